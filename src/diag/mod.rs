@@ -1,0 +1,164 @@
+//! What is wrong with a fleet, as data: where, what, and what would be right.
+//!
+//! Parsers and pure steps never print and never stop at the first fault; they push a
+//! [`Diagnostic`] and go on. Commands print the whole list, sorted by place.
+
+mod suggest;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use suggest::{did_you_mean, nearest};
+
+/// A place in a file of the fleet repository. Lines and columns count from 1; 0 means the file as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pos {
+    pub file: Arc<str>,
+    pub line: u32,
+    pub column: u32,
+}
+
+impl Pos {
+    pub fn new(file: impl Into<Arc<str>>, line: u32, column: u32) -> Pos {
+        Pos { file: file.into(), line, column }
+    }
+
+    /// The file as a whole, for faults that have no line.
+    pub fn file(file: impl Into<Arc<str>>) -> Pos {
+        Pos::new(file, 0, 0)
+    }
+}
+
+impl fmt::Display for Pos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A path is a stranger's text: a newline or an escape sequence in it must not forge output.
+        for c in self.file.chars() {
+            if c.is_control() { write!(f, "{}", c.escape_default())? } else { write!(f, "{c}")? }
+        }
+        if self.line > 0 { write!(f, ":{}:{}", self.line, self.column) } else { Ok(()) }
+    }
+}
+
+/// How much a diagnostic matters. Only errors change the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Error,
+    Warning,
+    Note,
+}
+
+impl Severity {
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+/// One fault, warning or note. The message is a lower-case fragment without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub at: Option<Pos>,
+    pub severity: Severity,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub fn new(severity: Severity, at: Pos, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { at: Some(at), severity, message: message.into(), hint: None }
+    }
+
+    pub fn error(at: Pos, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Error, at, message)
+    }
+
+    pub fn warning(at: Pos, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Warning, at, message)
+    }
+
+    pub fn note(message: impl Into<String>) -> Diagnostic {
+        Diagnostic { at: None, severity: Severity::Note, message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a hint only where there is one.
+    #[must_use]
+    pub fn maybe_hint(mut self, hint: Option<String>) -> Diagnostic {
+        self.hint = hint;
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(at) = &self.at {
+            write!(f, "{at}: ")?;
+        }
+        write!(f, "{}: {}", self.severity.word(), self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A list of diagnostics that grows while a fleet is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.list.push(diagnostic);
+    }
+
+    pub fn extend(&mut self, others: impl IntoIterator<Item = Diagnostic>) {
+        self.list.extend(others);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.errors().next().is_some()
+    }
+
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter().filter(|d| d.severity == Severity::Error)
+    }
+
+    /// Sorts by place, then severity, then message, and drops exact repeats.
+    pub fn sort(&mut self) {
+        self.list.sort_by(|a, b| {
+            let no_place = |d: &Diagnostic| d.at.is_none();
+            (no_place(a), &a.at, a.severity, &a.message).cmp(&(no_place(b), &b.at, b.severity, &b.message))
+        });
+        self.list.dedup();
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}

@@ -1,0 +1,14 @@
+//! berth places workloads on a fleet of Kubernetes clusters, with a Git repository as its only hub.
+//!
+//! ```text
+//! source ─ load ─▶ fleet ─ decide ─▶ decisions ─▶ render ─▶ objects ─ publish ─▶ rendered branch
+//!                    ▲        ▲                                                       │
+//!          statuses ─┴────────┴── previous state ◀────────────────────────────────────┤
+//!                    ▲                                                                ▼
+//!                    └───────────── report ◀── member: sync (plan, apply, prune, observe)
+//! ```
+//!
+//! `load`, `decide`, `render` and `plan` are pure; `git`, `publish`, `daemon`, `sync` and `commands`
+//! touch the world. docs/architecture.md is the map.
+
+pub mod diag;
