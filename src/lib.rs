@@ -12,3 +12,4 @@
 //! touch the world. docs/architecture.md is the map.
 
 pub mod diag;
+pub mod model;

@@ -1,0 +1,105 @@
+//! One member of the fleet, whatever kind described it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Timestamp;
+use super::selector::{Labels, Measure, Term};
+use crate::diag::Pos;
+
+/// A cluster as files and reports describe it. Several files may describe one cluster under one name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cluster {
+    pub name: String,
+    /// Where it is described, first file first.
+    pub origins: Vec<Pos>,
+    pub labels: Labels,
+    pub claims: Labels,
+    pub taints: Vec<Taint>,
+    /// Named measurements, as written: quantities stay text until somebody compares them.
+    pub properties: BTreeMap<String, String>,
+    pub capacity: BTreeMap<String, String>,
+    pub allocatable: BTreeMap<String, String>,
+    pub available: BTreeMap<String, String>,
+    /// Scores that add-ons gave it, by resource and score name.
+    pub scores: BTreeMap<(String, String), AddOnScore>,
+    /// The namespaces the member has, where it lists them.
+    pub namespaces: Option<BTreeSet<String>>,
+    /// Being removed from the fleet: not picked any more.
+    pub leaving: bool,
+    pub standing: Standing,
+}
+
+impl Cluster {
+    /// Whether all parts of a term hold.
+    pub fn meets(&self, term: &Term) -> bool {
+        let bounds_hold = || term.properties.iter().all(|bound| bound.met_by(self.measured(&bound.measure)));
+        term.labels.matches(&self.labels) && term.claims.matches(&self.claims) && bounds_hold()
+    }
+
+    /// What the cluster reports of a measure, as written.
+    pub fn measured(&self, measure: &Measure) -> Option<&str> {
+        let (named, name) = match measure {
+            Measure::Property(name) => (&self.properties, name),
+            Measure::Capacity(name) => (&self.capacity, name),
+            Measure::Allocatable(name) => (&self.allocatable, name),
+            Measure::Available(name) => (&self.available, name),
+        };
+        named.get(name).map(String::as_str)
+    }
+}
+
+/// A score an add-on measured, and until when it counts; for ever where it does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddOnScore {
+    pub value: i64,
+    pub valid_until: Option<Timestamp>,
+}
+
+/// What is known about whether the cluster is fit to take work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Standing {
+    /// No status at all: an inventory written by people, so taken as ready.
+    #[default]
+    Assumed,
+    Reported(Report),
+}
+
+/// What a status in a file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The dialect's own word for ready; absent where the status does not say.
+    pub ready: Option<bool>,
+    /// What the member's agent said of itself, for systems that have one.
+    pub agent: Option<Agent>,
+}
+
+/// A member agent's account of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agent {
+    pub joined: Option<bool>,
+    /// Healthy or not, and since when.
+    pub healthy: Option<(bool, Option<Timestamp>)>,
+    pub heartbeat: Option<Timestamp>,
+}
+
+/// A mark that keeps work away unless tolerated.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taint {
+    pub key: String,
+    pub value: String,
+    pub effect: Effect,
+    /// The effect in the words of the file, which tolerations name.
+    pub effect_word: String,
+    pub since: Option<Timestamp>,
+}
+
+/// What an untolerated taint does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// Nothing may be here.
+    Refuse,
+    /// What is here stays, nothing new comes.
+    RefuseNew,
+    /// No effect on decisions.
+    Prefer,
+}

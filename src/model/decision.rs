@@ -1,0 +1,133 @@
+//! What was decided for one placement, and why.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value as Json;
+
+use super::key::Key;
+use super::object::ObjectId;
+
+/// The clusters picked for one placement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    pub key: Key,
+    /// The source file the placement stands in.
+    pub source: String,
+    /// By cluster name, ascending.
+    pub picks: Vec<Pick>,
+    /// The clusters not picked, summed up by reason.
+    pub refused: Vec<Refused>,
+    pub condition: Option<Condition>,
+    /// Of what the decision read. `None` means it must be decided again.
+    pub digest: Option<Digest>,
+    /// The policy's text it was made under. `None` in a record that does not say: taken as unchanged.
+    pub policy: Option<Json>,
+    /// The objects that go to the picked clusters; empty for a placement without a workload.
+    pub objects: Vec<ObjectId>,
+    /// Copies that could not be rendered: these clusters keep the last good form, or have none.
+    pub failures: Vec<Failure>,
+}
+
+/// One picked cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pick {
+    pub cluster: String,
+    pub reason: String,
+    pub replicas: Option<i64>,
+    /// Named scores at the moment of the pick.
+    pub scores: BTreeMap<String, i64>,
+    pub group: Option<Group>,
+    /// Decided, but not rolled out yet: the first to go where there are too many.
+    pub pending: bool,
+}
+
+/// A decision group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub index: usize,
+    pub name: String,
+}
+
+/// How many clusters one reason kept out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    pub reason: String,
+    pub clusters: usize,
+}
+
+/// A condition in the dialect's own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    pub kind: String,
+    pub status: bool,
+    pub reason: String,
+    pub message: String,
+}
+
+/// One cluster's copy of an object that could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Failure {
+    pub cluster: String,
+    pub object: ObjectId,
+    pub reason: String,
+}
+
+/// What a dialect gets to see when it words the condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Clusters that were candidates at all.
+    pub candidates: usize,
+    /// Candidates that passed the filters.
+    pub passed: usize,
+    pub picked: usize,
+    /// How many were asked for, where a number was.
+    pub wanted: Option<usize>,
+    /// Names asked for that did not pass.
+    pub unmet: Vec<String>,
+}
+
+/// A SHA-256, cut to 16 bytes: enough to tell inputs apart, short enough to read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 16]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for Digest {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Digest, ()> {
+        let mut bytes = [0; 16];
+        if text.len() != 32 || !text.is_ascii() {
+            return Err(());
+        }
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[index * 2..index * 2 + 2], 16).map_err(|_| ())?;
+        }
+        Ok(Digest(bytes))
+    }
+}
+
+impl Decision {
+    /// Whether a cluster was picked.
+    pub fn has(&self, cluster: &str) -> bool {
+        self.pick(cluster).is_some()
+    }
+
+    pub fn pick(&self, cluster: &str) -> Option<&Pick> {
+        self.picks
+            .binary_search_by(|pick| pick.cluster.as_str().cmp(cluster))
+            .ok()
+            .map(|index| &self.picks[index])
+    }
+}

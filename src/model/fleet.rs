@@ -1,0 +1,41 @@
+//! Everything the source tree says, in the neutral model.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster::Cluster;
+use super::key::Key;
+use super::placement::{Placement, PlacementRef};
+use super::status::ClusterStatus;
+use super::workload::Workload;
+
+/// A fleet as its repository describes it.
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    pub clusters: BTreeMap<String, Cluster>,
+    pub placements: BTreeMap<Key, Placement>,
+    pub workloads: BTreeMap<Key, Workload>,
+    /// `ClusterStatus` documents of the source tree.
+    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub doubt: Doubt,
+}
+
+impl Fleet {
+    /// The placement a reference means.
+    pub fn find(&self, wanted: &PlacementRef) -> Option<&Placement> {
+        // Keys order by kind, namespace, name and only then by group.
+        let first = Key::new("", &wanted.kind, &wanted.namespace, &wanted.name);
+        let (key, placement) = self.placements.range(first..).next()?;
+        let same =
+            *key.kind == *wanted.kind && *key.namespace == *wanted.namespace && *key.name == *wanted.name;
+        same.then_some(placement)
+    }
+}
+
+/// What could not be read, and so which decisions may not lose a cluster for now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubt {
+    /// An inventory file, or one of unknown content, is unreadable: every decision keeps what it has.
+    pub everything: bool,
+    /// Files with an unreadable policy: decisions made from them keep what they have.
+    pub files: BTreeSet<String>,
+}

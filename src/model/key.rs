@@ -1,0 +1,42 @@
+//! The name of an object of the fleet repository: kind, namespace, name and API group.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Which object. Ordered by kind, namespace and name, which is the order ties are broken in.
+/// The version is not part of it: `v1` and `v1beta1` of one object are one object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub kind: Arc<str>,
+    /// Empty for cluster-scoped objects.
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    /// Empty for the core group.
+    pub group: Arc<str>,
+}
+
+impl Key {
+    pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Key {
+        Key { kind: kind.into(), namespace: namespace.into(), name: name.into(), group: group.into() }
+    }
+
+    /// `Kind.group`, or `Kind` for the core group.
+    pub fn kind_and_group(&self) -> String {
+        if self.group.is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group) }
+    }
+
+    /// `namespace/name`, or `name`.
+    pub fn full_name(&self) -> String {
+        if self.namespace.is_empty() {
+            self.name.to_string()
+        } else {
+            format!("{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.full_name())
+    }
+}

@@ -1,0 +1,66 @@
+//! A Kubernetes object: its identity, and the identity with its content.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::diag::Pos;
+
+/// Which object in a cluster. Versions of one group are one identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId {
+    pub group: Arc<str>,
+    pub kind: Arc<str>,
+    /// Empty for cluster-scoped objects.
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+}
+
+impl ObjectId {
+    pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> ObjectId {
+        ObjectId { group: group.into(), kind: kind.into(), namespace: namespace.into(), name: name.into() }
+    }
+
+    /// Reads the identity off an object. `None` where apiVersion, kind or name are missing.
+    pub fn of(object: &Json) -> Option<ObjectId> {
+        let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
+        let api_version = text(object.get("apiVersion"))?;
+        let metadata = object.get("metadata")?;
+        Some(ObjectId::new(
+            group_of(&api_version),
+            &text(object.get("kind"))?,
+            &text(metadata.get("namespace")).unwrap_or_default(),
+            &text(metadata.get("name"))?,
+        ))
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group)?;
+        }
+        let (namespace, name) = (&self.namespace, &self.name);
+        if namespace.is_empty() { write!(f, " {name}") } else { write!(f, " {namespace}/{name}") }
+    }
+}
+
+/// A plain Kubernetes object of the source tree or of a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    pub id: ObjectId,
+    pub origin: Pos,
+    pub content: Json,
+}
+
+/// The group of an apiVersion: `apps/v1` → `apps`, `v1` → the core group, which is empty.
+pub fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// The version of an apiVersion: `apps/v1` → `v1`.
+pub fn version_of(api_version: &str) -> &str {
+    api_version.rsplit_once('/').map_or(api_version, |(_, version)| version)
+}

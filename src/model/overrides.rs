@@ -1,0 +1,79 @@
+//! Overrides: what one cluster's copy of an object has different.
+
+use serde_json::Value as Json;
+
+use super::key::Key;
+use super::object::ObjectId;
+use super::selector::Term;
+use crate::diag::Pos;
+
+/// One override, for some clusters and some of a workload's objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Override {
+    /// The object that holds it, for messages and for `explain`.
+    pub by: Key,
+    pub origin: Pos,
+    pub clusters: Applies,
+    /// Which of the workload's objects; `None` means all of them.
+    pub objects: Option<Vec<ObjectId>>,
+    pub action: Action,
+}
+
+/// Which clusters an override is for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Applies {
+    To(String),
+    /// Clusters that match one of these terms.
+    AnyOf(Vec<Term>),
+}
+
+/// What an override does to the object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// An RFC 6902 patch, all or nothing.
+    Patch(Vec<Operation>),
+    /// The cluster gets no copy of the object.
+    Delete,
+}
+
+/// One operation of a patch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    pub verb: Verb,
+    pub path: String,
+    /// For `move` and `copy`.
+    pub from: Option<String>,
+    /// For `add`, `replace` and `test`; `Some(null)` is a null.
+    pub value: Option<Json>,
+    /// `replace` of a key that is not there sets it, with a warning, in place of failing.
+    pub replace_may_add: bool,
+    /// `${...}` in the value stands for the cluster's name or labels.
+    pub variables: bool,
+    pub at: Pos,
+}
+
+/// The operations of RFC 6902.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Add,
+    Remove,
+    Replace,
+    Move,
+    Copy,
+    Test,
+}
+
+impl Verb {
+    pub const ALL: [(&'static str, Verb); 6] = [
+        ("add", Verb::Add),
+        ("remove", Verb::Remove),
+        ("replace", Verb::Replace),
+        ("move", Verb::Move),
+        ("copy", Verb::Copy),
+        ("test", Verb::Test),
+    ];
+
+    pub fn word(self) -> &'static str {
+        Verb::ALL.iter().find(|(_, verb)| *verb == self).map_or("", |(word, _)| word)
+    }
+}

@@ -1,0 +1,193 @@
+//! Kubernetes quantities, compared by value: `4000m` is `4`, `4096Mi` is `4Gi`.
+//!
+//! A value is held in billionths, which is the finest step Kubernetes keeps; what is finer is
+//! rounded up, as it does. What does not fit is no quantity: 10^29 whole units do.
+
+use std::fmt;
+use std::str::FromStr;
+
+const NANOS: i128 = 1_000_000_000;
+
+/// An amount, in billionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Quantity {
+    nanos: i128,
+}
+
+/// The text is no quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a quantity such as `4`, `500m` or `16Gi`")]
+pub struct NotAQuantity;
+
+impl Quantity {
+    /// The amount as a floating-point number, rounded to the nearest.
+    pub fn to_f64(self) -> f64 {
+        // Whole units first: dividing the billionths would round twice for large amounts.
+        let (whole, rest) = (self.nanos / NANOS, self.nanos % NANOS);
+        whole as f64 + rest as f64 / NANOS as f64
+    }
+
+    /// The amount in billionths.
+    pub fn nanos(self) -> i128 {
+        self.nanos
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = NotAQuantity;
+
+    fn from_str(text: &str) -> Result<Quantity, NotAQuantity> {
+        let (negative, rest) = match text.as_bytes().first() {
+            Some(b'-') => (true, &text[1..]),
+            Some(b'+') => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, suffix) = rest.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return Err(NotAQuantity);
+        }
+        let digits = format!("{whole}{fraction}");
+        let digits = digits.trim_start_matches('0');
+        let mantissa = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| NotAQuantity)? };
+        let scale = i64::try_from(fraction.len()).map_err(|_| NotAQuantity)?;
+        let nanos = match multiplier(suffix)? {
+            Multiplier::Ten(exponent) => scaled(mantissa, exponent - scale + 9)?,
+            Multiplier::Two(bits) => {
+                let grown = mantissa.checked_mul(1_i128 << bits).ok_or(NotAQuantity)?;
+                scaled(grown, 9 - scale)?
+            }
+        };
+        Ok(Quantity { nanos: if negative { -nanos } else { nanos } })
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.nanos < 0 { "-" } else { "" };
+        let (whole, rest) = ((self.nanos / NANOS).unsigned_abs(), (self.nanos % NANOS).unsigned_abs());
+        if rest == 0 {
+            return write!(f, "{sign}{whole}");
+        }
+        let rest = format!("{rest:09}");
+        write!(f, "{sign}{whole}.{}", rest.trim_end_matches('0'))
+    }
+}
+
+enum Multiplier {
+    Ten(i64),
+    Two(u32),
+}
+
+fn multiplier(suffix: &str) -> Result<Multiplier, NotAQuantity> {
+    Ok(match suffix {
+        "n" => Multiplier::Ten(-9),
+        "u" => Multiplier::Ten(-6),
+        "m" => Multiplier::Ten(-3),
+        "" => Multiplier::Ten(0),
+        "k" => Multiplier::Ten(3),
+        "M" => Multiplier::Ten(6),
+        "G" => Multiplier::Ten(9),
+        "T" => Multiplier::Ten(12),
+        "P" => Multiplier::Ten(15),
+        "E" => Multiplier::Ten(18),
+        "Ki" => Multiplier::Two(10),
+        "Mi" => Multiplier::Two(20),
+        "Gi" => Multiplier::Two(30),
+        "Ti" => Multiplier::Two(40),
+        "Pi" => Multiplier::Two(50),
+        "Ei" => Multiplier::Two(60),
+        _ => {
+            let exponent = suffix.strip_prefix(['e', 'E']).ok_or(NotAQuantity)?;
+            let exponent: i64 = exponent.parse().map_err(|_| NotAQuantity)?;
+            if exponent.abs() > 1000 {
+                return Err(NotAQuantity);
+            }
+            Multiplier::Ten(exponent)
+        }
+    })
+}
+
+/// `mantissa * 10^exponent`, rounded up.
+fn scaled(mantissa: i128, exponent: i64) -> Result<i128, NotAQuantity> {
+    if mantissa == 0 {
+        return Ok(0);
+    }
+    let power = u32::try_from(exponent.unsigned_abs()).map_err(|_| NotAQuantity)?;
+    match (10_i128.checked_pow(power), exponent >= 0) {
+        (Some(factor), true) => mantissa.checked_mul(factor).ok_or(NotAQuantity),
+        (None, true) => Err(NotAQuantity),
+        (Some(divisor), false) => Ok(mantissa / divisor + i128::from(mantissa % divisor != 0)),
+        // Smaller than any step there is.
+        (None, false) => Ok(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quantity(text: &str) -> Quantity {
+        text.parse().unwrap_or_else(|_| panic!("{text} is a quantity"))
+    }
+
+    #[test]
+    fn equal_amounts_in_different_units_are_equal() {
+        for (a, b) in [
+            ("4000m", "4"),
+            ("4096Mi", "4Gi"),
+            ("1e3", "1k"),
+            ("1E3", "1000"),
+            ("0.5", "500m"),
+            (".5", "5e-1"),
+            ("-1.50", "-1500m"),
+            ("+2.", "2"),
+            ("1E", "1e18"),
+            ("0.5Gi", "512Mi"),
+        ] {
+            assert_eq!(quantity(a), quantity(b), "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_ordered_by_value() {
+        let ascending = ["-1", "0", "1n", "999m", "1", "1k", "1Ki", "1M", "1Mi", "1E", "1Ei"];
+        assert!(ascending.windows(2).all(|pair| quantity(pair[0]) < quantity(pair[1])));
+    }
+
+    #[test]
+    fn what_is_finer_than_a_billionth_is_rounded_up() {
+        assert_eq!(quantity("0.1n"), quantity("1n"));
+        assert_eq!(quantity("1e-900"), quantity("1n"));
+    }
+
+    #[test]
+    fn other_text_is_no_quantity() {
+        for text in [
+            "",
+            "-",
+            ".",
+            "1.30.2",
+            "v1",
+            "4 Gi",
+            "1ki",
+            "1e",
+            "1e99",
+            "1e9999",
+            "²",
+            "--1",
+            "9".repeat(60).as_str(),
+        ] {
+            assert!(text.parse::<Quantity>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn quantities_become_numbers() {
+        assert_eq!(quantity("2500m").to_f64(), 2.5);
+        assert_eq!(quantity("16Gi").to_f64(), 17_179_869_184.0);
+        assert_eq!(quantity("2500m").to_string(), "2.5");
+        assert_eq!(quantity("-0.25").to_string(), "-0.25");
+    }
+}

@@ -1,0 +1,42 @@
+//! What a member reports, and what of it a decision has read.
+
+use std::collections::BTreeMap;
+
+use super::Timestamp;
+use super::cluster::AddOnScore;
+use super::object::ObjectId;
+use super::selector::Labels;
+
+/// `ClusterStatus` of `berth.dev/v1alpha1`: the shape of statuses and of facts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterStatus {
+    pub cluster: String,
+    /// When it was reported, and by when the next is due.
+    pub reported: Option<Timestamp>,
+    pub next_due: Option<Timestamp>,
+    /// What the member applied.
+    pub applied: Option<Applied>,
+    pub labels: Labels,
+    pub claims: Labels,
+    pub properties: BTreeMap<String, String>,
+    /// Scores that add-ons gave the cluster, by resource and score name.
+    pub scores: BTreeMap<(String, String), AddOnScore>,
+}
+
+/// The folder a member last applied, and how that went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// The `Berth-Seq` of the folder.
+    pub sequence: u64,
+    /// The folder's tree id.
+    pub tree: String,
+    pub objects: usize,
+    pub problems: Vec<Problem>,
+}
+
+/// One object that could not be brought to its wanted form.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    pub object: ObjectId,
+    pub message: String,
+}
