@@ -1,0 +1,344 @@
+//! Builds one document's tree from parser events: tags, keys, merge keys, anchors and the limits.
+
+use std::collections::BTreeMap;
+
+use saphyr_parser::{Event, ScalarStyle, Tag};
+
+use super::merge;
+use super::node::{Entry, Mark, Node, Value};
+use super::reader::{Fault, Limits, error, too_many_values};
+use super::scalar::{Scalar, read_differently, resolve};
+use super::tag::tagged_scalar;
+use crate::diag::Severity;
+
+/// A tree that grows event by event.
+pub(super) struct Builder<'a> {
+    left: &'a mut Limits,
+    open: Vec<Open>,
+    anchors: BTreeMap<usize, (Node, Cost)>,
+    root: Option<Node>,
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
+}
+
+/// A list or mapping that is not closed yet.
+struct Open {
+    at: Mark,
+    anchor: usize,
+    cost: Cost,
+    inside: Inside,
+}
+
+enum Inside {
+    List(Vec<Node>),
+    Map { entries: Vec<Entry>, merged: Vec<(Mark, Node)>, key: Option<Key> },
+}
+
+enum Key {
+    Text(String, Mark),
+    Merge(Mark),
+    /// Reported already; its value is read and dropped.
+    Bad,
+}
+
+/// How much a value takes, its parts included.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    nodes: usize,
+    bytes: usize,
+}
+
+impl Cost {
+    fn add(&mut self, other: Cost) {
+        self.nodes = self.nodes.saturating_add(other.nodes);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(left: &'a mut Limits) -> Builder<'a> {
+        Builder {
+            left,
+            open: Vec::new(),
+            anchors: BTreeMap::new(),
+            root: None,
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes the next event. An error means that reading on is of no use.
+    pub(super) fn take(&mut self, event: Event<'_>, at: Mark) -> Result<(), Fault> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.scalar(text.into_owned(), style, anchor, tag.as_deref(), at)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.open(at, anchor, tag.as_deref(), "seq", Inside::List(Vec::new()))
+            }
+            Event::MappingStart(anchor, tag) => {
+                let inside = Inside::Map { entries: Vec::new(), merged: Vec::new(), key: None };
+                self.open(at, anchor, tag.as_deref(), "map", inside)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(),
+            Event::Alias(anchor) => self.alias(anchor, at),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many values may still come.
+    pub(super) fn values_left(&self) -> usize {
+        self.left.nodes
+    }
+
+    /// The document's root, once all events were taken.
+    pub(super) fn finish(&mut self) -> Option<Node> {
+        self.root.take()
+    }
+
+    /// Errors, and then warnings.
+    pub(super) fn into_faults(self) -> (Vec<Fault>, Vec<Fault>) {
+        (self.faults, self.warnings)
+    }
+
+    fn open(
+        &mut self,
+        at: Mark,
+        anchor: usize,
+        tag: Option<&Tag>,
+        plain_tag: &str,
+        inside: Inside,
+    ) -> Result<(), Fault> {
+        if self.open.len() >= self.left.depth {
+            let message = format!("lists and mappings nest deeper than {}", self.left.depth);
+            return Err(error(at, &message, None));
+        }
+        if let Some(tag) = tag.map(full_name) {
+            let known = tag == "!" || tag.strip_prefix(CORE) == Some(plain_tag);
+            if !known {
+                self.faults.push(unknown_tag(&tag, at));
+            }
+        }
+        self.open.push(Open { at, anchor, cost: Cost::default(), inside });
+        Ok(())
+    }
+
+    fn scalar(
+        &mut self,
+        text: String,
+        style: ScalarStyle,
+        anchor: usize,
+        tag: Option<&Tag>,
+        at: Mark,
+    ) -> Result<(), Fault> {
+        let cost = Cost { nodes: 1, bytes: text.len() };
+        let plain = style == ScalarStyle::Plain;
+        let tag = tag.map(full_name);
+        if plain
+            && tag.as_deref().is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
+            && text == "<<"
+            && let Some(key @ None) = self.pending_key()
+        {
+            *key = Some(Key::Merge(at));
+            return self.charge(cost, at);
+        }
+        let (scalar, text) = match tag {
+            None if plain => {
+                let scalar = resolve(&text);
+                if let Some(there) = read_differently(&text, &scalar) {
+                    self.warnings.push(read_twice(&text, &scalar, there, at));
+                }
+                (scalar, text)
+            }
+            None => (Scalar::Text, text),
+            Some(tag) if tag == "!" => (Scalar::Text, text),
+            Some(tag) => match tag.strip_prefix(CORE).map(|name| tagged_scalar(name, text)) {
+                Some(Some(Ok(read))) => read,
+                Some(Some(Err(message))) => {
+                    self.faults.push(error(at, &message, None));
+                    (Scalar::Null, String::new())
+                }
+                Some(None) | None => {
+                    self.faults.push(unknown_tag(&tag, at));
+                    (Scalar::Null, String::new())
+                }
+            },
+        };
+        if let Some(key @ None) = self.pending_key() {
+            // An anchor on a key remembers the key's text.
+            let (new, node) = match scalar.into_key(text) {
+                Some(text) => (Key::Text(text.clone(), at), Some(Node { at, value: Value::String(text) })),
+                None => (Key::Bad, None),
+            };
+            *key = Some(new);
+            if let Some(node) = node {
+                self.remember(anchor, &node, cost, at)?;
+            } else {
+                self.faults.push(error(at, "a key must not be null", Some("put the key in quotes")));
+            }
+            return self.charge(cost, at);
+        }
+        match scalar.into_value(text) {
+            Some(value) => self.complete(Node { at, value }, anchor, cost),
+            None => {
+                let message = "infinity and not-a-number can not be sent to Kubernetes";
+                self.faults.push(error(at, message, Some("put it in quotes if the text is meant")));
+                self.complete(Node { at, value: Value::Null }, anchor, cost)
+            }
+        }
+    }
+
+    fn alias(&mut self, anchor: usize, at: Mark) -> Result<(), Fault> {
+        let Some((node, cost)) = self.anchors.get(&anchor) else {
+            return Err(error(at, "an alias stands inside the value it repeats", None));
+        };
+        let (cost, is_key) = (*cost, node.as_str().map(str::to_owned));
+        self.charge_copy(cost, at)?;
+        if let Some(key @ None) = self.pending_key() {
+            *key = Some(match is_key {
+                Some(text) => Key::Text(text, at),
+                None => Key::Bad,
+            });
+            if matches!(key, Some(Key::Bad)) {
+                self.faults.push(error(at, "a key must be text", None));
+            }
+            return Ok(());
+        }
+        let node = match self.anchors.get(&anchor) {
+            Some((node, _)) => node.clone(),
+            None => return Ok(()),
+        };
+        self.place(node, cost);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Fault> {
+        let Some(Open { at, anchor, mut cost, inside }) = self.open.pop() else { return Ok(()) };
+        cost.nodes = cost.nodes.saturating_add(1);
+        let value = match inside {
+            Inside::List(items) => Value::List(items),
+            Inside::Map { entries, merged, .. } => {
+                self.faults.extend(duplicate_keys(&entries));
+                Value::Map(merge::apply(entries, merged, &mut self.faults, &mut self.warnings))
+            }
+        };
+        if let Some(key @ None) = self.pending_key() {
+            *key = Some(Key::Bad);
+            self.faults.push(error(at, "a key must be text, not a list or mapping", None));
+            return Ok(());
+        }
+        let own = Cost { nodes: 1, bytes: 0 };
+        self.charge(own, at)?;
+        let node = Node { at, value };
+        self.remember(anchor, &node, cost, at)?;
+        self.place(node, cost);
+        Ok(())
+    }
+
+    fn complete(&mut self, node: Node, anchor: usize, cost: Cost) -> Result<(), Fault> {
+        let at = node.at;
+        self.charge(cost, at)?;
+        self.remember(anchor, &node, cost, at)?;
+        self.place(node, cost);
+        Ok(())
+    }
+
+    /// Keeps a copy for aliases.
+    fn remember(&mut self, anchor: usize, node: &Node, cost: Cost, at: Mark) -> Result<(), Fault> {
+        if anchor > 0 {
+            self.charge_copy(cost, at)?;
+            self.anchors.insert(anchor, (node.clone(), cost));
+        }
+        Ok(())
+    }
+
+    /// Puts a finished value where it belongs.
+    fn place(&mut self, node: Node, cost: Cost) {
+        let Some(top) = self.open.last_mut() else {
+            self.root = Some(node);
+            return;
+        };
+        top.cost.add(cost);
+        match &mut top.inside {
+            Inside::List(items) => items.push(node),
+            Inside::Map { entries, merged, key } => match key.take() {
+                Some(Key::Text(key, at)) => entries.push(Entry { key, at, value: node }),
+                Some(Key::Merge(at)) => merged.push((at, node)),
+                Some(Key::Bad) | None => {}
+            },
+        }
+    }
+
+    /// The key that the innermost mapping waits for or has, if that is what comes next.
+    fn pending_key(&mut self) -> Option<&mut Option<Key>> {
+        match self.open.last_mut() {
+            Some(Open { inside: Inside::Map { key, .. }, .. }) => Some(key),
+            _ => None,
+        }
+    }
+
+    fn charge(&mut self, cost: Cost, at: Mark) -> Result<(), Fault> {
+        match self.left.nodes.checked_sub(cost.nodes) {
+            Some(left) => {
+                self.left.nodes = left;
+                Ok(())
+            }
+            None => Err(too_many_values(at)),
+        }
+    }
+
+    fn charge_copy(&mut self, cost: Cost, at: Mark) -> Result<(), Fault> {
+        self.charge(cost, at)?;
+        match self.left.bytes.checked_sub(cost.bytes) {
+            Some(left) => {
+                self.left.bytes = left;
+                Ok(())
+            }
+            None => Err(error(at, "aliases repeat more text than is read", None)),
+        }
+    }
+}
+
+const CORE: &str = "tag:yaml.org,2002:";
+
+fn full_name(tag: &Tag) -> String {
+    format!("{}{}", tag.handle, tag.suffix)
+}
+
+fn unknown_tag(tag: &str, at: Mark) -> Fault {
+    let short = tag.strip_prefix(CORE).map_or_else(|| tag.to_owned(), |name| format!("!!{name}"));
+    let hint = "Kubernetes objects need no tags; put text that begins with `!` in quotes";
+    error(at, &format!("unknown tag `{short}`"), Some(hint))
+}
+
+fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -> Fault {
+    let here = match here {
+        Scalar::Null => "null".to_owned(),
+        Scalar::Bool(value) => value.to_string(),
+        Scalar::Int(value) => value.to_string(),
+        Scalar::Large(value) => value.to_string(),
+        Scalar::Float(value) => value.to_string(),
+        Scalar::Text => "text".to_owned(),
+    };
+    Fault {
+        severity: Severity::Warning,
+        ..error(
+            at,
+            &format!("`{text}` is read as {here}, but as {there} by {who}"),
+            Some("put it in quotes if the text is meant, else write the value plainly"),
+        )
+    }
+}
+
+/// Keys that stand in one mapping twice, by their second places.
+fn duplicate_keys(entries: &[Entry]) -> Vec<Fault> {
+    let mut order: Vec<&Entry> = entries.iter().collect();
+    order.sort_by(|a, b| (&a.key, a.at).cmp(&(&b.key, b.at)));
+    let repeats = order.windows(2).filter(|pair| pair[0].key == pair[1].key);
+    let fault = |pair: &[&Entry]| {
+        let message =
+            format!("the key `{}` stands here twice, first on line {}", pair[1].key, pair[0].at.line);
+        error(pair[1].at, &message, Some("remove one of the two"))
+    };
+    repeats.map(fault).collect()
+}

@@ -1,0 +1,160 @@
+//! Writes values as YAML that readers of YAML 1.1 and 1.2 read alike.
+//!
+//! Block style, two spaces, keys in a fixed order (so that a diff shows only what changed), text in
+//! double quotes wherever any known reader could take it for something else.
+
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Number, Value};
+
+use super::quote::{is_plain, literal_header, quoted};
+
+/// One value as a document, without a `---`.
+pub fn emit(value: &Value) -> String {
+    let mut out = String::new();
+    match value {
+        Value::Object(map) if !map.is_empty() => mapping(&mut out, map, 0, Place::Top),
+        Value::Array(items) if !items.is_empty() => list(&mut out, items, 0),
+        _ => {
+            inline(&mut out, value, 0);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Several documents, each after a `---`.
+pub fn emit_documents<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+    values.into_iter().fold(String::new(), |mut out, value| {
+        out.push_str("---\n");
+        out.push_str(&emit(value));
+        out
+    })
+}
+
+/// Which keys come first.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Top,
+    Metadata,
+    Elsewhere,
+}
+
+impl Place {
+    fn first_keys(self) -> &'static [&'static str] {
+        match self {
+            Place::Top => &["apiVersion", "kind", "metadata"],
+            Place::Metadata => &["name", "namespace"],
+            Place::Elsewhere => &[],
+        }
+    }
+
+    fn compare(self, a: &str, b: &str) -> Ordering {
+        let first = self.first_keys();
+        let rank = |key: &str| first.iter().position(|known| *known == key).unwrap_or(first.len());
+        (rank(a), a).cmp(&(rank(b), b))
+    }
+}
+
+fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, place: Place) {
+    let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+    entries.sort_by(|a, b| place.compare(a.0, b.0));
+    for (index, (key, value)) in entries.into_iter().enumerate() {
+        // The first key stands where its mapping begins: after `- ` that is this line.
+        if index > 0 || out.ends_with('\n') {
+            pad(out, indent);
+        }
+        text(out, key);
+        out.push(':');
+        match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                let inner_place =
+                    if place == Place::Top && key == "metadata" { Place::Metadata } else { Place::Elsewhere };
+                out.push('\n');
+                mapping(out, inner, indent + 2, inner_place);
+            }
+            Value::Array(items) if !items.is_empty() => {
+                out.push('\n');
+                list(out, items, indent);
+            }
+            _ => {
+                out.push(' ');
+                inline(out, value, indent + 2);
+                out.push('\n');
+            }
+        }
+    }
+}
+
+fn list(out: &mut String, items: &[Value], indent: usize) {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 || out.is_empty() || out.ends_with('\n') {
+            pad(out, indent);
+        }
+        out.push_str("- ");
+        match item {
+            Value::Object(inner) if !inner.is_empty() => mapping(out, inner, indent + 2, Place::Elsewhere),
+            Value::Array(inner) if !inner.is_empty() => list(out, inner, indent + 2),
+            _ => {
+                inline(out, item, indent + 2);
+                out.push('\n');
+            }
+        }
+    }
+}
+
+fn pad(out: &mut String, indent: usize) {
+    out.extend(std::iter::repeat_n(' ', indent));
+}
+
+/// A value that begins on the line of its key. A literal block goes on below, at `indent`.
+fn inline(out: &mut String, value: &Value, indent: usize) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number_value) => number(out, number_value),
+        Value::Array(_) => out.push_str("[]"),
+        Value::Object(_) => out.push_str("{}"),
+        Value::String(value) => match literal_header(value).filter(|_| indent > 0) {
+            Some(header) => literal(out, value, header, indent),
+            None => text(out, value),
+        },
+    }
+}
+
+fn text(out: &mut String, value: &str) {
+    if is_plain(value) { out.push_str(value) } else { quoted(out, value) }
+}
+
+/// A literal block, without the line break that ends it: the caller writes that one.
+fn literal(out: &mut String, value: &str, header: &str, indent: usize) {
+    out.push_str(header);
+    let body = value.strip_suffix('\n').unwrap_or(value);
+    for line in body.split('\n') {
+        out.push('\n');
+        if !line.is_empty() {
+            pad(out, indent);
+            out.push_str(line);
+        }
+    }
+}
+
+/// Numbers that all readers read as the same: YAML 1.1 wants a point before an exponent, and a sign in it.
+fn number(out: &mut String, number: &Number) {
+    if number.is_i64() || number.is_u64() {
+        let _ = write!(out, "{number}");
+        return;
+    }
+    let value = number.as_f64().unwrap_or(0.0);
+    let magnitude = value.abs();
+    if value == 0.0 || (1e-5..1e16).contains(&magnitude) {
+        let _ = write!(out, "{value:?}");
+        return;
+    }
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let point = if mantissa.contains('.') { "" } else { ".0" };
+    let sign = if exponent.starts_with('-') { "" } else { "+" };
+    let _ = write!(out, "{mantissa}{point}e{sign}{exponent}");
+}

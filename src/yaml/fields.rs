@@ -1,0 +1,302 @@
+//! Reads a mapping field by field and reports every fault at its place.
+//!
+//! A reader asks for the fields it knows and closes with [`Fields::finish`], which reports whatever
+//! else the mapping holds, with the nearest known name. So all problems of a document come out at
+//! once, and a field that is read can not be forgotten in a list of allowed ones.
+//!
+//! `null` counts as absent everywhere except in [`Fields::node_or_null`].
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::node::{Entry, Mark, Node, Value};
+use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
+
+/// Where the faults of one document go.
+#[derive(Debug)]
+pub struct Scope {
+    file: Arc<str>,
+    /// How an unknown field is reported: an error, or a warning where the fleet's settings say so.
+    unknown_fields: Cell<Severity>,
+    found: RefCell<Diagnostics>,
+}
+
+impl Scope {
+    pub fn new(file: Arc<str>, unknown_fields: Severity) -> Scope {
+        Scope { file, unknown_fields: Cell::new(unknown_fields), found: RefCell::default() }
+    }
+
+    pub fn pos(&self, at: Mark) -> Pos {
+        Pos { file: self.file.clone(), line: at.line, column: at.column }
+    }
+
+    pub fn error(&self, at: Mark, message: impl Into<String>) {
+        self.report(Diagnostic::error(self.pos(at), message));
+    }
+
+    pub fn warning(&self, at: Mark, message: impl Into<String>) {
+        self.report(Diagnostic::warning(self.pos(at), message));
+    }
+
+    pub fn report(&self, diagnostic: Diagnostic) {
+        self.found.borrow_mut().push(diagnostic);
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.found.borrow().has_errors()
+    }
+
+    pub fn into_diagnostics(self) -> Diagnostics {
+        self.found.into_inner()
+    }
+
+    /// Opens a node as a mapping. Anything else is reported, as `what`.
+    pub fn fields<'a>(&'a self, node: &'a Node, what: &str) -> Option<Fields<'a>> {
+        match &node.value {
+            Value::Map(entries) => {
+                Some(Fields { scope: self, path: what.to_owned(), at: node.at, entries, known: Vec::new() })
+            }
+            _ => {
+                self.error(node.at, format!("{what} must be a mapping, not {}", node.what()));
+                None
+            }
+        }
+    }
+}
+
+/// A mapping being read. See the module's description.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    scope: &'a Scope,
+    path: String,
+    at: Mark,
+    entries: &'a [Entry],
+    known: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    pub fn scope(&self) -> &'a Scope {
+        self.scope
+    }
+
+    /// Where the mapping begins.
+    pub fn at(&self) -> Mark {
+        self.at
+    }
+
+    /// The mapping's own path, such as `spec.placement`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The path of one of its fields.
+    pub fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The field's value, with `null` as absent. Marks the field as known.
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.node_or_null(key).filter(|node| !node.is_null())
+    }
+
+    /// The field's value, `null` included. Marks the field as known.
+    pub fn node_or_null(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.known.push(key);
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// Marks fields as known without reading them.
+    pub fn accept(&mut self, keys: &[&'static str]) {
+        self.known.extend(keys);
+    }
+
+    /// The entries as they stand, for mappings whose keys are data.
+    pub fn entries(&self) -> &'a [Entry] {
+        self.entries
+    }
+
+    pub fn fields(&mut self, key: &'static str) -> Option<Fields<'a>> {
+        let path = self.path_of(key);
+        let scope = self.scope;
+        self.node(key).and_then(|node| scope.fields(node, &path))
+    }
+
+    pub fn required_fields(&mut self, key: &'static str) -> Option<Fields<'a>> {
+        self.require(key);
+        self.fields(key)
+    }
+
+    pub fn list(&mut self, key: &'static str) -> Option<&'a [Node]> {
+        let path = self.path_of(key);
+        let node = self.node(key)?;
+        match &node.value {
+            Value::List(items) => Some(items),
+            _ => {
+                self.scope.error(node.at, format!("{path} must be a list, not {}", node.what()));
+                None
+            }
+        }
+    }
+
+    /// Every item of a list of mappings, with its path and place.
+    pub fn each(&mut self, key: &'static str) -> Vec<Fields<'a>> {
+        let path = self.path_of(key);
+        let scope = self.scope;
+        let items = self.list(key).unwrap_or_default();
+        items
+            .iter()
+            .enumerate()
+            .filter_map(|(index, node)| scope.fields(node, &format!("{path}[{index}]")))
+            .collect()
+    }
+
+    pub fn str(&mut self, key: &'static str) -> Option<&'a str> {
+        let path = self.path_of(key);
+        let node = self.node(key)?;
+        match &node.value {
+            Value::String(text) => Some(text),
+            _ => {
+                let hint = matches!(node.value, Value::Bool(_) | Value::Number(_))
+                    .then(|| "put it in quotes if the text is meant".to_owned());
+                let message = format!("{path} must be a string, not {}", node.what());
+                self.scope.report(Diagnostic::error(self.scope.pos(node.at), message).maybe_hint(hint));
+                None
+            }
+        }
+    }
+
+    /// A string that must be there and must not be empty.
+    pub fn required_str(&mut self, key: &'static str) -> Option<&'a str> {
+        if !self.require(key) {
+            return None;
+        }
+        let text = self.str(key)?;
+        if text.is_empty() {
+            let at = self.place_of(key);
+            self.scope.error(at, format!("{} must not be empty", self.path_of(key)));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// One of a few words.
+    pub fn choice(&mut self, key: &'static str, words: &[&'static str]) -> Option<&'static str> {
+        let text = self.str(key)?;
+        let found = words.iter().copied().find(|word| *word == text);
+        if found.is_none() {
+            let message =
+                format!("{} is `{text}`, but must be one of {}", self.path_of(key), words.join(", "));
+            let hint = did_you_mean(text, words.iter().copied());
+            self.scope
+                .report(Diagnostic::error(self.scope.pos(self.place_of(key)), message).maybe_hint(hint));
+        }
+        found
+    }
+
+    pub fn bool(&mut self, key: &'static str) -> Option<bool> {
+        let path = self.path_of(key);
+        let node = self.node(key)?;
+        match node.value {
+            Value::Bool(value) => Some(value),
+            _ => {
+                self.scope.error(node.at, format!("{path} must be true or false, not {}", node.what()));
+                None
+            }
+        }
+    }
+
+    pub fn int(&mut self, key: &'static str) -> Option<i64> {
+        let path = self.path_of(key);
+        let node = self.node(key)?;
+        let whole = match &node.value {
+            Value::Number(number) => number
+                .as_i64()
+                .or_else(|| number.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15).map(|f| f as i64)),
+            _ => None,
+        };
+        if whole.is_none() {
+            self.scope.error(node.at, format!("{path} must be a whole number, not {}", node.what()));
+        }
+        whole
+    }
+
+    /// An integer within bounds.
+    pub fn int_in(&mut self, key: &'static str, bounds: std::ops::RangeInclusive<i64>) -> Option<i64> {
+        let value = self.int(key)?;
+        if bounds.contains(&value) {
+            return Some(value);
+        }
+        let message = format!(
+            "{} is {value}, but must be from {} to {}",
+            self.path_of(key),
+            bounds.start(),
+            bounds.end()
+        );
+        self.scope.error(self.place_of(key), message);
+        None
+    }
+
+    pub fn strings(&mut self, key: &'static str) -> Option<Vec<&'a str>> {
+        let path = self.path_of(key);
+        let items = self.list(key)?;
+        let text = |(index, node): (usize, &'a Node)| {
+            let text = node.as_str();
+            if text.is_none() {
+                self.scope.error(node.at, format!("{path}[{index}] must be a string, not {}", node.what()));
+            }
+            text
+        };
+        Some(items.iter().enumerate().filter_map(text).collect())
+    }
+
+    /// A mapping from text to text, such as labels.
+    pub fn string_map(&mut self, key: &'static str) -> Option<BTreeMap<String, String>> {
+        let fields = self.fields(key)?;
+        let text = |entry: &Entry| match entry.value.as_str() {
+            Some(text) => Some((entry.key.clone(), text.to_owned())),
+            None => {
+                let message =
+                    format!("{} must be a string, not {}", fields.path_of(&entry.key), entry.value.what());
+                let at = self.scope.pos(entry.value.at);
+                self.scope.report(Diagnostic::error(at, message).hint("put the value in quotes"));
+                None
+            }
+        };
+        Some(fields.entries.iter().filter_map(text).collect())
+    }
+
+    /// Reports a field that must be there and is not; true where it is.
+    pub fn require(&mut self, key: &'static str) -> bool {
+        let there = self.node(key).is_some();
+        if !there {
+            let message = format!("{} is required", self.path_of(key));
+            self.scope.error(self.place_of(key), message);
+        }
+        there
+    }
+
+    /// The place of a field's value, or of the mapping where the field is absent.
+    pub fn place_of(&self, key: &str) -> Mark {
+        self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at)
+    }
+
+    /// Reports an error at a field.
+    pub fn error_at(&self, key: &str, message: impl Into<String>) {
+        self.scope.error(self.place_of(key), message);
+    }
+
+    /// Reports every field nobody asked for.
+    pub fn finish(self) {
+        let severity = self.scope.unknown_fields.get();
+        for entry in self.entries {
+            if self.known.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let message = format!("unknown field `{}`", self.path_of(&entry.key));
+            let hint = did_you_mean(&entry.key, self.known.iter().copied());
+            let at = self.scope.pos(entry.at);
+            self.scope.report(Diagnostic::new(severity, at, message).maybe_hint(hint));
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! YAML as kubectl reads it, with places; and YAML that every reader reads the same.
+//!
+//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults.
+//! - [`emit`]: values to canonical text.
+//! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
+//!
+//! One reader serves everything people write: two parsers for one file would be a security hole.
+
+mod builder;
+pub mod emit;
+pub mod fields;
+mod merge;
+pub mod node;
+mod quote;
+pub mod reader;
+pub mod scalar;
+pub mod split;
+mod tag;
+#[cfg(test)]
+mod tests;
+
+pub use emit::{emit, emit_documents};
+pub use fields::{Fields, Scope};
+pub use node::{Mark, Node, Value};
+pub use reader::{Fault, Limits, Read, ReadDocument, read};

@@ -1,0 +1,87 @@
+//! A YAML value that knows where it stands in its file.
+//!
+//! Everything people write is read into this one tree: positions for messages, JSON values for
+//! manifests. Mapping keys are strings (kubectl turns other scalars into their text) and keep the
+//! order of the file.
+
+use serde_json::{Map, Number, Value as Json};
+
+/// Line and column in a file, from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    pub line: u32,
+    pub column: u32,
+}
+
+/// A value with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub at: Mark,
+    pub value: Value,
+}
+
+/// What a node holds, as kubectl would read it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// One key of a mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub key: String,
+    pub at: Mark,
+    pub value: Node,
+}
+
+impl Node {
+    /// The value under a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// What kind of value this is, in the words of an error message.
+    pub fn what(&self) -> &'static str {
+        match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+
+    /// The same value without places.
+    pub fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Number(value) => Json::Number(value.clone()),
+            Value::String(value) => Json::String(value.clone()),
+            Value::List(items) => Json::Array(items.iter().map(Node::to_json).collect()),
+            Value::Map(entries) => Json::Object(
+                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect::<Map<_, _>>(),
+            ),
+        }
+    }
+}

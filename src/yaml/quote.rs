@@ -1,0 +1,100 @@
+//! How a text must be written so that every YAML reader reads that text.
+//!
+//! The readers in mind: go-yaml v2 and v3, PyYAML, Ruby's Psych, serde_yaml and YAML 1.2's core schema.
+
+use std::fmt::Write as _;
+
+/// Whether a text reads as itself without quotes. Rather too strict than too lax.
+pub fn is_plain(text: &str) -> bool {
+    let Some(first) = text.bytes().next() else { return false };
+    let safe_start = first.is_ascii_alphabetic() || matches!(first, b'/' | b'_' | b'.' | b'0'..=b'9' | b'(');
+    let safe_char = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    safe_start
+        && text.bytes().all(safe_char)
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.contains(['"', '\'', '`', '\\', '{', '}', '[', ']', '|', '>', '&', '*', '!', '%', '@', '?'])
+        && !is_word(text)
+        && !like_number(text)
+}
+
+fn is_word(text: &str) -> bool {
+    const WORDS: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil"];
+    text.starts_with("---")
+        || text.starts_with("...")
+        || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// Anything that could be a number or a date: it begins like one and holds nothing that none has.
+fn like_number(text: &str) -> bool {
+    let begins = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let part = |byte: u8| {
+        byte.is_ascii_hexdigit()
+            || matches!(
+                byte,
+                b'.' | b'_'
+                    | b'+'
+                    | b'-'
+                    | b':'
+                    | b','
+                    | b' '
+                    | b'x'
+                    | b'X'
+                    | b'o'
+                    | b'O'
+                    | b'T'
+                    | b't'
+                    | b'Z'
+                    | b'z'
+                    | b'i'
+                    | b'I'
+                    | b'n'
+                    | b'N'
+            )
+    };
+    begins && text.bytes().all(part)
+}
+
+/// The header of the literal block that says exactly this text, if one can.
+pub fn literal_header(text: &str) -> Option<&'static str> {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let clean = |c: char| c == '\n' || c == '\t' || (c == ' ' || is_printable(c));
+    let clean_line = |line: &str| !line.ends_with([' ', '\t']) && !line.starts_with('\t');
+    let fits = body.contains('\n')
+        && !body.starts_with([' ', '\n'])
+        && !body.ends_with('\n')
+        && body.chars().all(clean)
+        && body.split('\n').all(clean_line);
+    fits.then_some(if text.ends_with('\n') { "|" } else { "|-" })
+}
+
+/// What readers of both versions take as it is.
+fn is_printable(c: char) -> bool {
+    match c {
+        '\u{FEFF}' | '\u{85}' | '\u{A0}' | '\u{2028}' | '\u{2029}' | '\u{FFFE}' | '\u{FFFF}' => false,
+        c => !c.is_control(),
+    }
+}
+
+/// Writes a text in double quotes.
+pub fn quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if is_printable(c) => out.push(c),
+            c if u32::from(c) > 0xFFFF => {
+                let _ = write!(out, "\\U{:08X}", u32::from(c));
+            }
+            c => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+        }
+    }
+    out.push('"');
+}

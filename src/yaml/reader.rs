@@ -1,0 +1,222 @@
+//! Reads a file's bytes into documents, as kubectl would, with the place of every value.
+//!
+//! What can not be read is reported, and costs only its own document. Bytes, depth and the number of
+//! values (after aliases are followed) are limited, so that no file can take the reader down.
+
+use std::ops::Range;
+
+use saphyr_parser::{Event, Marker, Parser, ScanError};
+
+use super::builder::Builder;
+use super::node::{Mark, Node};
+use super::split::{Slice, last_line, split};
+use crate::diag::Severity;
+
+/// What one file may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The size of the file. Text that aliases repeat may add as much again.
+    pub bytes: usize,
+    /// How deep lists and mappings nest.
+    pub depth: usize,
+    /// Values in the file, those that aliases repeat included.
+    pub nodes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: 10 << 20, depth: 100, nodes: 1_000_000 }
+    }
+}
+
+/// What a file holds, and what is wrong with it.
+#[derive(Clone, Debug, Default)]
+pub struct Read {
+    pub documents: Vec<ReadDocument>,
+    pub faults: Vec<Fault>,
+}
+
+/// One document that could be read.
+#[derive(Clone, Debug)]
+pub struct ReadDocument {
+    pub root: Node,
+    /// Its text in the file, a leading `---` included.
+    pub bytes: Range<usize>,
+    /// The line of the file its text begins on.
+    pub line: u32,
+}
+
+/// Something wrong in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Line 0 stands for the file as a whole.
+    pub at: Mark,
+    pub severity: Severity,
+    pub message: String,
+    pub hint: Option<String>,
+    /// The text of the document that could not be read because of it.
+    pub unreadable: Option<Range<usize>>,
+}
+
+/// Beyond so many faults a document, or a whole file, says nothing new.
+const MOST_FAULTS: usize = 100;
+const MOST_FAULTS_OF_A_FILE: usize = 1000;
+
+/// Reads all documents of a file. Documents that hold nothing are left out.
+pub fn read(text: &[u8], limits: &Limits) -> Read {
+    let (text, skipped) = match usable_text(text, limits) {
+        Ok(usable) => usable,
+        Err(fault) => return Read { documents: Vec::new(), faults: vec![fault] },
+    };
+    let mut result = Read::default();
+    let mut left = *limits;
+    for slice in split(text) {
+        let bytes = slice.bytes.start + skipped..slice.bytes.end + skipped;
+        if result.faults.len() >= MOST_FAULTS_OF_A_FILE {
+            let fault =
+                error(Mark { line: slice.line, column: 1 }, "too many faults; the rest is not read", None);
+            result.faults.push(Fault { unreadable: Some(bytes.start..text.len() + skipped), ..fault });
+            break;
+        }
+        let mut builder = Builder::new(&mut left);
+        let outcome = read_slice(text, &slice, &mut builder);
+        let (found, warnings) = builder.into_faults();
+        let mut faults: Vec<Fault> = found.into_iter().chain(outcome.as_ref().err().cloned()).collect();
+        for fault in &mut faults {
+            fault.unreadable = Some(bytes.clone());
+        }
+        faults.truncate(MOST_FAULTS);
+        if faults.is_empty() {
+            let root = outcome.ok().flatten().filter(|root| !root.is_null());
+            result.documents.extend(root.map(|root| ReadDocument { root, bytes, line: slice.line }));
+        }
+        result.faults.extend(faults);
+        result.faults.extend(warnings.into_iter().take(MOST_FAULTS));
+    }
+    result
+}
+
+/// The file as text without its byte order mark, and the mark's length.
+fn usable_text<'a>(bytes: &'a [u8], limits: &Limits) -> Result<(&'a str, usize), Fault> {
+    let whole = |line: u32, message: String, hint: &str| Fault {
+        at: Mark { line, column: line.min(1) },
+        severity: Severity::Error,
+        message,
+        hint: Some(hint.to_owned()),
+        unreadable: Some(0..bytes.len()),
+    };
+    if bytes.len() > limits.bytes {
+        let message = format!("the file has {} bytes, but at most {} are read", bytes.len(), limits.bytes);
+        return Err(whole(0, message, "split it into smaller files"));
+    }
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return Err(whole(0, "the file is UTF-16 text".to_owned(), "save it as UTF-8"));
+    }
+    let skipped = if bytes.starts_with(&[0xEF, 0xBB, 0xBF]) { 3 } else { 0 };
+    match std::str::from_utf8(&bytes[skipped..]) {
+        Ok(text) => Ok((text, skipped)),
+        Err(error) => {
+            let line = last_line(&bytes[..skipped + error.valid_up_to()]);
+            Err(whole(line, "the file is not UTF-8 text".to_owned(), "save it as UTF-8"))
+        }
+    }
+}
+
+fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Option<Node>, Fault> {
+    let text = &text[slice.bytes.clone()];
+    if let Some(line) = slice.junk {
+        let hint = "begin the next document with a line `---`";
+        return Err(error(Mark { line, column: 1 }, "nothing may follow `...` on its line", Some(hint)));
+    }
+    check_characters(text, slice.line)?;
+    // The scanner holds all tokens of a list in brackets before it gives the first: count them here.
+    let indicators = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    if indicators > builder.values_left() {
+        return Err(too_many_values(Mark { line: slice.line, column: 1 }));
+    }
+    let mut parser = Parser::new_from_str(text);
+    // Every byte gives a few events at most; this only guards against a parser that stands still.
+    let mut events_left = text.len().saturating_mul(8).saturating_add(64);
+    let mut documents = 0;
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event.map_err(|fault| syntax(&fault, slice.line))?;
+        let at = mark(span.start, slice.line);
+        events_left = events_left.saturating_sub(1);
+        match event {
+            Event::StreamEnd => break,
+            Event::DocumentStart(_) if documents > 0 => {
+                let hint = "begin the next document with a line `---`";
+                return Err(error(at, "a second value stands beside the first", Some(hint)));
+            }
+            Event::DocumentStart(_) => documents += 1,
+            event => builder.take(event, at)?,
+        }
+        if events_left == 0 {
+            return Err(error(at, "the document can not be parsed", None));
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// Characters that YAML forbids, and those that only some readers take for line breaks.
+fn check_characters(text: &str, first_line: u32) -> Result<(), Fault> {
+    let doubtful = |c: char| match c {
+        '\t' | '\n' | '\r' => false,
+        '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{FFFE}' | '\u{FFFF}' => true,
+        c => c.is_control(),
+    };
+    let Some((at, c)) = text.char_indices().find(|(_, c)| doubtful(*c)) else { return Ok(()) };
+    let before = &text[..at];
+    let line_start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    let place = Mark {
+        line: first_line.saturating_add(last_line(before.as_bytes()) - 1),
+        column: clamp(before[line_start..].chars().count() + 1),
+    };
+    let code = u32::from(c);
+    let message = match c {
+        '\u{85}' | '\u{2028}' | '\u{2029}' => {
+            format!("the character U+{code:04X} is a line break to some YAML readers and not to others")
+        }
+        _ => format!("the control character U+{code:04X} is not allowed"),
+    };
+    Err(error(place, &message, Some(&format!("write it as `\\u{code:04X}` inside double quotes"))))
+}
+
+fn syntax(fault: &ScanError, first_line: u32) -> Fault {
+    let info = fault.info();
+    let hint = match info {
+        text if text.contains("tab") => Some("indent with spaces, not tabs"),
+        text if text.contains("unknown anchor") => Some("an alias `*name` needs an earlier `&name`"),
+        text if text.contains("mapping values are not allowed") => {
+            Some("put text that contains `: ` in quotes")
+        }
+        _ => None,
+    };
+    error(mark(*fault.marker(), first_line), &format!("not YAML: {info}"), hint)
+}
+
+pub(super) fn too_many_values(at: Mark) -> Fault {
+    let hint = "split the file, or repeat less with aliases";
+    error(at, "the file holds more values than are read", Some(hint))
+}
+
+pub(super) fn error(at: Mark, message: &str, hint: Option<&str>) -> Fault {
+    Fault {
+        at,
+        severity: Severity::Error,
+        message: message.to_owned(),
+        hint: hint.map(str::to_owned),
+        unreadable: None,
+    }
+}
+
+fn mark(marker: Marker, first_line: u32) -> Mark {
+    Mark {
+        line: clamp(marker.line()).saturating_add(first_line).saturating_sub(1),
+        column: clamp(marker.col()).saturating_add(1),
+    }
+}
+
+fn clamp(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
