@@ -12,5 +12,7 @@
 //! touch the world. docs/architecture.md is the map.
 
 pub mod diag;
+pub mod meta;
 pub mod model;
+pub mod patch;
 pub mod yaml;

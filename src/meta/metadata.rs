@@ -1,0 +1,97 @@
+//! Opens a document: its metadata as values, its other fields for the reader to go on with.
+//!
+//! What a live object carries from its server (uid, managedFields, status …) is accepted and not
+//! looked at, so that the output of `kubectl get -o yaml` can be committed as it is.
+
+use std::collections::BTreeMap;
+
+use crate::model::selector::Labels;
+use crate::yaml::Node;
+use crate::yaml::fields::{Fields, Scope};
+use crate::yaml::node::Mark;
+
+/// An object's metadata.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metadata {
+    /// Where the mapping begins, or the document where there is none.
+    pub at: Mark,
+    pub name: String,
+    pub name_at: Mark,
+    /// Empty where there is none.
+    pub namespace: String,
+    pub namespace_at: Mark,
+    pub labels: Labels,
+    pub annotations: BTreeMap<String, String>,
+    /// Its deletion was asked for and waits for finalizers.
+    pub deleting: bool,
+}
+
+/// Opens a document of a kind that is read. apiVersion, kind, metadata and status count as known.
+pub fn open<'a>(scope: &'a Scope, root: &'a Node) -> Option<(Fields<'a>, Metadata)> {
+    let mut fields = scope.fields(root, "")?;
+    fields.accept(&["apiVersion", "kind", "status"]);
+    let metadata = read(&mut fields)?;
+    Some((fields, metadata))
+}
+
+/// Reads the `metadata` field of an object. `None` where it is missing or no mapping.
+pub fn read(fields: &mut Fields<'_>) -> Option<Metadata> {
+    let mut inner = fields.required_fields("metadata")?;
+    inner.accept(&[
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "finalizers",
+        "generateName",
+        "generation",
+        "managedFields",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ]);
+    let metadata = Metadata {
+        at: inner.at(),
+        name: inner.required_str("name").unwrap_or_default().to_owned(),
+        name_at: inner.place_of("name"),
+        namespace: inner.str("namespace").unwrap_or_default().to_owned(),
+        namespace_at: inner.place_of("namespace"),
+        labels: inner.string_map("labels").unwrap_or_default(),
+        annotations: inner.string_map("annotations").unwrap_or_default(),
+        deleting: inner.node("deletionTimestamp").is_some(),
+    };
+    inner.finish();
+    Some(metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::{Diagnostics, Severity};
+    use crate::meta::testing::node;
+
+    fn metadata_of(json: serde_json::Value) -> (Option<Metadata>, Diagnostics) {
+        let (scope, root) = (Scope::new("a.yaml".into(), Severity::Error), node(&json));
+        let metadata = open(&scope, &root).map(|(_, metadata)| metadata);
+        (metadata, scope.into_diagnostics())
+    }
+
+    #[test]
+    fn what_a_server_adds_is_accepted() {
+        let (metadata, found) = metadata_of(serde_json::json!({"metadata": {
+            "name": "web", "namespace": "shop", "labels": {"a": "b"}, "uid": "1", "resourceVersion": "7",
+            "managedFields": [{}], "creationTimestamp": null, "generation": 3, "finalizers": ["x"],
+        }}));
+        let metadata = metadata.expect("there is metadata");
+        assert_eq!((metadata.name.as_str(), metadata.namespace.as_str()), ("web", "shop"));
+        assert_eq!(metadata.labels.get("a").map(String::as_str), Some("b"));
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_misspelt_field_and_a_missing_name_are_both_reported() {
+        let (_, found) = metadata_of(serde_json::json!({"metadata": {"lables": {"a": "b"}}}));
+        let messages: Vec<_> = found.iter().map(|one| (one.message.as_str(), one.hint.as_deref())).collect();
+        assert!(messages.contains(&("metadata.name is required", None)));
+        assert!(messages.contains(&("unknown field `metadata.lables`", Some("did you mean `labels`?"))));
+    }
+}

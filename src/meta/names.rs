@@ -1,0 +1,79 @@
+//! The forms Kubernetes allows for names, label keys and label values, as predicates.
+
+/// Lower-case letters, digits and inner dashes, at most 63 bytes.
+pub fn is_dns_label(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    is_framed(text, 63, inner, |byte| byte != b'-')
+}
+
+/// [`is_dns_label`] that begins with a letter.
+pub fn is_dns_1035_label(text: &str) -> bool {
+    is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+/// DNS labels with dots between, at most 253 bytes.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    let part = |part: &str| {
+        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        is_framed(part, 253, inner, |byte| byte != b'-')
+    };
+    text.len() <= 253 && text.split('.').all(part)
+}
+
+/// A label's key: a name of at most 63 bytes, with an optional DNS prefix and slash before it.
+pub fn is_label_key(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((prefix, name)) => is_dns_subdomain(prefix) && is_qualified_name(name),
+        None => is_qualified_name(text),
+    }
+}
+
+/// A label's value: empty, or of the form of a key's name.
+pub fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_qualified_name(text)
+}
+
+fn is_qualified_name(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    is_framed(text, 63, inner, |byte| byte.is_ascii_alphanumeric())
+}
+
+/// Not empty, not too long, every byte `inner`, the first and last also `outer`.
+fn is_framed(text: &str, longest: usize, inner: impl Fn(u8) -> bool, outer: impl Fn(u8) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+    bytes.len() <= longest && outer(*first) && outer(*last) && bytes.iter().all(|byte| inner(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn label_keys_may_have_one_prefix() {
+        for key in ["region", "example.com/tier", "a.b_c-D", "x/Y"] {
+            assert!(is_label_key(key), "{key}");
+        }
+        for key in ["", "-a", "a-", "a/b/c", "/a", "a/", "Ex.com/a", "a b", "ä"] {
+            assert!(!is_label_key(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn label_values_may_be_empty_but_hold_no_spaces() {
+        assert!(is_label_value("") && is_label_value("v1.2_x"));
+        assert!(!is_label_value("a b") && !is_label_value(&"x".repeat(64)) && !is_label_value("-x"));
+    }
+
+    #[test]
+    fn subdomains_are_lower_case_labels_with_dots() {
+        assert!(is_dns_subdomain("types.kubefed.io") && is_dns_subdomain("a-b.1"));
+        assert!(
+            !is_dns_subdomain("a..b")
+                && !is_dns_subdomain("A.b")
+                && !is_dns_subdomain("")
+                && !is_dns_subdomain("a_b")
+        );
+        assert!(is_dns_1035_label("v1beta1") && !is_dns_1035_label("1v") && !is_dns_1035_label("a.b"));
+    }
+}

@@ -1,0 +1,148 @@
+//! RFC 6902 patches: an object and operations → the patched object, all or nothing.
+//!
+//! json-patch does what it does right (add, remove, replace, move, copy). Our own are `test`, since
+//! the RFC takes 1 and 1.0 for equal; `replace` of an absent key, which some dialects let pass; the
+//! messages, which name the part of the path that was not there; and the limits on what copies may
+//! grow to. Messages never show values: they may be a Secret's.
+
+mod equal;
+mod limits;
+mod pointer;
+pub mod read;
+mod sealed;
+pub mod variables;
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{
+    AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
+};
+use serde_json::Value as Json;
+
+use crate::diag::{Diagnostic, Pos};
+use crate::model::selector::Labels;
+use crate::model::{Operation, Verb};
+use limits::Budget;
+use pointer::Fault;
+
+pub use read::{Style, operations};
+
+/// The cluster a copy is for: what `${...}` may stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    pub cluster: &'a str,
+    pub labels: &'a Labels,
+}
+
+/// A patched object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Patched {
+    pub object: Json,
+    /// What went through though it may be a slip.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The operation that failed, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct PatchError {
+    /// The operation's place in the patch, from 0.
+    pub index: usize,
+    pub at: Pos,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// Applies the operations in order to a copy of the object. The first failure ends it.
+pub fn apply(object: &Json, operations: &[Operation], target: Target<'_>) -> Result<Patched, PatchError> {
+    let mut object = object.clone();
+    let (mut warnings, mut budget) = (Vec::new(), Budget::default());
+    for (index, operation) in operations.iter().enumerate() {
+        let note = step(&mut object, operation, target, &mut budget).map_err(|fault| PatchError {
+            index,
+            at: operation.at.clone(),
+            message: format!("`{}` of `{}` failed: {}", operation.verb.word(), operation.path, fault.message),
+            hint: fault.hint,
+        })?;
+        warnings.extend(note.map(|note| Diagnostic::warning(operation.at.clone(), note)));
+    }
+    Ok(Patched { object, warnings })
+}
+
+/// One operation; gives a warning's message where one is due.
+fn step(
+    object: &mut Json,
+    operation: &Operation,
+    target: Target<'_>,
+    budget: &mut Budget,
+) -> Result<Option<String>, Fault> {
+    let path = parse(&operation.path)?;
+    sealed::check(object, operation)?;
+    let value = || value_of(operation, target);
+    let mut warning = None;
+    let todo = match operation.verb {
+        Verb::Test => {
+            let found = pointer::find(object, &operation.path)?;
+            return match equal::equal(found, &value()?) {
+                true => Ok(None),
+                false => Err(Fault::new("the value there is another one")),
+            };
+        }
+        Verb::Add => PatchOperation::Add(AddOperation { path, value: value()? }),
+        Verb::Remove => {
+            if operation.path.is_empty() {
+                return Err(Fault::new("the whole object cannot be removed"));
+            }
+            pointer::find(object, &operation.path)?;
+            PatchOperation::Remove(RemoveOperation { path })
+        }
+        Verb::Replace => match pointer::find(object, &operation.path) {
+            Ok(_) => PatchOperation::Replace(ReplaceOperation { path, value: value()? }),
+            Err(_) if operation.replace_may_add && pointer::is_absent_key(object, &operation.path) => {
+                warning = Some(format!("`replace` of `{}` sets a key that was not there", operation.path));
+                PatchOperation::Add(AddOperation { path, value: value()? })
+            }
+            Err(fault) => return Err(fault),
+        },
+        Verb::Move | Verb::Copy => {
+            let from = operation.from.as_deref().ok_or_else(|| Fault::new("it has no `from`"))?;
+            let source = pointer::find(object, from)?;
+            budget.admit_copy(source, operation.verb)?;
+            let from = parse(from)?;
+            match operation.verb {
+                Verb::Move if path.starts_with(&from) && path != from => {
+                    return Err(Fault::new(format!(
+                        "a value cannot be moved into itself: `{from}` holds it"
+                    )));
+                }
+                // To where it is already: nothing to do, and the whole object cannot be taken out.
+                Verb::Move if path == from => return Ok(None),
+                Verb::Move => PatchOperation::Move(MoveOperation { from, path }),
+                _ => PatchOperation::Copy(CopyOperation { from, path }),
+            }
+        }
+    };
+    limits::check_depth(object, &todo)?;
+    if let Err(error) = json_patch::patch_unsafe(object, &[todo]) {
+        // A move has taken its value out by now, so that the place is looked for in what is left.
+        return Err(pointer::check_place(object, &operation.path)
+            .err()
+            .unwrap_or_else(|| Fault::new(error.kind.to_string())));
+    }
+    Ok(warning)
+}
+
+fn parse(path: &str) -> Result<PointerBuf, Fault> {
+    pointer::check_form(path)?;
+    PointerBuf::parse(path).map_err(|_| Fault::new(format!("`{path}` is not a JSON pointer")))
+}
+
+fn value_of(operation: &Operation, target: Target<'_>) -> Result<Json, Fault> {
+    let value = operation.value.as_ref().ok_or_else(|| Fault::new("it has no `value`"))?;
+    if operation.variables {
+        return variables::fill(value, target).map_err(Fault::new);
+    }
+    Ok(value.clone())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Reads a list of patch operations as people wrote it, with every fault at its place.
+
+use serde_json::Value as Json;
+
+use super::pointer;
+use crate::diag::Diagnostic;
+use crate::model::{Operation, Verb};
+use crate::yaml::Node;
+use crate::yaml::fields::{Fields, Scope};
+
+/// In which system's manner the operations are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// RFC 6902 as it stands.
+    Plain,
+    /// `op` may be left out and is then `replace`; `replace` may add.
+    KubeFed,
+    /// Only `add`, `remove` and `replace`, no empty path part, variables in values.
+    KubeFleet,
+}
+
+impl Style {
+    fn verbs(self) -> &'static [&'static str] {
+        match self {
+            Style::Plain | Style::KubeFed => &["add", "remove", "replace", "move", "copy", "test"],
+            Style::KubeFleet => &["add", "remove", "replace"],
+        }
+    }
+}
+
+/// Reads all operations of a list; `path` names the list in messages. Faulty ones are reported and left
+/// out: a patch with a fault must not be applied, which the caller sees from the scope's errors.
+pub fn operations(scope: &Scope, list: &[Node], path: &str, style: Style) -> Vec<Operation> {
+    let read = |(index, node): (usize, &Node)| {
+        let mut fields = scope.fields(node, &format!("{path}[{index}]"))?;
+        let operation = operation(&mut fields, style);
+        fields.finish();
+        operation
+    };
+    list.iter().enumerate().filter_map(read).collect()
+}
+
+fn operation(fields: &mut Fields<'_>, style: Style) -> Option<Operation> {
+    fields.accept(&["from"]);
+    let verb = verb(fields, style);
+    let path = pointer_in(fields, "path", style);
+    let value = fields.node_or_null("value").map(Node::to_json);
+    let verb = verb?;
+    let from = match verb {
+        Verb::Move | Verb::Copy => Some(pointer_in(fields, "from", style)),
+        _ => None,
+    };
+    check_value(fields, verb, value.as_ref(), style)?;
+    let from = match from {
+        Some(from) => Some(from?.to_owned()),
+        None => None,
+    };
+    Some(Operation {
+        verb,
+        path: path?.to_owned(),
+        from,
+        value,
+        replace_may_add: style == Style::KubeFed && verb == Verb::Replace,
+        variables: style == Style::KubeFleet,
+        at: fields.scope().pos(fields.at()),
+    })
+}
+
+fn verb(fields: &mut Fields<'_>, style: Style) -> Option<Verb> {
+    let absent = fields.node("op").is_none_or(|node| node.as_str() == Some(""));
+    if absent && style == Style::KubeFed {
+        return Some(Verb::Replace);
+    }
+    if !fields.require("op") {
+        return None;
+    }
+    let word = fields.choice("op", style.verbs())?;
+    Verb::ALL.iter().find(|(known, _)| *known == word).map(|(_, verb)| *verb)
+}
+
+fn pointer_in<'a>(fields: &mut Fields<'a>, key: &'static str, style: Style) -> Option<&'a str> {
+    if !fields.require(key) {
+        return None;
+    }
+    let path = fields.str(key)?;
+    if let Err(fault) = pointer::check_form(path) {
+        let at = fields.scope().pos(fields.place_of(key));
+        let message = format!("{}: {}", fields.path_of(key), fault.message);
+        fields.scope().report(Diagnostic::error(at, message).maybe_hint(fault.hint));
+        return None;
+    }
+    if style == Style::KubeFleet && (path.is_empty() || path.split('/').skip(1).any(str::is_empty)) {
+        fields.error_at(key, format!("{}: `{path}` has an empty part", fields.path_of(key)));
+        return None;
+    }
+    Some(path)
+}
+
+fn check_value(fields: &Fields<'_>, verb: Verb, value: Option<&Json>, style: Style) -> Option<()> {
+    let word = verb.word();
+    match (verb, value) {
+        (Verb::Add | Verb::Replace | Verb::Test, None) => {
+            let at = fields.scope().pos(fields.at());
+            let message = format!("{} is required for `{word}`", fields.path_of("value"));
+            let hint = "write `value: null` where null is meant";
+            fields.scope().report(Diagnostic::error(at, message).hint(hint));
+            None
+        }
+        (Verb::Remove, Some(_)) if style == Style::KubeFleet => {
+            fields.error_at("value", format!("{} must not be given for `{word}`", fields.path_of("value")));
+            None
+        }
+        _ => Some(()),
+    }
+}

@@ -1,0 +1,57 @@
+//! Values that SOPS encrypted are not patched: their keys and checksum cover the object as it was
+//! written, so that a changed one could not be opened any more.
+
+use serde_json::Value as Json;
+
+use super::pointer::{self, Fault};
+use crate::model::{Operation, Verb};
+
+/// Refuses an operation that reads or changes an encrypted value or what SOPS notes beside it.
+pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
+    if operation.verb == Verb::Test {
+        return Ok(());
+    }
+    let source = operation.from.as_deref().filter(|_| matches!(operation.verb, Verb::Move | Verb::Copy));
+    for path in [Some(operation.path.as_str()), source].into_iter().flatten() {
+        if path.is_empty() && object.get("sops").is_some() || touches(object, path) {
+            let message =
+                format!("`{path}` is encrypted by SOPS, and a patch into it would make it unreadable");
+            return Err(Fault {
+                message,
+                hint: Some("change the value with `sops`, per cluster if need be".to_owned()),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn touches(object: &Json, path: &str) -> bool {
+    let mut value = object;
+    for (depth, (_, part)) in pointer::parts(path).enumerate() {
+        if (depth == 0 && part == "sops" && object.get("sops").is_some()) || is_sealed(value) {
+            return true;
+        }
+        let next = match value {
+            Json::Object(fields) => fields.get(&part),
+            Json::Array(items) => part.parse().ok().and_then(|index: usize| items.get(index)),
+            _ => None,
+        };
+        match next {
+            Some(next) => value = next,
+            None => return false,
+        }
+    }
+    holds_sealed(value)
+}
+
+fn holds_sealed(value: &Json) -> bool {
+    match value {
+        Json::Array(items) => items.iter().any(holds_sealed),
+        Json::Object(fields) => fields.values().any(holds_sealed),
+        _ => is_sealed(value),
+    }
+}
+
+fn is_sealed(value: &Json) -> bool {
+    value.as_str().is_some_and(|text| text.starts_with("ENC[") && text.ends_with(']'))
+}

@@ -1,0 +1,92 @@
+//! `${MEMBER-CLUSTER-NAME}` and `${MEMBER-CLUSTER-LABEL-KEY-<key>}` in a patch's value.
+//!
+//! KubeFleet's variables: they stand for the name and the labels of the cluster a copy is for, in
+//! every text of the value, keys of mappings included. Any other `${...}` stays as it is.
+
+use serde_json::Value as Json;
+
+use super::Target;
+use crate::diag::did_you_mean;
+
+const NAME: &str = "${MEMBER-CLUSTER-NAME}";
+const LABEL: &str = "${MEMBER-CLUSTER-LABEL-KEY-";
+
+/// The value with its variables filled in, or why one cannot be.
+pub fn fill(value: &Json, target: Target<'_>) -> Result<Json, String> {
+    Ok(match value {
+        Json::String(text) => Json::String(fill_text(text, target)?),
+        Json::Array(items) => {
+            Json::Array(items.iter().map(|item| fill(item, target)).collect::<Result<_, _>>()?)
+        }
+        Json::Object(fields) => {
+            let filled = |(key, value): (&String, &Json)| Ok((fill_text(key, target)?, fill(value, target)?));
+            Json::Object(fields.iter().map(filled).collect::<Result<_, String>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// Whether a value holds a variable at all, so that its outcome depends on the cluster.
+pub fn holds_variables(value: &Json) -> bool {
+    let in_text = |text: &str| text.contains("${MEMBER-CLUSTER-");
+    match value {
+        Json::String(text) => in_text(text),
+        Json::Array(items) => items.iter().any(holds_variables),
+        Json::Object(fields) => fields.iter().any(|(key, value)| in_text(key) || holds_variables(value)),
+        _ => false,
+    }
+}
+
+fn fill_text(text: &str, target: Target<'_>) -> Result<String, String> {
+    let named = text.replace(NAME, target.cluster);
+    let mut parts = named.split(LABEL);
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (key, rest) = part.split_once('}').ok_or_else(|| format!("`{LABEL}…` has no closing brace"))?;
+        filled.push_str(target.labels.get(key).ok_or_else(|| unknown_label(key, target))?);
+        filled.push_str(rest);
+    }
+    Ok(filled)
+}
+
+fn unknown_label(key: &str, target: Target<'_>) -> String {
+    let near = did_you_mean(key, target.labels.keys().map(String::as_str));
+    let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
+    format!("cluster `{}` has no label `{key}`{near}", target.cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::selector::Labels;
+
+    fn filled(value: Json) -> Result<Json, String> {
+        let labels =
+            Labels::from([("region".to_owned(), "eu".to_owned()), ("a/b".to_owned(), "c".to_owned())]);
+        fill(&value, Target { cluster: "oslo", labels: &labels })
+    }
+
+    #[test]
+    fn names_and_labels_are_filled_in_everywhere() {
+        let value = json!({"${MEMBER-CLUSTER-NAME}": ["x-${MEMBER-CLUSTER-LABEL-KEY-region}-${MEMBER-CLUSTER-LABEL-KEY-a/b}"], "n": 1});
+        assert_eq!(filled(value), Ok(json!({"oslo": ["x-eu-c"], "n": 1})));
+        assert_eq!(filled(json!("${OTHER} $")), Ok(json!("${OTHER} $")));
+    }
+
+    #[test]
+    fn an_unknown_label_and_a_missing_brace_are_errors() {
+        let unknown = filled(json!("${MEMBER-CLUSTER-LABEL-KEY-regio}")).expect_err("there is no such label");
+        assert_eq!(unknown, "cluster `oslo` has no label `regio` (did you mean `region`?)");
+        assert!(filled(json!("${MEMBER-CLUSTER-LABEL-KEY-region")).is_err());
+    }
+
+    #[test]
+    fn a_label_that_looks_like_a_variable_is_not_filled_in_again() {
+        let labels = Labels::from([("x".to_owned(), LABEL.to_owned())]);
+        let target = Target { cluster: "oslo", labels: &labels };
+        let value = fill(&json!("${MEMBER-CLUSTER-LABEL-KEY-x}"), target);
+        assert_eq!(value, Ok(json!(LABEL)));
+    }
+}
