@@ -15,4 +15,6 @@ pub mod diag;
 pub mod meta;
 pub mod model;
 pub mod patch;
+pub mod report;
+pub mod source;
 pub mod yaml;

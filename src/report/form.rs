@@ -1,0 +1,145 @@
+//! `ClusterStatus` of `berth.dev/v1alpha1`: the stored form of statuses and facts, written and read.
+//!
+//! Empty parts are left out when written; a reader takes absent parts as empty, so that older and
+//! newer members understand each other.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::API_VERSION;
+use crate::model::cluster::AddOnScore;
+use crate::model::selector::Labels;
+use crate::model::status::{Applied, ClusterStatus, Problem};
+use crate::model::{ObjectId, Timestamp};
+use crate::yaml::{Fields, Node, Scope};
+
+/// The kind's name.
+pub const KIND: &str = "ClusterStatus";
+
+/// The stored form of a status.
+pub fn to_json(status: &ClusterStatus) -> Json {
+    let mut root = Map::new();
+    root.insert("apiVersion".to_owned(), json!(API_VERSION));
+    root.insert("kind".to_owned(), json!(KIND));
+    root.insert("metadata".to_owned(), json!({ "name": status.cluster }));
+    for (key, labels) in
+        [("labels", &status.labels), ("claims", &status.claims), ("properties", &status.properties)]
+    {
+        if !labels.is_empty() {
+            root.insert(key.to_owned(), json!(labels));
+        }
+    }
+    for (key, moment) in [("reported", status.reported), ("nextDue", status.next_due)] {
+        if let Some(moment) = moment {
+            root.insert(key.to_owned(), json!(moment.to_string()));
+        }
+    }
+    if !status.scores.is_empty() {
+        root.insert("scores".to_owned(), status.scores.iter().map(score_to_json).collect());
+    }
+    if let Some(applied) = &status.applied {
+        root.insert("applied".to_owned(), applied_to_json(applied));
+    }
+    Json::Object(root)
+}
+
+fn applied_to_json(applied: &Applied) -> Json {
+    let mut form = json!({
+        "sequence": applied.sequence,
+        "tree": applied.tree,
+        "objects": applied.objects,
+    });
+    if !applied.problems.is_empty() {
+        form["problems"] = applied.problems.iter().map(problem_to_json).collect();
+    }
+    form
+}
+
+fn score_to_json(((resource, name), score): (&(String, String), &AddOnScore)) -> Json {
+    let mut form = json!({ "resource": resource, "name": name, "value": score.value });
+    if let Some(until) = score.valid_until {
+        form["validUntil"] = json!(until.to_string());
+    }
+    form
+}
+
+fn problem_to_json(problem: &Problem) -> Json {
+    let mut form = Map::new();
+    let id = &problem.object;
+    let parts = [
+        ("group", &*id.group),
+        ("kind", &*id.kind),
+        ("namespace", &*id.namespace),
+        ("name", &*id.name),
+        ("message", problem.message.as_str()),
+    ];
+    for (key, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        form.insert(key.to_owned(), json!(text));
+    }
+    Json::Object(form)
+}
+
+/// Reads a status. `None` where there is no cluster's name; other faults are reported and passed over.
+pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
+    let mut fields = scope.fields(root, "")?;
+    fields.accept(&["apiVersion", "kind", "workloads", "resources"]);
+    let cluster = name(&mut fields);
+    let status = ClusterStatus {
+        cluster: cluster.clone().unwrap_or_default(),
+        reported: moment(&mut fields, "reported"),
+        next_due: moment(&mut fields, "nextDue"),
+        applied: fields.fields("applied").map(applied),
+        labels: texts(&mut fields, "labels"),
+        claims: texts(&mut fields, "claims"),
+        properties: texts(&mut fields, "properties"),
+        scores: fields.each("scores").into_iter().filter_map(score).collect(),
+    };
+    fields.finish();
+    cluster.map(|_| status)
+}
+
+fn name(fields: &mut Fields<'_>) -> Option<String> {
+    // Whatever else a server put into the metadata is no business of ours.
+    fields.required_fields("metadata")?.required_str("name").map(str::to_owned)
+}
+
+fn texts(fields: &mut Fields<'_>, key: &'static str) -> Labels {
+    fields.string_map(key).unwrap_or_default()
+}
+
+fn moment(fields: &mut Fields<'_>, key: &'static str) -> Option<Timestamp> {
+    let text = fields.str(key)?;
+    let moment = text.parse().ok();
+    if moment.is_none() {
+        let path = fields.path_of(key);
+        fields.error_at(key, format!("{path} is `{text}`, but must be a time such as 2026-01-31T12:00:00Z"));
+    }
+    moment
+}
+
+fn applied(mut fields: Fields<'_>) -> Applied {
+    let count = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok()).unwrap_or_default();
+    let applied = Applied {
+        sequence: count(fields.int_in("sequence", 0..=i64::MAX)),
+        tree: fields.str("tree").unwrap_or_default().to_owned(),
+        objects: usize::try_from(count(fields.int_in("objects", 0..=i64::MAX))).unwrap_or(usize::MAX),
+        problems: fields.each("problems").into_iter().filter_map(problem).collect(),
+    };
+    fields.finish();
+    applied
+}
+
+fn score(mut fields: Fields<'_>) -> Option<((String, String), AddOnScore)> {
+    let (resource, name) = (fields.required_str("resource"), fields.required_str("name"));
+    let value = fields.require("value").then(|| fields.int_in("value", -100..=100)).flatten();
+    let valid_until = moment(&mut fields, "validUntil");
+    fields.finish();
+    Some(((resource?.to_owned(), name?.to_owned()), AddOnScore { value: value?, valid_until }))
+}
+
+fn problem(mut fields: Fields<'_>) -> Option<Problem> {
+    let mut text = |key| fields.str(key).unwrap_or_default().to_owned();
+    let (group, namespace, message) = (text("group"), text("namespace"), text("message"));
+    let (kind, name) = (fields.required_str("kind"), fields.required_str("name"));
+    fields.finish();
+    Some(Problem { object: ObjectId::new(&group, kind?, &namespace, name?), message })
+}

@@ -1,0 +1,16 @@
+//! What members report and what the fleet looks like from it: values both ways, nothing read or written.
+//!
+//! - [`form`]: `ClusterStatus` as JSON and from a YAML tree. [`fleet`]: statuses against decisions and
+//!   published folders, summed up per cluster and per workload.
+
+pub mod fleet;
+pub mod form;
+
+pub use fleet::{Published, summarize};
+pub use form::{from_node, to_json};
+
+/// The apiVersion of berth's own kinds.
+pub const API_VERSION: &str = "berth.dev/v1alpha1";
+
+#[cfg(test)]
+mod tests;

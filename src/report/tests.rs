@@ -1,0 +1,118 @@
+//! The stored form survives a round trip, and the summary says of each cluster what its status shows.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+use crate::diag::Severity;
+use crate::meta::testing::node;
+use crate::model::status::{Applied, Problem};
+use crate::model::{ClusterStatus, Decision, Key, ObjectId, Pick, Timestamp};
+use crate::yaml::Scope;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).unwrap()
+}
+
+fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> ClusterStatus {
+    ClusterStatus {
+        cluster: cluster.to_owned(),
+        reported: Some(at(1_000)),
+        next_due: Some(at(1_600)),
+        applied: Some(Applied { sequence: 7, tree: tree.to_owned(), objects: 3, problems }),
+        ..ClusterStatus::default()
+    }
+}
+
+fn problem() -> Problem {
+    Problem {
+        object: ObjectId::new("apps", "Deployment", "shop", "web"),
+        message: "a foreign file is in the way".to_owned(),
+    }
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let mut written = status("eu-1", "abc", vec![problem()]);
+    written.labels.insert("region".to_owned(), "eu".to_owned());
+    written.claims.insert("id.k8s.io".to_owned(), "1".to_owned());
+    written.properties.insert("nodes".to_owned(), "12".to_owned());
+    let scope = Scope::new("status.yaml".into(), Severity::Error);
+    let read = from_node(&scope, &node(&to_json(&written)));
+    assert_eq!(read, Some(written));
+    assert!(scope.into_diagnostics().is_empty());
+}
+
+#[test]
+fn parts_of_later_versions_are_passed_over_and_misspelt_ones_are_not() {
+    let scope = Scope::new("status.yaml".into(), Severity::Error);
+    let form = json!({
+        "apiVersion": API_VERSION, "kind": form::KIND, "metadata": { "name": "a" },
+        "workloads": [{ "kind": "FederatedDeployment", "capacity": 3 }], "scores": [], "lables": {},
+    });
+    assert!(from_node(&scope, &node(&form)).is_some());
+    let found: Vec<String> = scope.into_diagnostics().iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("unknown field `lables`") && found[0].contains("did you mean `labels`?"));
+}
+
+#[test]
+fn a_status_without_a_name_or_with_a_bad_time_is_reported() {
+    let scope = Scope::new("status.yaml".into(), Severity::Error);
+    assert_eq!(from_node(&scope, &node(&json!({ "reported": "yesterday" }))), None);
+    let found: Vec<String> = scope.into_diagnostics().iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+fn decision(clusters: &[&str]) -> (Key, Decision) {
+    let key = Key::new("types.kubefed.io", "FederatedDeployment", "shop", "web");
+    let picks = clusters.iter().map(|name| Pick { cluster: (*name).to_owned(), ..Pick::default() });
+    let decision = Decision {
+        key: key.clone(),
+        source: "web.yaml".to_owned(),
+        picks: picks.collect(),
+        refused: Vec::new(),
+        condition: None,
+        digest: None,
+        policy: None,
+        objects: vec![problem().object],
+        failures: Vec::new(),
+    };
+    (key, decision)
+}
+
+#[test]
+fn clusters_are_in_sync_behind_silent_or_unheard_of() {
+    let published = |tree: &str| Published { sequence: 7, tree: tree.to_owned() };
+    let names = ["a-sync", "b-behind", "c-silent", "d-never", "e-problem"];
+    let published: BTreeMap<String, Published> =
+        names.iter().map(|name| ((*name).to_owned(), published("new"))).collect();
+    let mut silent = status("c-silent", "new", vec![]);
+    silent.next_due = Some(at(1_010));
+    let statuses: BTreeMap<String, ClusterStatus> = [
+        status("a-sync", "new", vec![]),
+        status("b-behind", "old", vec![]),
+        silent,
+        status("e-problem", "new", vec![problem()]),
+    ]
+    .into_iter()
+    .map(|status| (status.cluster.clone(), status))
+    .collect();
+    let summary = summarize(&statuses, &BTreeMap::from([decision(&names)]), &published, at(1_500));
+    let states: Vec<&str> =
+        summary["clusters"].as_array().unwrap().iter().map(|c| c["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["in sync", "behind", "silent", "never reported", "in sync"]);
+    assert_eq!(summary["clusters"][4]["problems"], 1);
+    assert_eq!(summary["workloads"][0]["inSync"], 1);
+    assert_eq!(summary["workloads"][0]["placed"], 5);
+    assert_eq!(summary["workloads"][0]["withProblems"], json!(["e-problem"]));
+    assert_eq!(summary["totals"]["in sync"], 2);
+}
+
+#[test]
+fn silence_begins_after_three_intervals() {
+    let status = status("a", "x", vec![]);
+    assert!(!fleet::is_silent(&status, at(1_000 + 1_800)));
+    assert!(fleet::is_silent(&status, at(1_000 + 1_801)));
+}

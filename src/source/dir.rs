@@ -1,0 +1,188 @@
+//! Reads a folder into a source tree.
+//!
+//! Symbolic links are not followed, since one could point out of the repository, and files over the
+//! limit are not read; both are named, so that nothing is missing in silence.
+
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::{SourceFile, SourceTree, wanted, wanted_folder};
+use crate::diag::{Diagnostic, Pos};
+use crate::yaml::Limits;
+
+/// The folder as a whole can not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("`{0}` is not a folder")]
+    NotAFolder(PathBuf),
+    #[error("failed to read the folder `{0}`: {1}")]
+    Unreadable(PathBuf, io::Error),
+}
+
+/// Every YAML file below a folder, except in folders whose name begins with a dot.
+pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError> {
+    let unreadable = |error| SourceError::Unreadable(root.to_owned(), error);
+    if !fs::metadata(root).map_err(unreadable)?.is_dir() {
+        return Err(SourceError::NotAFolder(root.to_owned()));
+    }
+    let mut tree = SourceTree::default();
+    let mut open = vec![(root.to_owned(), String::new())];
+    let mut first = true;
+    while let Some((folder, path)) = open.pop() {
+        match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>) {
+            Ok(entries) => {
+                for entry in entries {
+                    take(&mut tree, &mut open, &path, &entry, limits);
+                }
+            }
+            Err(error) if first => return Err(unreadable(error)),
+            Err(error) => {
+                let message = format!("the folder can not be read: {error}");
+                tree.found.push(Diagnostic::error(Pos::file(path), message));
+            }
+        }
+        first = false;
+    }
+    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+    tree.found.sort();
+    Ok(tree)
+}
+
+fn take(
+    tree: &mut SourceTree,
+    open: &mut Vec<(PathBuf, String)>,
+    parent: &str,
+    entry: &DirEntry,
+    limits: &Limits,
+) {
+    let name = entry.file_name();
+    let Some(name) = name.to_str() else {
+        let shown = join(parent, &name.to_string_lossy());
+        if wanted(&shown) || (wanted_folder(&shown) && entry.path().is_dir()) {
+            let fault = Diagnostic::error(Pos::file(shown), "the name is not UTF-8 text, so it is not read");
+            tree.found.push(fault.hint("rename it"));
+        }
+        return;
+    };
+    let path = join(parent, name);
+    let file_type = match entry.file_type() {
+        Ok(file_type) => file_type,
+        Err(error) => {
+            tree.found.push(Diagnostic::error(Pos::file(path), format!("can not be read: {error}")));
+            return;
+        }
+    };
+    if file_type.is_symlink() {
+        if wanted(&path) || (wanted_folder(&path) && entry.path().is_dir()) {
+            let fault = Diagnostic::warning(Pos::file(path), "a symbolic link is not followed");
+            tree.found.push(fault.hint("put the files themselves there"));
+        }
+    } else if file_type.is_dir() {
+        if wanted_folder(&path) {
+            open.push((entry.path(), path));
+        }
+    } else if wanted(&path) {
+        if !file_type.is_file() {
+            // Opening a pipe could wait for ever.
+            tree.found.push(Diagnostic::error(Pos::file(path), "not a regular file, so it is not read"));
+            return;
+        }
+        match read_file(&entry.path(), limits.bytes) {
+            Ok(Some(bytes)) => tree.files.push(SourceFile { path: path.into(), bytes: bytes.into() }),
+            Ok(None) => {
+                let message = format!("the file has more than the {} bytes that are read", limits.bytes);
+                let fault = Diagnostic::error(Pos::file(path), message);
+                tree.found.push(fault.hint("split it into smaller files"));
+            }
+            Err(error) => {
+                tree.found.push(Diagnostic::error(Pos::file(path), format!("can not be read: {error}")));
+            }
+        }
+    }
+}
+
+fn join(parent: &str, name: &str) -> String {
+    if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
+}
+
+/// A file's bytes; `None` where there are more than the limit.
+fn read_file(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= limit).then_some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let file = root.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    fn found(tree: &SourceTree) -> Vec<String> {
+        tree.found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn yaml_files_are_read_in_path_order() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["b.yaml", "a/z.yml", "a/b/c.yaml", ".git/config.yaml", "notes.txt", "a-b.yaml"] {
+            write(root.path(), path, path);
+        }
+        let tree = read_dir(root.path(), &Limits::default()).unwrap();
+        let paths: Vec<&str> = tree.files.iter().map(|file| &*file.path).collect();
+        assert_eq!(paths, ["a-b.yaml", "a/b/c.yaml", "a/z.yml", "b.yaml"]);
+        assert_eq!(&*tree.files[1].bytes, b"a/b/c.yaml");
+        assert!(tree.found.is_empty());
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "a.yaml", "12345");
+        write(root.path(), "b.yaml", "123456");
+        let tree = read_dir(root.path(), &Limits { bytes: 5, ..Limits::default() }).unwrap();
+        assert_eq!(tree.files.len(), 1);
+        assert!(found(&tree)[0].starts_with("b.yaml: error: the file has more than the 5 bytes"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_named_and_not_followed() {
+        use std::os::unix::fs::symlink;
+        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write(outside.path(), "x.yaml", "secret");
+        symlink(outside.path(), root.path().join("folder")).unwrap();
+        symlink(outside.path().join("x.yaml"), root.path().join("x.yaml")).unwrap();
+        symlink(outside.path().join("x.yaml"), root.path().join("x.txt")).unwrap();
+        let tree = read_dir(root.path(), &Limits::default()).unwrap();
+        assert!(tree.files.is_empty());
+        let named = found(&tree);
+        assert_eq!(named.len(), 2, "{named:?}");
+        assert!(named[0].starts_with("folder: warning") && named[1].starts_with("x.yaml: warning"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_name_that_is_no_text_is_named() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join(OsStr::from_bytes(b"a\xFF.yaml")), "x").unwrap();
+        let tree = read_dir(root.path(), &Limits::default()).unwrap();
+        assert!(tree.files.is_empty() && found(&tree)[0].contains("not UTF-8"));
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(read_dir(&root.path().join("no"), &Limits::default()).is_err());
+        write(root.path(), "a.yaml", "x");
+        assert!(read_dir(&root.path().join("a.yaml"), &Limits::default()).is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! A source tree as values: the files berth may read, wherever they come from.
+//!
+//! [`dir`] reads a folder; the reader for a Git commit is in `git`. Both take the files [`wanted`] names.
+
+pub mod dir;
+
+use std::sync::Arc;
+
+pub use dir::{SourceError, read_dir};
+
+use crate::diag::Diagnostics;
+
+/// The files of a fleet repository, in path order.
+#[derive(Clone, Debug, Default)]
+pub struct SourceTree {
+    pub files: Vec<SourceFile>,
+    /// What was met and not read: symbolic links, submodules, oversized files.
+    pub found: Diagnostics,
+}
+
+/// One file, with its path relative to the root, `/` between parts.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    pub path: Arc<str>,
+    pub bytes: Arc<[u8]>,
+}
+
+/// Whether a file is read at all: YAML by its name, and nothing on its path begins with a dot.
+pub fn wanted(path: &str) -> bool {
+    wanted_folder(path) && [".yaml", ".yml"].iter().any(|end| path.ends_with(end))
+}
+
+/// Whether a folder is looked into.
+pub fn wanted_folder(path: &str) -> bool {
+    path.split('/').all(|part| !part.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted;
+
+    #[test]
+    fn yaml_files_outside_dot_folders_are_wanted() {
+        for path in ["a.yaml", "x/y/b.yml", "berth.yaml", "a.b/c.yaml"] {
+            assert!(wanted(path), "{path}");
+        }
+        for path in [".github/ci.yaml", "a/.x/b.yml", ".yaml", "a/.yaml", "a.json", "yaml", "a.yaml/b"] {
+            assert!(!wanted(path), "{path}");
+        }
+    }
+}
