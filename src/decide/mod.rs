@@ -1,0 +1,100 @@
+//! The engine: a fleet, earlier decisions, statuses and a moment → decisions, each with its reasons.
+//!
+//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`group`]. A decision whose
+//! inputs are the same (its [`digest`]) stands as it is. Policies of their own come first, in the order
+//! of their keys, then placements that follow others. Nothing here knows which system it serves, and
+//! equal inputs give equal output, whatever the order of files.
+
+mod candidates;
+mod digest;
+mod encode;
+mod filter;
+mod follow;
+mod group;
+mod hold;
+mod overlay;
+mod own;
+mod reads;
+mod record;
+mod run;
+mod score;
+mod select;
+mod spread;
+mod table;
+mod trace;
+mod warn;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::diag::Diagnostics;
+use crate::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
+
+pub use trace::{ClusterTrace, ScorePart, Stage, Step, Trace};
+
+/// What a run decided.
+#[derive(Clone, Debug, Default)]
+pub struct Decided {
+    pub decisions: BTreeMap<Key, Decision>,
+    /// The part of the statuses that some policy looks at.
+    pub facts: BTreeMap<String, ClusterStatus>,
+    pub diagnostics: Diagnostics,
+    /// How many decisions were made anew, and how many stood.
+    pub decided: usize,
+    pub stood: usize,
+    /// When time alone will next change a verdict: a toleration, heartbeat or score runs out.
+    pub next_change: Option<Timestamp>,
+}
+
+/// Decides every placement of the fleet.
+pub fn decide(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+) -> Decided {
+    let clusters = overlay::overlay(fleet, statuses);
+    let table = table::Table::new(&clusters, now);
+    let mut run = run::Run::new(fleet, previous, &table, None);
+    run.all();
+    Decided {
+        facts: overlay::facts(fleet, statuses, &reads_of(fleet)),
+        decisions: run.decisions,
+        diagnostics: run.diagnostics,
+        decided: run.decided,
+        stood: run.stood,
+        next_change: run.next_change,
+    }
+}
+
+/// Why each cluster is picked or not for one placement; none where there is no such placement.
+pub fn explain(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+    key: &Key,
+) -> Option<Trace> {
+    let (key, _) = fleet.placements.get_key_value(key)?;
+    let clusters = overlay::overlay(fleet, statuses);
+    let table = table::Table::new(&clusters, now);
+    let mut run = run::Run::new(fleet, previous, &table, Some(key));
+    run.all();
+    run.trace
+}
+
+fn reads_of(fleet: &Fleet) -> reads::Reads<'_> {
+    let mut reads = reads::Reads::new();
+    for placement in fleet.placements.values() {
+        match &placement.source {
+            Source::Own(policy) => {
+                reads::of_filters(&policy.candidates, &mut reads);
+                reads::of_policy(policy, &mut reads);
+            }
+            Source::Follows(follow) => reads::of_follow(follow, &mut reads),
+        }
+    }
+    reads
+}

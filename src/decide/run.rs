@@ -1,0 +1,285 @@
+//! One run over all placements, in one defined order: policies of their own, then those that follow.
+
+use std::collections::BTreeMap;
+
+use super::candidates::CandidateSets;
+use super::digest::{Digests, earlier};
+use super::follow;
+use super::group;
+use super::hold;
+use super::own::{self, Case};
+use super::record::Counts;
+use super::score::Load;
+use super::table::{Row, Table};
+use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
+use super::warn;
+use crate::diag::Diagnostics;
+use crate::model::placement::{Follow, Placement, Policy, Retention, Rule, ScoreRule, Source};
+use crate::model::{Decision, Digest, Fleet, Key, Refused, Timestamp};
+
+const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
+const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
+
+/// What the run needs and what it has made so far.
+pub(super) struct Run<'f, 't> {
+    pub(super) fleet: &'f Fleet,
+    previous: &'f BTreeMap<Key, Decision>,
+    table: &'t Table<'t>,
+    sets: CandidateSets,
+    digests: Digests<'f>,
+    load: Load,
+    /// Some policy looks at the load; otherwise nobody keeps count.
+    balances: bool,
+    /// The placement to trace.
+    watched: Option<&'f Key>,
+    pub(super) decisions: BTreeMap<Key, Decision>,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) decided: usize,
+    pub(super) stood: usize,
+    pub(super) next_change: Option<Timestamp>,
+    pub(super) trace: Option<Trace>,
+}
+
+impl<'f, 't> Run<'f, 't> {
+    pub(super) fn new(
+        fleet: &'f Fleet,
+        previous: &'f BTreeMap<Key, Decision>,
+        table: &'t Table<'t>,
+        watched: Option<&'f Key>,
+    ) -> Run<'f, 't> {
+        let policies = fleet.placements.values().filter_map(own_policy);
+        let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
+        Run {
+            fleet,
+            previous,
+            table,
+            sets: CandidateSets::default(),
+            digests: Digests::default(),
+            load: Load::new(table.len()),
+            balances,
+            watched,
+            decisions: BTreeMap::new(),
+            diagnostics: Diagnostics::new(),
+            decided: 0,
+            stood: 0,
+            next_change: None,
+            trace: None,
+        }
+    }
+
+    pub(super) fn all(&mut self) {
+        self.keep_vanished();
+        if self.balances {
+            self.count_load();
+        }
+        let fleet = self.fleet;
+        for placement in fleet.placements.values() {
+            if let Source::Own(policy) = &placement.source {
+                self.own(placement, policy);
+            }
+        }
+        for placement in fleet.placements.values() {
+            if let Source::Follows(follow) = &placement.source {
+                self.follow(placement, follow);
+            }
+        }
+    }
+
+    /// Decisions whose placement is gone, but perhaps only because its file cannot be read.
+    fn keep_vanished(&mut self) {
+        for (key, previous) in self.previous {
+            if !self.fleet.placements.contains_key(key) && hold::applies(&self.fleet.doubt, previous) {
+                self.decisions.insert(key.clone(), Decision { digest: None, ..previous.clone() });
+            }
+        }
+    }
+
+    /// What decisions in force put on each cluster. Those that follow put nothing more there.
+    fn count_load(&mut self) {
+        for (key, previous) in self.previous {
+            let counts = match self.fleet.placements.get(key) {
+                Some(placement) => own_policy(placement).is_some(),
+                None => self.decisions.contains_key(key) && previous.policy.is_some(),
+            };
+            if counts {
+                self.load.add(&self.table.rows_of(&previous.picks));
+            }
+        }
+    }
+
+    fn own(&mut self, placement: &'f Placement, policy: &'f Policy) {
+        let (table, previous) = (self.table, self.previous.get(&placement.key));
+        let earlier_rows = previous.map(|previous| table.rows_of(&previous.picks)).unwrap_or_default();
+        let in_force = if looks_back(policy) { marks(table, &earlier_rows) } else { Vec::new() };
+        let candidates = self.sets.of(table, &policy.candidates, &in_force);
+        let (digest, flips) = self.digests.of(table, &candidates, policy);
+        self.next_change = earlier(self.next_change, flips);
+        let case = Case {
+            table,
+            policy,
+            candidates: &candidates.rows,
+            previous,
+            earlier: &earlier_rows,
+            in_force: &in_force,
+            load: &self.load,
+            held: previous.is_some_and(|previous| hold::applies(&self.fleet.doubt, previous)),
+        };
+        let standing = previous.filter(|previous| stands(&case, previous, digest));
+        let decision = match standing {
+            Some(previous) => stand(placement, previous),
+            None => decide(&case, placement, digest),
+        };
+        if self.watched == Some(&placement.key) {
+            self.trace = Some(trace_own(&case, placement, &decision, standing.is_some()));
+        }
+        match standing {
+            Some(_) => self.stood += 1,
+            None => self.decided += 1,
+        }
+        if self.balances && standing.is_none() {
+            self.load.remove(&earlier_rows);
+            self.load.add(&table.rows_of(&decision.picks));
+        }
+        warn::about(placement, &decision, &mut self.diagnostics);
+        self.decisions.insert(placement.key.clone(), decision);
+    }
+
+    fn follow(&mut self, placement: &'f Placement, follow: &'f Follow) {
+        let (table, previous) = (self.table, self.previous.get(&placement.key));
+        self.next_change = earlier(self.next_change, self.digests.flips(table, &follow.filters));
+        let union = follow::union(self.fleet, table, &self.decisions, follow, &mut self.diagnostics);
+        let mut counts = Counts::default();
+        let followed = follow::follow(table, follow, &union, &mut counts);
+        let mut decision = Decision {
+            picks: followed.picks,
+            refused: counts.finish(),
+            condition: followed.condition,
+            ..empty(placement)
+        };
+        if let Some(previous) = previous {
+            if !followed.complete {
+                hold::restore(&mut decision, previous, None, UNRESOLVED);
+            } else if hold::applies(&self.fleet.doubt, previous) {
+                hold::restore(&mut decision, previous, None, IN_DOUBT);
+            }
+        }
+        if self.watched == Some(&placement.key) {
+            self.trace = Some(trace_follow(table, placement, follow, &union, &decision));
+        }
+        let same = previous.is_some_and(|previous| stand(placement, previous) == decision);
+        if same {
+            self.stood += 1;
+        } else {
+            self.decided += 1;
+        }
+        warn::about(placement, &decision, &mut self.diagnostics);
+        self.decisions.insert(placement.key.clone(), decision);
+    }
+}
+
+fn own_policy(placement: &Placement) -> Option<&Policy> {
+    match &placement.source {
+        Source::Own(policy) => Some(policy),
+        Source::Follows(_) => None,
+    }
+}
+
+/// Whether a policy looks at what its own placement has now.
+fn looks_back(policy: &Policy) -> bool {
+    let tolerates = |filter: &crate::model::placement::Filter| matches!(filter.rule, Rule::Tolerates(_));
+    policy.scorers.iter().any(|scorer| scorer.rule == ScoreRule::Steady)
+        || policy.candidates.iter().chain(&policy.filters).any(tolerates)
+}
+
+fn marks(table: &Table<'_>, rows: &[Row]) -> Vec<bool> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut marks = vec![false; table.len()];
+    rows.iter().for_each(|row| marks[*row as usize] = true);
+    marks
+}
+
+/// Nothing the decision read has changed, and its clusters are still there.
+fn stands(case: &Case<'_>, previous: &Decision, digest: Digest) -> bool {
+    let leaves = |row: &Row| case.table.cluster(*row).leaving;
+    previous.digest == Some(digest)
+        && case.earlier.len() == previous.picks.len()
+        && !(case.policy.retention == Retention::SamePolicy && case.earlier.iter().any(leaves))
+}
+
+/// An earlier decision without what rendering adds to it.
+fn stand(placement: &Placement, previous: &Decision) -> Decision {
+    Decision {
+        picks: previous.picks.clone(),
+        refused: previous.refused.clone(),
+        condition: previous.condition.clone(),
+        digest: previous.digest,
+        policy: previous.policy.clone(),
+        ..empty(placement)
+    }
+}
+
+fn empty(placement: &Placement) -> Decision {
+    Decision {
+        key: placement.key.clone(),
+        source: placement.origin.file.to_string(),
+        picks: Vec::new(),
+        refused: Vec::new(),
+        condition: None,
+        digest: None,
+        policy: None,
+        objects: Vec::new(),
+        failures: Vec::new(),
+    }
+}
+
+fn decide(case: &Case<'_>, placement: &Placement, digest: Digest) -> Decision {
+    let mut counts = Counts::default();
+    let made = own::decide(case, &mut counts);
+    let refused: Vec<Refused> = counts.finish();
+    let mut decision = Decision {
+        picks: made.picks,
+        refused,
+        condition: made.condition,
+        digest: Some(digest),
+        policy: Some(case.policy.text.clone()),
+        ..empty(placement)
+    };
+    if let Some(previous) = case.previous.filter(|_| case.held) {
+        hold::restore(&mut decision, previous, Some(case.policy), IN_DOUBT);
+    }
+    // What is left as it is keeps its groups too.
+    if let (Some(grouping), None) = (&case.policy.groups, &case.policy.blocked) {
+        group::assign(case.table, grouping, &mut decision.picks);
+    }
+    decision
+}
+
+fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, stood: bool) -> Trace {
+    let mut steps = Steps::default();
+    own::decide(case, &mut steps);
+    let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.in_force);
+    trace::finish(decision, placement.origin.clone(), stood, case.table, |row| {
+        steps.cluster(row, candidate(row), Some(case.policy))
+    })
+}
+
+fn trace_follow(
+    table: &Table<'_>,
+    placement: &Placement,
+    follow: &Follow,
+    union: &follow::Union<'_>,
+    decision: &Decision,
+) -> Trace {
+    let mut steps = Steps::default();
+    follow::follow(table, follow, union, &mut steps);
+    let followed: Vec<_> = follow.placements.iter().map(|one| one.describe()).collect();
+    let followed = followed.join(" or ");
+    trace::finish(decision, placement.origin.clone(), false, table, |row| -> ClusterTrace {
+        let passed = union.rows.binary_search_by_key(&row, |(row, _)| *row).is_ok();
+        let why = if passed { String::new() } else { format!("not picked by {followed}") };
+        let rule = format!("picked by {followed}");
+        steps.cluster(row, vec![Step { stage: Stage::Follow, rule, by: None, passed, why }], None)
+    })
+}

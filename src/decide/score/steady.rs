@@ -1,0 +1,8 @@
+//! 100 where the placement is in force, else 0.
+
+use crate::decide::table::Row;
+
+pub(super) fn score(rows: &[Row], in_force: &[bool]) -> Vec<i64> {
+    let has = |row: &Row| in_force.get(*row as usize).copied().unwrap_or(false);
+    rows.iter().map(|row| if has(row) { 100 } else { 0 }).collect()
+}

@@ -1,0 +1,190 @@
+//! The clusters as a table: rows by name, columns made once and shared by every placement that reads them.
+//!
+//! A column holds small numbers in place of texts, so that testing a label of one cluster is one
+//! look into a vector. Rows are in name order, so comparing rows compares names.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::model::selector::{Labels, Measure};
+use crate::model::{Cluster, Pick, Quantity, Taint, Timestamp};
+
+/// A cluster's place in the table.
+pub(super) type Row = u32;
+
+pub(super) struct Table<'a> {
+    clusters: Vec<&'a Cluster>,
+    pub(super) now: Timestamp,
+    labels: Columns<Texts>,
+    claims: Columns<Texts>,
+    amounts: RefCell<BTreeMap<Measure, Rc<Vec<Option<Quantity>>>>>,
+    resources: Columns<Vec<Option<f64>>>,
+    taints: BTreeMap<TaintName<'a>, u32>,
+    taint_names: Vec<TaintName<'a>>,
+}
+
+type Columns<T> = RefCell<BTreeMap<String, Rc<T>>>;
+type TaintName<'a> = (&'a str, &'a str, &'a str);
+
+/// One text a cluster, as numbers: 0 where there is none.
+pub(super) struct Texts {
+    pub(super) ids: Vec<u32>,
+    known: BTreeMap<String, u32>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(clusters: &'a [Cow<'_, Cluster>], now: Timestamp) -> Table<'a> {
+        let clusters: Vec<&Cluster> = clusters.iter().map(AsRef::as_ref).collect();
+        let mut taints = BTreeMap::new();
+        let mut taint_names = Vec::new();
+        for taint in clusters.iter().flat_map(|cluster| &cluster.taints) {
+            taints.entry(taint_name(taint)).or_insert_with(|| {
+                taint_names.push(taint_name(taint));
+                number(taint_names.len() - 1)
+            });
+        }
+        Table {
+            clusters,
+            now,
+            labels: RefCell::default(),
+            claims: RefCell::default(),
+            amounts: RefCell::default(),
+            resources: RefCell::default(),
+            taints,
+            taint_names,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.clusters.len()
+    }
+
+    pub(super) fn rows(&self) -> std::ops::Range<Row> {
+        0..number(self.clusters.len())
+    }
+
+    pub(super) fn cluster(&self, row: Row) -> &'a Cluster {
+        self.clusters[row as usize]
+    }
+
+    pub(super) fn name(&self, row: Row) -> &'a str {
+        &self.cluster(row).name
+    }
+
+    pub(super) fn row(&self, name: &str) -> Option<Row> {
+        self.clusters.binary_search_by(|cluster| cluster.name.as_str().cmp(name)).ok().map(number)
+    }
+
+    /// The rows of picked clusters; those no longer in the fleet have none.
+    pub(super) fn rows_of(&self, picks: &[Pick]) -> Vec<Row> {
+        if !picks.is_sorted_by(|a, b| a.cluster < b.cluster) {
+            let rows: BTreeSet<Row> = picks.iter().filter_map(|pick| self.row(&pick.cluster)).collect();
+            return rows.into_iter().collect();
+        }
+        let mut from = 0;
+        let found = |pick: &Pick| {
+            // Both sides ascend, so each search starts where the last one ended, in growing steps.
+            let name = pick.cluster.as_str();
+            let before = |at: usize| self.clusters.get(at).is_some_and(|one| one.name.as_str() < name);
+            let mut step = 1;
+            while before(from + step) {
+                from += step;
+                step *= 2;
+            }
+            let end = (from + step + 1).min(self.clusters.len());
+            let rest = self.clusters.get(from..end)?;
+            from += rest.partition_point(|cluster| cluster.name.as_str() < name);
+            (self.clusters.get(from)?.name == name).then(|| number(from))
+        };
+        picks.iter().filter_map(found).collect()
+    }
+
+    pub(super) fn labels(&self, key: &str) -> Rc<Texts> {
+        column(&self.labels, key, || self.texts(|cluster| &cluster.labels, key))
+    }
+
+    pub(super) fn claims(&self, key: &str) -> Rc<Texts> {
+        column(&self.claims, key, || self.texts(|cluster| &cluster.claims, key))
+    }
+
+    pub(super) fn amounts(&self, measure: &Measure) -> Rc<Vec<Option<Quantity>>> {
+        if let Some(column) = self.amounts.borrow().get(measure) {
+            return column.clone();
+        }
+        let of = |cluster: &&Cluster| cluster.measured(measure).and_then(|text| text.parse().ok());
+        let column: Rc<Vec<_>> = Rc::new(self.clusters.iter().map(of).collect());
+        self.amounts.borrow_mut().insert(measure.clone(), column.clone());
+        column
+    }
+
+    /// How much of a resource is allocatable, in the clusters that also say their capacity.
+    pub(super) fn resources(&self, resource: &str) -> Rc<Vec<Option<f64>>> {
+        column(&self.resources, resource, || {
+            self.clusters.iter().map(|cluster| resource_of(cluster, resource)).collect()
+        })
+    }
+
+    /// The number that stands for a taint, whatever cluster bears it.
+    pub(super) fn taint(&self, taint: &Taint) -> u32 {
+        self.taints.get(&taint_name(taint)).copied().unwrap_or(0)
+    }
+
+    /// `key=value:effect` of a taint's number.
+    pub(super) fn taint_text(&self, number: u32) -> String {
+        let Some((key, value, effect)) = self.taint_names.get(number as usize) else { return String::new() };
+        if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
+    }
+
+    fn texts(&self, of: impl Fn(&'a Cluster) -> &'a Labels, key: &str) -> Texts {
+        let mut known: BTreeMap<String, u32> = BTreeMap::new();
+        let id = |cluster: &&'a Cluster| {
+            of(cluster).get(key).map_or(0, |text| {
+                known.get(text).copied().unwrap_or_else(|| {
+                    let next = number(known.len() + 1);
+                    known.insert(text.clone(), next);
+                    next
+                })
+            })
+        };
+        let ids = self.clusters.iter().map(id).collect();
+        Texts { ids, known }
+    }
+}
+
+impl Texts {
+    pub(super) fn id(&self, text: &str) -> Option<u32> {
+        self.known.get(text).copied()
+    }
+
+    /// How many numbers there are, 0 included.
+    pub(super) fn count(&self) -> usize {
+        self.known.len() + 1
+    }
+}
+
+/// A resource's allocatable amount; none where either amount is not given.
+pub(super) fn resource_of(cluster: &Cluster, resource: &str) -> Option<f64> {
+    cluster.capacity.get(resource)?;
+    let amount: Quantity = cluster.allocatable.get(resource)?.parse().ok()?;
+    Some(amount.to_f64())
+}
+
+fn taint_name(taint: &Taint) -> TaintName<'_> {
+    (&taint.key, &taint.value, &taint.effect_word)
+}
+
+fn column<T>(columns: &Columns<T>, key: &str, make: impl FnOnce() -> T) -> Rc<T> {
+    if let Some(column) = columns.borrow().get(key) {
+        return column.clone();
+    }
+    let column = Rc::new(make());
+    columns.borrow_mut().insert(key.to_owned(), column.clone());
+    column
+}
+
+/// Clusters are counted in 32 bits: four thousand million of them do not fit into memory.
+pub(super) fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

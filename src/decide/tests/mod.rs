@@ -1,0 +1,9 @@
+//! The engine through its two functions, over fleets made by hand.
+
+mod doubt;
+mod following;
+mod given;
+mod picking;
+mod properties;
+mod standing;
+mod tracing;
