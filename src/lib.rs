@@ -13,9 +13,12 @@
 
 pub mod decide;
 pub mod diag;
+pub mod dialects;
+pub mod load;
 pub mod meta;
 pub mod model;
 pub mod patch;
+pub mod render;
 pub mod report;
 pub mod source;
 pub mod yaml;

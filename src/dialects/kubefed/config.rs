@@ -1,0 +1,80 @@
+//! KubeFedConfig → what is known of a control plane: its namespace, its reach, whether it adopts.
+//!
+//! A repository may describe several namespace-scoped control planes, each for its own namespace,
+//! beside at most one for the whole cluster. Settings of controllers mean nothing to berth.
+
+use std::collections::BTreeMap;
+
+use crate::dialects::Document;
+use crate::meta::open;
+use crate::yaml::{Fields, Scope};
+
+const DEFAULT_NAMESPACE: &str = "kube-federation-system";
+
+/// Namespaces that are never made in members, though what is in them can be placed.
+const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// The control planes by namespace.
+#[derive(Debug, Default)]
+pub(super) struct Planes(BTreeMap<String, Plane>);
+
+#[derive(Debug)]
+struct Plane {
+    namespaced: bool,
+    adopts: bool,
+}
+
+impl Planes {
+    /// Whether a namespace is served by a control plane of its own.
+    pub(super) fn is_namespaced(&self, namespace: &str) -> bool {
+        self.0.get(namespace).is_some_and(|plane| plane.namespaced)
+    }
+
+    /// Whether every control plane is namespace-scoped, so that none places cluster-scoped objects.
+    pub(super) fn all_namespaced(&self) -> bool {
+        !self.0.is_empty() && self.0.values().all(|plane| plane.namespaced)
+    }
+
+    /// Whether objects that are there already in a member are taken over.
+    pub(super) fn adopts(&self, namespace: &str) -> bool {
+        match self.0.get(namespace).filter(|plane| plane.namespaced) {
+            Some(plane) => plane.adopts,
+            None => self.0.values().filter(|plane| !plane.namespaced).all(|plane| plane.adopts),
+        }
+    }
+
+    /// Whether the namespace itself is never propagated.
+    pub(super) fn is_system(&self, namespace: &str) -> bool {
+        SYSTEM_NAMESPACES.contains(&namespace)
+            || namespace == DEFAULT_NAMESPACE
+            || self.0.contains_key(namespace)
+    }
+}
+
+pub(super) fn read(scope: &Scope, document: &Document, planes: &mut Planes) {
+    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let spec = fields.required_fields("spec");
+    fields.finish();
+    let Some(mut spec) = spec else { return };
+    spec.require("scope");
+    let reach = spec.choice("scope", &["Cluster", "Namespaced"]);
+    let adopts = spec.fields("syncController").and_then(read_sync).unwrap_or(true);
+    spec.accept(&[
+        "clusterHealthCheck",
+        "controllerDuration",
+        "featureGates",
+        "leaderElect",
+        "statusController",
+    ]);
+    spec.finish();
+    let namespace =
+        if metadata.namespace.is_empty() { DEFAULT_NAMESPACE.to_owned() } else { metadata.namespace };
+    planes.0.insert(namespace, Plane { namespaced: reach == Some("Namespaced"), adopts });
+}
+
+fn read_sync(mut fields: Fields<'_>) -> Option<bool> {
+    fields.accept(&["maxConcurrentReconciles"]);
+    let adopts = fields.choice("adoptResources", &["Enabled", "Disabled"]).map(|word| word == "Enabled");
+    fields.finish();
+    adopts
+}

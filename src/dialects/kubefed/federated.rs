@@ -1,0 +1,183 @@
+//! A Federated* object → one placement and one workload under the same key.
+
+use serde_json::{Value as Json, json};
+
+use super::namespaces::Narrowing;
+use super::placement::Wanted;
+use super::types::{FederatedType, Target};
+use super::{Context, overrides, placement, template};
+use crate::diag::Diagnostic;
+use crate::dialects::{Document, Lowered};
+use crate::meta::{Metadata, open};
+use crate::model::decision::Outcome;
+use crate::model::placement::{Blocked, Filter, Follow, Ranking, Retention, Rule, Selection};
+use crate::model::{Condition, Key, Placement, Policy, Source, Workload};
+use crate::yaml::{Node, Scope};
+
+pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lowered: &mut Lowered) {
+    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    // SOPS notes what it needs beside the spec when it encrypts a whole file.
+    fields.accept(&["sops"]);
+    let spec = fields.required_fields("spec");
+    fields.finish();
+    let Some(mut spec) = spec else { return };
+    let (group, kind) = (&*document.key.group, &*document.key.kind);
+    let Some(federated) = context.types.find(group, kind, &metadata.namespace) else {
+        let message = format!("no type config says what `{kind}` stands for");
+        let hint = context.types.hint_for(group, kind);
+        return scope.report(Diagnostic::error(document.at.clone(), message).hint(hint));
+    };
+    let target = &federated.target;
+    if !check_namespace(scope, &metadata, target) {
+        return;
+    }
+    let text =
+        document.root.get("spec").and_then(|spec| spec.get("placement")).map_or(Json::Null, Node::to_json);
+    let wanted = placement::read(&mut spec, &metadata.namespace);
+    if target.is_namespace() {
+        if metadata.name != metadata.namespace {
+            return warn_of_name(scope, &metadata);
+        }
+        let rule = narrowing_rule(scope, &spec, wanted.as_ref());
+        context.namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone());
+    }
+    let template = template::read(&mut spec, &metadata, target, context.planes.adopts(&metadata.namespace));
+    let overrides = overrides::read(&mut spec, document);
+    spec.bool("retainReplicas");
+    spec.finish();
+    let (Some(wanted), Some(template)) = (wanted, template) else { return };
+    let source = source_of(context, &metadata, &federated, wanted, text);
+    let (key, origin) = (document.key.clone(), document.at.clone());
+    lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source });
+    if target.is_namespace() && context.planes.is_system(&metadata.name) {
+        // Its placement still says where the contents may go.
+        return;
+    }
+    lowered.workloads.push(Workload { key, origin, templates: vec![template], overrides });
+}
+
+fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool {
+    let needed = target.namespaced || target.is_namespace();
+    if needed && metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    if !needed && !metadata.namespace.is_empty() {
+        let message = format!("metadata.namespace must not be given: a {} has no namespace", target.kind);
+        scope.error(metadata.namespace_at, message);
+    }
+    needed != metadata.namespace.is_empty()
+}
+
+fn warn_of_name(scope: &Scope, metadata: &Metadata) {
+    let (name, namespace) = (&metadata.name, &metadata.namespace);
+    let message = format!(
+        "a FederatedNamespace counts only under its namespace's name, so `{name}` in namespace `{namespace}` is ignored"
+    );
+    let hint = format!("write `name: {namespace}`");
+    scope.report(Diagnostic::warning(scope.pos(metadata.name_at), message).hint(hint));
+}
+
+/// The rule that narrows what is in the namespace.
+fn narrowing_rule(scope: &Scope, spec: &crate::yaml::Fields<'_>, wanted: Option<&Wanted>) -> Option<Rule> {
+    match wanted? {
+        Wanted::Clusters(rule) => Some(rule.clone()),
+        Wanted::Follow(_) => {
+            let at = spec.place_of("placement");
+            let message = "spec.placement.placementRef is not possible in a FederatedNamespace";
+            let hint = "the namespace narrows what is in it, so its clusters must be given here: clusters or clusterSelector";
+            scope.report(Diagnostic::error(scope.pos(at), message).hint(hint));
+            None
+        }
+    }
+}
+
+fn source_of(
+    context: &Context,
+    metadata: &Metadata,
+    federated: &FederatedType,
+    wanted: Wanted,
+    text: Json,
+) -> Source {
+    let target = &federated.target;
+    let mut policy = Policy {
+        candidates: Vec::new(),
+        filters: Vec::new(),
+        scorers: Vec::new(),
+        ranking: Ranking::SumThenName,
+        selection: Selection::All,
+        retention: Retention::None,
+        groups: None,
+        blocked: None,
+        condition: no_condition,
+        text: Json::Null,
+    };
+    let mut namespace_text = Json::Null;
+    if target.namespaced {
+        match context.namespaces.narrowing(&metadata.namespace, &context.planes) {
+            Narrowing::None => {}
+            Narrowing::By { filter, text } => {
+                policy.filters.push(filter);
+                namespace_text = text;
+            }
+            Narrowing::NotFederated(filter) => {
+                policy.filters.push(filter);
+                policy.condition = not_federated;
+            }
+            Narrowing::Unreadable(key) => policy.blocked = Some(unreadable(&key)),
+        }
+    } else if !target.is_namespace() && context.planes.all_namespaced() {
+        let reason = "a namespace-scoped control plane places no cluster-scoped objects".to_owned();
+        policy.filters.push(Filter { rule: Rule::Nowhere(reason), by: None });
+    }
+    if !federated.propagates {
+        policy.blocked = Some(disabled(target));
+    }
+    match wanted {
+        Wanted::Follow(placement) if policy.blocked.is_none() => Source::Follows(Follow {
+            placements: vec![placement],
+            filters: policy.filters,
+            condition: policy.condition,
+        }),
+        wanted => {
+            if let Wanted::Clusters(rule) = wanted {
+                policy.filters.insert(0, Filter { rule, by: None });
+            }
+            policy.text = json!({ "placement": text, "namespace": namespace_text });
+            Source::Own(Box::new(policy))
+        }
+    }
+}
+
+fn disabled(target: &Target) -> Blocked {
+    let kind = &target.kind;
+    Blocked {
+        condition: propagation(
+            "PropagationDisabled",
+            format!(
+                "the type config of {kind} says `propagation: Disabled`; what is in members stays as it is"
+            ),
+        ),
+        keep_earlier: true,
+    }
+}
+
+fn unreadable(namespace: &Key) -> Blocked {
+    Blocked {
+        condition: propagation("ComputePlacementFailed", format!("{namespace} has a faulty placement")),
+        keep_earlier: true,
+    }
+}
+
+fn no_condition(_: &Outcome) -> Option<Condition> {
+    // KubeFed's own condition tells how propagation went, which no decision knows.
+    None
+}
+
+fn not_federated(_: &Outcome) -> Option<Condition> {
+    let message = "the namespace has no FederatedNamespace of its name";
+    Some(propagation("NamespaceNotFederated", message.to_owned()))
+}
+
+fn propagation(reason: &str, message: String) -> Condition {
+    Condition { kind: "Propagation".to_owned(), status: false, reason: reason.to_owned(), message }
+}

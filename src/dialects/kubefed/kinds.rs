@@ -1,0 +1,114 @@
+//! Which documents are KubeFed's, and what each is for.
+
+use std::collections::BTreeMap;
+
+use crate::dialects::{Claim, Document};
+
+pub(super) const CORE: &str = "core.kubefed.io";
+pub(super) const SCHEDULING: &str = "scheduling.kubefed.io";
+pub(super) const TYPES: &str = "types.kubefed.io";
+
+pub(super) const KINDS: &[&str] = &[
+    "KubeFedCluster",
+    "FederatedTypeConfig",
+    "KubeFedConfig",
+    "PropagatedVersion",
+    "ClusterPropagatedVersion",
+    "FederatedServiceStatus",
+    "ReplicaSchedulingPreference",
+    "FederatedClusterRole",
+    "FederatedClusterRoleBinding",
+    "FederatedConfigMap",
+    "FederatedDeployment",
+    "FederatedIngress",
+    "FederatedJob",
+    "FederatedNamespace",
+    "FederatedReplicaSet",
+    "FederatedSecret",
+    "FederatedService",
+    "FederatedServiceAccount",
+];
+
+/// Records that KubeFed keeps for itself, and the input files of its command line.
+const BOOKKEEPING: [&str; 4] =
+    ["PropagatedVersion", "ClusterPropagatedVersion", "FederatedServiceStatus", "EnableTypeDirective"];
+
+/// Group and kind of the federated types that type configs describe; true for those of namespaces.
+pub(super) type FederatedKinds<'a> = BTreeMap<(&'a str, &'a str), bool>;
+
+/// What a document is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Cluster,
+    TypeConfig,
+    Config,
+    Preference,
+    Federated { namespace: bool },
+    Bookkeeping,
+    Unknown,
+    Foreign,
+}
+
+pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
+    let types = federated_in(documents.iter());
+    let claim = |document| match role(document, &types) {
+        Role::Cluster => Claim::Inventory,
+        // What is in a namespace depends on it, as on a policy.
+        Role::TypeConfig | Role::Config | Role::Preference | Role::Federated { namespace: true } => {
+            Claim::Policy
+        }
+        Role::Federated { namespace: false } => Claim::Workload,
+        Role::Bookkeeping => Claim::Bookkeeping,
+        Role::Unknown => Claim::Unknown,
+        Role::Foreign => Claim::Foreign,
+    };
+    documents.iter().map(claim).collect()
+}
+
+/// The federated types named by any type config, sound or not.
+pub(super) fn federated_in<'a>(documents: impl Iterator<Item = &'a Document>) -> FederatedKinds<'a> {
+    let named = |document: &'a Document| {
+        let spec = document.root.get("spec")?;
+        let (federated, target) = (spec.get("federatedType")?, spec.get("targetType")?);
+        let kind = federated.get("kind")?.as_str()?;
+        let group = federated.get("group").and_then(|group| group.as_str()).unwrap_or(TYPES);
+        let of_core = target.get("group").and_then(|group| group.as_str()).unwrap_or_default().is_empty();
+        let is_namespace = of_core && target.get("kind").and_then(|kind| kind.as_str()) == Some("Namespace");
+        Some(((group, kind), is_namespace))
+    };
+    documents.filter(|document| is(document, CORE, "FederatedTypeConfig")).filter_map(named).collect()
+}
+
+pub(super) fn role(document: &Document, types: &FederatedKinds<'_>) -> Role {
+    let (group, kind) = (&*document.key.group, &*document.key.kind);
+    if let Some(namespace) = types.get(&(group, kind)) {
+        return Role::Federated { namespace: *namespace };
+    }
+    match (group, kind) {
+        (CORE, "KubeFedCluster") => Role::Cluster,
+        (CORE, "FederatedTypeConfig") => Role::TypeConfig,
+        (CORE, "KubeFedConfig") => Role::Config,
+        (CORE, kind) if BOOKKEEPING.contains(&kind) => Role::Bookkeeping,
+        (SCHEDULING, "ReplicaSchedulingPreference") => Role::Preference,
+        (TYPES, "FederatedNamespace") => Role::Federated { namespace: true },
+        (TYPES, kind) if kind.starts_with("Federated") => Role::Federated { namespace: false },
+        (CORE | SCHEDULING | TYPES, _) => Role::Unknown,
+        _ => Role::Foreign,
+    }
+}
+
+/// Whether the object is of a version that came after those berth knows.
+pub(super) fn is_newer(document: &Document) -> bool {
+    let known: &[&str] = match &*document.key.group {
+        CORE => &["v1alpha1", "v1beta1"],
+        SCHEDULING => &["v1alpha1"],
+        TYPES => &["v1alpha1", "v1beta1"],
+        // The federated group of one's own has versions of one's own.
+        _ => return false,
+    };
+    !known.contains(&document.version.as_str())
+}
+
+fn is(document: &Document, group: &str, kind: &str) -> bool {
+    *document.key.group == *group && *document.key.kind == *kind
+}

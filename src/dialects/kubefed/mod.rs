@@ -1,0 +1,105 @@
+//! KubeFed: clusters, federated types and Federated* objects → the neutral model.
+//!
+//! Read first are the control planes' settings, the federated types and the federated namespaces,
+//! since the meaning of every other object depends on them. Where berth differs from KubeFed on
+//! purpose, the file that does so says it.
+
+mod cluster;
+mod config;
+mod endpoint;
+mod federated;
+mod kinds;
+mod namespaces;
+mod overrides;
+mod placement;
+mod preference;
+mod template;
+mod types;
+
+use super::{Dialect, Document, Input, Lowered};
+use crate::diag::Severity;
+use crate::yaml::Scope;
+use config::Planes;
+use kinds::Role;
+use namespaces::Namespaces;
+use types::Types;
+
+pub const DIALECT: Dialect =
+    Dialect { name: "kubefed", claim: kinds::claim, kinds: kinds::KINDS, lower, policy_text: |_, _| None };
+
+/// What all Federated objects are read against.
+#[derive(Debug, Default)]
+struct Context {
+    planes: Planes,
+    types: Types,
+    namespaces: Namespaces,
+}
+
+fn lower(input: &Input<'_>, lowered: &mut Lowered) {
+    let types = kinds::federated_in(input.documents.iter().copied());
+    let mut context = Context::default();
+    let mut reader = Reader { input, lowered };
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Config),
+        |scope, document, _| config::read(scope, document, &mut context.planes),
+    );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::TypeConfig),
+        |scope, document, _| types::read(scope, document, &mut context.types),
+    );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Cluster),
+        |scope, document, lowered| lowered.clusters.extend(cluster::read(scope, document)),
+    );
+    // A namespace narrows what is in it, so that all of them come first.
+    for namespaces_now in [true, false] {
+        reader.each(
+            |document| {
+                let Role::Federated { namespace } = kinds::role(document, &types) else { return false };
+                namespace == namespaces_now
+            },
+            |scope, document, lowered| federated::read(scope, document, &mut context, lowered),
+        );
+    }
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Preference),
+        |scope, document, _| preference::read(scope, document),
+    );
+}
+
+/// Reads documents of one role, each with a scope of its own.
+struct Reader<'a, 'b> {
+    input: &'a Input<'a>,
+    lowered: &'b mut Lowered,
+}
+
+impl Reader<'_, '_> {
+    fn each(
+        &mut self,
+        wanted: impl Fn(&Document) -> bool,
+        mut read: impl FnMut(&Scope, &Document, &mut Lowered),
+    ) {
+        for (index, document) in self.input.documents.iter().enumerate() {
+            if !wanted(document) {
+                continue;
+            }
+            let unknown_fields =
+                if kinds::is_newer(document) { Severity::Warning } else { self.input.unknown_fields };
+            let scope = Scope::new(document.at.file.clone(), unknown_fields);
+            let mut made = Lowered::default();
+            read(&scope, document, &mut made);
+            if scope.has_errors() {
+                self.lowered.faulty.insert(index);
+            } else {
+                // What was made of a document with errors is dropped: its last good form counts.
+                self.lowered.clusters.append(&mut made.clusters);
+                self.lowered.placements.append(&mut made.placements);
+                self.lowered.workloads.append(&mut made.workloads);
+            }
+            self.lowered.diagnostics.extend(scope.into_diagnostics());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

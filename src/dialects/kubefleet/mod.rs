@@ -1,0 +1,186 @@
+//! KubeFleet (Azure Fleet Manager): member clusters, placements, overrides, envelopes.
+//!
+//! Documents are read one by one, then brought together: selectors find their objects, overrides
+//! their workloads. A faulty document is left out and named; it never stops the others.
+
+mod cluster;
+mod envelope;
+mod kinds;
+mod overrides;
+mod placement;
+mod policy;
+mod select;
+mod strategy;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Dialect, Document, Input, Lowered};
+use crate::diag::Diagnostic;
+use crate::model::placement::Source;
+use crate::model::{Key, Object, Placement, Template, Workload};
+use crate::yaml::Scope;
+
+use envelope::Envelope;
+use kinds::Role;
+use overrides::OverrideSpec;
+use placement::PlacementSpec;
+use select::{Item, Stock};
+
+pub use policy::normal_form as policy_in_normal_form;
+
+/// KubeFleet's parser.
+pub const DIALECT: Dialect =
+    Dialect { name: "kubefleet", claim: kinds::claim, kinds: kinds::NAMES, lower, policy_text };
+
+/// The documents read, each with its index in the input.
+#[derive(Default)]
+struct Read {
+    placements: Vec<(usize, PlacementSpec)>,
+    overrides: Vec<(usize, OverrideSpec)>,
+    envelopes: Vec<Envelope>,
+}
+
+fn lower(input: &Input<'_>, lowered: &mut Lowered) {
+    let mut read = Read::default();
+    for (index, document) in input.documents.iter().enumerate() {
+        read_one(input, index, document, &mut read, lowered);
+    }
+    drop_rivals(&mut read, lowered);
+    let mut workloads = place(input, &read, lowered);
+    let keys: BTreeSet<Key> = read.placements.iter().map(|(_, spec)| spec.key.clone()).collect();
+    let specs = read.overrides.into_iter().map(|(_, spec)| spec).collect();
+    lowered.diagnostics.extend(overrides::bind(&mut workloads, specs, &keys));
+    lowered.workloads.extend(workloads);
+}
+
+fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
+    let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
+    Scope::new(document.at.file.clone(), unknown_fields)
+}
+
+fn read_one(input: &Input<'_>, index: usize, document: &Document, read: &mut Read, lowered: &mut Lowered) {
+    let (scope, key) = (scope_of(input, document), &document.key);
+    // Kept apart until it is known that the document is sound.
+    let mut new = Read::default();
+    let mut cluster = None;
+    match kinds::role(&key.group, &key.kind) {
+        Some(Role::Cluster) => cluster = cluster::read(&scope, &document.root),
+        Some(Role::Placement) => {
+            new.placements.extend(placement::read(&scope, &document.root, key).map(|spec| (index, spec)));
+        }
+        Some(Role::Override) => {
+            new.overrides.extend(overrides::read(&scope, &document.root, key).map(|spec| (index, spec)));
+        }
+        Some(Role::Envelope) => {
+            new.envelopes.extend(envelope::read(&scope, &document.root, &key.kind, &document.version));
+        }
+        Some(Role::Later) => {
+            let message = format!("{key}: this version of berth does not act on {} yet", key.kind);
+            scope.report(Diagnostic::warning(document.at.clone(), message));
+        }
+        Some(Role::Bookkeeping) | None => {}
+    }
+    if settle(scope, index, lowered) {
+        lowered.clusters.extend(cluster);
+        read.placements.append(&mut new.placements);
+        read.overrides.append(&mut new.overrides);
+        read.envelopes.append(&mut new.envelopes);
+    }
+}
+
+/// Hands over what was found in a document; true where it is sound.
+fn settle(scope: Scope, index: usize, lowered: &mut Lowered) -> bool {
+    let sound = !scope.has_errors();
+    if !sound {
+        lowered.faulty.insert(index);
+    }
+    lowered.diagnostics.extend(scope.into_diagnostics());
+    sound
+}
+
+fn drop_rivals(read: &mut Read, lowered: &mut Lowered) {
+    let specs: Vec<_> = read.overrides.iter().map(|(_, spec)| spec.clone()).collect();
+    let (refused, found) = overrides::refuse_rivals(&specs);
+    lowered.diagnostics.extend(found);
+    read.overrides.retain(|(index, spec)| {
+        let rival = refused.contains(&spec.key);
+        if rival {
+            lowered.faulty.insert(*index);
+        }
+        !rival
+    });
+}
+
+/// Looks up the objects of every placement; gives the workloads.
+fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload> {
+    let stock = Stock::new(input.plain, &read.envelopes);
+    let mut workloads = Vec::new();
+    for (index, spec) in &read.placements {
+        let scope = scope_of(input, input.documents[*index]);
+        let mut policy = spec.policy.clone();
+        let mut workload = None;
+        if let Some(selectors) = &spec.selectors {
+            let selected = select::resolve(&scope, &stock, selectors, spec.namespace());
+            if let Some(message) = selected.invalid {
+                scope.warning(selectors.at, format!("{}: {message}, so it stays as it is", spec.key));
+                policy::block(&mut policy, policy::invalid_selectors(message));
+            }
+            let templates = templates(&scope, &stock, &selected.items, spec);
+            workload = Some((selected.items, templates));
+        }
+        if !settle(scope, *index, lowered) {
+            continue;
+        }
+        let (key, origin) = (spec.key.clone(), spec.origin.clone());
+        if let Some((items, templates)) = workload {
+            lowered.selected.extend(items.into_iter().filter_map(Item::plain));
+            let (key, origin) = (key.clone(), origin.clone());
+            workloads.push(Workload { key, origin, templates, overrides: Vec::new() });
+        }
+        lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) });
+    }
+    workloads
+}
+
+/// The objects of the items selected. One that is both plain and in an envelope goes as it is plain.
+fn templates(scope: &Scope, stock: &Stock<'_>, items: &[Item], spec: &PlacementSpec) -> Vec<Template> {
+    let (envelopes, plain): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| item.plain().is_none());
+    let mut objects = BTreeMap::new();
+    for object in plain.into_iter().chain(envelopes).flat_map(|item| stock.objects(item)) {
+        let id = object.id.clone();
+        if is_old_envelope(&object) {
+            let message =
+                format!("{id} is an envelope of the old form, which is placed as an ordinary ConfigMap");
+            let hint = "use a ResourceEnvelope to place what is inside";
+            scope.report(Diagnostic::warning(object.origin.clone(), message).hint(hint));
+        }
+        if objects.contains_key(&id) {
+            let message = format!("{} carries {id} already, so this copy is left out", spec.key);
+            scope.report(Diagnostic::warning(object.origin.clone(), message));
+            continue;
+        }
+        objects.insert(id, object);
+    }
+    let template = |object: Arc<_>| Template {
+        object,
+        final_labels: BTreeMap::new(),
+        sync_annotations: spec.sync_annotations.clone(),
+    };
+    objects.into_values().map(template).collect()
+}
+
+/// KubeFleet once unwrapped ConfigMaps with this annotation; it no longer does.
+fn is_old_envelope(object: &Object) -> bool {
+    let marked = object.content.pointer("/metadata/annotations/kubernetes-fleet.io~1envelope-configmap");
+    &*object.id.kind == "ConfigMap" && marked.and_then(serde_json::Value::as_str) == Some("true")
+}
+
+fn policy_text(kind: &str, written: &serde_json::Value) -> Option<serde_json::Value> {
+    matches!(kind, "ClusterResourcePlacement" | "ResourcePlacement").then(|| policy::normal_form(written))
+}

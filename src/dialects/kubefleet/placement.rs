@@ -1,0 +1,84 @@
+//! `ClusterResourcePlacement` and `ResourcePlacement` → a policy, and what it is to carry.
+
+use std::collections::BTreeMap;
+
+use crate::diag::Pos;
+use crate::meta;
+use crate::model::{Key, Policy};
+use crate::yaml::fields::{Fields, Scope};
+use crate::yaml::node::Node;
+
+use super::select::Selectors;
+use super::{policy, select, strategy};
+
+/// Longer names do not fit the labels that KubeFleet makes of them.
+const LONGEST_NAME: usize = 63;
+
+/// One placement as it is written, its objects not looked up yet.
+#[derive(Clone, Debug)]
+pub struct PlacementSpec {
+    pub key: Key,
+    pub origin: Pos,
+    /// `None` for a policy that others use by name.
+    pub selectors: Option<Selectors>,
+    pub policy: Policy,
+    pub sync_annotations: BTreeMap<String, String>,
+}
+
+impl PlacementSpec {
+    /// A ResourcePlacement's namespace.
+    pub fn namespace(&self) -> Option<&str> {
+        (!self.key.namespace.is_empty()).then_some(&*self.key.namespace)
+    }
+}
+
+/// Reads a placement. Faults go to the scope; with any, what is returned is not to be used.
+pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
+    let (mut fields, metadata) = meta::open(scope, root)?;
+    let cluster_scoped = &*key.kind == "ClusterResourcePlacement";
+    if metadata.name.len() > LONGEST_NAME {
+        let message = format!("metadata.name must not be longer than {LONGEST_NAME} characters");
+        scope.error(metadata.name_at, message);
+    }
+    if !cluster_scoped && metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    let mut spec = fields.required_fields("spec")?;
+    let selectors = select::read(&mut spec, cluster_scoped);
+    let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
+    let mut policy = policy::read(&mut spec, namespace);
+    let strategy = strategy::read(&mut spec);
+    spec.int_in("revisionHistoryLimit", 1..=1000);
+    status_scope(&mut spec, selectors.as_ref());
+    if let Some(blocked) = &policy.blocked {
+        scope.warning(root.at, format!("{key}: {}", blocked.condition.message));
+    }
+    if strategy.report_only {
+        let condition = policy::not_decided("applyStrategy ReportDiff");
+        scope.warning(root.at, format!("{key}: {}", condition.message));
+        policy::block(&mut policy, condition);
+    }
+    spec.finish();
+    fields.finish();
+    Some(PlacementSpec {
+        key: key.clone(),
+        origin: scope.pos(root.at),
+        selectors,
+        policy,
+        sync_annotations: strategy.sync_annotations,
+    })
+}
+
+/// A status that a namespace's readers may see needs one namespace to be in.
+fn status_scope(spec: &mut Fields<'_>, selectors: Option<&Selectors>) {
+    let scope = spec.choice("statusReportingScope", &["ClusterScopeOnly", "NamespaceAccessible"]);
+    let list = selectors.map(|selectors| selectors.list.as_slice()).unwrap_or_default();
+    let namespaces = list.iter().filter(|selector| selector.is_namespace()).count();
+    if scope == Some("NamespaceAccessible") && namespaces != 1 {
+        let message = format!(
+            "{} NamespaceAccessible needs exactly one Namespace selector, not {namespaces}",
+            spec.path_of("statusReportingScope")
+        );
+        spec.error_at("statusReportingScope", message);
+    }
+}

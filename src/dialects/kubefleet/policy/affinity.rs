@@ -1,0 +1,94 @@
+//! `affinity.clusterAffinity`: required terms and weighted preferences.
+
+use super::property;
+use crate::meta::label_selector;
+use crate::model::placement::Preference;
+use crate::model::{Selector, Term};
+use crate::yaml::fields::Fields;
+
+const MOST_TERMS: usize = 10;
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+
+/// What clusters must and should be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Affinity {
+    /// One of them must hold; without any, every cluster passes.
+    pub required: Vec<Term>,
+    pub preferred: Vec<Preference>,
+}
+
+pub fn read(policy: &mut Fields<'_>) -> Option<Affinity> {
+    let mut affinity = policy.fields("affinity")?;
+    let found = affinity.fields("clusterAffinity").map(|mut fields| {
+        let required = fields.fields(REQUIRED).map(required).unwrap_or_default();
+        let preferred = fields.each(PREFERRED).into_iter().filter_map(preference).collect();
+        fields.finish();
+        Affinity { required, preferred }
+    });
+    affinity.finish();
+    Some(found.unwrap_or_default())
+}
+
+/// `PickAll` takes every cluster that passes, so a preference would be without effect.
+pub fn refuse_preferences(policy: &mut Fields<'_>) {
+    let preferred = policy
+        .node("affinity")
+        .and_then(|affinity| affinity.get("clusterAffinity"))
+        .and_then(|affinity| affinity.get(PREFERRED));
+    if let Some(node) = preferred
+        && matches!(&node.value, crate::yaml::Value::List(items) if !items.is_empty())
+    {
+        let path = format!("{}.clusterAffinity.{PREFERRED}", policy.path_of("affinity"));
+        policy.scope().error(node.at, format!("{path} belongs to PickN, not to PickAll"));
+    }
+}
+
+fn required(mut fields: Fields<'_>) -> Vec<Term> {
+    fields.require("clusterSelectorTerms");
+    if fields.list("clusterSelectorTerms").is_some_and(|terms| terms.len() > MOST_TERMS) {
+        let message = format!(
+            "{} must not have more than {MOST_TERMS} entries",
+            fields.path_of("clusterSelectorTerms")
+        );
+        fields.error_at("clusterSelectorTerms", message);
+    }
+    let terms = fields.each("clusterSelectorTerms").into_iter().map(required_term).collect();
+    fields.finish();
+    terms
+}
+
+fn required_term(mut fields: Fields<'_>) -> Term {
+    let labels = labels(&mut fields);
+    let properties = property::requirements(&mut fields);
+    misplaced(&mut fields, "propertySorter", "sorts preferences and does not belong in a required term");
+    fields.finish();
+    Term { labels, properties, ..Term::default() }
+}
+
+fn preference(mut fields: Fields<'_>) -> Option<Preference> {
+    fields.require("weight");
+    let weight = fields.int_in("weight", -100..=100);
+    let preference = fields.required_fields("preference").map(|mut inner| {
+        let labels = labels(&mut inner);
+        let sorter = property::sorter(&mut inner);
+        misplaced(&mut inner, "propertySelector", "belongs in a required term, not in a preference");
+        inner.finish();
+        (Term { labels, ..Term::default() }, sorter)
+    });
+    fields.finish();
+    let (term, sorter) = preference?;
+    Some(Preference { weight: weight?, term, sorter })
+}
+
+fn misplaced(fields: &mut Fields<'_>, key: &'static str, why: &str) {
+    if fields.node(key).is_some() {
+        fields.error_at(key, format!("{} {why}", fields.path_of(key)));
+    }
+}
+
+fn labels(fields: &mut Fields<'_>) -> Selector {
+    let path = fields.path_of("labelSelector");
+    let node = fields.node("labelSelector");
+    node.and_then(|node| label_selector(fields.scope(), node, &path)).unwrap_or_default()
+}

@@ -1,0 +1,93 @@
+//! The systems whose objects berth reads, a folder each.
+//!
+//! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers,
+//! selection and conditions its semantics need. Adding one is adding a folder and a row here.
+
+pub mod kubefed;
+pub mod kubefleet;
+pub mod ocm;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::diag::{Diagnostics, Pos, Severity};
+use crate::model::{Cluster, ClusterStatus, Key, Object, Placement, Workload};
+use serde_json::Value as Json;
+
+use crate::yaml::Node;
+
+/// A document of the source tree that has an apiVersion and a kind.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub key: Key,
+    pub version: String,
+    pub at: Pos,
+    pub root: Node,
+}
+
+/// What a dialect says of a document's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Not of this dialect.
+    Foreign,
+    /// Clusters: what every placement may depend on.
+    Inventory,
+    /// Placements, sets, bindings: what some placements depend on.
+    Policy,
+    /// Workloads and their overrides.
+    Workload,
+    /// A hub's own bookkeeping, passed over with a note.
+    Bookkeeping,
+    /// A kind of this dialect's group that it does not know.
+    Unknown,
+}
+
+/// One system's parser.
+#[derive(Debug)]
+pub struct Dialect {
+    pub name: &'static str,
+    /// Which of all documents are this dialect's: one answer per document.
+    pub claim: fn(&[Document]) -> Vec<Claim>,
+    /// The kinds a misspelt one is compared with.
+    pub kinds: &'static [&'static str],
+    pub lower: fn(&Input<'_>, &mut Lowered),
+    /// The text of a policy as decisions keep it, from the text as its author wrote it. `None` for kinds
+    /// that are not this dialect's.
+    pub policy_text: fn(kind: &str, written: &Json) -> Option<Json>,
+}
+
+/// What a dialect reads.
+#[derive(Debug)]
+pub struct Input<'a> {
+    /// The documents it claimed as inventory, policy or workload, in path order.
+    pub documents: Vec<&'a Document>,
+    /// Plain Kubernetes objects that a placement may select, in path order.
+    pub plain: &'a [Arc<Object>],
+    /// How an unknown field is reported.
+    pub unknown_fields: Severity,
+}
+
+/// What a dialect makes of it.
+#[derive(Debug, Default)]
+pub struct Lowered {
+    pub clusters: Vec<Cluster>,
+    pub placements: Vec<Placement>,
+    pub workloads: Vec<Workload>,
+    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub diagnostics: Diagnostics,
+    /// Indexes into [`Input::plain`] of the objects that some placement selects.
+    pub selected: BTreeSet<usize>,
+    /// Documents (indexes into [`Input::documents`]) whose own content is at fault, so that their last good form counts.
+    pub faulty: BTreeSet<usize>,
+}
+
+/// The text of a policy as decisions keep it, whichever dialect the kind is of.
+pub fn policy_text(kind: &str, written: &Json) -> Json {
+    DIALECTS
+        .iter()
+        .find_map(|dialect| (dialect.policy_text)(kind, written))
+        .unwrap_or_else(|| written.clone())
+}
+
+/// All of them.
+pub const DIALECTS: &[&Dialect] = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT];

@@ -1,0 +1,30 @@
+//! AddOnPlacementScore → the scores of the cluster in whose namespace it stands.
+
+use std::collections::BTreeMap;
+
+use super::common::{moment, open_namespaced};
+use crate::dialects::Document;
+use crate::model::ClusterStatus;
+use crate::model::cluster::AddOnScore;
+use crate::yaml::Scope;
+
+pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<String, ClusterStatus>) {
+    let Some((mut fields, metadata)) = open_namespaced(scope, &document.root) else { return };
+    let status = statuses.entry(metadata.namespace.clone()).or_default();
+    if let Some(mut fields) = fields.fields("status") {
+        let valid_until = moment(&mut fields, "validUntil");
+        for mut score in fields.each("scores") {
+            let name = score.required_str("name");
+            score.require("value");
+            let value = score.int_in("value", -100..=100);
+            score.finish();
+            if let (Some(name), Some(value)) = (name, value) {
+                let named = (metadata.name.clone(), name.to_owned());
+                status.scores.insert(named, AddOnScore { value, valid_until });
+            }
+        }
+        fields.accept(&["conditions"]);
+        fields.finish();
+    }
+    fields.finish();
+}

@@ -1,0 +1,77 @@
+//! ManagedClusterSet → cluster set. `default` and `global` are there even where no file declares them.
+
+use std::collections::BTreeMap;
+
+use super::common::open_named;
+use crate::dialects::Document;
+use crate::meta::label_selector;
+use crate::model::placement::ClusterSet;
+use crate::model::{Requirement, Selector};
+use crate::yaml::{Fields, Scope};
+
+/// The label that puts a cluster into the one set of this name.
+pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
+pub(super) const DEFAULT_SET: &str = "default";
+const GLOBAL_SET: &str = "global";
+
+const BY_LABEL: &str = "ExclusiveClusterSetLabel";
+const BY_SELECTOR: &str = "LabelSelector";
+
+/// The sets by name.
+#[derive(Debug)]
+pub(super) struct Sets {
+    by_name: BTreeMap<String, ClusterSet>,
+}
+
+impl Default for Sets {
+    fn default() -> Sets {
+        let global = ClusterSet { name: GLOBAL_SET.to_owned(), members: Some(Selector::default()) };
+        let by_name = [(DEFAULT_SET.to_owned(), exclusive(DEFAULT_SET)), (GLOBAL_SET.to_owned(), global)];
+        Sets { by_name: by_name.into() }
+    }
+}
+
+impl Sets {
+    pub(super) fn get(&self, name: &str) -> Option<&ClusterSet> {
+        self.by_name.get(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
+    let Some((mut fields, metadata)) = open_named(scope, &document.root) else { return };
+    let mut set = exclusive(&metadata.name);
+    if let Some(mut spec) = fields.fields("spec") {
+        if let Some(selector) = spec.fields("clusterSelector") {
+            read_selector(scope, selector, &mut set);
+        }
+        for mut namespace in spec.each("managedNamespaces") {
+            namespace.required_str("name");
+            namespace.finish();
+        }
+        spec.finish();
+    }
+    fields.finish();
+    if !scope.has_errors() {
+        sets.by_name.insert(metadata.name, set);
+    }
+}
+
+fn read_selector(scope: &Scope, mut fields: Fields<'_>, set: &mut ClusterSet) {
+    let kind = fields.choice("selectorType", &[BY_LABEL, BY_SELECTOR]);
+    let node = fields.node("labelSelector");
+    let members = node.and_then(|node| label_selector(scope, node, &fields.path_of("labelSelector")));
+    if kind == Some(BY_SELECTOR) {
+        // Without a selector the set holds nothing; with an empty one, everything.
+        set.members = members;
+    }
+    fields.finish();
+}
+
+fn exclusive(name: &str) -> ClusterSet {
+    let label = Requirement::Is(SET_LABEL.to_owned(), name.to_owned());
+    ClusterSet { name: name.to_owned(), members: Some(Selector { requirements: vec![label] }) }
+}

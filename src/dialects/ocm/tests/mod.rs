@@ -1,0 +1,4 @@
+//! Open Cluster Management's objects: single faults and warnings, and whole fleets.
+
+mod reading;
+mod rendering;

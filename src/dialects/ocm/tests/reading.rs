@@ -1,0 +1,124 @@
+//! What is reported of single objects.
+
+use crate::dialects::Claim;
+use crate::load::{History, Loaded, load};
+use crate::model::Source;
+use crate::source::{SourceFile, SourceTree};
+
+const GROUP: &str = "cluster.open-cluster-management.io";
+
+fn read(text: &str) -> Loaded {
+    let file = SourceFile { path: "a.yaml".into(), bytes: text.as_bytes().into() };
+    load(&SourceTree { files: vec![file], ..SourceTree::default() }, History::None)
+}
+
+fn messages(loaded: &Loaded) -> Vec<String> {
+    loaded.diagnostics.iter().filter(|one| one.at.is_some()).map(|one| one.to_string()).collect()
+}
+
+fn placement(spec: &str) -> String {
+    format!(
+        "apiVersion: {GROUP}/v1beta1\nkind: Placement\nmetadata: {{name: web, namespace: shop}}\nspec:\n{spec}"
+    )
+}
+
+#[test]
+fn all_faults_of_a_placement_are_reported_at_their_places() {
+    let text = placement(
+        "  numberOfCluster: 3\n  prioritizerPolicy:\n    configurations:\n    - weight: 11\n      scoreCoordinate: {builtIn: Stedy}\n  tolerations:\n  - {operator: Exist, key: a}\n",
+    );
+    let found = messages(&read(&text));
+    let expected = [
+        "a.yaml:5:3: error: unknown field `spec.numberOfCluster`\n  hint: did you mean `numberOfClusters`?",
+        "a.yaml:8:15: error: spec.prioritizerPolicy.configurations[0].weight is 11, but must be from -10 to 10",
+        "a.yaml:9:34: error: spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn is `Stedy`, but must be one of Balance, Steady, ResourceAllocatableCPU, ResourceAllocatableMemory\n  hint: did you mean `Steady`?",
+        "a.yaml:11:16: error: spec.tolerations[0].operator is `Exist`, but must be one of Equal, Exists\n  hint: did you mean `Exists`?",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_is_accepted_and_not_acted_on_is_said() {
+    let text = placement(
+        "  spreadPolicy:\n    spreadConstraints:\n    - {topologyKey: zone, topologyKeyType: Label}\n",
+    );
+    let found = messages(&read(&text));
+    assert!(found.len() == 1 && found[0].contains("warning: spec.spreadPolicy is not acted on"), "{found:?}");
+}
+
+#[test]
+fn a_binding_without_its_set_is_a_warning_with_the_nearest_name() {
+    let text = format!(
+        "apiVersion: {GROUP}/v1beta2\nkind: ManagedClusterSetBinding\nmetadata: {{name: globl, namespace: shop}}\nspec: {{clusterSet: globl}}\n"
+    );
+    let found = messages(&read(&text));
+    assert_eq!(
+        found,
+        [
+            "a.yaml:4:20: warning: there is no ManagedClusterSet `globl`, so this binding has no effect\n  hint: did you mean `global`?"
+        ]
+    );
+}
+
+#[test]
+fn a_cluster_is_read_with_all_a_placement_may_look_at() {
+    let text = format!(
+        "apiVersion: {GROUP}/v1\nkind: ManagedCluster\nmetadata: {{name: a}}\nspec:\n  taints:\n  - {{key: gpu, effect: NoSelectIfNew, timeAdded: \"2024-02-01T00:00:00Z\"}}\nstatus:\n  allocatable: {{cpu: 12, memory: 64Gi}}\n  capacity: {{cpu: 16}}\n  clusterClaims: [{{name: id, value: x}}, {{name: id, value: z}}]\n"
+    );
+    let loaded = read(&text);
+    assert_eq!(messages(&loaded), [] as [&str; 0]);
+    let cluster = &loaded.fleet.clusters["a"];
+    assert_eq!(cluster.labels["cluster.open-cluster-management.io/clusterset"], "default");
+    assert_eq!((cluster.allocatable["cpu"].as_str(), cluster.claims["id"].as_str()), ("12", "z"));
+    assert_eq!(
+        cluster.taints[0].since.map(|since| since.to_string()).as_deref(),
+        Some("2024-02-01T00:00:00Z")
+    );
+}
+
+#[test]
+fn a_work_set_follows_placements_of_its_namespace() {
+    let text = format!(
+        "{}---\napiVersion: work.open-cluster-management.io/v1alpha1\nkind: ManifestWorkReplicaSet\nmetadata: {{name: w, namespace: shop}}\nspec:\n  placementRefs:\n  - name: web\n    rolloutStrategy: {{type: Progressive, progressive: {{maxConcurrency: 25%}}}}\n  manifestWorkTemplate:\n    workload:\n      manifests:\n      - {{apiVersion: v1, kind: Namespace, metadata: {{name: x}}}}\n",
+        placement("  numberOfClusters: 1\n")
+    );
+    let loaded = read(&text);
+    let found = messages(&loaded);
+    assert!(found.len() == 1 && found[0].contains("warning: rollout strategy `Progressive`"), "{found:?}");
+    let (key, workload) = loaded.fleet.workloads.first_key_value().expect("there is a workload");
+    assert_eq!(workload.templates.len(), 1);
+    let Source::Follows(follow) = &loaded.fleet.placements[key].source else { panic!("it follows") };
+    assert_eq!(follow.placements[0].describe(), "Placement shop/web");
+}
+
+#[test]
+fn a_work_set_must_name_placements_and_objects() {
+    let text = "apiVersion: work.open-cluster-management.io/v1alpha1\nkind: ManifestWorkReplicaSet\nmetadata: {name: w, namespace: shop}\nspec:\n  placementRefs: []\n  manifestWorkTemplate:\n    workload:\n      manifests:\n      - {apiVersion: v1, kind: Namespace, metadata: {generateName: x}}\n";
+    let found = messages(&read(text));
+    for fault in [
+        "spec.placementRefs must name at least one",
+        "metadata.name is required",
+        "generateName is not possible",
+    ] {
+        assert!(found.iter().any(|one| one.contains(fault)), "{fault}: {found:?}");
+    }
+}
+
+#[test]
+fn kinds_are_told_apart() {
+    let claims = |kind: &str, group: &str| {
+        let loaded = crate::dialects::Document {
+            key: crate::model::Key::new(group, kind, "", "x"),
+            version: "v1".to_owned(),
+            at: crate::diag::Pos::file("a.yaml"),
+            root: crate::meta::testing::node(&serde_json::json!({})),
+        };
+        (super::super::DIALECT.claim)(&[loaded])
+    };
+    assert_eq!(claims("ManagedCluster", GROUP), [Claim::Inventory]);
+    assert_eq!(claims("Placement", GROUP), [Claim::Policy]);
+    assert_eq!(claims("PlacementDecision", GROUP), [Claim::Bookkeeping]);
+    assert_eq!(claims("Placment", GROUP), [Claim::Unknown]);
+    assert_eq!(claims("Placement", "example.org"), [Claim::Foreign]);
+    assert_eq!(claims("ManifestWorkReplicaSet", "work.open-cluster-management.io"), [Claim::Workload]);
+}

@@ -1,0 +1,160 @@
+//! Bytes to a fleet: the files of a source tree become clusters, placements and workloads.
+//!
+//! settings → documents → claims → lowering → assembly. All problems are reported at once; what can
+//! not be read keeps its last good form, which takes a second lowering.
+
+mod assemble;
+pub mod config;
+mod documents;
+pub mod glob;
+mod keep;
+mod merge_clusters;
+mod own;
+#[cfg(test)]
+mod tests;
+mod today;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use config::FleetConfig;
+pub use keep::History;
+
+use assemble::{Assembled, assemble};
+use config::{CONFIG_KIND, CONFIG_PATH};
+use documents::Slot;
+use keep::{Kept, keep};
+use today::{Today, find_broken, objects_of, read_files};
+
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::dialects::{Claim, DIALECTS, Dialect};
+use crate::model::{Fleet, Key};
+use crate::source::SourceTree;
+use crate::yaml::{Limits, Scope};
+
+/// A fleet as its source tree describes it.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    pub fleet: Fleet,
+    pub diagnostics: Diagnostics,
+    pub config: FleetConfig,
+    /// The form in force of each broken file that has a last good one, by path.
+    pub kept: BTreeMap<String, Vec<u8>>,
+    /// Files with something in them that can not count, by path.
+    pub broken: BTreeSet<String>,
+    /// Documents that are no Kubernetes objects.
+    pub passed_over: usize,
+}
+
+/// Reads a source tree with all dialects.
+pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
+    load_with(tree, history, DIALECTS, &Limits::default())
+}
+
+/// The files of a tree that need a last good form.
+pub fn broken_files(tree: &SourceTree) -> BTreeSet<String> {
+    load(tree, History::None).broken
+}
+
+/// [`load`] with the dialects and limits given.
+pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
+    let config = settings(tree, history, limits);
+    let files = read_files(tree, &config, limits);
+    let mut loaded = Loaded { config, ..Loaded::default() };
+    let found: Vec<&Diagnostic> = tree.found.iter().filter(|one| !is_excluded(one, &loaded.config)).collect();
+    loaded.diagnostics.extend(found.iter().copied().cloned());
+    let today = objects_of(files, &mut loaded);
+    let first = assemble(&today.documents, dialects, loaded.config.unknown_fields);
+    let broken = find_broken(tree, &found, &today, &first.faulty, history);
+    let good: BTreeSet<&Key> =
+        today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
+    let kept = keep(&broken, &good, history, limits);
+    loaded.broken = broken.iter().map(|file| file.path.to_owned()).collect();
+    drop((broken, good));
+    let doubtful = today.doubtful_files(&first);
+    let mut done = if kept.documents.is_empty() {
+        first
+    } else {
+        assemble_again(today, first, &kept, dialects, &mut loaded)
+    };
+    let doubt = &mut done.fleet.doubt;
+    doubt.files.extend(doubtful);
+    doubt.everything |= !kept.unknown.is_empty();
+    doubt.files.extend(kept.unknown);
+    loaded.kept = kept.files;
+    loaded.diagnostics.extend(done.diagnostics);
+    loaded.diagnostics.sort();
+    loaded.fleet = done.fleet;
+    loaded
+}
+
+/// The fleet's settings. Their faults are reported with all others', see `own`.
+fn settings(tree: &SourceTree, history: History<'_>, limits: &Limits) -> FleetConfig {
+    let path: Arc<str> = CONFIG_PATH.into();
+    let of = |bytes: &[u8]| {
+        let file = documents::read(&path, bytes, limits);
+        let (document, _) =
+            file.objects.into_iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
+        let scope = Scope::new(path.clone(), Severity::Error);
+        let config = config::read(&scope, &document.root);
+        Some((config, !scope.has_errors()))
+    };
+    let file = tree.files.iter().find(|file| *file.path == *path);
+    let refused = tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *path));
+    let today = file.and_then(|file| of(&file.bytes));
+    match (today, history) {
+        (Some((config, true)), _) => config,
+        (today, History::Known(last_good)) if file.is_some() || refused => {
+            let before = last_good(&path).and_then(|bytes| of(&bytes));
+            before.or(today).map(|(config, _)| config).unwrap_or_default()
+        }
+        (today, _) => today.map(|(config, _)| config).unwrap_or_default(),
+    }
+}
+
+fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {
+    diagnostic.at.as_ref().is_some_and(|at| config.excludes(&at.file))
+}
+
+/// Puts kept documents in the place of faulty ones and lowers everything again. Today's faults stay reported,
+/// faults of what is kept are not.
+fn assemble_again(
+    today: Today,
+    first: Assembled,
+    kept: &Kept,
+    dialects: &[&Dialect],
+    loaded: &mut Loaded,
+) -> Assembled {
+    let kept_keys: BTreeSet<&Key> = kept.documents.iter().map(|document| &document.key).collect();
+    let mut documents = Vec::new();
+    let mut replaced: BTreeMap<Arc<str>, Vec<Slot>> = BTreeMap::new();
+    for (document, slot) in today.documents.into_iter().zip(today.slots) {
+        if kept_keys.contains(&document.key) {
+            replaced.entry(document.at.file).or_default().push(slot);
+        } else {
+            documents.push(document);
+        }
+    }
+    documents.extend(kept.documents.iter().cloned());
+    documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
+    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields);
+    let in_replaced = |diagnostic: &Diagnostic| {
+        let Some(at) = &diagnostic.at else { return false };
+        replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))
+    };
+    let of_kept = |diagnostic: &Diagnostic| diagnostic.at.as_ref().is_some_and(|at| kept.is_kept(&at.file));
+    loaded.diagnostics.extend(first.diagnostics.into_iter().filter(in_replaced));
+    let rest = std::mem::take(&mut second.diagnostics);
+    second.diagnostics.extend(rest.into_iter().filter(|diagnostic| !of_kept(diagnostic)));
+    let doubt = &mut second.fleet.doubt;
+    for (claim, document) in second.claims.iter().zip(&documents) {
+        match claim {
+            Claim::Inventory if kept.is_kept(&document.at.file) => doubt.everything = true,
+            Claim::Policy | Claim::Workload if kept.is_kept(&document.at.file) => {
+                doubt.files.insert(document.at.file.to_string());
+            }
+            _ => {}
+        }
+    }
+    second
+}

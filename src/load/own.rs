@@ -1,0 +1,47 @@
+//! berth's own kinds, read like a dialect's: `ClusterStatus` and `FleetConfig`.
+
+use super::config::{self, CONFIG_KIND, CONFIG_PATH};
+use crate::diag::{Diagnostic, Severity};
+use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
+use crate::model::object::{group_of, version_of};
+use crate::report::{API_VERSION, form};
+use crate::yaml::Scope;
+
+pub(super) const DIALECT: Dialect =
+    Dialect { name: "berth", claim, kinds: KINDS, lower, policy_text: |_, _| None };
+
+const KINDS: &[&str] = &[form::KIND, CONFIG_KIND];
+
+fn claim(documents: &[Document]) -> Vec<Claim> {
+    let claim_one = |document: &Document| match &*document.key.kind {
+        _ if *document.key.group != *group_of(API_VERSION) => Claim::Foreign,
+        form::KIND => Claim::Inventory,
+        CONFIG_KIND => Claim::Policy,
+        _ => Claim::Unknown,
+    };
+    documents.iter().map(claim_one).collect()
+}
+
+fn lower(input: &Input<'_>, out: &mut Lowered) {
+    for (index, document) in input.documents.iter().enumerate() {
+        let is_config = *document.key.kind == *CONFIG_KIND;
+        let unknown_fields = if is_config { Severity::Error } else { input.unknown_fields };
+        let scope = Scope::new(document.at.file.clone(), unknown_fields);
+        if document.version != version_of(API_VERSION) {
+            let message = format!("this berth reads `{API_VERSION}` only");
+            scope.report(Diagnostic::error(document.at.clone(), message));
+        } else if is_config {
+            if *document.at.file != *CONFIG_PATH {
+                let message = format!("{CONFIG_KIND} counts only in `{CONFIG_PATH}` at the root");
+                scope.report(Diagnostic::error(document.at.clone(), message));
+            }
+            config::read(&scope, &document.root);
+        } else if let Some(status) = form::from_node(&scope, &document.root) {
+            out.statuses.insert(status.cluster.clone(), status);
+        }
+        if scope.has_errors() {
+            out.faulty.insert(index);
+        }
+        out.diagnostics.extend(scope.into_diagnostics());
+    }
+}

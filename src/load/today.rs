@@ -1,0 +1,121 @@
+//! Today's files: their objects, each key once, and which files are broken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Loaded;
+use super::assemble::Assembled;
+use super::config::FleetConfig;
+use super::documents::{self, FileDocuments, Slot};
+use super::keep::{Broken, History};
+use crate::diag::{Diagnostic, Severity};
+use crate::dialects::{Claim, Document};
+use crate::model::Key;
+use crate::source::SourceTree;
+use crate::yaml::Limits;
+
+/// Today's objects, each key once, and where each stands.
+pub(super) struct Today {
+    pub documents: Vec<Document>,
+    pub slots: Vec<Slot>,
+    /// The file of each document.
+    owners: Vec<usize>,
+    /// Every file that was read: its path, and whether something in it could not be.
+    files: Vec<(Arc<str>, bool)>,
+}
+
+impl Today {
+    pub(super) fn countable<'a>(&'a self, faulty: &'a BTreeSet<usize>) -> impl Iterator<Item = usize> + 'a {
+        (0..self.documents.len()).filter(|index| !faulty.contains(index))
+    }
+
+    /// Files with a faulty policy or workload.
+    pub(super) fn doubtful_files(&self, first: &Assembled) -> BTreeSet<String> {
+        let is_one =
+            |index: &&usize| matches!(first.claims.get(**index), Some(Claim::Policy | Claim::Workload));
+        first.faulty.iter().filter(is_one).map(|index| self.documents[*index].at.file.to_string()).collect()
+    }
+}
+
+pub(super) fn read_files(
+    tree: &SourceTree,
+    config: &FleetConfig,
+    limits: &Limits,
+) -> Vec<(Arc<str>, FileDocuments)> {
+    let mut files: Vec<(Arc<str>, FileDocuments)> = tree
+        .files
+        .iter()
+        .filter(|file| !config.excludes(&file.path))
+        .map(|file| (file.path.clone(), documents::read(&file.path, &file.bytes, limits)))
+        .collect();
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    files.dedup_by(|a, b| a.0 == b.0);
+    files
+}
+
+pub(super) fn objects_of(files: Vec<(Arc<str>, FileDocuments)>, loaded: &mut Loaded) -> Today {
+    let mut today = Today { documents: Vec::new(), slots: Vec::new(), owners: Vec::new(), files: Vec::new() };
+    let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+    for (owner, (path, file)) in files.into_iter().enumerate() {
+        loaded.passed_over += file.passed_over;
+        loaded.diagnostics.extend(file.diagnostics);
+        today.files.push((path, file.broken));
+        for (document, slot) in file.objects {
+            if let Some(first) = places.get(&document.key) {
+                let message =
+                    format!("{} is described twice, first at {}", document.key, today.documents[*first].at);
+                loaded
+                    .diagnostics
+                    .push(Diagnostic::error(document.at, message).hint("remove one of the two"));
+                continue;
+            }
+            places.insert(document.key.clone(), today.documents.len());
+            today.documents.push(document);
+            today.slots.push(slot);
+            today.owners.push(owner);
+        }
+    }
+    if loaded.passed_over > 0 {
+        let message =
+            format!("passed over {} x documents that are no Kubernetes objects", loaded.passed_over);
+        loaded.diagnostics.push(Diagnostic::note(message));
+    }
+    today
+}
+
+/// Files with something in them that can not count, and what of them does.
+pub(super) fn find_broken<'a>(
+    tree: &'a SourceTree,
+    found: &[&'a Diagnostic],
+    today: &'a Today,
+    faulty: &BTreeSet<usize>,
+    history: History<'_>,
+) -> Vec<Broken<'a>> {
+    let mut broken: BTreeMap<&str, Broken<'a>> = BTreeMap::new();
+    let at_fault: BTreeSet<usize> = faulty.iter().map(|index| today.owners[*index]).collect();
+    let texts: BTreeMap<&str, &[u8]> = tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+    for (index, (path, is_broken)) in today.files.iter().enumerate() {
+        if *is_broken || at_fault.contains(&index) {
+            let text = texts.get(&**path).copied().unwrap_or_default();
+            broken.insert(path, Broken { path, text, good: Vec::new() });
+        }
+    }
+    for index in today.countable(faulty) {
+        if let Some(file) = broken.get_mut(&*today.files[today.owners[index]].0) {
+            file.good.push((&today.documents[index], &today.slots[index]));
+        }
+    }
+    // What the source met and did not read is as broken as what can not be parsed. What it only warns of (a
+    // link) counts where a file was before.
+    let had = |path: &str| matches!(history, History::Known(last_good) if last_good(path).is_some());
+    for (severity, at) in found.iter().filter_map(|one| Some((one.severity, one.at.as_ref()?))) {
+        let path: &'a str = &at.file;
+        if crate::source::wanted(path)
+            && !texts.contains_key(path)
+            && (severity == Severity::Error || had(path))
+        {
+            broken.insert(path, Broken { path, text: &[], good: Vec::new() });
+        }
+    }
+    broken.into_values().collect()
+}

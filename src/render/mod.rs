@@ -1,0 +1,116 @@
+//! Decisions and templates → every cluster's objects, by content id.
+//!
+//! A copy that no override touches is made, written and stored once, however many clusters have it.
+//! What goes wrong concerns one cluster's copy of one object: there the last good form stays, or
+//! nothing where there was none, and everything else is rendered as usual.
+
+mod claims;
+mod contest;
+mod copies;
+mod finish;
+mod history;
+mod memory;
+mod problems;
+mod warnings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diag::Diagnostics;
+use crate::model::{ContentError, ContentId, Contents, Decision, Fleet, Folder, Folders, Key};
+use claims::Claim;
+use copies::{Copies, Made, Store};
+use history::History;
+use problems::Problems;
+
+pub use memory::MemoryContents;
+
+/// What was rendered last.
+#[derive(Clone, Copy, Debug)]
+pub struct Previous<'a> {
+    pub decisions: &'a BTreeMap<Key, Decision>,
+    pub folders: &'a Folders,
+}
+
+/// Every cluster's folder; one that gets nothing has an empty one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rendered {
+    pub folders: Folders,
+    pub diagnostics: Diagnostics,
+}
+
+/// Renders all workloads to the clusters picked for them, and notes in each decision which objects it
+/// stands for and which copies could not be made.
+pub fn render(
+    fleet: &Fleet,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+    contents: &mut dyn Contents,
+) -> Result<Rendered, ContentError> {
+    let folders = fleet.clusters.keys().map(|name| (name.clone(), Folder::new())).collect();
+    let mut rendered = Rendered { folders, diagnostics: Diagnostics::new() };
+    warnings::collect(fleet, decisions, &mut rendered.diagnostics);
+    note_objects(fleet, decisions);
+    let history = History::new(previous);
+    let mut store = Store::new(contents);
+    let mut problems = Problems::default();
+    for group in claims::group(fleet, decisions) {
+        store.forget();
+        match group.as_slice() {
+            [claim] => place_one(fleet, claim, &history, &mut store, &mut rendered, &mut problems)?,
+            contested => {
+                contest::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
+            }
+        }
+    }
+    problems.report(decisions, &mut rendered.diagnostics);
+    Ok(rendered)
+}
+
+/// An object nobody else puts anywhere.
+fn place_one(
+    fleet: &Fleet,
+    claim: &Claim<'_>,
+    history: &History<'_>,
+    store: &mut Store<'_>,
+    rendered: &mut Rendered,
+    problems: &mut Problems,
+) -> Result<(), ContentError> {
+    let mut copies = Copies::new(fleet, claim);
+    for cluster in claim.clusters.iter() {
+        let content = match copies.make(cluster, &mut rendered.diagnostics) {
+            Made::Copy(draft) => Some(draft.id(&claim.workload.key, store)?),
+            Made::Deleted => None,
+            Made::Failed(fault) => {
+                problems.add(claim, cluster, fault);
+                history.last_good(claim, cluster)
+            }
+        };
+        if let Some(content) = content {
+            put(&mut rendered.folders, cluster, &claim.path, content);
+        }
+    }
+    Ok(())
+}
+
+/// Folders of clusters that the inventory has lost for now are kept as well.
+fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId) {
+    match folders.get_mut(cluster) {
+        Some(folder) => folder.insert(path.clone(), content),
+        None => folders.entry(cluster.to_owned()).or_default().insert(path.clone(), content),
+    };
+}
+
+fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>) {
+    for (key, decision) in decisions.iter_mut() {
+        let templates = fleet.workloads.get(key).map(|workload| workload.templates.as_slice());
+        let objects = templates.unwrap_or_default().iter().map(|template| template.object.id.clone());
+        decision.objects = objects.collect();
+        decision.objects.sort();
+        decision.objects.dedup();
+        decision.failures.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

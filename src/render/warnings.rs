@@ -1,0 +1,54 @@
+//! What renders, and still deserves a word: overrides that reach no cluster, and open secrets.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
+use crate::model::{Applies, Decision, Fleet, Key, Object, Override, Workload};
+
+pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+    for (key, workload) in &fleet.workloads {
+        if let Some(secret) = workload.templates.iter().map(|one| &one.object).find(|object| is_open(object))
+        {
+            let message =
+                format!("{key} holds a Secret whose data everybody who reads the repository can read");
+            let hint = "encrypt it with SOPS, or keep it out of Git (External Secrets, Sealed Secrets)";
+            found.push(Diagnostic::warning(secret.origin.clone(), message).hint(hint));
+        }
+        if let Some(decision) = decisions.get(key) {
+            found.extend(workload.overrides.iter().filter_map(|one| unused(fleet, workload, decision, one)));
+        }
+    }
+}
+
+fn unused(fleet: &Fleet, workload: &Workload, decision: &Decision, one: &Override) -> Option<Diagnostic> {
+    let Applies::To(cluster) = &one.clusters else { return None };
+    if decision.has(cluster) {
+        return None;
+    }
+    let at = one.origin.clone();
+    if fleet.clusters.contains_key(cluster) {
+        let message = format!(
+            "the override for cluster `{cluster}` has no effect: {} is not placed there",
+            workload.key
+        );
+        return Some(Diagnostic::warning(at, message));
+    }
+    let message = format!("the override for cluster `{cluster}` has no effect: no cluster is called so");
+    let hint = did_you_mean(cluster, fleet.clusters.keys().map(String::as_str));
+    Some(Diagnostic::warning(at, message).maybe_hint(hint))
+}
+
+/// A Secret with a value that is not encrypted.
+fn is_open(object: &Object) -> bool {
+    let is_secret = object.id.group.is_empty() && *object.id.kind == *"Secret";
+    let open = |value: &Json| match value.as_str() {
+        Some(text) => !text.is_empty() && !text.starts_with("ENC["),
+        None => !value.is_null(),
+    };
+    let any_open = |key: &str| {
+        object.content.get(key).and_then(Json::as_object).is_some_and(|data| data.values().any(open))
+    };
+    is_secret && (any_open("data") || any_open("stringData"))
+}
