@@ -14,6 +14,7 @@
 pub mod decide;
 pub mod diag;
 pub mod dialects;
+pub mod git;
 pub mod load;
 pub mod meta;
 pub mod model;

@@ -1,0 +1,66 @@
+//! What can go wrong with a repository, and what to do about it.
+
+/// A failed Git operation.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("`{path}` is not a Git repository")]
+    NotARepository { path: String },
+    #[error("the repository `{path}` belongs to another user, so Git does not trust it")]
+    ForeignOwner { path: String },
+    #[error("the repository `{path}` uses `{extension}`, which berth cannot read")]
+    Unsupported { path: String, extension: String },
+    #[error("`{wanted}` names no commit")]
+    NoSuchRevision { wanted: String, hint: String },
+    #[error("`{name}` is not a valid ref name")]
+    InvalidRef { name: String },
+    /// Somebody else moved the ref first: read again, compute again, try again.
+    #[error("`{name}` was changed by somebody else in the meantime")]
+    Raced { name: String },
+    /// Somebody else is moving the ref right now, or died while doing so.
+    #[error("`{name}` is locked by another process")]
+    Locked { name: String },
+    #[error("{doing} failed: {message}")]
+    Failed { doing: String, message: String },
+}
+
+impl GitError {
+    /// For errors nobody can foresee: what was being done, and libgit2's words.
+    pub(super) fn failed(doing: impl Into<String>) -> impl FnOnce(git2::Error) -> GitError {
+        let doing = doing.into();
+        move |error| GitError::Failed { doing, message: error.message().to_owned() }
+    }
+
+    /// Whether trying again from the start may succeed.
+    pub fn is_race(&self) -> bool {
+        matches!(self, GitError::Raced { .. } | GitError::Locked { .. })
+    }
+
+    /// What would help, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            GitError::NotARepository { path } => {
+                Some(format!("`git init {path}` makes one; a folder without Git can only be read"))
+            }
+            GitError::ForeignOwner { path } => Some(format!(
+                "run as its owner, change the owner, or trust it: git config --global --add safe.directory {path}"
+            )),
+            GitError::Unsupported { extension, .. } if is_reftable(extension) => {
+                Some("convert it: git refs migrate --ref-format=files".to_owned())
+            }
+            GitError::Unsupported { .. } => Some(
+                "use a repository with SHA-1 objects, the `files` ref format and no extensions".to_owned(),
+            ),
+            GitError::NoSuchRevision { hint, .. } => Some(hint.clone()),
+            GitError::InvalidRef { .. } => Some("a full name such as `refs/heads/main`".to_owned()),
+            GitError::Raced { .. } => Some("try again".to_owned()),
+            GitError::Locked { name } => Some(format!(
+                "try again; if no other process uses the repository, remove `{name}.lock` in it"
+            )),
+            GitError::Failed { .. } => None,
+        }
+    }
+}
+
+pub(super) fn is_reftable(extension: &str) -> bool {
+    extension.eq_ignore_ascii_case("extensions.refstorage")
+}

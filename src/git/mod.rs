@@ -1,0 +1,27 @@
+//! The Git object store and the local ref database, as plain blocking calls.
+//!
+//! Nothing else in berth names git2. Objects are written first, then one ref moves, by
+//! compare-and-swap; the user's Git configuration has no part in what is written. No network here.
+//!
+//! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
+//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs.
+
+pub mod contents;
+mod error;
+mod id;
+pub mod refs;
+pub mod repo;
+pub mod source;
+pub mod worktree;
+pub mod write;
+
+pub use contents::GitContents;
+pub use error::GitError;
+pub use id::{CommitId, TreeId};
+pub use refs::is_valid_ref;
+pub use repo::{CommitInfo, Entry, EntryKind, Repo};
+pub use source::{read_file_at, read_source};
+pub use write::{Counts, Identity, Writer, tree_id};
+
+#[cfg(test)]
+pub mod tests;

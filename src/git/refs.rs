@@ -1,0 +1,72 @@
+//! Moving refs: only from the value the caller last saw, so that no one's work is lost.
+
+use git2::ErrorCode;
+
+use super::error::GitError;
+use super::id::CommitId;
+use super::repo::Repo;
+
+impl Repo {
+    /// What a ref points to now, by its full name.
+    pub fn read_ref(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        match self.inner.refname_to_id(name) {
+            Ok(id) => Ok(Some(CommitId::of(id))),
+            Err(error) => match error.code() {
+                ErrorCode::NotFound => Ok(None),
+                ErrorCode::InvalidSpec => Err(GitError::InvalidRef { name: name.to_owned() }),
+                _ => Err(GitError::failed(format!("reading `{name}`"))(error)),
+            },
+        }
+    }
+
+    /// Moves a ref from `old` to `new`; `old` of `None` means that it must not exist yet.
+    pub fn move_ref(&self, name: &str, old: Option<CommitId>, new: CommitId) -> Result<(), GitError> {
+        // The zero id stands for "absent" and, unlike a create, is compared while the ref is locked.
+        let expected = old.map_or(git2::Oid::ZERO_SHA1, CommitId::oid);
+        match self.inner.reference_matching(name, new.oid(), true, expected, "berth") {
+            Ok(_) => Ok(()),
+            Err(error) => Err(lost(name, &error)),
+        }
+    }
+
+    /// Deletes a ref that points to `old`.
+    pub fn delete_ref(&self, name: &str, old: CommitId) -> Result<(), GitError> {
+        let mut reference = self.inner.find_reference(name).map_err(|error| lost(name, &error))?;
+        if reference.target() != Some(old.oid()) {
+            return Err(GitError::Raced { name: name.to_owned() });
+        }
+        // libgit2 deletes only while the ref still has the value that was found.
+        reference.delete().map_err(|error| lost(name, &error))
+    }
+
+    /// Removes a ref's file whose content is no ref, as a power cut leaves them; no other call can.
+    pub fn discard_broken_ref(&self, name: &str) -> Result<(), GitError> {
+        if !is_valid_ref(name) || self.read_ref(name).is_ok() {
+            return Ok(());
+        }
+        std::fs::remove_file(self.inner.commondir().join(name)).map_err(|error| GitError::Failed {
+            doing: format!("removing the broken ref `{name}`"),
+            message: error.to_string(),
+        })
+    }
+
+    /// Puts loose refs into one file: ten thousand small files are slow to list.
+    pub fn pack_refs(&self) -> Result<(), GitError> {
+        self.inner.refdb().and_then(|refs| refs.compress()).map_err(GitError::failed("packing refs"))
+    }
+}
+
+/// Whether Git accepts this as a ref's full name.
+pub fn is_valid_ref(name: &str) -> bool {
+    git2::Reference::is_valid_name(name)
+}
+
+fn lost(name: &str, error: &git2::Error) -> GitError {
+    let name = name.to_owned();
+    match error.code() {
+        ErrorCode::Modified | ErrorCode::NotFound | ErrorCode::Exists => GitError::Raced { name },
+        ErrorCode::Locked => GitError::Locked { name },
+        ErrorCode::InvalidSpec => GitError::InvalidRef { name },
+        _ => GitError::Failed { doing: format!("moving `{name}`"), message: error.message().to_owned() },
+    }
+}

@@ -1,0 +1,232 @@
+//! An open repository: revisions, commits and trees as plain data.
+//!
+//! A [`Repo`] is cheap to open and stays on its thread; what it returns may go anywhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use git2::ErrorCode;
+
+use super::error::GitError;
+use super::id::{CommitId, TreeId, bytes_of, oid};
+use crate::diag::did_you_mean;
+use crate::model::ContentId;
+
+/// A Git repository on this machine, bare or not.
+pub struct Repo {
+    pub(super) inner: git2::Repository,
+}
+
+impl std::fmt::Debug for Repo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Repo").field("path", &self.path()).finish()
+    }
+}
+
+/// A commit, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitInfo {
+    pub id: CommitId,
+    pub tree: TreeId,
+    pub parents: Vec<CommitId>,
+    pub message: String,
+    /// The committer's time, in seconds since 1970.
+    pub seconds: i64,
+    pub author: String,
+    pub email: String,
+}
+
+impl CommitInfo {
+    /// The first line of the message.
+    pub fn subject(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
+}
+
+/// One entry of a tree. Names are bytes: not all of them are text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub name: Vec<u8>,
+    pub kind: EntryKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    File(ContentId),
+    Folder(TreeId),
+    /// An executable file, a symbolic link or a submodule, by its mode.
+    Other {
+        mode: u32,
+        id: [u8; 20],
+    },
+}
+
+pub(super) const MODE_FILE: u32 = 0o100_644;
+pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
+pub(super) const MODE_LINK: u32 = 0o120_000;
+pub(super) const MODE_FOLDER: u32 = 0o040_000;
+pub(super) const MODE_SUBMODULE: u32 = 0o160_000;
+
+impl Repo {
+    /// Opens the repository at exactly this path: a bare one, a work tree's root or its `.git`.
+    pub fn open(path: impl AsRef<Path>) -> Result<Repo, GitError> {
+        let path = path.as_ref();
+        let named = path.display().to_string();
+        let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
+        Ok(Repo { inner })
+    }
+
+    /// The repository's own folder: `.git`, or the root of a bare one.
+    pub fn path(&self) -> &Path {
+        self.inner.path()
+    }
+
+    /// The root of the work tree, where there is one.
+    pub fn work_tree(&self) -> Option<&Path> {
+        self.inner.workdir()
+    }
+
+    /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
+    pub fn resolve(&self, revision: &str) -> Result<Option<CommitId>, GitError> {
+        let found = self.inner.revparse_single(revision).and_then(|object| object.peel_to_commit());
+        match found {
+            Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
+            Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::UnbornBranch) => Ok(None),
+            Err(error) => Err(GitError::failed(format!("looking up `{revision}`"))(error)),
+        }
+    }
+
+    /// Like [`Repo::resolve`], for a revision that must exist: says what there is instead.
+    pub fn require(&self, revision: &str) -> Result<CommitId, GitError> {
+        if let Some(commit) = self.resolve(revision)? {
+            return Ok(commit);
+        }
+        let branches: Vec<String> = self
+            .list_refs("refs/heads/")?
+            .into_keys()
+            .filter_map(|name| name.strip_prefix("refs/heads/").map(str::to_owned))
+            .collect();
+        let hint = if branches.is_empty() {
+            "the repository has no commits yet".to_owned()
+        } else {
+            did_you_mean(revision, branches.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("its branches are {}", some_of(&branches)))
+        };
+        Err(GitError::NoSuchRevision { wanted: revision.to_owned(), hint })
+    }
+
+    /// Whether the commit is here; a shallow clone lacks some.
+    pub fn has_commit(&self, id: CommitId) -> bool {
+        self.inner.find_commit(id.oid()).is_ok()
+    }
+
+    pub fn commit(&self, id: CommitId) -> Result<CommitInfo, GitError> {
+        let commit = self.find_commit(id)?;
+        let author = commit.author();
+        Ok(CommitInfo {
+            id,
+            tree: TreeId::of(commit.tree_id()),
+            parents: commit.parent_ids().map(CommitId::of).collect(),
+            message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
+            seconds: commit.time().seconds(),
+            author: String::from_utf8_lossy(author.name_bytes()).into_owned(),
+            email: String::from_utf8_lossy(author.email_bytes()).into_owned(),
+        })
+    }
+
+    pub(super) fn find_commit(&self, id: CommitId) -> Result<git2::Commit<'_>, GitError> {
+        self.inner.find_commit(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))
+    }
+
+    /// The ref that HEAD stands for, whether it has a commit yet or not; `None` for a detached HEAD.
+    pub fn head_branch(&self) -> Result<Option<String>, GitError> {
+        let doing = "reading HEAD";
+        let head = self.inner.find_reference("HEAD").map_err(GitError::failed(doing))?;
+        Ok(head.symbolic_target().map_err(GitError::failed(doing))?.map(str::to_owned))
+    }
+
+    /// All refs whose full names begin so, by name. Symbolic refs are followed, dangling ones left out.
+    pub fn list_refs(&self, prefix: &str) -> Result<BTreeMap<String, CommitId>, GitError> {
+        let doing = || format!("listing `{prefix}`");
+        let references =
+            self.inner.references_glob(&format!("{prefix}*")).map_err(GitError::failed(doing()))?;
+        let mut found = BTreeMap::new();
+        for reference in references {
+            let reference = reference.map_err(GitError::failed(doing()))?;
+            let (Ok(name), Ok(direct)) = (reference.name(), reference.resolve()) else { continue };
+            if let Some(target) = direct.target() {
+                found.insert(name.to_owned(), CommitId::of(target));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The entries of one tree, in Git's order.
+    pub fn tree(&self, id: TreeId) -> Result<Vec<Entry>, GitError> {
+        if id == TreeId::EMPTY {
+            return Ok(Vec::new());
+        }
+        let tree = self.inner.find_tree(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
+        let entries = tree.iter().map(|entry| {
+            let mode = u32::try_from(entry.filemode_raw()).unwrap_or_default();
+            let id = bytes_of(entry.id());
+            let kind = match mode {
+                MODE_FOLDER => EntryKind::Folder(TreeId(id)),
+                // Group-writable files are what some old tools wrote for plain ones.
+                MODE_FILE | 0o100_664 => EntryKind::File(ContentId(id)),
+                _ => EntryKind::Other { mode, id },
+            };
+            Entry { name: entry.name_bytes().to_vec(), kind }
+        });
+        Ok(entries.collect())
+    }
+
+    /// A blob's bytes.
+    pub fn blob(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
+        let blob = self.inner.find_blob(oid(id.0)).map_err(GitError::failed(format!("reading blob {id}")))?;
+        Ok(blob.content().to_vec())
+    }
+
+    /// The paths whose content differs between two trees, under some of their folders, in order.
+    pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
+        let doing = || format!("comparing trees {old} and {new}");
+        let find = |id: TreeId| self.inner.find_tree(id.oid()).map_err(GitError::failed(doing()));
+        let mut options = git2::DiffOptions::new();
+        options.disable_pathspec_match(true);
+        for path in under {
+            options.pathspec(path);
+        }
+        let (old, new) = (find(old)?, find(new)?);
+        let diff = self
+            .inner
+            .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
+            .map_err(GitError::failed(doing()))?;
+        let path = |delta: git2::DiffDelta<'_>| {
+            let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes());
+            bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        };
+        let mut paths: Vec<String> = diff.deltas().filter_map(path).collect();
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+fn cannot_open(path: String, error: &git2::Error) -> GitError {
+    let message = error.message();
+    let extension = message.strip_prefix("unsupported extension name ");
+    match (error.code(), extension) {
+        (ErrorCode::Owner, _) => GitError::ForeignOwner { path },
+        (_, Some(extension)) => GitError::Unsupported { path, extension: extension.to_owned() },
+        (ErrorCode::NotFound, _) => GitError::NotARepository { path },
+        _ if message.contains("object format") => {
+            GitError::Unsupported { path, extension: "extensions.objectformat".to_owned() }
+        }
+        _ => GitError::Failed { doing: format!("opening `{path}`"), message: message.to_owned() },
+    }
+}
+
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let list = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{list} and {} more", names.len() - SHOWN) } else { list }
+}

@@ -1,0 +1,82 @@
+use super::*;
+use crate::git::{Counts, Entry, EntryKind, TreeId};
+use crate::model::ContentId;
+
+fn paths(writer: &mut Writer<'_>, files: &[(&str, &str)]) -> Vec<(String, ContentId)> {
+    let mut list: Vec<_> = files
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), writer.blob(text.as_bytes()).unwrap()))
+        .collect();
+    list.sort();
+    list
+}
+
+#[test]
+fn nested_folders_sort_as_git_sorts_them() {
+    let (_guard, repo) = bare();
+    commit_files(
+        &repo,
+        "refs/heads/main",
+        &[("a.b/x", "1"), ("a/x", "2"), ("a/y", "2"), ("a0", "3"), ("a-/z", "4")],
+    );
+    assert_clean(&repo);
+}
+
+#[test]
+fn one_changed_blob_rewrites_the_trees_on_its_path_and_no_others() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let before = [("a/n1/x", "1"), ("a/n2/x", "2"), ("b/n1/x", "3"), ("b/n2/y", "4")];
+    let list = paths(&mut writer, &before);
+    let old = writer.folder(list.iter().map(|(path, id)| (path.as_str(), *id))).unwrap();
+    assert_eq!(writer.counts, Counts { blobs: 4, trees: 7, commits: 0 });
+    let after = [("a/n1/x", "1"), ("a/n2/x", "2"), ("b/n1/x", "changed"), ("b/n2/y", "4")];
+    let mut writer = Writer::new(&repo).unwrap();
+    let list = paths(&mut writer, &after);
+    let new = writer.folder(list.iter().map(|(path, id)| (path.as_str(), *id))).unwrap();
+    assert_eq!(writer.counts, Counts { blobs: 1, trees: 3, commits: 0 });
+    assert_eq!(repo.changed_paths(old, new, &[]).unwrap(), ["b/n1/x"]);
+    assert_eq!(repo.changed_paths(old, new, &["a"]).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn the_empty_tree_can_be_committed() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    assert_eq!(writer.tree(Vec::new()).unwrap(), TreeId::EMPTY);
+    let commit = writer.commit(TreeId::EMPTY, &[], "nothing\n", &Identity::default(), 1).unwrap();
+    assert_eq!(repo.commit(commit).unwrap().tree, TreeId::EMPTY);
+    assert_eq!(repo.tree(TreeId::EMPTY).unwrap(), Vec::new());
+}
+
+#[test]
+fn commits_depend_on_nothing_but_their_inputs() {
+    let ids: Vec<CommitId> = (0..2)
+        .map(|round| {
+            let (folder, _) = bare();
+            let own = git2::Repository::open(folder.path()).unwrap();
+            own.config().unwrap().set_str("user.name", &format!("Somebody {round}")).unwrap();
+            let repo = Repo::open(folder.path()).unwrap();
+            commit_files(&repo, "refs/heads/main", &[("x", "1")])
+        })
+        .collect();
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[test]
+fn an_impossible_identity_is_an_error() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let identity = Identity { name: "<>".to_owned(), email: String::new() };
+    assert!(writer.commit(TreeId::EMPTY, &[], "x", &identity, 1).is_err());
+}
+
+#[test]
+fn entries_that_are_not_plain_files_keep_their_mode() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let id = writer.blob(b"#!/bin/sh\n").unwrap();
+    let script = Entry { name: b"run".to_vec(), kind: EntryKind::Other { mode: 0o100_755, id: id.0 } };
+    let tree = writer.tree(vec![script.clone()]).unwrap();
+    assert_eq!(repo.tree(tree).unwrap(), vec![script]);
+}

@@ -1,0 +1,173 @@
+//! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
+//! so that an unchanged subtree costs its hash and nothing else.
+
+use git2::{ObjectType, OdbLookupFlags, Oid};
+
+use super::error::GitError;
+use super::id::{CommitId, TreeId, bytes_of, oid};
+use super::repo::{Entry, EntryKind, MODE_FILE, MODE_FOLDER, Repo};
+use crate::model::ContentId;
+
+/// Who a commit is by. Always an argument: a user's Git configuration must not change a commit's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub name: String,
+    pub email: String,
+}
+
+impl Default for Identity {
+    fn default() -> Identity {
+        Identity { name: "berth".to_owned(), email: "berth@berth.dev".to_owned() }
+    }
+}
+
+/// How many objects were really written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub blobs: usize,
+    pub trees: usize,
+    pub commits: usize,
+}
+
+/// Writes into a repository's object database.
+pub struct Writer<'r> {
+    repo: &'r Repo,
+    odb: git2::Odb<'r>,
+    pub counts: Counts,
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("repo", self.repo)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'r> Writer<'r> {
+    pub fn new(repo: &'r Repo) -> Result<Writer<'r>, GitError> {
+        let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        Ok(Writer { repo, odb, counts: Counts::default() })
+    }
+
+    pub fn blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
+        let (id, new) = self.object(ObjectType::Blob, bytes)?;
+        self.counts.blobs += usize::from(new);
+        Ok(ContentId(bytes_of(id)))
+    }
+
+    /// Whether the repository has these bytes.
+    pub fn has_blob(&self, id: ContentId) -> bool {
+        self.odb.read_header(oid(id.0)).is_ok_and(|(_, kind)| kind == ObjectType::Blob)
+    }
+
+    /// Writes one tree. Entries may come in any order; a name must not come twice.
+    pub fn tree(&mut self, entries: Vec<Entry>) -> Result<TreeId, GitError> {
+        let (id, new) = self.object(ObjectType::Tree, &tree_bytes(entries))?;
+        self.counts.trees += usize::from(new);
+        Ok(TreeId::of(id))
+    }
+
+    /// Writes the trees for paths with `/` between parts, which must be in order and have no file above another.
+    pub fn folder<'p>(
+        &mut self,
+        files: impl IntoIterator<Item = (&'p str, ContentId)>,
+    ) -> Result<TreeId, GitError> {
+        let files: Vec<(&str, ContentId)> = files.into_iter().collect();
+        self.subfolder(&files, 0)
+    }
+
+    fn subfolder(&mut self, files: &[(&str, ContentId)], skip: usize) -> Result<TreeId, GitError> {
+        let mut entries = Vec::new();
+        let mut rest = files;
+        while let Some((path, id)) = rest.first() {
+            let below = path.get(skip..).unwrap_or_default();
+            let Some((name, _)) = below.split_once('/') else {
+                entries.push(Entry { name: below.as_bytes().to_vec(), kind: EntryKind::File(*id) });
+                rest = &rest[1..];
+                continue;
+            };
+            // In order, everything below one folder stands together.
+            let inside = skip + name.len() + 1;
+            let prefix = &path[..inside];
+            let (folder, after) = rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
+            let tree = self.subfolder(folder, inside)?;
+            entries.push(Entry { name: name.as_bytes().to_vec(), kind: EntryKind::Folder(tree) });
+            rest = after;
+        }
+        self.tree(entries)
+    }
+
+    /// Writes a commit, dated in UTC.
+    pub fn commit(
+        &mut self,
+        tree: TreeId,
+        parents: &[CommitId],
+        message: &str,
+        identity: &Identity,
+        seconds: i64,
+    ) -> Result<CommitId, GitError> {
+        let doing = "writing a commit";
+        let time = git2::Time::new(seconds, 0);
+        let by = git2::Signature::new(&identity.name, &identity.email, &time).map_err(GitError::failed(
+            format!("using the identity `{} <{}>`", identity.name, identity.email),
+        ))?;
+        if tree == TreeId::EMPTY {
+            self.tree(Vec::new())?;
+        }
+        let tree = self.repo.inner.find_tree(tree.oid()).map_err(GitError::failed(doing))?;
+        let parents =
+            parents.iter().map(|id| self.repo.find_commit(*id)).collect::<Result<Vec<_>, GitError>>()?;
+        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+        let id = self
+            .repo
+            .inner
+            .commit(None, &by, &by, message, &tree, &parents)
+            .map_err(GitError::failed(doing))?;
+        self.counts.commits += 1;
+        Ok(CommitId::of(id))
+    }
+
+    fn object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
+        let doing = "writing an object";
+        let id = Oid::hash_object(kind, bytes).map_err(GitError::failed(doing))?;
+        // A refresh would list the pack folder again for each new object.
+        if self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
+            return Ok((id, false));
+        }
+        self.odb.write(kind, bytes).map_err(GitError::failed(doing))?;
+        Ok((id, true))
+    }
+}
+
+/// The id a tree would have, without writing it.
+pub fn tree_id(entries: Vec<Entry>) -> Result<TreeId, GitError> {
+    let id = Oid::hash_object(ObjectType::Tree, &tree_bytes(entries));
+    id.map(TreeId::of).map_err(GitError::failed("hashing a tree"))
+}
+
+fn tree_bytes(mut entries: Vec<Entry>) -> Vec<u8> {
+    // Git sorts a folder as if its name ended in a slash.
+    let key = |entry: &Entry| {
+        let mut name = entry.name.clone();
+        if matches!(entry.kind, EntryKind::Folder(_)) {
+            name.push(b'/');
+        }
+        name
+    };
+    entries.sort_by_cached_key(key);
+    let mut bytes = Vec::new();
+    for entry in entries {
+        let (mode, id) = match entry.kind {
+            EntryKind::File(id) => (MODE_FILE, id.0),
+            EntryKind::Folder(id) => (MODE_FOLDER, id.0),
+            EntryKind::Other { mode, id } => (mode, id),
+        };
+        bytes.extend(format!("{mode:o} ").bytes());
+        bytes.extend(&entry.name);
+        bytes.push(0);
+        bytes.extend(id);
+    }
+    bytes
+}
