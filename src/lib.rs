@@ -20,6 +20,7 @@ pub mod meta;
 pub mod model;
 pub mod patch;
 pub mod plan;
+pub mod publish;
 pub mod render;
 pub mod report;
 pub mod source;

@@ -1,0 +1,169 @@
+//! One ref per cluster, whose tree is the cluster's folder: a member fetches nothing but its own objects.
+//!
+//! A cache: it can be derived again from the rendered branch at any time. A cluster without objects has
+//! a ref with an empty tree, so that a member tells "nothing for you" from "no such cluster".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::PublishError;
+use super::read::Previous;
+use super::refs::Refs;
+use super::trailers::{SEQ, Trailers, one_line, paragraph};
+use super::tree::write_folder;
+use crate::git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
+use crate::model::path;
+use crate::report;
+use crate::state::layout;
+
+const CLUSTER: &str = "Berth-Cluster";
+
+/// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
+const LONGEST_WALK: usize = 1_000;
+
+/// With so many new refs at once they are put into one file.
+const MANY: usize = 100;
+
+/// What was changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    pub written: Vec<String>,
+    pub deleted: Vec<String>,
+}
+
+/// What a member's ref says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterRef {
+    pub cluster: String,
+    /// The `Berth-Seq` at which the folder last changed.
+    pub seq: u64,
+    pub tree: TreeId,
+}
+
+/// Every cluster's folder as its ref has it, in the report's form.
+pub fn read_all(repo: &Repo, refs: &Refs) -> Result<BTreeMap<String, report::Published>, PublishError> {
+    let mut all = BTreeMap::new();
+    for commit in repo.list_refs(&refs.clusters)?.into_values() {
+        if let Some(found) = read_cluster_ref(repo, commit)? {
+            let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
+            all.insert(found.cluster, published);
+        }
+    }
+    Ok(all)
+}
+
+/// Reads a commit that a cluster ref points to. `None` where it is none of berth's.
+pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterRef>, PublishError> {
+    // A ref may point to anything, a blob included: then it is garbled, not an error.
+    let Ok(commit) = repo.commit(commit) else { return Ok(None) };
+    let (mut cluster, mut seq) = (None, None);
+    for (name, value) in paragraph(&commit.message) {
+        match name {
+            CLUSTER => cluster = Some(value.to_owned()),
+            SEQ => seq = value.parse().ok(),
+            _ => {}
+        }
+    }
+    let plain = commit.parents.is_empty();
+    Ok(cluster.zip(seq).filter(|_| plain).map(|(cluster, seq)| ClusterRef {
+        cluster,
+        seq,
+        tree: commit.tree,
+    }))
+}
+
+/// Brings all cluster refs to what the rendered commit says; correct ones are not touched.
+/// `clusters` is the inventory; clusters that still have objects count as well.
+pub fn repair(
+    repo: &Repo,
+    refs: &Refs,
+    rendered: &Previous,
+    clusters: &BTreeSet<String>,
+    identity: &Identity,
+) -> Result<Repaired, PublishError> {
+    let mut writer = Writer::new(repo)?;
+    let mut existing = repo.list_refs(&refs.clusters)?;
+    let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
+    let wanted: BTreeSet<&String> = clusters.iter().chain(filled.map(|(cluster, _)| cluster)).collect();
+    let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
+    for cluster in wanted {
+        let tree = folder_tree(&mut writer, rendered, cluster)?;
+        let old = existing.remove(&refs.cluster(cluster));
+        let now = old.map(|commit| read_cluster_ref(repo, commit)).transpose()?.flatten();
+        let correct = now.is_some_and(|now| {
+            now.tree == tree && now.cluster == one_line(cluster) && now.seq <= rendered.trailers.seq
+        });
+        if !correct {
+            stale.insert(cluster, (tree, old));
+        }
+    }
+    let since = last_changes(repo, rendered, &stale)?;
+    let mut repaired = Repaired::default();
+    for (cluster, (tree, old)) in stale {
+        let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
+        let name = one_line(cluster);
+        let message = format!("berth: objects of {name}\n\n{CLUSTER}: {name}\n{SEQ}: {seq}\n");
+        let commit = writer.commit(tree, &[], &message, identity, seconds)?;
+        let target = refs.cluster(cluster);
+        if old.is_none() {
+            repo.discard_broken_ref(&target)?;
+        }
+        repo.move_ref(&target, old, commit)?;
+        repaired.written.push(cluster.to_owned());
+    }
+    for (name, commit) in existing {
+        repo.delete_ref(&name, commit)?;
+        repaired.deleted.push(name);
+    }
+    if repaired.written.len() >= MANY {
+        repo.pack_refs()?;
+    }
+    Ok(repaired)
+}
+
+/// The cluster's folder without anything foreign.
+fn folder_tree(writer: &mut Writer<'_>, rendered: &Previous, cluster: &str) -> Result<TreeId, PublishError> {
+    match (rendered.ids.clusters.get(cluster), rendered.state.folders.get(cluster)) {
+        (Some(tree), _) => Ok(*tree),
+        (None, Some(folder)) => write_folder(writer, folder),
+        (None, None) => Ok(TreeId::EMPTY),
+    }
+}
+
+/// At which sequence number and date each of these trees came to be: one walk back for all of them.
+fn last_changes<'c>(
+    repo: &Repo,
+    rendered: &Previous,
+    stale: &BTreeMap<&'c str, (TreeId, Option<CommitId>)>,
+) -> Result<BTreeMap<&'c str, (u64, i64)>, PublishError> {
+    let mut since = BTreeMap::new();
+    let mut open: BTreeMap<&str, TreeId> =
+        stale.iter().map(|(cluster, (tree, _))| (*cluster, *tree)).collect();
+    let mut next = Some(rendered.commit);
+    for _ in 0..LONGEST_WALK {
+        let Some(id) = next.filter(|_| !open.is_empty()) else { break };
+        // A shallow clone ends somewhere.
+        let Ok(commit) = repo.commit(id) else { break };
+        next = commit.parents.first().copied();
+        let Some(trailers) = Trailers::read(&commit.message) else { continue };
+        let trees = cluster_trees(repo, commit.tree)?;
+        open.retain(|cluster, tree| {
+            trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY) == *tree
+        });
+        since.extend(open.keys().map(|cluster| (*cluster, (trailers.seq, commit.seconds))));
+    }
+    Ok(since)
+}
+
+fn cluster_trees(repo: &Repo, root: TreeId) -> Result<BTreeMap<String, TreeId>, PublishError> {
+    let folders = |id: TreeId| -> Result<BTreeMap<String, TreeId>, PublishError> {
+        let folder = |entry: crate::git::Entry| match entry.kind {
+            EntryKind::Folder(id) => String::from_utf8(entry.name).ok().map(|name| (name, id)),
+            _ => None,
+        };
+        Ok(repo.tree(id)?.into_iter().filter_map(folder).collect())
+    };
+    match folders(root)?.get(layout::CLUSTERS) {
+        Some(id) => folders(*id),
+        None => Ok(BTreeMap::new()),
+    }
+}

@@ -1,0 +1,158 @@
+//! The next state becomes a commit on the rendered branch, or nothing where it equals the previous one.
+
+use super::error::PublishError;
+use super::processed::read_processed;
+use super::read::{Ids, Previous};
+use super::refs::Refs;
+use super::summary::Summary;
+use super::trailers::{Trailers, one_line};
+use super::tree;
+use crate::diag::Diagnostics;
+use crate::git::{CommitId, Entry, Identity, Repo, TreeId, Writer};
+use crate::model::Timestamp;
+use crate::state::State;
+
+/// What a rendered commit was made from and by whom. The same stamp gives the same commit id.
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    pub source: CommitId,
+    /// The first line of the source commit's message.
+    pub subject: String,
+    /// The source commit's date.
+    pub source_seconds: i64,
+    pub now: Timestamp,
+    pub identity: Identity,
+    /// Further trailers, such as the approvals that a gate used.
+    pub trailers: Vec<(String, String)>,
+    /// Lets a state without any object follow one that had some.
+    pub allow_empty: bool,
+}
+
+impl Stamp {
+    pub fn new(source: CommitId, subject: &str, source_seconds: i64, now: Timestamp) -> Stamp {
+        Stamp {
+            source,
+            subject: subject.to_owned(),
+            source_seconds,
+            now,
+            identity: Identity::default(),
+            trailers: Vec::new(),
+            allow_empty: false,
+        }
+    }
+}
+
+/// What came of publishing.
+#[derive(Debug)]
+pub enum Published {
+    /// The branch already holds this state.
+    Unchanged,
+    Committed(Box<Committed>),
+}
+
+/// A new rendered commit.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    pub commit: CommitId,
+    pub seq: u64,
+    pub seconds: i64,
+    tree: TreeId,
+    ids: Ids,
+    trailers: Trailers,
+}
+
+impl Committed {
+    /// The published state as the previous one of the next run, without reading it again.
+    pub fn into_previous(self, state: State) -> Previous {
+        Previous {
+            commit: self.commit,
+            tree: self.tree,
+            state,
+            ids: self.ids,
+            trailers: self.trailers,
+            seconds: self.seconds,
+            foreign: Diagnostics::new(),
+        }
+    }
+}
+
+/// Writes the next state onto the branch that `previous` was read from.
+pub fn publish(
+    repo: &Repo,
+    refs: &Refs,
+    previous: Option<&Previous>,
+    next: &State,
+    stamp: &Stamp,
+    summary: &Summary,
+) -> Result<Published, PublishError> {
+    refuse_loss(repo, refs, previous, next, stamp)?;
+    let mut writer = Writer::new(repo)?;
+    let written = tree::write(&mut writer, previous, next)?;
+    let state_tree = tree::state_tree(&written.entries)?;
+    let mut root = written.entries;
+    if let Some(previous) = previous {
+        // What else people keep in the branch is not berth's to change.
+        root.extend(repo.tree(previous.tree)?.into_iter().filter(|entry: &Entry| !tree::is_owned(entry)));
+    }
+    let root = writer.tree(root)?;
+    if previous.is_some_and(|previous| previous.tree == root) {
+        return Ok(Published::Unchanged);
+    }
+    let seq = previous.map_or(0, |previous| previous.trailers.seq).saturating_add(1);
+    let mut trailers = Trailers {
+        source: Some(stamp.source),
+        now: Some(stamp.now),
+        seq,
+        digest: None,
+        others: stamp.trailers.clone(),
+    };
+    let (paragraph, digest) = trailers.write(state_tree);
+    trailers.digest = Some(digest);
+    let message = format!(
+        "{}\nMade from {}: {}\n\n{paragraph}",
+        summary.text(),
+        stamp.source.short(),
+        one_line(&stamp.subject)
+    );
+    let parent_seconds = previous.map_or(i64::MIN, |previous| previous.seconds);
+    let seconds = stamp.source_seconds.max(parent_seconds).max(stamp.now.as_second());
+    let parents: Vec<CommitId> = previous.map(|previous| previous.commit).into_iter().collect();
+    let commit = writer.commit(root, &parents, &message, &stamp.identity, seconds)?;
+    repo.move_ref(&refs.rendered, parents.first().copied(), commit)?;
+    let committed = Committed { commit, seq, seconds, tree: root, ids: written.ids, trailers };
+    Ok(Published::Committed(Box::new(committed)))
+}
+
+fn refuse_loss(
+    repo: &Repo,
+    refs: &Refs,
+    previous: Option<&Previous>,
+    next: &State,
+    stamp: &Stamp,
+) -> Result<(), PublishError> {
+    let Some(previous) = previous else { return refuse_gone(repo, refs) };
+    let filled = |state: &State| state.folders.values().filter(|folder| !folder.is_empty()).count();
+    if filled(next) == 0 && filled(&previous.state) > 0 && !stamp.allow_empty {
+        let objects = previous.state.folders.values().map(|folder| folder.len()).sum();
+        return Err(PublishError::Empty { objects, clusters: filled(&previous.state) });
+    }
+    Ok(())
+}
+
+fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
+    if repo.read_ref(&refs.rendered)?.is_some() {
+        return Ok(());
+    }
+    let processed = repo.read_ref(&refs.processed)?.map(|_| refs.processed.clone());
+    let witness = match processed {
+        Some(name) => Some(name),
+        None => repo.list_refs(&refs.clusters)?.into_keys().next(),
+    };
+    let Some(witness) = witness else { return Ok(()) };
+    let last = read_processed(repo, refs).ok().flatten().and_then(|processed| processed.rendered);
+    Err(PublishError::Gone {
+        name: refs.rendered.clone(),
+        witness,
+        last: last.map(|commit| commit.to_string()),
+    })
+}

@@ -1,0 +1,67 @@
+//! Why nothing was published, and what to do.
+
+use crate::git::GitError;
+use crate::state::layout;
+
+/// A refusal or a failure. After any of them the rendered branch is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    #[error("`{name}` exists, but was not made by berth: it has no usable `{}`", layout::MARKER)]
+    Unowned { name: String },
+    #[error("`{name}` has format {format}, which is newer than this berth writes ({})", layout::FORMAT)]
+    NewerFormat { name: String, format: u64 },
+    #[error("`{name}` is gone, although `{witness}` shows that there was one")]
+    Gone { name: String, witness: String, last: Option<String> },
+    #[error(
+        "the next state has no objects at all, where the previous one had {objects} in {clusters} clusters"
+    )]
+    Empty { objects: usize, clusters: usize },
+    /// Somebody else published first: fetch, recompute, try again.
+    #[error("`{name}` was changed by somebody else in the meantime")]
+    Raced { name: String, hint: Option<String> },
+    #[error("the kept form of `{path}` is not in the repository")]
+    KeptIsMissing { path: String },
+    #[error(transparent)]
+    Git(GitError),
+}
+
+impl From<GitError> for PublishError {
+    fn from(error: GitError) -> PublishError {
+        let hint = error.hint();
+        match error {
+            GitError::Raced { name } | GitError::Locked { name } => PublishError::Raced { name, hint },
+            error => PublishError::Git(error),
+        }
+    }
+}
+
+impl PublishError {
+    /// What would help.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PublishError::Unowned { name } => Some(format!(
+                "choose another branch for the rendered state, or delete this one: git update-ref -d {name}"
+            )),
+            PublishError::NewerFormat { .. } => {
+                Some("use the berth that wrote it, or a newer one; going back is not supported".to_owned())
+            }
+            PublishError::Gone { name, witness, last } => Some(match last {
+                Some(commit) => format!(
+                    "bring it back: git update-ref {name} {commit}; only to start over, delete `{witness}` and its like"
+                ),
+                None => format!(
+                    "bring it back from a clone or a reflog; only to start over, delete `{witness}` and its like"
+                ),
+            }),
+            PublishError::Empty { .. } => Some(
+                "check the source branch and its folder; if every object shall go, allow an empty state for one run"
+                    .to_owned(),
+            ),
+            PublishError::Raced { hint, .. } => hint.clone(),
+            PublishError::KeptIsMissing { .. } => {
+                Some("fetch the source commits that had the file".to_owned())
+            }
+            PublishError::Git(error) => error.hint(),
+        }
+    }
+}

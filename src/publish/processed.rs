@@ -1,0 +1,73 @@
+//! The last source commit seen, and what came of it, also where nothing was published.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::PublishError;
+use super::refs::Refs;
+use super::single;
+use crate::git::{CommitId, Identity, Repo};
+
+/// What the `processed` ref says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processed {
+    pub source: CommitId,
+    /// The rendered commit in force after it.
+    pub rendered: Option<CommitId>,
+    pub errors: usize,
+    pub warnings: usize,
+    /// One word, such as `published`, `unchanged`, `held` or `refused`.
+    pub result: String,
+}
+
+const FILE: &str = "processed.json";
+
+#[derive(Serialize, Deserialize)]
+struct Form {
+    source: String,
+    rendered: Option<String>,
+    errors: usize,
+    warnings: usize,
+    result: String,
+}
+
+/// Replaces what the ref says. Dated with the source commit, so that nothing depends on a clock.
+pub fn write_processed(
+    repo: &Repo,
+    refs: &Refs,
+    processed: &Processed,
+    identity: &Identity,
+    seconds: i64,
+) -> Result<CommitId, PublishError> {
+    let form = Form {
+        source: processed.source.to_string(),
+        rendered: processed.rendered.map(|commit| commit.to_string()),
+        errors: processed.errors,
+        warnings: processed.warnings,
+        result: processed.result.clone(),
+    };
+    let mut text = serde_json::to_string_pretty(&form).expect("texts and numbers always are JSON");
+    text.push('\n');
+    let files = BTreeMap::from([(FILE, text.into_bytes())]);
+    let message = format!("berth: processed {}\n", processed.source.short());
+    single::replace(repo, &refs.processed, &files, &message, identity, seconds)
+}
+
+/// `None` where there is no such ref, or it says nothing that can be read.
+pub fn read_processed(repo: &Repo, refs: &Refs) -> Result<Option<Processed>, PublishError> {
+    let Some(commit) = repo.read_ref(&refs.processed)? else { return Ok(None) };
+    let Some(bytes) = single::file(repo, commit, FILE)? else { return Ok(None) };
+    Ok(parse(&bytes))
+}
+
+fn parse(bytes: &[u8]) -> Option<Processed> {
+    let form: Form = serde_json::from_slice(bytes).ok()?;
+    Some(Processed {
+        source: form.source.parse().ok()?,
+        rendered: form.rendered.map(|commit| commit.parse()).transpose().ok()?,
+        errors: form.errors,
+        warnings: form.warnings,
+        result: form.result,
+    })
+}

@@ -1,0 +1,112 @@
+//! A state as Git trees. What equals the previous state is taken over by id, without being read or hashed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::PublishError;
+use super::read::{Ids, Previous};
+use crate::git::{Entry, EntryKind, TreeId, Writer, tree_id};
+use crate::model::{ContentId, Decision, Folder, Key, path};
+use crate::state::{State, layout, record};
+
+/// The entries of the branch's root that are berth's, and the ids below them.
+pub(super) struct Written {
+    pub(super) entries: Vec<Entry>,
+    pub(super) ids: Ids,
+}
+
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    previous: Option<&Previous>,
+    next: &State,
+) -> Result<Written, PublishError> {
+    let mut ids = Ids::default();
+    for (cluster, folder) in next.folders.iter().filter(|(_, folder)| !folder.is_empty()) {
+        ids.clusters.insert(cluster.clone(), cluster_tree(writer, previous, cluster, folder)?);
+    }
+    for (key, decision) in &next.decisions {
+        ids.decisions.insert(key.clone(), decision_file(writer, previous, key, decision)?);
+    }
+    for (cluster, status) in &next.facts {
+        let known = previous.filter(|previous| previous.state.facts.get(cluster) == Some(status));
+        let id = match known.and_then(|previous| previous.ids.facts.get(cluster)) {
+            Some(id) => *id,
+            None => writer.blob(record::write_status(status).as_bytes())?,
+        };
+        ids.facts.insert(cluster.clone(), id);
+    }
+    let mut kept = BTreeMap::new();
+    for (source, id) in &next.kept {
+        if !writer.has_blob(*id) {
+            return Err(PublishError::KeptIsMissing { path: source.clone() });
+        }
+        kept.insert(layout::kept_path(source), *id);
+    }
+    let clusters = ids.clusters.iter().map(|(cluster, tree)| Entry {
+        name: path::encode(cluster).into_bytes(),
+        kind: EntryKind::Folder(*tree),
+    });
+    let clusters = clusters.collect();
+    let clusters = writer.tree(clusters)?;
+    let decisions = ids.decisions.iter().map(|(key, id)| (path::of_key(key), *id)).collect();
+    let facts = ids.facts.iter().map(|(cluster, id)| (layout::facts_file(cluster), *id)).collect();
+    let folders = [
+        (layout::CLUSTERS, clusters),
+        (layout::DECISIONS, folder(writer, decisions)?),
+        (layout::FACTS, folder(writer, facts)?),
+        (layout::KEPT, folder(writer, kept)?),
+    ];
+    let mut entries = vec![Entry {
+        name: layout::MARKER.into(),
+        kind: EntryKind::File(writer.blob(layout::marker().as_bytes())?),
+    }];
+    let folders = folders.into_iter().filter(|(_, tree)| *tree != TreeId::EMPTY);
+    entries.extend(folders.map(|(name, tree)| Entry { name: name.into(), kind: EntryKind::Folder(tree) }));
+    Ok(Written { entries, ids })
+}
+
+fn cluster_tree(
+    writer: &mut Writer<'_>,
+    previous: Option<&Previous>,
+    cluster: &str,
+    folder: &Folder,
+) -> Result<TreeId, PublishError> {
+    let same = previous.filter(|previous| previous.state.folders.get(cluster) == Some(folder));
+    match same.and_then(|previous| previous.ids.clusters.get(cluster)) {
+        Some(tree) => Ok(*tree),
+        None => write_folder(writer, folder),
+    }
+}
+
+/// One cluster's folder as a tree.
+pub(super) fn write_folder(writer: &mut Writer<'_>, folder: &Folder) -> Result<TreeId, PublishError> {
+    Ok(writer.folder(folder.iter().map(|(path, id): (&Arc<str>, _)| (&**path, *id)))?)
+}
+
+fn decision_file(
+    writer: &mut Writer<'_>,
+    previous: Option<&Previous>,
+    key: &Key,
+    decision: &Decision,
+) -> Result<ContentId, PublishError> {
+    let same = previous.filter(|previous| previous.state.decisions.get(key) == Some(decision));
+    match same.and_then(|previous| previous.ids.decisions.get(key)) {
+        Some(id) => Ok(*id),
+        None => Ok(writer.blob(record::write_decision(decision).as_bytes())?),
+    }
+}
+
+fn folder(writer: &mut Writer<'_>, files: BTreeMap<String, ContentId>) -> Result<TreeId, PublishError> {
+    Ok(writer.folder(files.iter().map(|(path, id)| (path.as_str(), *id)))?)
+}
+
+/// Whether an entry of the branch's root is berth's own.
+pub(super) fn is_owned(entry: &Entry) -> bool {
+    let name = entry.name.as_slice();
+    name == layout::MARKER.as_bytes() || layout::OWNED.iter().any(|owned| name == owned.as_bytes())
+}
+
+/// The id of the state alone: of a root tree with nothing but what is berth's.
+pub(super) fn state_tree(root: &[Entry]) -> Result<TreeId, PublishError> {
+    Ok(tree_id(root.iter().filter(|entry| is_owned(entry)).cloned().collect())?)
+}
