@@ -1,0 +1,66 @@
+//! The pure story end to end: a source tree, what was before, and the moment → the next state.
+
+use std::collections::BTreeMap;
+
+use crate::decide::{self, Decided};
+use crate::diag::Diagnostics;
+use crate::load::{self, History, Loaded};
+use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Timestamp};
+use crate::render;
+use crate::source::SourceTree;
+use crate::state::State;
+
+/// All that a state is a function of.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    pub tree: &'a SourceTree,
+    /// The last good form of files that are broken in the tree.
+    pub history: History<'a>,
+    pub previous: &'a State,
+    pub statuses: &'a BTreeMap<String, ClusterStatus>,
+    pub now: Timestamp,
+}
+
+impl std::fmt::Debug for Inputs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inputs").field("files", &self.tree.files.len()).field("now", &self.now).finish()
+    }
+}
+
+/// The next state and all there is to say about it.
+#[derive(Debug)]
+pub struct Built {
+    pub fleet: Fleet,
+    pub state: State,
+    pub diagnostics: Diagnostics,
+    /// When something will change by itself, so that it must be built again.
+    pub next_change: Option<Timestamp>,
+}
+
+/// Reads the tree and decides, without rendering.
+pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
+    let mut loaded = load::load(inputs.tree, inputs.history);
+    let mut decided = decide::decide(&loaded.fleet, &inputs.previous.decisions, inputs.statuses, inputs.now);
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
+    diagnostics.extend(std::mem::take(&mut decided.diagnostics));
+    diagnostics.sort();
+    (loaded, decided, diagnostics)
+}
+
+/// Reads the tree, decides, and renders every cluster's folder into `contents`.
+pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, ContentError> {
+    let (loaded, decided, mut diagnostics) = decide(inputs);
+    let mut decisions = decided.decisions;
+    let previous =
+        render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
+    let rendered = render::render(&loaded.fleet, &mut decisions, previous, contents)?;
+    diagnostics.extend(rendered.diagnostics);
+    diagnostics.sort();
+    let mut kept = BTreeMap::new();
+    for (path, bytes) in loaded.kept {
+        kept.insert(path, contents.put(&bytes)?);
+    }
+    let state = State { decisions, folders: rendered.folders, facts: decided.facts, kept };
+    Ok(Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change })
+}
