@@ -27,4 +27,5 @@ pub mod render;
 pub mod report;
 pub mod source;
 pub mod state;
+pub mod sync;
 pub mod yaml;

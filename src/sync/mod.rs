@@ -1,0 +1,193 @@
+//! The member: brings a target to what its cluster's folder says, and reports how that went.
+//!
+//! ```text
+//! cluster ref ─ fetch ─▶ folder ─ desired ─▶ objects ─ overrides ─▶ plan ─ apply ─▶ target
+//!                                                        ▲                  │
+//!                                          target survey ┘                  └─▶ status ref
+//! ```
+//!
+//! Safety comes first: a folder that can not be read is never an empty one, a target is never taken from
+//! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
+
+mod apply;
+pub mod desired;
+pub mod fetch;
+pub mod overrides;
+pub mod plan;
+pub mod status;
+pub mod target;
+pub mod watch;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::model::status::{Applied, Problem};
+use desired::DesiredSet;
+use overrides::LocalOverrides;
+use plan::{Held, SyncPlan, Why};
+use target::{Record, Target, TargetError};
+
+/// A cluster's folder as published.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub cluster: String,
+    /// The `Berth-Seq` at which the folder last changed.
+    pub sequence: u64,
+    /// The folder's tree id.
+    pub tree: String,
+    /// Every file by its path in the folder.
+    pub objects: BTreeMap<String, Arc<[u8]>>,
+    /// What is in the folder and is no file, with the reason: what is in its place is left as it is.
+    pub strange: BTreeMap<String, String>,
+}
+
+impl Fetched {
+    fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.strange.is_empty()
+    }
+}
+
+// The contents may be Secrets'.
+impl fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetched")
+            .field("cluster", &self.cluster)
+            .field("sequence", &self.sequence)
+            .field("tree", &self.tree)
+            .field("objects", &self.objects.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a folder is applied.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The fleet's name, part of what a target is owned by.
+    pub fleet: String,
+    /// Plan only.
+    pub dry_run: bool,
+    /// Remove namespaces, CRDs and volume claims that are no longer wanted.
+    pub allow_risky_prune: bool,
+    /// Go back to an older folder than the one applied last.
+    pub allow_rewind: bool,
+}
+
+/// What one round did, or would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub plan: SyncPlan,
+    pub written: usize,
+    pub pruned: usize,
+    /// What is no longer wanted and stayed.
+    pub held: Vec<Held>,
+    /// The form a status takes: what is now as wanted, and what is not.
+    pub applied: Applied,
+}
+
+/// Why nothing was done at all.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    #[error("the target belongs to cluster `{cluster}` of fleet `{fleet}`, not to this one")]
+    Foreign { fleet: String, cluster: String },
+    #[error("the folder has sequence {offered}, but {applied} was applied before it")]
+    Rewound { offered: u64, applied: u64 },
+    #[error("the folder is empty, but up to its sequence {0} it was not")]
+    Emptied(u64),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+impl SyncError {
+    /// What would help.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            SyncError::Foreign { .. } => Some("give each cluster a target of its own"),
+            SyncError::Rewound { .. } => Some("if going back is meant, allow it with `--allow-rewind`"),
+            SyncError::Emptied(_) => Some("publish the rendered branch again; it gives a higher sequence"),
+            SyncError::Target(_) => None,
+        }
+    }
+}
+
+/// Brings a target to a folder once.
+pub fn sync_once(
+    fetched: &Fetched,
+    overrides: &LocalOverrides,
+    target: &mut dyn Target,
+    options: &Options,
+) -> Result<Outcome, SyncError> {
+    sync_set(fetched, &desired::read(fetched), overrides, target, options)
+}
+
+/// [`sync_once`] with the folder's objects read already.
+pub fn sync_set(
+    fetched: &Fetched,
+    desired: &DesiredSet,
+    overrides: &LocalOverrides,
+    target: &mut dyn Target,
+    options: &Options,
+) -> Result<Outcome, SyncError> {
+    let mut overridden = None;
+    if !overrides.overrides.is_empty() {
+        overrides::apply(overrides, &fetched.cluster, overridden.insert(desired.clone()));
+    }
+    let desired = overridden.as_ref().unwrap_or(desired);
+    let earlier = target.record()?;
+    let record = Record {
+        fleet: options.fleet.clone(),
+        cluster: fetched.cluster.clone(),
+        sequence: fetched.sequence,
+        tree: fetched.tree.clone(),
+    };
+    if let Some(earlier) = &earlier {
+        check_record(earlier, &record, options)?;
+    }
+    let live = target.survey(&desired.objects)?;
+    let empty = fetched.is_empty() && live.values().any(|live| live.owned);
+    if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
+        return Err(SyncError::Emptied(record.sequence));
+    }
+    let plan = plan::plan(desired, &live, options.allow_risky_prune);
+    let at_rest = plan.is_quiet() && earlier.as_ref() == Some(&record);
+    let done = if options.dry_run || at_rest {
+        apply::Done::default()
+    } else {
+        apply::apply(&plan, desired, &live, target, &record)?
+    };
+    Ok(outcome(plan, done, record))
+}
+
+fn check_record(earlier: &Record, record: &Record, options: &Options) -> Result<(), SyncError> {
+    if (&earlier.fleet, &earlier.cluster) != (&record.fleet, &record.cluster) {
+        let (fleet, cluster) = (earlier.fleet.clone(), earlier.cluster.clone());
+        return Err(SyncError::Foreign { fleet, cluster });
+    }
+    if record.sequence < earlier.sequence && !options.allow_rewind {
+        return Err(SyncError::Rewound { offered: record.sequence, applied: earlier.sequence });
+    }
+    Ok(())
+}
+
+/// An empty folder counts only under a sequence of its own.
+fn is_sudden(earlier: &Record, record: &Record) -> bool {
+    record.sequence <= earlier.sequence && record.tree != earlier.tree
+}
+
+fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
+    let mut problems: Vec<Problem> = plan.problems.iter().chain(&done.problems).cloned().collect();
+    let held: Vec<Held> = plan.held.iter().chain(&done.held).cloned().collect();
+    // A removal that waits for people is theirs to see; the other reasons explain themselves.
+    problems.extend(held.iter().filter(|held| held.why == Why::NeedsApproval).map(|held| Problem {
+        object: held.id.clone(),
+        message: format!("no longer wanted, but kept: {}", held.why.words()),
+    }));
+    problems.sort();
+    problems.dedup();
+    let objects = plan.unchanged.len() + done.written;
+    let applied = Applied { sequence: record.sequence, tree: record.tree, objects, problems };
+    Outcome { plan, written: done.written, pruned: done.pruned, held, applied }
+}
+
+#[cfg(test)]
+mod tests;

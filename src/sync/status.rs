@@ -1,0 +1,85 @@
+//! A round's outcome → the member's status, and the status → its ref.
+//!
+//! The ref holds one commit without a parent, replaced by compare-and-swap, and only when something
+//! changed or the heartbeat is due: thousands of members share one repository. `now` is an argument.
+
+use sha2::{Digest, Sha256};
+
+use crate::git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
+use crate::model::status::{Applied, Problem};
+use crate::model::{ClusterStatus, ObjectId, Timestamp};
+use crate::publish::Refs;
+use crate::state::record;
+
+/// The one file of a status commit.
+pub const FILE: &str = "status.yaml";
+
+/// The status of a member that applied a folder.
+pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i64) -> ClusterStatus {
+    ClusterStatus {
+        cluster: cluster.to_owned(),
+        reported: Some(whole_seconds(now)),
+        next_due: Some(next_due(cluster, now, heartbeat_seconds)),
+        applied: Some(applied),
+        ..ClusterStatus::default()
+    }
+}
+
+/// What was applied before, with the fault that kept the next folder from being applied.
+pub fn with_fault(earlier: Option<Applied>, cluster: &str, message: &str) -> Applied {
+    let mut applied = earlier.unwrap_or_default();
+    let object = ObjectId::new("berth.dev", "Cluster", "", cluster);
+    applied.problems.retain(|problem| problem.object != object);
+    applied.problems.push(Problem { object, message: message.to_owned() });
+    applied.problems.sort();
+    applied
+}
+
+/// When the next report is due: within the heartbeat, and not at one moment for all members.
+pub fn next_due(cluster: &str, now: Timestamp, heartbeat_seconds: i64) -> Timestamp {
+    let share = i64::from(Sha256::digest(cluster.as_bytes()).first().copied().unwrap_or_default());
+    let early = heartbeat_seconds.saturating_mul(share) / (256 * 5);
+    let due = now.as_second().saturating_add(heartbeat_seconds.saturating_sub(early).max(1));
+    Timestamp::from_second(due).unwrap_or(Timestamp::MAX)
+}
+
+fn whole_seconds(moment: Timestamp) -> Timestamp {
+    Timestamp::from_second(moment.as_second()).unwrap_or(moment)
+}
+
+/// What a member last reported, where that can be read.
+pub fn read(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<ClusterStatus>, GitError> {
+    let Some(commit) = repo.read_ref(&refs.status_of(cluster))? else { return Ok(None) };
+    let file = repo.tree(repo.commit(commit)?.tree)?.into_iter().find(|entry| entry.name == FILE.as_bytes());
+    let Some(EntryKind::File(id)) = file.map(|entry| entry.kind) else { return Ok(None) };
+    // One that can not be read says nothing and is replaced.
+    Ok(record::read_status(&repo.blob(id)?).ok().filter(|status| status.cluster == cluster))
+}
+
+/// Reports a status, if it says something new or the last one is due again. True where it was written.
+pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -> Result<bool, GitError> {
+    let name = refs.status_of(&status.cluster);
+    let old = repo.read_ref(&name)?;
+    let earlier = read(repo, refs, &status.cluster)?;
+    if earlier.is_some_and(|earlier| !is_due(&earlier, now) && says_the_same(&earlier, status)) {
+        return Ok(false);
+    }
+    let mut writer = Writer::new(repo)?;
+    let blob = writer.blob(record::write_status(status).as_bytes())?;
+    let tree = writer.tree(vec![Entry { name: FILE.into(), kind: EntryKind::File(blob) }])?;
+    let commit = writer.commit(tree, &[], "berth: status\n", &Identity::default(), now.as_second())?;
+    if old != Some(commit) {
+        repo.move_ref(&name, old, commit)?;
+    }
+    Ok(true)
+}
+
+fn is_due(earlier: &ClusterStatus, now: Timestamp) -> bool {
+    earlier.next_due.is_none_or(|due| now >= due)
+}
+
+fn says_the_same(earlier: &ClusterStatus, status: &ClusterStatus) -> bool {
+    let timeless =
+        |status: &ClusterStatus| ClusterStatus { reported: None, next_due: None, ..status.clone() };
+    timeless(earlier) == timeless(status)
+}

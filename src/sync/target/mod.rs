@@ -1,0 +1,66 @@
+//! Where a cluster's objects go: one trait, and a folder as its first kind.
+//!
+//! A target answers for ownership. What it is about to own or to let go it records durably before it
+//! touches anything ([`Target::begin`]), so that a crash at any moment loses no ownership; the last word
+//! of each round is recorded after it ([`Target::finish`]).
+
+pub mod dir;
+mod files;
+mod inventory;
+
+use std::collections::BTreeMap;
+
+use super::desired::Desired;
+use super::plan::{Live, Prune, Version};
+use crate::model::ObjectId;
+
+pub use dir::DirTarget;
+#[cfg(test)]
+pub use files::hash_of;
+
+/// What a target was last brought to, and for whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    pub fleet: String,
+    pub cluster: String,
+    pub sequence: u64,
+    /// The folder's tree id.
+    pub tree: String,
+}
+
+/// What went wrong with a target, or with one object in it. Holds nothing of an object's content.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TargetError(pub String);
+
+/// One object to bring about, and what was there when that was planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Apply<'a> {
+    pub desired: &'a Desired,
+    pub seen: Option<&'a Version>,
+}
+
+/// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
+/// each gets one answer per item, in order, and one that fails does not stop the others.
+pub trait Target {
+    /// What was last recorded. `None` where berth was never at work.
+    fn record(&mut self) -> Result<Option<Record>, TargetError>;
+
+    /// All that berth owns here, and what else stands where an object is wanted. Changes nothing.
+    fn survey(
+        &mut self,
+        desired: &BTreeMap<ObjectId, Desired>,
+    ) -> Result<BTreeMap<ObjectId, Live>, TargetError>;
+
+    /// Records what is about to be written and removed. Called once before any other change.
+    fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune]) -> Result<(), TargetError>;
+
+    /// Writes objects, unless they are no longer as they were seen.
+    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), TargetError>>;
+
+    /// Removes objects, unless they are no longer as they were seen.
+    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>>;
+
+    /// Records how it went.
+    fn finish(&mut self) -> Result<(), TargetError>;
+}

@@ -1,0 +1,100 @@
+//! What stops a whole round.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn a_dry_run_plans_and_touches_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("target");
+    let dry = Options { dry_run: true, ..options() };
+    let outcome = sync_with(&path, &folder(1, &[map("a", "1")]), &dry).unwrap();
+    assert_eq!((outcome.plan.writes.len(), outcome.written), (1, 0));
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_older_folder_is_refused_unless_going_back_is_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(7, &[map("a", "new")]));
+    let older = folder(6, &[map("a", "old")]);
+    let error = sync_with(dir.path(), &older, &options()).unwrap_err();
+    assert!(matches!(error, SyncError::Rewound { offered: 6, applied: 7 }), "{error}");
+    assert_eq!(files(dir.path()), expected(&[map("a", "new")]));
+    let back = Options { allow_rewind: true, ..options() };
+    assert_eq!(sync_with(dir.path(), &older, &back).unwrap().written, 1);
+}
+
+#[test]
+fn a_target_of_another_cluster_or_fleet_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(1, &[map("a", "1")]));
+    let mut other = folder(2, &[map("b", "1")]);
+    other.cluster = "eu-2".to_owned();
+    assert!(matches!(sync_with(dir.path(), &other, &options()), Err(SyncError::Foreign { .. })));
+    let other = Options { fleet: "another".to_owned(), ..options() };
+    let error = sync_with(dir.path(), &folder(2, &[map("b", "1")]), &other).unwrap_err();
+    assert!(matches!(error, SyncError::Foreign { .. }) && error.hint().is_some());
+    assert_eq!(files(dir.path()), expected(&[map("a", "1")]));
+}
+
+#[test]
+fn an_empty_folder_counts_only_with_a_sequence_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(4, &[map("a", "1")]));
+    let error = sync_with(dir.path(), &folder(4, &[]), &options()).unwrap_err();
+    assert!(matches!(error, SyncError::Emptied(4)), "{error}");
+    assert_eq!(sync(dir.path(), &folder(5, &[])).pruned, 1);
+    assert!(files(dir.path()).is_empty());
+    assert!(sync(dir.path(), &folder(5, &[])).plan.is_quiet());
+}
+
+#[test]
+fn a_broken_inventory_stops_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(1, &[map("a", "1")]));
+    let inventory = dir.path().join(".berth/inventory.json");
+    let whole = fs::read_to_string(&inventory).unwrap();
+    for broken in
+        ["", "{}", &whole[..whole.len() / 2], &whole.replace("\"kind\": \"ConfigMap\"", "\"kind\": 7")]
+    {
+        fs::write(&inventory, broken).unwrap();
+        let error = sync_with(dir.path(), &folder(2, &[]), &options()).unwrap_err();
+        assert!(error.to_string().contains("inventory.json"), "{error}");
+    }
+    assert_eq!(files(dir.path()), expected(&[map("a", "1")]));
+}
+
+#[test]
+fn a_broken_file_fails_alone_and_keeps_its_live_form() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(1, &[map("a", "1"), map("b", "1")]));
+    let mut next = folder(2, &[map("b", "2")]);
+    next.objects.insert(place(&map("a", "")), Arc::from(&b"{broken"[..]));
+    let outcome = sync(dir.path(), &next);
+    assert_eq!((outcome.written, outcome.pruned, messages(&outcome).len()), (1, 0, 1));
+    assert_eq!(files(dir.path()), expected(&[map("a", "1"), map("b", "2")]));
+}
+
+#[test]
+fn what_is_no_folder_where_a_namespace_was_removes_none_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(1, &[map("a", "1"), namespace("x")]));
+    let mut next = folder(2, &[namespace("x")]);
+    next.strange.insert("shop".to_owned(), "it is no plain file".to_owned());
+    let outcome = sync(dir.path(), &next);
+    assert_eq!((outcome.pruned, messages(&outcome).len()), (0, 1));
+}
+
+#[test]
+fn two_syncers_do_not_work_on_one_folder_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(1, &[map("a", "1")]));
+    let lock = fs::File::open(dir.path().join(".berth/lock")).unwrap();
+    lock.lock().unwrap();
+    let error = sync_with(dir.path(), &folder(2, &[map("a", "2")]), &options()).unwrap_err();
+    assert!(error.to_string().contains("another syncer"), "{error}");
+    drop(lock);
+    assert_eq!(sync(dir.path(), &folder(2, &[map("a", "2")])).written, 1);
+}

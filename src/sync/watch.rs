@@ -1,0 +1,158 @@
+//! The member, again and again: fetch, apply, correct drift, report, until told to stop.
+//!
+//! A round over an unchanged folder and an unchanged target writes nothing. The newest folder always
+//! wins: each round reads the ref anew. Rounds that fail come less and less often.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use super::desired::{self, DesiredSet};
+use super::fetch::{self, FetchError};
+use super::overrides::LocalOverrides;
+use super::target::Target;
+use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
+use crate::git::{GitError, Repo};
+use crate::model::Timestamp;
+use crate::model::status::Applied;
+use crate::publish::Refs;
+
+/// The longest pause after failures, unless the interval itself is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// What to keep in sync, and how often.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub cluster: String,
+    pub refs: Refs,
+    pub interval: Duration,
+    /// How often a status is reported though nothing changed.
+    pub heartbeat_seconds: i64,
+    pub options: Options,
+}
+
+/// What a round needs of the world around it.
+pub trait Surroundings {
+    fn now(&mut self) -> Timestamp;
+
+    /// Brings the local repository up to date, where it is a copy of another one.
+    fn refresh(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The member's own overrides as they are now.
+    fn overrides(&mut self) -> Result<LocalOverrides, String> {
+        Ok(LocalOverrides::default())
+    }
+
+    /// Hears how a round went, and may push the status.
+    fn after(&mut self, round: &Round);
+}
+
+/// One round.
+#[derive(Debug)]
+pub struct Round {
+    pub result: Result<Outcome, RoundError>,
+    /// Whether a status was written.
+    pub reported: Result<bool, GitError>,
+}
+
+/// Why a round did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RoundError {
+    #[error("the repository can not be brought up to date: {0}")]
+    Refresh(String),
+    #[error("the local overrides can not be read: {0}")]
+    Overrides(String),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+}
+
+/// Runs rounds until something is sent, or the sender is gone.
+pub fn run(
+    config: &Config,
+    repo: &Repo,
+    target: &mut dyn Target,
+    stop: &Receiver<()>,
+    world: &mut dyn Surroundings,
+) {
+    let mut known = None;
+    let mut failures: u32 = 0;
+    loop {
+        let round = round(config, repo, target, &mut known, world);
+        failures = if round.result.is_ok() { 0 } else { failures.saturating_add(1) };
+        world.after(&round);
+        match stop.recv_timeout(pause(config.interval, failures)) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// The folder of the last round, so that an unchanged one is not read again.
+pub type Known = Option<(Fetched, DesiredSet)>;
+
+/// One round: fetch, apply, report.
+pub fn round(
+    config: &Config,
+    repo: &Repo,
+    target: &mut dyn Target,
+    known: &mut Known,
+    world: &mut dyn Surroundings,
+) -> Round {
+    let result = apply(config, repo, target, known, world);
+    let now = world.now();
+    let reported = if config.options.dry_run { Ok(false) } else { report(config, repo, &result, now) };
+    Round { result, reported }
+}
+
+fn apply(
+    config: &Config,
+    repo: &Repo,
+    target: &mut dyn Target,
+    known: &mut Known,
+    world: &mut dyn Surroundings,
+) -> Result<Outcome, RoundError> {
+    world.refresh().map_err(RoundError::Refresh)?;
+    let head = fetch::head(repo, &config.refs, &config.cluster)?;
+    let tree = head.tree.to_string();
+    let current = match known.take() {
+        Some((mut fetched, set)) if fetched.tree == tree => {
+            fetched.sequence = head.sequence;
+            (fetched, set)
+        }
+        _ => {
+            let fetched = fetch::read(repo, head)?;
+            let set = desired::read(&fetched);
+            (fetched, set)
+        }
+    };
+    let (fetched, set) = known.insert(current);
+    let overrides = world.overrides().map_err(RoundError::Overrides)?;
+    Ok(sync_set(fetched, set, &overrides, target, &config.options)?)
+}
+
+fn report(
+    config: &Config,
+    repo: &Repo,
+    result: &Result<Outcome, RoundError>,
+    now: Timestamp,
+) -> Result<bool, GitError> {
+    let applied: Applied = match result {
+        Ok(outcome) => outcome.applied.clone(),
+        Err(error) => {
+            let earlier =
+                status::read(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
+            status::with_fault(earlier, &config.cluster, &error.to_string())
+        }
+    };
+    let status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    status::write(repo, &config.refs, &status, now)
+}
+
+/// The interval, doubled for each failure in a row.
+fn pause(interval: Duration, failures: u32) -> Duration {
+    let doubled = interval.saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX));
+    doubled.min(LONGEST_PAUSE.max(interval))
+}
