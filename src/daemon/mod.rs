@@ -1,0 +1,209 @@
+//! The daemon: watches the refs of a repository and runs a pass whenever they move.
+//!
+//! One loop receives events and performs what [`schedule::step`] says; a pass is blocking work on a
+//! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress.
+
+mod pass;
+mod schedule;
+mod watch;
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tracing::{error, info, warn};
+
+use crate::diag::Severity;
+use crate::model::Timestamp;
+use schedule::{Action, Event, Schedule};
+
+pub use pass::{PassError, PassOutcome, Passed, Settings, pass};
+
+/// The daemon could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error("starting failed: {0}")]
+    Start(#[from] std::io::Error),
+    #[error(transparent)]
+    Pass(#[from] PassError),
+}
+
+/// Runs until asked to stop.
+pub fn run(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(run_loop(settings, poll))
+}
+
+async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
+    // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
+    let git_folder = pass::git_folder(&settings)?;
+    let (wake, mut woken) = mpsc::channel(1);
+    let _watch = watch::watch(&git_folder, wake)
+        .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
+        .ok();
+    let mut stop = StopSignals::new()?;
+    let mut ticks = tokio::time::interval(poll);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut schedule = Schedule::default();
+    let mut memory = Memory::default();
+    let mut running: Option<JoinHandle<Result<Option<Passed>, PassError>>> = None;
+    let mut pause: Option<tokio::time::Instant> = None;
+    info!(repository = %settings.repo.display(), "watching");
+    loop {
+        let event = tokio::select! {
+            () = stop.received() => {
+                info!("stopping");
+                Event::Stop
+            }
+            ended = finished(&mut running) => {
+                running = None;
+                memory.ended(ended)
+            }
+            Some(()) = woken.recv() => Event::Wake,
+            _ = ticks.tick() => Event::Wake,
+            () = sleep_until(pause) => {
+                pause = None;
+                Event::Wake
+            }
+        };
+        let (next, action) = schedule::step(schedule, event);
+        schedule = next;
+        match action {
+            Some(Action::StartPass) => running = Some(start(&settings, &memory)),
+            Some(Action::WakeAfter(length)) => pause = Some(tokio::time::Instant::now() + length),
+            Some(Action::Exit) => break,
+            None => {}
+        }
+        if running.is_none() && pause.is_none() {
+            pause = memory.deadline();
+        }
+    }
+    info!("stopped");
+    Ok(())
+}
+
+/// What the loop carries from pass to pass. Losing it costs one pass, nothing else.
+#[derive(Debug, Default)]
+struct Memory {
+    /// What the refs were when the last pass had nothing left to do.
+    seen: Option<pass::Seen>,
+    next_change: Option<Timestamp>,
+}
+
+impl Memory {
+    fn ended(&mut self, ended: Result<Result<Option<Passed>, PassError>, tokio::task::JoinError>) -> Event {
+        match ended {
+            Ok(Ok(None)) => Event::Done,
+            Ok(Ok(Some(passed))) => {
+                report(&passed);
+                self.next_change = passed.next_change;
+                self.seen = Some(passed.seen);
+                Event::Done
+            }
+            Ok(Err(problem)) => {
+                error!(error = %problem, hint = problem.hint(), "pass failed");
+                Event::Failed
+            }
+            Err(problem) => {
+                error!(error = %problem, "pass crashed: a bug in berth");
+                Event::Failed
+            }
+        }
+    }
+
+    /// When something changes by itself, on the loop's own clock.
+    fn deadline(&self) -> Option<tokio::time::Instant> {
+        let left = self.next_change?.duration_since(Timestamp::now());
+        let left = Duration::try_from(left).unwrap_or(Duration::ZERO);
+        Some(tokio::time::Instant::now() + left.max(Duration::from_secs(1)))
+    }
+}
+
+fn start(settings: &Settings, memory: &Memory) -> JoinHandle<Result<Option<Passed>, PassError>> {
+    let settings = settings.clone();
+    let due = memory.next_change.is_some_and(|at| at <= Timestamp::now());
+    let seen = memory.seen.clone().filter(|_| !due);
+    // Reading and writing Git objects blocks, and a repository must not cross an await.
+    tokio::task::spawn_blocking(move || {
+        if seen.is_some_and(|seen| pass::see(&settings).is_ok_and(|now| now == seen)) {
+            return Ok(None);
+        }
+        info!("pass started");
+        pass(&settings, Timestamp::now()).map(Some)
+    })
+}
+
+fn report(passed: &Passed) {
+    for diagnostic in passed.diagnostics.iter().filter(|d| d.severity != Severity::Note) {
+        warn!(severity = diagnostic.severity.word(), "{diagnostic}");
+    }
+    let counts = passed.plan.counts();
+    if let PassOutcome::Published { commit, seq } = passed.outcome {
+        info!(
+            %commit,
+            seq,
+            removed = counts.removed,
+            changed = counts.changed,
+            added = counts.added,
+            clusters = counts.clusters,
+            "published"
+        );
+    }
+    info!(source = %passed.source, errors = passed.errors(), "pass done");
+}
+
+async fn finished<T>(running: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {
+    match running {
+        Some(handle) => handle.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct StopSignals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<StopSignals> {
+        Ok(StopSignals {
+            #[cfg(unix)]
+            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
+        })
+    }
+
+    #[cfg(unix)]
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn received(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// Calls back once when the process is asked to stop; for loops that are not this daemon's.
+pub fn on_stop(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        StopSignals::new()?
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(signals.received());
+        stop();
+    })?;
+    Ok(())
+}
