@@ -11,6 +11,7 @@
 //! `load`, `decide`, `render` and `plan` are pure; `git`, `publish`, `daemon`, `sync` and `commands`
 //! touch the world. docs/architecture.md is the map.
 
+pub mod commands;
 pub mod daemon;
 pub mod decide;
 pub mod diag;

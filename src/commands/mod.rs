@@ -1,0 +1,105 @@
+//! The command line: one file a command, each parses, calls the library and prints.
+
+pub mod exit;
+mod fleet;
+pub mod table;
+pub mod ui;
+
+mod completions;
+mod decide;
+mod demo;
+mod explain;
+mod init;
+mod logging;
+mod man;
+mod plan;
+mod render;
+mod run;
+mod status;
+mod sync;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use exit::{CommandError, Exit};
+use ui::{ColourChoice, Ui};
+
+/// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
+#[derive(Debug, Parser)]
+#[command(name = "berth", version, after_long_help = Exit::HELP, propagate_version = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print results and problems only
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Log more; twice for all
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColourChoice,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::DemoArgs),
+    Init(init::InitArgs),
+    Validate(validate::ValidateArgs),
+    Decide(decide::DecideArgs),
+    Explain(explain::ExplainArgs),
+    Render(render::RenderArgs),
+    Plan(plan::PlanArgs),
+    Run(run::RunArgs),
+    Sync(sync::SyncArgs),
+    Status(status::StatusArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+/// What every command gives back.
+pub type Outcome = Result<Exit, CommandError>;
+
+/// Runs the process's command line.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() });
+        }
+    };
+    let ui = Ui::new(cli.quiet, cli.color);
+    let exit = match dispatch(&cli, &ui) {
+        Ok(exit) => exit,
+        Err(error) => {
+            ui.error(&error);
+            error.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
+    match &cli.command {
+        Command::Demo(args) => demo::cmd_demo(args, ui),
+        Command::Init(args) => init::cmd_init(args, ui),
+        Command::Validate(args) => validate::cmd_validate(args, ui),
+        Command::Decide(args) => decide::cmd_decide(args, ui),
+        Command::Explain(args) => explain::cmd_explain(args, ui),
+        Command::Render(args) => render::cmd_render(args, ui),
+        Command::Plan(args) => plan::cmd_plan(args, ui),
+        Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
+        Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
+        Command::Status(args) => status::cmd_status(args, ui),
+        Command::Completions(args) => completions::cmd_completions(args, ui),
+        Command::Man(args) => man::cmd_man(args, ui),
+    }
+}
+
+/// The whole command line, for help, manual pages and completions.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,214 @@
+//! `berth plan`: what a change does, removals first.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+use similar::TextDiff;
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::fleet::{Format, exit_for};
+use super::ui::{Tone, Ui, counted};
+use crate::git::{GitContents, Repo};
+use crate::model::{ContentId, Timestamp};
+use crate::plan::{Change, ObjectChange, Plan, count, plan};
+use crate::reading::Reading;
+
+/// Show what a change does to every cluster
+///
+/// Compares what the base gives with what the head gives. Without --base, what is on the rendered
+/// branch now is the base; without --head, the current commit is the head.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --fail-on removals"
+)]
+pub struct PlanArgs {
+    /// The fleet repository
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: std::path::PathBuf,
+    /// Compare with this revision, in place of the rendered branch
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+    /// The revision to look at
+    #[arg(long, value_name = "REV", default_value = "HEAD")]
+    head: String,
+    /// Decide for this moment, in place of the revision's date
+    #[arg(long, value_name = "TIME")]
+    now: Option<Timestamp>,
+    /// Show each object's difference
+    #[arg(long)]
+    diff: bool,
+    /// Exit with 3 where there are such changes
+    #[arg(long, value_name = "WHAT", value_enum)]
+    fail_on: Option<FailOn>,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+/// Changes to fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    Any,
+    Removals,
+}
+
+pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let mut contents = GitContents::remembering(&repo)?;
+    let mut head = Reading::revision(&args.repo, &args.head, args.now)?;
+    let base_label = match &args.base {
+        Some(revision) => {
+            let base = Reading::revision(&args.repo, revision, args.now)?;
+            let built = base.build(&mut contents)?;
+            head.previous = built.state;
+            base.label
+        }
+        None => "the rendered branch".to_owned(),
+    };
+    ui.status(&format!("{} → {}", base_label, head.label));
+    let built = head.build(&mut contents)?;
+    ui.diagnostics(&built.diagnostics);
+    let plan = plan(&head.previous, &built.state);
+    let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
+    match args.output {
+        Format::Json => ui.json(&plan_json(&plan)),
+        Format::Yaml => ui.out(&crate::yaml::emit(&plan_json(&plan))),
+        Format::Text => {
+            ui.out(&plan_text(&plan, ui));
+            if args.diff {
+                for change in plan.changes() {
+                    ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
+                }
+            }
+        }
+    }
+    let counts = plan.counts();
+    let differs = match args.fail_on {
+        Some(FailOn::Any) => counts.added + counts.changed + counts.removed > 0,
+        Some(FailOn::Removals) => counts.removed > 0,
+        None => false,
+    };
+    Ok(exit_for(&built.diagnostics).worst(if differs { Exit::Different } else { Exit::Done }))
+}
+
+/// The plan for people.
+pub fn plan_text(plan: &Plan, ui: &Ui) -> String {
+    if plan.is_empty() {
+        return "no changes\n".to_owned();
+    }
+    let counts = plan.counts();
+    let mut text = format!(
+        "{} removed, {} changed, {} added in {}\n",
+        counts.removed,
+        counts.changed,
+        counts.added,
+        counted(counts.clusters, "cluster")
+    );
+    for (what, names) in
+        [("is left with nothing", &plan.clusters.lost), ("gets its first objects", &plan.clusters.gained)]
+    {
+        for name in names {
+            let _ = writeln!(text, "cluster {name} {what}");
+        }
+    }
+    // Workloads that lose something are shown before those that do not.
+    let mut workloads: Vec<_> = plan.workloads.iter().collect();
+    workloads.sort_by_key(|(_, changes)| count(changes.iter()).removed == 0);
+    for (key, changes) in workloads {
+        let _ = writeln!(text, "\n{}", ui.tint(&key.to_string(), Tone::Strong));
+        changes.iter().for_each(|change| text.push_str(&change_line(change, ui)));
+    }
+    if !plan.unaccounted.is_empty() {
+        text.push_str("\nother files\n");
+        plan.unaccounted.iter().for_each(|change| text.push_str(&change_line(change, ui)));
+    }
+    let without_objects = plan.placements.iter().filter(|(key, _)| !plan.workloads.contains_key(*key));
+    for (key, change) in without_objects {
+        let signed = |sign: &str, names: &[String]| {
+            names.iter().map(|name| format!(" {sign}{name}")).collect::<String>()
+        };
+        let _ =
+            writeln!(text, "\n{key}: decision{}{}", signed("-", &change.lost), signed("+", &change.gained));
+    }
+    text
+}
+
+fn change_line(change: &ObjectChange, ui: &Ui) -> String {
+    let tone = match change.change {
+        Change::Removed => Tone::Bad,
+        Change::Changed => Tone::Warn,
+        Change::Added => Tone::Good,
+    };
+    let object = change.object.as_ref().map_or_else(|| change.path.to_string(), ToString::to_string);
+    let line = format!("  {} {}: {object}", change.change.sign(), change.cluster);
+    format!("{}\n", ui.tint(&line, tone))
+}
+
+/// The plan for programs.
+pub fn plan_json(plan: &Plan) -> Json {
+    let change = |change: &ObjectChange| {
+        json!({
+            "change": change.change.word(),
+            "cluster": change.cluster,
+            "path": &*change.path,
+            "object": change.object.as_ref().map(ToString::to_string),
+        })
+    };
+    let workload = |(key, changes): (&crate::model::Key, &Vec<ObjectChange>)| {
+        json!({
+            "kind": &*key.kind,
+            "namespace": &*key.namespace,
+            "name": &*key.name,
+            "changes": changes.iter().map(change).collect::<Vec<_>>(),
+        })
+    };
+    let counts = plan.counts();
+    json!({
+        "counts": {"removed": counts.removed, "changed": counts.changed, "added": counts.added, "clusters": counts.clusters},
+        "clusters": {"lost": plan.clusters.lost, "gained": plan.clusters.gained},
+        "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
+        "other": plan.unaccounted.iter().map(change).collect::<Vec<_>>(),
+        "placements": plan.placements.iter().map(|(key, change)| json!({
+            "kind": &*key.kind, "namespace": &*key.namespace, "name": &*key.name,
+            "lost": change.lost, "gained": change.gained,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+/// One object's difference, line by line. The data of Secrets is not shown.
+pub fn object_diff(
+    change: &ObjectChange,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+    ui: &Ui,
+) -> String {
+    let is_secret =
+        change.object.as_ref().is_some_and(|object| &*object.kind == "Secret" && object.group.is_empty());
+    let title = format!("{}/{}", change.cluster, change.path);
+    if is_secret {
+        return format!("--- {title}\n(the data of a Secret is not shown)\n");
+    }
+    let text = |bytes: Option<Vec<u8>>| {
+        bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    };
+    let (before, after) = (text(before), text(after));
+    let diff = TextDiff::from_lines(&before, &after);
+    let mut shown = String::new();
+    for line in diff.unified_diff().context_radius(2).header(&title, &title).to_string().lines() {
+        let tone = match line.as_bytes().first() {
+            Some(b'-') => Some(Tone::Bad),
+            Some(b'+') => Some(Tone::Good),
+            _ => None,
+        };
+        shown.push_str(&tone.map_or_else(|| line.to_owned(), |tone| ui.tint(line, tone)));
+        shown.push('\n');
+    }
+    shown
+}
+
+impl From<crate::git::GitError> for CommandError {
+    fn from(error: crate::git::GitError) -> CommandError {
+        let hint = error.hint();
+        CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
+    }
+}

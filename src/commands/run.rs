@@ -1,0 +1,105 @@
+//! `berth run`: the daemon, or one pass of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::exit::{CommandError, Exit};
+use super::fleet::exit_for;
+use super::plan::plan_text;
+use super::ui::Ui;
+use super::{Outcome, logging};
+use crate::daemon::{self, DaemonError, PassError, PassOutcome, Settings};
+use crate::git::Identity;
+use crate::model::Timestamp;
+use crate::publish::{PublishError, Refs};
+
+/// Watch the fleet repository; decide, render and publish whenever it changes
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main"
+)]
+pub struct RunArgs {
+    /// The fleet repository
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: PathBuf,
+    /// The branch people edit; without it, the one HEAD names
+    #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
+    source: Option<String>,
+    /// The branch berth writes
+    #[arg(long, value_name = "REF", default_value = "refs/heads/berth/rendered", env = "BERTH_RENDERED")]
+    rendered: String,
+    /// Make one pass and end
+    #[arg(long)]
+    once: bool,
+    /// Look for changes at least this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    poll: u64,
+    /// Who generated commits are by
+    #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
+    identity: Identity,
+    #[command(flatten)]
+    log: logging::LogArgs,
+}
+
+pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let settings = Settings {
+        repo: args.repo.clone(),
+        source: args.source.clone(),
+        refs: Refs { rendered: args.rendered.clone(), ..Refs::default() },
+        identity: args.identity.clone(),
+    };
+    if !args.once {
+        logging::start(&args.log, verbose, ui);
+        daemon::run(settings, Duration::from_secs(args.poll))?;
+        return Ok(Exit::Done);
+    }
+    let passed = daemon::pass(&settings, Timestamp::now())?;
+    ui.status(&format!("read commit {}", passed.source));
+    ui.diagnostics(&passed.diagnostics);
+    ui.out(&plan_text(&passed.plan, ui));
+    match passed.outcome {
+        PassOutcome::Published { commit, seq } => {
+            ui.out(&format!("published {} as number {seq} on {}", commit.short(), args.rendered));
+        }
+        PassOutcome::Unchanged => ui.out("nothing to publish"),
+    }
+    Ok(exit_for(&passed.diagnostics))
+}
+
+/// `Name <email>` with nothing that could break a commit's header.
+fn identity(text: &str) -> Result<Identity, String> {
+    let wrong = || "write it as `Name <email>`".to_owned();
+    let (name, rest) = text.split_once('<').ok_or_else(wrong)?;
+    let email = rest.strip_suffix('>').ok_or_else(wrong)?;
+    let name = name.trim();
+    let unfit = |part: &str| part.is_empty() || part.contains(['<', '>', '\n', '\0']);
+    if unfit(name) || unfit(email) {
+        Err(wrong())
+    } else {
+        Ok(Identity { name: name.into(), email: email.into() })
+    }
+}
+
+impl From<PassError> for CommandError {
+    fn from(error: PassError) -> CommandError {
+        let exit = match &error {
+            error if error.is_race() => Exit::Raced,
+            PassError::Publish(PublishError::Git(_)) => Exit::Unreachable,
+            // The other errors of publishing are refusals: a person must look.
+            PassError::Publish(_) => Exit::Held,
+            PassError::SourceIsRendered(_) => Exit::Usage,
+            _ => Exit::Unreachable,
+        };
+        let hint = error.hint();
+        CommandError { exit, message: error.to_string(), hint }
+    }
+}
+
+impl From<DaemonError> for CommandError {
+    fn from(error: DaemonError) -> CommandError {
+        match error {
+            DaemonError::Pass(error) => error.into(),
+            DaemonError::Start(error) => CommandError::new(Exit::Bug, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `berth status`: the fleet at a glance.
+
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::table::table;
+use super::ui::{Tone, Ui};
+use crate::git::Repo;
+use crate::model::Timestamp;
+use crate::publish::{self, Refs};
+use crate::report;
+
+/// Show what is published and where members stand
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth status --repo /srv/fleet.git\n  berth status -o json")]
+pub struct StatusArgs {
+    /// The fleet repository
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: PathBuf,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let status = gather(&repo, &Refs::default(), ui)?;
+    match args.output {
+        Format::Json => ui.json(&status),
+        Format::Yaml => ui.out(&crate::yaml::emit(&status)),
+        Format::Text => ui.out(&status_text(&status, ui)),
+    }
+    Ok(Exit::Done)
+}
+
+/// The status of a repository, for people.
+pub fn status_of(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<String, CommandError> {
+    Ok(status_text(&gather(repo, refs, ui)?, ui))
+}
+
+fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
+    let previous = publish::read_previous(repo, &refs.rendered)?;
+    let (statuses, odd) = publish::read_statuses(repo, refs)?;
+    ui.diagnostics(&odd);
+    let processed = publish::read_processed(repo, refs)?;
+    let folders = publish::cluster_refs::read_all(repo, refs)?;
+    let decisions = previous.as_ref().map(|previous| previous.state.decisions.clone()).unwrap_or_default();
+    let fleet = report::summarize(&statuses, &decisions, &folders, Timestamp::now());
+    Ok(json!({
+        "rendered": previous.as_ref().map(|previous| json!({
+            "commit": previous.commit.to_string(),
+            "sequence": previous.trailers.seq,
+            "source": previous.trailers.source.map(|source| source.to_string()),
+        })),
+        "processed": processed.as_ref().map(|processed| json!({
+            "source": processed.source.to_string(),
+            "errors": processed.errors,
+            "warnings": processed.warnings,
+        })),
+        "fleet": fleet,
+    }))
+}
+
+fn status_text(status: &Json, ui: &Ui) -> String {
+    let text = |value: &Json| match value {
+        Json::String(text) => text.clone(),
+        Json::Null => "-".to_owned(),
+        other => other.to_string(),
+    };
+    let short = |value: &Json| text(value).chars().take(10).collect::<String>();
+    let mut out = match &status["rendered"] {
+        Json::Null => "nothing is published yet: `berth run --once`\n".to_owned(),
+        rendered => format!(
+            "published number {} ({}) from source {}\n",
+            text(&rendered["sequence"]),
+            short(&rendered["commit"]),
+            short(&rendered["source"])
+        ),
+    };
+    if let Json::Object(processed) = &status["processed"] {
+        out.push_str(&format!(
+            "last saw source {}: {} errors, {} warnings\n",
+            short(&processed["source"]),
+            text(&processed["errors"]),
+            text(&processed["warnings"])
+        ));
+    }
+    let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
+    let state = |cluster: &Json| {
+        let word = text(&cluster["state"]);
+        let tone = match word.as_str() {
+            "in sync" => Tone::Good,
+            "silent" => Tone::Bad,
+            _ => Tone::Warn,
+        };
+        ui.tint(&word, tone)
+    };
+    let clusters: Vec<_> = list(&status["fleet"]["clusters"])
+        .iter()
+        .map(|cluster| {
+            vec![
+                text(&cluster["name"]),
+                state(cluster),
+                text(&cluster["published"]),
+                text(&cluster["applied"]),
+                text(&cluster["objects"]),
+                text(&cluster["problems"]),
+            ]
+        })
+        .collect();
+    if !clusters.is_empty() {
+        out.push('\n');
+        out.push_str(&table(&["CLUSTER", "STATE", "PUBLISHED", "APPLIED", "OBJECTS", "PROBLEMS"], &clusters));
+    }
+    let workloads: Vec<_> = list(&status["fleet"]["workloads"])
+        .iter()
+        .map(|workload| {
+            let namespace = text(&workload["namespace"]);
+            let name = text(&workload["name"]);
+            let name = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
+            vec![text(&workload["kind"]), name, format!("{}/{}", workload["inSync"], workload["placed"])]
+        })
+        .collect();
+    if !workloads.is_empty() {
+        out.push('\n');
+        out.push_str(&table(&["KIND", "NAME", "IN SYNC"], &workloads));
+    }
+    out
+}

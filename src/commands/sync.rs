@@ -1,0 +1,201 @@
+//! `berth sync`: the member syncer.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tracing::{error, info, warn};
+
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::ui::{Tone, Ui, counted};
+use super::{Outcome, logging};
+use crate::git::Repo;
+use crate::model::Timestamp;
+use crate::sync::overrides::{self, LocalOverrides};
+use crate::sync::plan::SyncPlan;
+use crate::sync::target::TargetError;
+use crate::sync::target::dir::DirTarget;
+use crate::sync::watch::{self, Config, Known, Round, RoundError, Surroundings};
+use crate::sync::{Options, SyncError};
+
+/// Bring a member to its folder of the rendered branch, and keep it there
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --once\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --dry-run"
+)]
+pub struct SyncArgs {
+    /// The cluster whose folder is applied
+    #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER")]
+    cluster: String,
+    /// The repository with the rendered branch
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: PathBuf,
+    /// Where to apply it: `dir:PATH`
+    #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", value_parser = target)]
+    target: PathBuf,
+    /// Make one round and end
+    #[arg(long)]
+    once: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// This member's own RFC 6902 overrides, applied last
+    #[arg(long, value_name = "FILE", env = "BERTH_OVERRIDES")]
+    overrides: Option<PathBuf>,
+    /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
+    #[arg(long)]
+    allow_risky_prune: bool,
+    /// Go back to a folder with a lower sequence number
+    #[arg(long)]
+    allow_rewind: bool,
+    /// The fleet's name, part of what the target is owned by
+    #[arg(long, value_name = "NAME", default_value = "fleet", env = "BERTH_FLEET")]
+    fleet: String,
+    /// Look for changes this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    interval: u64,
+    /// Report at least this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(i64).range(1..))]
+    heartbeat: i64,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    log: logging::LogArgs,
+}
+
+pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let mut target = DirTarget::open(&args.target)?;
+    let config = Config {
+        cluster: args.cluster.clone(),
+        refs: crate::publish::Refs::default(),
+        interval: Duration::from_secs(args.interval),
+        heartbeat_seconds: args.heartbeat,
+        options: Options {
+            fleet: args.fleet.clone(),
+            dry_run: args.dry_run,
+            allow_risky_prune: args.allow_risky_prune,
+            allow_rewind: args.allow_rewind,
+        },
+    };
+    let mut world = World { overrides: args.overrides.clone() };
+    if !args.once && !args.dry_run {
+        logging::start(&args.log, verbose, ui);
+        info!(cluster = args.cluster, target = %args.target.display(), "syncing");
+        watch::run(&config, &repo, &mut target, &stop_signal()?, &mut world);
+        info!("stopped");
+        return Ok(Exit::Done);
+    }
+    let round = watch::round(&config, &repo, &mut target, &mut Known::default(), &mut world);
+    let outcome = round.result?;
+    match args.output {
+        Format::Json => ui.json(&outcome.plan.to_json()),
+        Format::Yaml => ui.out(&crate::yaml::emit(&outcome.plan.to_json())),
+        Format::Text => ui.out(&plan_text(&outcome.plan, args.dry_run, ui)),
+    }
+    for problem in &outcome.applied.problems {
+        ui.status(&format!("{}: {}", problem.object, problem.message));
+    }
+    let mut exit = if outcome.applied.problems.is_empty() { Exit::Done } else { Exit::Unhealthy };
+    if let Err(problem) = round.reported {
+        ui.status(&format!("the status could not be reported: {problem}"));
+        exit = exit.worst(Exit::Unreachable);
+    }
+    Ok(exit)
+}
+
+fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
+    let mut text = String::new();
+    for write in &plan.writes {
+        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
+    }
+    for prune in &plan.prunes {
+        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
+    }
+    for held in &plan.held {
+        text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
+    }
+    let counts = format!(
+        "{}, {}, {} unchanged",
+        counted(plan.writes.len(), "write"),
+        counted(plan.prunes.len(), "removal"),
+        plan.unchanged.len()
+    );
+    format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
+}
+
+/// The process's clock and files, for the loop.
+struct World {
+    overrides: Option<PathBuf>,
+}
+
+impl Surroundings for World {
+    fn now(&mut self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn overrides(&mut self) -> Result<LocalOverrides, String> {
+        let Some(path) = &self.overrides else { return Ok(LocalOverrides::default()) };
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+        overrides::read(&name, &bytes)
+            .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn after(&mut self, round: &Round) {
+        match &round.result {
+            Ok(outcome) => {
+                if outcome.written + outcome.pruned > 0 {
+                    info!(written = outcome.written, pruned = outcome.pruned, "applied");
+                }
+                for problem in &outcome.applied.problems {
+                    warn!(object = %problem.object, "{}", problem.message);
+                }
+            }
+            Err(problem) => error!(error = %problem, "round failed"),
+        }
+        if let Err(problem) = &round.reported {
+            warn!(error = %problem, "the status could not be reported");
+        }
+    }
+}
+
+/// A channel that hears of SIGTERM and SIGINT.
+fn stop_signal() -> Result<mpsc::Receiver<()>, CommandError> {
+    let (sender, receiver) = mpsc::channel();
+    crate::daemon::on_stop(move || {
+        let _ = sender.send(());
+    })
+    .map_err(|error| CommandError::io("listening for signals", &error))?;
+    Ok(receiver)
+}
+
+fn target(text: &str) -> Result<PathBuf, String> {
+    match text.split_once(':') {
+        Some(("dir", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
+        Some(("kube", _)) => Err("this version syncs to folders only: `dir:PATH`".into()),
+        _ => Err("write it as `dir:PATH`".into()),
+    }
+}
+
+impl From<TargetError> for CommandError {
+    fn from(error: TargetError) -> CommandError {
+        CommandError::new(Exit::Unreachable, error.to_string())
+    }
+}
+
+impl From<RoundError> for CommandError {
+    fn from(error: RoundError) -> CommandError {
+        let (exit, hint) = match &error {
+            RoundError::Fetch(error) => (Exit::Unreachable, error.hint()),
+            RoundError::Sync(error @ SyncError::Target(_)) => {
+                (Exit::Unreachable, error.hint().map(str::to_owned))
+            }
+            RoundError::Sync(error) => (Exit::Held, error.hint().map(str::to_owned)),
+            RoundError::Overrides(_) => (Exit::Faulty, None),
+            RoundError::Refresh(_) => (Exit::Unreachable, None),
+        };
+        CommandError { exit, message: error.to_string(), hint }
+    }
+}

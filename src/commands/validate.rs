@@ -1,0 +1,65 @@
+//! `berth validate`: every problem of a fleet, all at once.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::Outcome;
+use super::exit::CommandError;
+use super::fleet::{FleetArgs, Format, exit_for};
+use super::ui::{Ui, counted};
+use crate::diag::Diagnostics;
+
+/// Check every file of a fleet repository
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json")]
+pub struct ValidateArgs {
+    /// The fleet repository or folder, in place of --repo
+    path: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetArgs,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
+    let fleet = FleetArgs {
+        repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
+        ..args.fleet.clone()
+    };
+    let reading = fleet.read(ui)?;
+    // Rendering finds what reading can not: overrides that do not apply, objects that collide.
+    let mut contents = crate::render::MemoryContents::default();
+    let built = reading.build(&mut contents)?;
+    match args.output {
+        Format::Json => ui.json(&diagnostics_json(&built.diagnostics)),
+        Format::Yaml => return Err(CommandError::usage("validate prints text or json")),
+        Format::Text => {
+            ui.diagnostics(&built.diagnostics);
+            ui.out(&format!(
+                "{}, {}, {}, {}",
+                counted(reading.tree.files.len(), "file"),
+                counted(built.fleet.clusters.len(), "cluster"),
+                counted(built.fleet.placements.len(), "placement"),
+                counted(built.fleet.workloads.len(), "workload"),
+            ));
+        }
+    }
+    Ok(exit_for(&built.diagnostics))
+}
+
+/// Diagnostics for programs.
+pub fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
+    let each = diagnostics.iter().map(|diagnostic| {
+        let at = diagnostic.at.as_ref();
+        json!({
+            "severity": diagnostic.severity.word(),
+            "file": at.map(|at| at.file.to_string()),
+            "line": at.map(|at| at.line).filter(|line| *line > 0),
+            "column": at.map(|at| at.column).filter(|column| *column > 0),
+            "message": diagnostic.message,
+            "hint": diagnostic.hint,
+        })
+    });
+    json!({ "diagnostics": each.collect::<Vec<_>>() })
+}

@@ -1,0 +1,7 @@
+//! Arguments in, exit code out; everything else is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    berth::commands::main()
+}
