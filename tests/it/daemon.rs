@@ -1,0 +1,110 @@
+//! The daemon as a process: bursts of commits, broken ones among them, and a graceful stop.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use crate::support::{RENDERED, Repo, berth, config_map, hermetic, small_fleet};
+
+/// A running daemon whose log lines can be waited for.
+struct Daemon {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Daemon {
+    fn start(repo: &Repo) -> Daemon {
+        let mut child = berth()
+            .args(["run", "--repo", repo.arg(), "--log-format", "json"])
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("berth starts");
+        let stderr = child.stderr.take().expect("a pipe");
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Daemon { child, lines }
+    }
+
+    /// Waits for a log line that holds all these words.
+    fn wait_for(&self, words: &[&str]) -> String {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut seen = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if words.iter().all(|word| line.contains(word)) => return line,
+                Ok(line) => seen.push(line),
+                Err(error) => {
+                    panic!("no line with {words:?} ({error}); the log so far:\n{}", seen.join("\n"))
+                }
+            }
+        }
+    }
+
+    /// Asks it to stop and gives its exit code.
+    fn stop(mut self) -> i32 {
+        let pid = self.child.id().to_string();
+        assert!(hermetic("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        self.child.wait().expect("it ends").code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_burst_of_commits_some_broken_ends_on_the_last_good_state() {
+    let repo = small_fleet();
+    let daemon = Daemon::start(&repo);
+    daemon.wait_for(&["published"]);
+    for n in 0..60 {
+        let text = config_map("web", &format!("value-{n}"), "{clusterSelector: {}}");
+        // Every seventh commit is broken, and the last one is, too.
+        repo.write("apps/web.yaml", if n % 7 == 3 || n == 59 { format!("{text} oops: [\n") } else { text });
+        repo.commit(&format!("edit {n}"));
+    }
+    let last = repo.id("HEAD");
+    daemon.wait_for(&["pass done", &last]);
+    let files = repo.files(RENDERED);
+    // What stood at 58 is the last good form, whether or not the daemon ever saw that commit by itself.
+    assert!(
+        files["clusters/b/shop/ConfigMap_web.yaml"].contains("value-58"),
+        "{}",
+        files["clusters/b/shop/ConfigMap_web.yaml"]
+    );
+    repo.write("apps/web.yaml", config_map("web", "healed", "{clusterSelector: {}}"));
+    let last = repo.commit("heal");
+    daemon.wait_for(&["pass done", &last]);
+    assert!(repo.files(RENDERED)["clusters/b/shop/ConfigMap_web.yaml"].contains("healed"));
+    assert_eq!(daemon.stop(), 0);
+}
+
+#[test]
+fn a_stop_in_the_middle_leaves_a_complete_state() {
+    let repo = small_fleet();
+    for n in 0..200 {
+        repo.write(
+            &format!("apps/more-{n}.yaml"),
+            config_map(&format!("more-{n}"), "x", "{clusterSelector: {}}"),
+        );
+    }
+    repo.commit("many");
+    let daemon = Daemon::start(&repo);
+    daemon.wait_for(&["pass started"]);
+    assert_eq!(daemon.stop(), 0);
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+    repo.publish().expect(0);
+    assert_eq!(repo.files(RENDERED).keys().filter(|path| path.starts_with("clusters/a/shop/")).count(), 201);
+}

@@ -1,0 +1,181 @@
+//! The whole loop on real repositories: edit → rendered branch → member folder.
+
+use crate::support::{RENDERED, Repo, cluster, config_map, run, small_fleet};
+
+#[test]
+fn a_one_line_edit_changes_one_file_in_each_cluster_concerned() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let before = repo.id(RENDERED);
+    repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    repo.commit("say two");
+    repo.publish().expect(0);
+    assert_eq!(
+        repo.changed(&before, RENDERED),
+        [
+            "clusters/a/shop/ConfigMap_web.yaml",
+            "clusters/b/shop/ConfigMap_web.yaml",
+            "clusters/c/shop/ConfigMap_web.yaml"
+        ]
+    );
+    let stat = repo.git(&["diff", "--numstat", &before, RENDERED]);
+    assert!(stat.lines().all(|line| line.starts_with("1\t1\t")), "only one line a file: {stat}");
+}
+
+#[test]
+fn a_second_run_makes_no_commit() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let before = repo.id(RENDERED);
+    repo.publish().expect(0);
+    assert_eq!(repo.id(RENDERED), before);
+    repo.commit("nothing");
+    repo.publish().expect(0);
+    assert_eq!(repo.id(RENDERED), before, "an empty source commit changes nothing either");
+}
+
+#[test]
+fn the_same_inputs_in_two_clones_give_the_same_commit() {
+    let ids: Vec<_> = (0..2)
+        .map(|_| {
+            let repo = small_fleet();
+            repo.publish().expect(0);
+            repo.write("apps/web.yaml", config_map("web", "two", "{clusters: [{name: b}]}"));
+            repo.commit("narrow");
+            repo.publish().expect(0);
+            repo.id(RENDERED)
+        })
+        .collect();
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[test]
+fn a_pure_file_move_plans_and_publishes_no_object_change() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let before = repo.id(RENDERED);
+    repo.git(&["mv", "apps/web.yaml", "clusters/elsewhere.yaml"]);
+    repo.commit("move");
+    let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "any", "-o", "json"]).expect(0).json();
+    assert_eq!(plan["counts"], serde_json::json!({"added": 0, "changed": 0, "removed": 0, "clusters": 0}));
+    repo.publish().expect(0);
+    let changed = if repo.id(RENDERED) == before { Vec::new() } else { repo.changed(&before, RENDERED) };
+    assert!(changed.iter().all(|path| path.starts_with("decisions/")), "{changed:?}");
+}
+
+#[test]
+fn a_file_that_becomes_unreadable_changes_no_cluster_and_its_fix_heals() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let before = repo.id(&format!("{RENDERED}:clusters"));
+    let good = config_map("web", "one", "{clusterSelector: {}}");
+    repo.write("apps/web.yaml", format!("{good}  broken: [\n"));
+    repo.commit("break it");
+    let ran = repo.publish().expect(1);
+    assert!(ran.err.contains("apps/web.yaml:"), "names the file and line: {}", ran.err);
+    assert_eq!(repo.id(&format!("{RENDERED}:clusters")), before, "no cluster changed");
+    assert_eq!(repo.files(RENDERED)["kept/apps/web.yaml"], good.trim_end());
+
+    repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    repo.commit("fix it");
+    repo.publish().expect(0);
+    let files = repo.files(RENDERED);
+    assert!(files["clusters/a/shop/ConfigMap_web.yaml"].contains("two"));
+    assert!(!files.keys().any(|path| path.starts_with("kept/")), "nothing is kept any more");
+}
+
+#[test]
+fn an_unreadable_inventory_loses_no_cluster_even_when_a_policy_narrows() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    repo.write(
+        "clusters/c.yaml",
+        "apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nmetadata: {name: c\n",
+    );
+    repo.write("apps/web.yaml", config_map("web", "one", "{clusters: [{name: a}]}"));
+    repo.commit("break a cluster and narrow a placement");
+    repo.publish().expect(1);
+    let files = repo.files(RENDERED);
+    for name in ["a", "b", "c"] {
+        assert!(
+            files.contains_key(&format!("clusters/{name}/shop/ConfigMap_web.yaml")),
+            "{name} keeps its copy"
+        );
+    }
+    repo.write("clusters/c.yaml", cluster("c", &[]));
+    repo.commit("mend the cluster");
+    repo.publish().expect(0);
+    let files = repo.files(RENDERED);
+    assert!(files.contains_key("clusters/a/shop/ConfigMap_web.yaml"));
+    assert!(!files.contains_key("clusters/b/shop/ConfigMap_web.yaml"), "now the narrowing counts");
+}
+
+#[test]
+fn one_faulty_workload_does_not_stop_the_others() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    repo.write("apps/web.yaml", config_map("web", "two", "{clusterz: []}"));
+    repo.write("apps/api.yaml", config_map("api", "new", "{clusterSelector: {}}"));
+    repo.commit("a slip beside a new workload");
+    let ran = repo.publish().expect(1);
+    assert!(ran.err.contains("apps/web.yaml:") && ran.err.contains("did you mean"), "{}", ran.err);
+    let files = repo.files(RENDERED);
+    assert!(
+        files["clusters/a/shop/ConfigMap_web.yaml"].contains("one"),
+        "the faulty one keeps its last good form"
+    );
+    assert!(files["clusters/a/shop/ConfigMap_api.yaml"].contains("new"));
+}
+
+#[test]
+fn members_apply_their_folder_and_prune_what_left_it() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let target = tempfile::tempdir().expect("a folder");
+    repo.sync("a", target.path(), &[]).expect(0);
+    let file = target.path().join("shop/ConfigMap_web.yaml");
+    assert!(std::fs::read_to_string(&file).expect("applied").contains("one"));
+
+    repo.write("apps/web.yaml", config_map("web", "one", "{clusters: [{name: b}]}"));
+    repo.commit("only b");
+    repo.publish().expect(0);
+    let dry = repo.sync("a", target.path(), &["--dry-run"]).expect(0);
+    assert!(dry.out.contains("ConfigMap"), "{}", dry.out);
+    assert!(file.exists(), "a dry run changes nothing");
+    repo.sync("a", target.path(), &[]).expect(0);
+    assert!(!file.exists());
+}
+
+#[test]
+fn an_unknown_cluster_is_an_error_and_deletes_nothing() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let target = tempfile::tempdir().expect("a folder");
+    repo.sync("a", target.path(), &[]).expect(0);
+    let ran = repo.sync("nowhere", target.path(), &[]);
+    assert_ne!(ran.code, 0);
+    assert!(target.path().join("shop/ConfigMap_web.yaml").exists());
+}
+
+#[test]
+fn a_member_report_reaches_the_fleet_report() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let target = tempfile::tempdir().expect("a folder");
+    repo.sync("a", target.path(), &[]).expect(0);
+    let before = repo.id(RENDERED);
+    repo.publish().expect(0);
+    assert_eq!(repo.id(RENDERED), before, "a report changes no decision");
+    let report = repo.files("refs/berth/report").into_values().collect::<String>();
+    assert!(report.contains('a') && report.contains("sync"), "{report}");
+    let status = run(&["status", "--repo", repo.arg()]).expect(0);
+    assert!(status.out.contains("in sync"), "{}", status.out);
+}
+
+#[test]
+fn an_empty_repository_is_told_what_to_do() {
+    let repo = Repo::new();
+    let ran = repo.publish();
+    assert_ne!(ran.code, 0);
+    assert!(ran.err.contains("commit"), "{}", ran.err);
+}

@@ -1,0 +1,211 @@
+//! Builds fleet repositories and runs the binary against them, away from the user's own settings.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A command that sees nothing of this machine's Git settings or berth variables.
+pub fn hermetic(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear();
+    for keep in ["PATH", "TMPDIR", "LLVM_PROFILE_FILE"] {
+        if let Some(value) = std::env::var_os(keep) {
+            command.env(keep, value);
+        }
+    }
+    command
+        .env("HOME", "/nonexistent")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_AUTHOR_NAME", "Ann Author")
+        .env("GIT_AUTHOR_EMAIL", "ann@example.com")
+        .env("GIT_COMMITTER_NAME", "Ann Author")
+        .env("GIT_COMMITTER_EMAIL", "ann@example.com");
+    command
+}
+
+/// The berth binary under test.
+pub fn berth() -> Command {
+    hermetic(env!("CARGO_BIN_EXE_berth"))
+}
+
+/// How a run of the binary ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn of(command: &mut Command) -> Ran {
+        let Output { status, stdout, stderr } = command.output().expect("the program starts");
+        Ran {
+            code: status.code().unwrap_or(-1),
+            out: String::from_utf8(stdout).expect("stdout is text"),
+            err: String::from_utf8(stderr).expect("stderr is text"),
+        }
+    }
+
+    /// Insists on an exit code, showing everything where it differs.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Ran {
+        assert_eq!(self.code, code, "exit code\n--- stdout\n{}\n--- stderr\n{}", self.out, self.err);
+        self
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("no JSON ({error}): {}", self.out))
+    }
+}
+
+/// Runs berth with these arguments.
+pub fn run(args: &[&str]) -> Ran {
+    Ran::of(berth().args(args))
+}
+
+/// A Git repository in a folder of its own, gone when the test ends.
+#[derive(Debug)]
+pub struct Repo {
+    folder: tempfile::TempDir,
+    /// Commit dates count up from here, a minute each, so that ids repeat.
+    clock: std::cell::Cell<i64>,
+}
+
+impl Repo {
+    pub fn new() -> Repo {
+        let repo = Repo {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            clock: std::cell::Cell::new(1_767_225_600),
+        };
+        repo.git(&["init", "-q", "-b", "main"]);
+        repo
+    }
+
+    /// A repository with these files committed.
+    pub fn with(files: &[(&str, &str)]) -> Repo {
+        let repo = Repo::new();
+        for (path, text) in files {
+            repo.write(path, text);
+        }
+        repo.commit("start");
+        repo
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn arg(&self) -> &str {
+        self.path().to_str().expect("a text path")
+    }
+
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+
+    /// Runs git here and gives its trimmed output.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        let ran = Ran::of(hermetic("git").current_dir(self.path()).args(args));
+        assert_eq!(ran.code, 0, "git {args:?}\n{}\n{}", ran.out, ran.err);
+        ran.out.trim_end().to_owned()
+    }
+
+    /// Commits everything in the folder and gives the commit's id.
+    pub fn commit(&self, message: &str) -> String {
+        self.clock.set(self.clock.get() + 60);
+        let date = format!("{} +0000", self.clock.get());
+        self.git(&["add", "-A"]);
+        let ran = Ran::of(
+            hermetic("git")
+                .current_dir(self.path())
+                .env("GIT_AUTHOR_DATE", &date)
+                .env("GIT_COMMITTER_DATE", &date)
+                .args(["commit", "-q", "--allow-empty", "-m", message]),
+        );
+        assert_eq!(ran.code, 0, "git commit\n{}", ran.err);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// `berth run --once` on this repository.
+    pub fn publish(&self) -> Ran {
+        run(&["run", "--once", "--repo", self.arg()])
+    }
+
+    /// `berth sync --once` of one cluster into a folder.
+    pub fn sync(&self, cluster: &str, target: &Path, more: &[&str]) -> Ran {
+        let target = format!("dir:{}", target.display());
+        let mut args =
+            vec!["sync", "--once", "--repo", self.arg(), "--cluster", cluster, "--target", &target];
+        args.extend(more);
+        run(&args)
+    }
+
+    /// The id of a revision.
+    pub fn id(&self, revision: &str) -> String {
+        self.git(&["rev-parse", "--verify", "-q", revision])
+    }
+
+    /// Every file of a revision, with its text.
+    pub fn files(&self, revision: &str) -> BTreeMap<String, String> {
+        let names = self.git(&["ls-tree", "-r", "--name-only", "-z", revision]);
+        names
+            .split('\0')
+            .filter(|name| !name.is_empty())
+            .map(|name| (name.to_owned(), self.git(&["show", &format!("{revision}:{name}")])))
+            .collect()
+    }
+
+    /// The paths that differ between two revisions.
+    pub fn changed(&self, from: &str, to: &str) -> Vec<String> {
+        self.git(&["diff", "--name-only", "--no-renames", from, to]).lines().map(str::to_owned).collect()
+    }
+}
+
+/// The branch berth writes.
+pub const RENDERED: &str = "refs/heads/berth/rendered";
+
+/// Where the repository's fixtures are.
+pub fn fixtures(part: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(part)
+}
+
+/// A KubeFed cluster with labels, as text.
+pub fn cluster(name: &str, labels: &[(&str, &str)]) -> String {
+    let labels: String = labels.iter().map(|(key, value)| format!("    {key}: \"{value}\"\n")).collect();
+    format!(
+        "apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nmetadata:\n  name: {name}\n  \
+         namespace: kube-federation-system\n  labels:\n    x: \"1\"\n{labels}spec:\n  apiEndpoint: https://{name}.example.com\n  \
+         secretRef: {{name: {name}}}\n"
+    )
+}
+
+/// A namespace that goes everywhere.
+pub fn namespace(name: &str) -> String {
+    format!(
+        "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedNamespace\nmetadata: {{name: {name}, namespace: {name}}}\n\
+         spec:\n  placement: {{clusterSelector: {{}}}}\n"
+    )
+}
+
+/// A config map with one value, placed by a flow-style placement.
+pub fn config_map(name: &str, value: &str, placement: &str) -> String {
+    format!(
+        "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedConfigMap\nmetadata: {{name: {name}, namespace: shop}}\n\
+         spec:\n  template:\n    data:\n      value: \"{value}\"\n  placement: {placement}\n"
+    )
+}
+
+/// A small fleet: three clusters, one namespace, one config map everywhere.
+pub fn small_fleet() -> Repo {
+    Repo::with(&[
+        ("clusters/a.yaml", &cluster("a", &[("env", "prod")])),
+        ("clusters/b.yaml", &cluster("b", &[("env", "prod")])),
+        ("clusters/c.yaml", &cluster("c", &[("env", "dev")])),
+        ("apps/shop.yaml", &namespace("shop")),
+        ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
+    ])
+}
