@@ -1,0 +1,30 @@
+# The two commands of the README: `cargo run --release -- demo`, and `make test`.
+
+.PHONY: test check fmt lint deny bench fuzz clean-demo
+
+# Everything that must pass.
+test:
+	cargo test --all-targets --no-fail-fast
+	cargo test --doc
+
+check: fmt lint test deny
+
+fmt:
+	cargo fmt --check
+
+lint:
+	cargo clippy --all-targets -- -D warnings
+
+# Needs cargo-deny: `cargo install --locked cargo-deny`.
+deny:
+	cargo deny --all-features check
+
+bench:
+	cargo bench
+
+# Needs a nightly toolchain and cargo-fuzz. One minute each.
+fuzz:
+	cd fuzz && for target in $$(cargo fuzz list); do cargo fuzz run $$target -- -max_total_time=60 || exit 1; done
+
+clean-demo:
+	rm -rf berth-demo
