@@ -5,10 +5,13 @@
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs.
+//! - `pending`: new objects until they are needed. `pack`: many of them as one pack.
 
 pub mod contents;
 mod error;
 mod id;
+mod pack;
+mod pending;
 pub mod refs;
 pub mod repo;
 pub mod source;

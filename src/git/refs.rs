@@ -21,6 +21,8 @@ impl Repo {
 
     /// Moves a ref from `old` to `new`; `old` of `None` means that it must not exist yet.
     pub fn move_ref(&self, name: &str, old: Option<CommitId>, new: CommitId) -> Result<(), GitError> {
+        // State is written before it is pointed at.
+        self.flush()?;
         // The zero id stands for "absent" and, unlike a create, is compared while the ref is locked.
         let expected = old.map_or(git2::Oid::ZERO_SHA1, CommitId::oid);
         match self.inner.reference_matching(name, new.oid(), true, expected, "berth") {

@@ -2,6 +2,7 @@
 //!
 //! A [`Repo`] is cheap to open and stays on its thread; what it returns may go anywhere.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -9,12 +10,14 @@ use git2::ErrorCode;
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
+use super::pending::Pending;
 use crate::diag::did_you_mean;
 use crate::model::ContentId;
 
 /// A Git repository on this machine, bare or not.
 pub struct Repo {
     pub(super) inner: git2::Repository,
+    pub(super) pending: RefCell<Pending>,
 }
 
 impl std::fmt::Debug for Repo {
@@ -73,7 +76,7 @@ impl Repo {
         let path = path.as_ref();
         let named = path.display().to_string();
         let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
-        Ok(Repo { inner })
+        Ok(Repo { inner, pending: RefCell::default() })
     }
 
     /// The repository's own folder: `.git`, or the root of a bare one.
@@ -88,6 +91,7 @@ impl Repo {
 
     /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
     pub fn resolve(&self, revision: &str) -> Result<Option<CommitId>, GitError> {
+        self.flush()?;
         let found = self.inner.revparse_single(revision).and_then(|object| object.peel_to_commit());
         match found {
             Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
@@ -117,7 +121,7 @@ impl Repo {
 
     /// Whether the commit is here; a shallow clone lacks some.
     pub fn has_commit(&self, id: CommitId) -> bool {
-        self.inner.find_commit(id.oid()).is_ok()
+        self.find_commit(id).is_ok()
     }
 
     pub fn commit(&self, id: CommitId) -> Result<CommitInfo, GitError> {
@@ -135,6 +139,7 @@ impl Repo {
     }
 
     pub(super) fn find_commit(&self, id: CommitId) -> Result<git2::Commit<'_>, GitError> {
+        self.flush_for(id.oid())?;
         self.inner.find_commit(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))
     }
 
@@ -166,6 +171,7 @@ impl Repo {
         if id == TreeId::EMPTY {
             return Ok(Vec::new());
         }
+        self.flush_for(id.oid())?;
         let tree = self.inner.find_tree(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
         let entries = tree.iter().map(|entry| {
             let mode = u32::try_from(entry.filemode_raw()).unwrap_or_default();
@@ -183,6 +189,7 @@ impl Repo {
 
     /// A blob's bytes.
     pub fn blob(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
+        self.flush_for(oid(id.0))?;
         let blob = self.inner.find_blob(oid(id.0)).map_err(GitError::failed(format!("reading blob {id}")))?;
         Ok(blob.content().to_vec())
     }
@@ -190,6 +197,7 @@ impl Repo {
     /// The paths whose content differs between two trees, under some of their folders, in order.
     pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
         let doing = || format!("comparing trees {old} and {new}");
+        self.flush()?;
         let find = |id: TreeId| self.inner.find_tree(id.oid()).map_err(GitError::failed(doing()));
         let mut options = git2::DiffOptions::new();
         options.disable_pathspec_match(true);

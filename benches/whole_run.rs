@@ -1,0 +1,179 @@
+//! Whole runs of the binary over a generated fleet, beside `git fast-import` of the identical tree:
+//! a full run, runs after one workload was edited, cold and warm. `cargo bench --bench whole_run`.
+//!
+//! `cargo bench --bench whole_run -- CLUSTERS WORKLOADS EACH OVERRIDDEN` sets another size.
+
+mod fleet;
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use berth::daemon::{self, Settings};
+use berth::git::Identity;
+use berth::model::Timestamp;
+use berth::publish::Refs;
+use fleet::{Dialect, Shape};
+
+/// The level both sides compress at.
+const LEVEL: &str = "core.compression=1";
+
+const EDITS: usize = 7;
+
+fn main() {
+    let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
+    let shape = match numbers[..] {
+        [clusters, workloads, each, overridden] => {
+            Shape { clusters, workloads, each, overridden, dialect: Dialect::KubeFed }
+        }
+        _ => Shape { clusters: 1000, workloads: 1000, each: 100, overridden: 10, dialect: Dialect::KubeFed },
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let repository = folder.path().join("fleet.git");
+    std::fs::create_dir(&repository).expect("a folder");
+    shape.repository(&repository);
+    println!(
+        "{} clusters, {} workloads on {} each, {} % of the copies overridden: {} manifests",
+        shape.clusters,
+        shape.workloads,
+        shape.each,
+        shape.overridden,
+        shape.manifests()
+    );
+
+    let (full, peak) = run_once(&repository);
+    println!("full run                  {:>10.1?}   peak {} MiB", full, peak >> 10);
+
+    let stream = stream_of(&repository);
+    let import = median((0..3).map(|round| {
+        let target = folder.path().join(format!("import-{round}.git"));
+        std::fs::create_dir(&target).expect("a folder");
+        fleet::git(&target, &["init", "-q", "--bare", "."]);
+        let start = Instant::now();
+        fleet::fast_import(&target, &stream, &[LEVEL]);
+        start.elapsed()
+    }));
+    println!("git fast-import           {import:>10.1?}   full run / fast-import = {:.2}", ratio(full, import));
+
+    let mut number = 0;
+    let mut edit = || {
+        number += 1;
+        let edited = shape.workload(number * 37 % shape.workloads, number);
+        fleet::commit(&repository, &[edited], number);
+    };
+    let unchanged = run_once(&repository).0;
+    println!("nothing changed, cold     {unchanged:>10.1?}   {:.2} % of the full run", 100.0 * ratio(unchanged, full));
+    let cold = median((0..EDITS).map(|_| {
+        edit();
+        run_once(&repository).0
+    }));
+    println!("one edit, cold process    {cold:>10.1?}   {:.2} % of the full run", 100.0 * ratio(cold, full));
+
+    let settings = Settings {
+        repo: repository.clone(),
+        source: None,
+        refs: Refs::default(),
+        identity: Identity::default(),
+    };
+    let pass = || {
+        daemon::pass(&settings, Timestamp::now()).expect("the pass succeeds");
+    };
+    pass();
+    let warm = median((0..EDITS).map(|_| {
+        edit();
+        let start = Instant::now();
+        pass();
+        start.elapsed()
+    }));
+    println!("one edit, warm daemon     {warm:>10.1?}   {:.2} % of the full run", 100.0 * ratio(warm, full));
+}
+
+fn ratio(a: Duration, b: Duration) -> f64 {
+    a.as_secs_f64() / b.as_secs_f64()
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// `berth run --once`: how long it took, and its peak memory in KiB where the system tells.
+fn run_once(repository: &Path) -> (Duration, u64) {
+    let start = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(["run", "--once", "--repo"])
+        .arg(repository)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("berth starts");
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let ended = loop {
+        if let Some(ended) = child.try_wait().expect("berth can be waited for") {
+            break ended;
+        }
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let high = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let high = high.and_then(|rest| rest.trim().split(' ').next()?.parse().ok());
+        peak = high.unwrap_or(peak).max(peak);
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert!(ended.success(), "berth run --once: {ended}");
+    (start.elapsed(), peak)
+}
+
+/// The rendered tree as a stream for `git fast-import`: each blob once, by mark.
+fn stream_of(repository: &Path) -> Vec<u8> {
+    let list = fleet::git(repository, &["ls-tree", "-r", "-z", "refs/heads/berth/rendered"]);
+    let mut marks: BTreeMap<String, usize> = BTreeMap::new();
+    let mut order = Vec::new();
+    let mut files = Vec::new();
+    for line in list.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+        let line = std::str::from_utf8(line).expect("paths are text");
+        let (head, path) = line.split_once('\t').expect("a line of ls-tree");
+        let id = head.split(' ').nth(2).expect("an id").to_owned();
+        let next = marks.len() + 1;
+        let mark = *marks.entry(id.clone()).or_insert_with(|| {
+            order.push(id);
+            next
+        });
+        files.push((mark, path.to_owned()));
+    }
+    let mut stream = Vec::new();
+    let mut child = fleet::hermetic_git(repository)
+        .args(["cat-file", "--batch", "--buffer"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let ids = order.join("\n") + "\n";
+    let writer = std::thread::spawn(move || input.write_all(ids.as_bytes()).expect("git reads"));
+    let mut output = Vec::new();
+    child.stdout.take().expect("a pipe").read_to_end(&mut output).expect("git writes");
+    writer.join().expect("all ids were written");
+    child.wait().expect("git ends");
+    let mut rest = &output[..];
+    for mark in 1..=order.len() {
+        let end = rest.iter().position(|byte| *byte == b'\n').expect("a header");
+        let header = std::str::from_utf8(&rest[..end]).expect("a header is text");
+        let size: usize = header.rsplit(' ').next().and_then(|size| size.parse().ok()).expect("a size");
+        let body = &rest[end + 1..end + 1 + size];
+        let _ = writeln!(stream, "blob\nmark :{mark}\ndata {size}");
+        stream.extend_from_slice(body);
+        stream.push(b'\n');
+        rest = &rest[end + 2 + size..];
+    }
+    let _ = write!(
+        stream,
+        "commit refs/heads/rendered\ncommitter berth <berth@berth.dev> 1767225600 +0000\ndata 5\nstate\n"
+    );
+    for (mark, path) in files {
+        let _ = writeln!(stream, "M 100644 :{mark} \"{path}\"");
+    }
+    stream
+}
