@@ -30,7 +30,9 @@ fn main() {
         }
         _ => Shape { clusters: 1000, workloads: 1000, each: 100, overridden: 10, dialect: Dialect::KubeFed },
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let mut folder = tempfile::tempdir().expect("a folder");
+    folder.disable_cleanup(std::env::var_os("BERTH_BENCH_KEEP").is_some());
+    println!("in {}", folder.path().display());
     let repository = folder.path().join("fleet.git");
     std::fs::create_dir(&repository).expect("a folder");
     shape.repository(&repository);
@@ -55,7 +57,10 @@ fn main() {
         fleet::fast_import(&target, &stream, &[LEVEL]);
         start.elapsed()
     }));
-    println!("git fast-import           {import:>10.1?}   full run / fast-import = {:.2}", ratio(full, import));
+    println!(
+        "git fast-import           {import:>10.1?}   full run / fast-import = {:.2}",
+        ratio(full, import)
+    );
 
     let mut number = 0;
     let mut edit = || {
@@ -64,7 +69,10 @@ fn main() {
         fleet::commit(&repository, &[edited], number);
     };
     let unchanged = run_once(&repository).0;
-    println!("nothing changed, cold     {unchanged:>10.1?}   {:.2} % of the full run", 100.0 * ratio(unchanged, full));
+    println!(
+        "nothing changed, cold     {unchanged:>10.1?}   {:.2} % of the full run",
+        100.0 * ratio(unchanged, full)
+    );
     let cold = median((0..EDITS).map(|_| {
         edit();
         run_once(&repository).0

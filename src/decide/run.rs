@@ -15,7 +15,7 @@ use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
 use super::warn;
 use crate::diag::Diagnostics;
 use crate::model::placement::{Follow, Placement, Policy, Retention, Rule, ScoreRule, Source};
-use crate::model::{Decision, Digest, Fleet, Key, Refused, Timestamp};
+use crate::model::{Decision, Digest, Fleet, Key, Refused, Shared, Timestamp};
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
@@ -151,7 +151,7 @@ impl<'f, 't> Run<'f, 't> {
         let mut counts = Counts::default();
         let followed = follow::follow(table, follow, &union, &mut counts);
         let mut decision = Decision {
-            picks: followed.picks,
+            picks: followed.picks.into(),
             refused: counts.finish(),
             condition: followed.condition,
             ..empty(placement)
@@ -224,7 +224,7 @@ fn empty(placement: &Placement) -> Decision {
     Decision {
         key: placement.key.clone(),
         source: placement.origin.file.to_string(),
-        picks: Vec::new(),
+        picks: Shared::new(),
         refused: Vec::new(),
         condition: None,
         digest: None,
@@ -239,7 +239,7 @@ fn decide(case: &Case<'_>, placement: &Placement, digest: Digest) -> Decision {
     let made = own::decide(case, &mut counts);
     let refused: Vec<Refused> = counts.finish();
     let mut decision = Decision {
-        picks: made.picks,
+        picks: made.picks.into(),
         refused,
         condition: made.condition,
         digest: Some(digest),

@@ -68,8 +68,10 @@ impl Contents for GitContents<'_> {
                 let id = Oid::hash_object(ObjectType::Blob, bytes)
                     .map_err(|error| ContentError(error.message().to_owned()))?;
                 let content = ContentId(bytes_of(id));
-                if !new.contains_key(&content) && !odb.exists_ext(oid(content.0), OdbLookupFlags::NO_REFRESH)
-                {
+                let known = new.contains_key(&content)
+                    || self.repo.is_pending(id)
+                    || odb.exists_ext(oid(content.0), OdbLookupFlags::NO_REFRESH);
+                if !known {
                     new.insert(content, bytes.into());
                 }
                 Ok(content)

@@ -51,7 +51,8 @@ impl Spool {
             return Err(GitError::Failed { doing: "deflating an object".to_owned(), message });
         }
         self.file.write_all(&self.buffer).map_err(spooling)?;
-        self.objects = self.objects.checked_add(1).ok_or_else(|| spooling(io::ErrorKind::FileTooLarge.into()))?;
+        self.objects =
+            self.objects.checked_add(1).ok_or_else(|| spooling(io::ErrorKind::FileTooLarge.into()))?;
         Ok(())
     }
 

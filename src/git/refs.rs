@@ -6,6 +6,14 @@ use super::error::GitError;
 use super::id::CommitId;
 use super::repo::Repo;
 
+/// One ref, from what it was last seen at to where it is to point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefMove {
+    pub name: String,
+    pub old: Option<CommitId>,
+    pub new: CommitId,
+}
+
 impl Repo {
     /// What a ref points to now, by its full name.
     pub fn read_ref(&self, name: &str) -> Result<Option<CommitId>, GitError> {
@@ -50,11 +58,6 @@ impl Repo {
             doing: format!("removing the broken ref `{name}`"),
             message: error.to_string(),
         })
-    }
-
-    /// Puts loose refs into one file: ten thousand small files are slow to list.
-    pub fn pack_refs(&self) -> Result<(), GitError> {
-        self.inner.refdb().and_then(|refs| refs.compress()).map_err(GitError::failed("packing refs"))
     }
 }
 

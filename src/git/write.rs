@@ -57,11 +57,15 @@ impl<'r> Writer<'r> {
         Ok(ContentId(bytes_of(id)))
     }
 
+    /// The entries of a tree that the repository has.
+    pub fn read_tree(&self, id: TreeId) -> Result<Vec<Entry>, GitError> {
+        self.repo.tree(id)
+    }
+
     /// Whether the repository has these bytes.
     pub fn has_blob(&self, id: ContentId) -> bool {
         let id = oid(id.0);
-        self.repo.is_pending(id)
-            || self.odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Blob)
+        self.repo.is_pending(id) || self.odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Blob)
     }
 
     /// Writes one tree. Entries may come in any order; a name must not come twice.
@@ -101,8 +105,22 @@ impl<'r> Writer<'r> {
         self.tree(entries)
     }
 
-    /// Writes a commit, dated in UTC.
+    /// Writes a commit, dated in UTC, and all that was written before it: anybody can read them now.
     pub fn commit(
+        &mut self,
+        tree: TreeId,
+        parents: &[CommitId],
+        message: &str,
+        identity: &Identity,
+        seconds: i64,
+    ) -> Result<CommitId, GitError> {
+        let id = self.commit_later(tree, parents, message, identity, seconds)?;
+        self.repo.flush()?;
+        Ok(id)
+    }
+
+    /// [`Writer::commit`] for many: they reach the repository together, before a ref moves.
+    pub fn commit_later(
         &mut self,
         tree: TreeId,
         parents: &[CommitId],

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::shared::Shared;
+
 /// The id of some bytes. Equal ids mean equal bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(pub [u8; 20]);
@@ -32,7 +34,7 @@ pub trait Contents {
 pub struct ContentError(pub String);
 
 /// A cluster's folder: path within it → content. Paths are shared between clusters.
-pub type Folder = BTreeMap<Arc<str>, ContentId>;
+pub type Folder = Shared<BTreeMap<Arc<str>, ContentId>>;
 
 /// All clusters' folders by cluster name.
 pub type Folders = BTreeMap<String, Folder>;

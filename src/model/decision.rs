@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::key::Key;
 use super::object::ObjectId;
+use super::shared::Shared;
 
 /// The clusters picked for one placement.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub struct Decision {
     /// The source file the placement stands in.
     pub source: String,
     /// By cluster name, ascending.
-    pub picks: Vec<Pick>,
+    pub picks: Shared<Vec<Pick>>,
     /// The clusters not picked, summed up by reason.
     pub refused: Vec<Refused>,
     pub condition: Option<Condition>,

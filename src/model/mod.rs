@@ -15,6 +15,7 @@ pub mod path;
 pub mod placement;
 pub mod quantity;
 pub mod selector;
+pub mod shared;
 pub mod status;
 pub mod workload;
 
@@ -28,6 +29,7 @@ pub use overrides::{Action, Applies, Operation, Override, Verb};
 pub use placement::{Placement, Policy, Source};
 pub use quantity::Quantity;
 pub use selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
+pub use shared::Shared;
 pub use status::ClusterStatus;
 pub use workload::{Template, Workload};
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{ContentId, Folder, Key, ObjectId, path};
+use crate::model::{ContentId, Decision, Folder, Key, ObjectId, Pick, Shared, path};
 use crate::state::State;
 
 /// Everything that differs between two states.
@@ -160,9 +160,10 @@ fn with_objects(state: &State) -> impl Iterator<Item = &str> {
 }
 
 fn compare_folders(cluster: &str, before: &Folder, after: &Folder) -> Vec<ObjectChange> {
-    let paths: BTreeSet<&Arc<str>> = before.keys().chain(after.keys()).collect();
-    let change_at = |path: &Arc<str>| {
-        let (before, after) = (before.get(path).copied(), after.get(path).copied());
+    if before == after {
+        return Vec::new();
+    }
+    let change_at = |path: &Arc<str>, before: Option<ContentId>, after: Option<ContentId>| {
         let change = match (before, after) {
             (Some(before), Some(after)) if before == after => return None,
             (Some(_), Some(_)) => Change::Changed,
@@ -178,20 +179,28 @@ fn compare_folders(cluster: &str, before: &Folder, after: &Folder) -> Vec<Object
             after,
         })
     };
-    paths.into_iter().filter_map(change_at).collect()
+    let gone = before.iter().filter(|(path, _)| !after.contains_key(*path));
+    let gone = gone.filter_map(|(path, id)| change_at(path, Some(*id), None));
+    let there = after.iter().filter_map(|(path, id)| change_at(path, before.get(path).copied(), Some(*id)));
+    gone.chain(there).collect()
 }
 
 fn changed_placements(previous: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
     let keys: BTreeSet<&Key> = previous.decisions.keys().chain(next.decisions.keys()).collect();
-    let picked = |state: &State, key: &Key| -> Vec<String> {
-        let decision = state.decisions.get(key);
-        decision.map(|d| d.picks.iter().map(|pick| pick.cluster.clone()).collect()).unwrap_or_default()
-    };
+    let nowhere: Shared<Vec<Pick>> = Shared::new();
+    let picks = |decision: Option<&Decision>| decision.map_or(nowhere.clone(), |one| one.picks.clone());
     let change = |key: &Key| {
-        let (before, after) = (picked(previous, key), picked(next, key));
-        ClusterChange::between(before.iter().map(String::as_str), after.iter().map(String::as_str))
+        let (before, after) = (picks(previous.decisions.get(key)), picks(next.decisions.get(key)));
+        if before == after {
+            return ClusterChange::default();
+        }
+        ClusterChange::between(names(&before), names(&after))
     };
     keys.into_iter().map(|key| (key.clone(), change(key))).filter(|(_, change)| !change.is_empty()).collect()
+}
+
+fn names(picks: &[Pick]) -> impl Iterator<Item = &str> {
+    picks.iter().map(|pick| pick.cluster.as_str())
 }
 
 /// Which decision put a file where it is.

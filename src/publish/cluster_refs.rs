@@ -10,7 +10,7 @@ use super::read::Previous;
 use super::refs::Refs;
 use super::trailers::{SEQ, Trailers, one_line, paragraph};
 use super::tree::write_folder;
-use crate::git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
+use crate::git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
 use crate::model::path;
 use crate::report;
 use crate::state::layout;
@@ -19,9 +19,6 @@ const CLUSTER: &str = "Berth-Cluster";
 
 /// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
 const LONGEST_WALK: usize = 1_000;
-
-/// With so many new refs at once they are put into one file.
-const MANY: usize = 100;
 
 /// What was changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,16 +36,45 @@ pub struct ClusterRef {
     pub tree: TreeId,
 }
 
+/// What was read of cluster refs' commits: a commit never changes, so that each is read once.
+pub type Known = BTreeMap<CommitId, Option<ClusterRef>>;
+
 /// Every cluster's folder as its ref has it, in the report's form.
 pub fn read_all(repo: &Repo, refs: &Refs) -> Result<BTreeMap<String, report::Published>, PublishError> {
+    read_all_knowing(repo, refs, &mut Known::new())
+}
+
+/// [`read_all`] with what is known already; afterwards that is what the refs point to now.
+pub fn read_all_knowing(
+    repo: &Repo,
+    refs: &Refs,
+    known: &mut Known,
+) -> Result<BTreeMap<String, report::Published>, PublishError> {
     let mut all = BTreeMap::new();
+    let mut now = Known::new();
     for commit in repo.list_refs(&refs.clusters)?.into_values() {
-        if let Some(found) = read_cluster_ref(repo, commit)? {
+        let found = read_knowing(repo, commit, known)?;
+        now.insert(commit, found.clone());
+        if let Some(found) = found {
             let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
             all.insert(found.cluster, published);
         }
     }
+    *known = now;
     Ok(all)
+}
+
+fn read_knowing(
+    repo: &Repo,
+    commit: CommitId,
+    known: &mut Known,
+) -> Result<Option<ClusterRef>, PublishError> {
+    if let Some(found) = known.get(&commit) {
+        return Ok(found.clone());
+    }
+    let found = read_cluster_ref(repo, commit)?;
+    known.insert(commit, found.clone());
+    Ok(found)
 }
 
 /// Reads a commit that a cluster ref points to. `None` where it is none of berth's.
@@ -80,6 +106,18 @@ pub fn repair(
     clusters: &BTreeSet<String>,
     identity: &Identity,
 ) -> Result<Repaired, PublishError> {
+    repair_knowing(repo, refs, rendered, clusters, identity, &mut Known::new())
+}
+
+/// [`repair`] with what is known of the refs' commits already.
+pub fn repair_knowing(
+    repo: &Repo,
+    refs: &Refs,
+    rendered: &Previous,
+    clusters: &BTreeSet<String>,
+    identity: &Identity,
+    known: &mut Known,
+) -> Result<Repaired, PublishError> {
     let mut writer = Writer::new(repo)?;
     let mut existing = repo.list_refs(&refs.clusters)?;
     let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
@@ -88,7 +126,7 @@ pub fn repair(
     for cluster in wanted {
         let tree = folder_tree(&mut writer, rendered, cluster)?;
         let old = existing.remove(&refs.cluster(cluster));
-        let now = old.map(|commit| read_cluster_ref(repo, commit)).transpose()?.flatten();
+        let now = old.map(|commit| read_knowing(repo, commit, known)).transpose()?.flatten();
         let correct = now.is_some_and(|now| {
             now.tree == tree && now.cluster == one_line(cluster) && now.seq <= rendered.trailers.seq
         });
@@ -98,24 +136,24 @@ pub fn repair(
     }
     let since = last_changes(repo, rendered, &stale)?;
     let mut repaired = Repaired::default();
+    let mut moves = Vec::new();
     for (cluster, (tree, old)) in stale {
         let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
         let name = one_line(cluster);
         let message = format!("berth: objects of {name}\n\n{CLUSTER}: {name}\n{SEQ}: {seq}\n");
-        let commit = writer.commit(tree, &[], &message, identity, seconds)?;
+        let commit = writer.commit_later(tree, &[], &message, identity, seconds)?;
         let target = refs.cluster(cluster);
         if old.is_none() {
             repo.discard_broken_ref(&target)?;
         }
-        repo.move_ref(&target, old, commit)?;
+        moves.push(RefMove { name: target, old, new: commit });
+        known.insert(commit, Some(ClusterRef { cluster: name, seq, tree }));
         repaired.written.push(cluster.to_owned());
     }
+    repo.move_refs(&moves)?;
     for (name, commit) in existing {
         repo.delete_ref(&name, commit)?;
         repaired.deleted.push(name);
-    }
-    if repaired.written.len() >= MANY {
-        repo.pack_refs()?;
     }
     Ok(repaired)
 }

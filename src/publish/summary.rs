@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::trailers::one_line;
 use crate::diag::{Diagnostics, Severity};
-use crate::model::{Decision, Folder, Key, path};
+use crate::model::{Decision, Key, path};
 use crate::state::State;
 
 /// How many workloads and problems are named one by one.
@@ -50,7 +50,7 @@ impl Summary {
     pub fn between(previous: Option<&State>, next: &State) -> Summary {
         let nothing = State::default();
         let before = previous.unwrap_or(&nothing);
-        let touched = touched_clusters(before, next);
+        let touched = touched_paths(before, next);
         let keys: BTreeSet<&Key> = before.decisions.keys().chain(next.decisions.keys()).collect();
         let change = |key| change_of(key, before, next, &touched);
         let filled = next.folders.values().filter(|folder| !folder.is_empty()).count();
@@ -156,53 +156,64 @@ impl Change {
     }
 }
 
-fn touched_clusters<'s>(before: &'s State, next: &'s State) -> BTreeSet<&'s str> {
-    let names = before.folders.keys().chain(next.folders.keys());
-    names.filter(|name| before.folders.get(*name) != next.folders.get(*name)).map(String::as_str).collect()
+/// By path, the clusters in which its content differs, and how.
+type Touched<'s> = BTreeMap<&'s str, Vec<(&'s str, Copies)>>;
+
+fn touched_paths<'s>(before: &'s State, next: &'s State) -> Touched<'s> {
+    let mut touched = Touched::new();
+    let names: BTreeSet<&'s String> = before.folders.keys().chain(next.folders.keys()).collect();
+    for name in names {
+        let (old, new) = (before.folders.get(name), next.folders.get(name));
+        if old == new {
+            continue;
+        }
+        let mut touch = |path: &'s str, copies| touched.entry(path).or_default().push((name, copies));
+        for (path, id) in new.into_iter().flatten() {
+            match old.and_then(|old| old.get(path)) {
+                None => touch(path, Copies { added: 1, ..Copies::default() }),
+                Some(old) if old != id => touch(path, Copies { changed: 1, ..Copies::default() }),
+                Some(_) => {}
+            }
+        }
+        for path in old.into_iter().flat_map(|old| old.keys()) {
+            if new.is_none_or(|new| !new.contains_key(path)) {
+                touch(path, Copies { removed: 1, ..Copies::default() });
+            }
+        }
+    }
+    touched
 }
 
-fn change_of(key: &Key, before: &State, next: &State, touched: &BTreeSet<&str>) -> Option<Change> {
+fn change_of(key: &Key, before: &State, next: &State, touched: &Touched<'_>) -> Option<Change> {
     let (old, new) = (before.decisions.get(key), next.decisions.get(key));
-    let same = old == new;
-    if same && touched.is_empty() {
+    let objects: BTreeSet<_> =
+        [old, new].into_iter().flatten().flat_map(|decision| &decision.objects).collect();
+    let has_objects = !objects.is_empty();
+    let has = |decision: Option<&Decision>, cluster: &str| decision.is_some_and(|one| one.has(cluster));
+    let mut copies = Copies::default();
+    for (cluster, one) in objects.into_iter().filter_map(|id| touched.get(&*path::of_object(id))).flatten() {
+        if has(old, cluster) || has(new, cluster) {
+            copies.added += one.added;
+            copies.changed += one.changed;
+            copies.removed += one.removed;
+        }
+    }
+    if old == new && copies == Copies::default() {
         return None;
     }
     let (old_clusters, new_clusters) = (picked(old), picked(new));
-    let objects: BTreeSet<_> =
-        [old, new].into_iter().flatten().flat_map(|decision| &decision.objects).collect();
-    let paths: Vec<String> = objects.into_iter().map(path::of_object).collect();
-    let mut copies = Copies::default();
-    for cluster in
-        touched.iter().filter(|name| old_clusters.contains(**name) || new_clusters.contains(**name))
-    {
-        count_copies(&mut copies, &paths, before.folders.get(*cluster), next.folders.get(*cluster));
-    }
-    let change = Change {
+    Some(Change {
         key: key.clone(),
         clusters: new_clusters.len(),
         joined: new_clusters.difference(&old_clusters).count(),
         left: old_clusters.difference(&new_clusters).count(),
         copies,
-        has_objects: !paths.is_empty(),
-    };
-    (!same || copies != Copies::default()).then_some(change)
+        has_objects,
+    })
 }
 
 fn picked(decision: Option<&Decision>) -> BTreeSet<&str> {
     decision.into_iter().flat_map(|decision| &decision.picks).map(|pick| pick.cluster.as_str()).collect()
-}
-
-fn count_copies(copies: &mut Copies, paths: &[String], old: Option<&Folder>, new: Option<&Folder>) {
-    let nothing = BTreeMap::new();
-    let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
-    for path in paths {
-        match (old.get(path.as_str()), new.get(path.as_str())) {
-            (None, Some(_)) => copies.added += 1,
-            (Some(_), None) => copies.removed += 1,
-            (Some(old), Some(new)) if old != new => copies.changed += 1,
-            _ => {}
-        }
-    }
 }
 
 fn counted(count: usize, word: &str) -> String {

@@ -1,6 +1,7 @@
 //! A state as Git trees. What equals the previous state is taken over by id, without being read or hashed.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::error::PublishError;
@@ -71,11 +72,50 @@ fn cluster_tree(
     cluster: &str,
     folder: &Folder,
 ) -> Result<TreeId, PublishError> {
-    let same = previous.filter(|previous| previous.state.folders.get(cluster) == Some(folder));
-    match same.and_then(|previous| previous.ids.clusters.get(cluster)) {
-        Some(tree) => Ok(*tree),
+    let old = previous.and_then(|previous| {
+        Some((previous.state.folders.get(cluster)?, *previous.ids.clusters.get(cluster)?))
+    });
+    match old {
+        Some((same, tree)) if same == folder => Ok(tree),
+        Some((old, tree)) => write_changed(writer, folder, old, tree),
         None => write_folder(writer, folder),
     }
+}
+
+/// Writes a folder whose namespaces are partly those of an older one, which has this tree.
+fn write_changed(
+    writer: &mut Writer<'_>,
+    folder: &Folder,
+    old: &Folder,
+    old_tree: TreeId,
+) -> Result<TreeId, PublishError> {
+    let known: BTreeMap<Vec<u8>, EntryKind> =
+        writer.read_tree(old_tree)?.into_iter().map(|entry| (entry.name, entry.kind)).collect();
+    let mut entries = Vec::new();
+    let mut rest = folder.iter().peekable();
+    while let Some((path, _)) = rest.peek() {
+        let name = path.split_once('/').map_or(&***path, |(name, _)| name).to_owned();
+        let prefix = format!("{name}/");
+        let mut files = Vec::new();
+        while let Some((path, id)) = rest.next_if(|(path, _)| path.starts_with(&prefix)) {
+            files.push((path, id));
+        }
+        if files.is_empty() {
+            // No path of an object stands outside a namespace's folder.
+            return write_folder(writer, folder);
+        }
+        let before = old
+            .range::<str, _>((Bound::Included(&*prefix), Bound::Unbounded))
+            .take_while(|(path, _)| path.starts_with(&prefix));
+        let kind = match known.get(name.as_bytes()) {
+            Some(kind) if before.eq(files.iter().copied()) => *kind,
+            _ => EntryKind::Folder(
+                writer.folder(files.into_iter().map(|(path, id)| (&path[prefix.len()..], *id)))?,
+            ),
+        };
+        entries.push(Entry { name: name.into_bytes(), kind });
+    }
+    Ok(writer.tree(entries)?)
 }
 
 /// One cluster's folder as a tree.

@@ -167,7 +167,7 @@ pub fn from_json(value: &Json) -> Result<Decision, String> {
             &form.placement.name,
         ),
         source: form.source,
-        picks: picks(form.clusters)?,
+        picks: picks(form.clusters)?.into(),
         refused: form
             .refused
             .into_iter()

@@ -113,7 +113,7 @@ fn read_placement(item: &Json) -> Result<Decision, String> {
     Ok(Decision {
         key: Key::new("", required(item, "kind")?, text(item, "namespace")?, required(item, "name")?),
         source: text(item, "source")?.to_owned(),
-        picks: sorted(picks.collect::<Result<Vec<Pick>, String>>()?)?,
+        picks: sorted(picks.collect::<Result<Vec<Pick>, String>>()?)?.into(),
         refused: read_refused(item)?,
         condition: match item.get("condition") {
             None | Some(Json::Null) => None,

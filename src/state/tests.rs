@@ -90,7 +90,7 @@ prop_compose! {
         Decision {
             key: Key { kind: id.kind, namespace: id.namespace, name: id.name, group: id.group },
             source,
-            picks,
+            picks: picks.into(),
             refused: refused.into_iter().map(|(reason, clusters)| Refused { reason, clusters }).collect(),
             condition: condition.map(|(kind, status, reason, message)| Condition { kind, status, reason, message }),
             digest: digest.map(Digest),

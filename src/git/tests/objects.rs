@@ -80,3 +80,55 @@ fn entries_that_are_not_plain_files_keep_their_mode() {
     let tree = writer.tree(vec![script.clone()]).unwrap();
     assert_eq!(repo.tree(tree).unwrap(), vec![script]);
 }
+
+/// Many objects of all sizes around the edges of a pack entry's length.
+fn texts() -> Vec<Vec<u8>> {
+    let lengths = [0, 1, 15, 16, 17, 2047, 2048, 2049, 70_000];
+    let long = lengths.iter().map(|length| vec![b'x'; *length]);
+    long.chain((0..500).map(|n| format!("text {n}\n").into_bytes())).collect()
+}
+
+fn packs(repo: &Repo) -> usize {
+    let names = std::fs::read_dir(repo.path().join("objects/pack")).unwrap();
+    names.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "pack")).count()
+}
+
+#[test]
+fn many_new_objects_become_one_pack_and_read_back_as_they_were() {
+    let (folder, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let ids: Vec<ContentId> = texts().iter().map(|text| writer.blob(text).unwrap()).collect();
+    assert_eq!(writer.counts.blobs, ids.len());
+    let names: Vec<String> = (0..ids.len()).map(|n| format!("f/{n:04}")).collect();
+    let tree = writer.folder(names.iter().map(String::as_str).zip(ids.iter().copied())).unwrap();
+    let commit = writer.commit(tree, &[], "many\n", &Identity::default(), 1).unwrap();
+    repo.move_ref("refs/heads/main", None, commit).unwrap();
+    assert_eq!(packs(&repo), 1);
+    // Another process sees the same.
+    let other = Repo::open(folder.path()).unwrap();
+    for (id, text) in ids.iter().zip(texts()) {
+        assert_eq!(other.blob(*id).unwrap(), text);
+    }
+    let mut again = Writer::new(&other).unwrap();
+    texts().iter().for_each(|text| {
+        again.blob(text).unwrap();
+    });
+    assert_eq!(again.counts, Counts::default());
+    assert_clean(&repo);
+}
+
+#[test]
+fn a_handful_of_objects_stays_loose_and_what_is_never_pointed_at_is_never_written() {
+    let (folder, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let id = writer.blob(b"few").unwrap();
+    assert!(Repo::open(folder.path()).unwrap().blob(id).is_err());
+    assert_eq!(repo.blob(id).unwrap(), b"few");
+    assert_eq!((packs(&repo), Repo::open(folder.path()).unwrap().blob(id).unwrap()), (0, b"few".to_vec()));
+    texts().iter().for_each(|text| {
+        writer.blob(text).unwrap();
+    });
+    drop(writer);
+    drop(repo);
+    assert_eq!(std::fs::read_dir(folder.path().join("objects/pack")).unwrap().count(), 0);
+}

@@ -1,7 +1,7 @@
 use std::sync::Barrier;
 
 use super::*;
-use crate::git::{GitError, TreeId};
+use crate::git::{GitError, RefMove, TreeId};
 
 fn commits(repo: &Repo, count: usize) -> Vec<CommitId> {
     let mut writer = Writer::new(repo).unwrap();
@@ -33,12 +33,47 @@ fn packed_refs_move_like_loose_ones() {
     let (_guard, repo) = bare();
     let ids = commits(&repo, 2);
     repo.move_ref("refs/berth/clusters/a", None, ids[0]).unwrap();
-    repo.pack_refs().unwrap();
+    repo.inner.refdb().unwrap().compress().unwrap();
     assert!(matches!(repo.move_ref("refs/berth/clusters/a", None, ids[1]), Err(GitError::Raced { .. })));
     repo.move_ref("refs/berth/clusters/a", Some(ids[0]), ids[1]).unwrap();
-    repo.pack_refs().unwrap();
+    repo.inner.refdb().unwrap().compress().unwrap();
     repo.delete_ref("refs/berth/clusters/a", ids[1]).unwrap();
     assert!(repo.list_refs("refs/berth/").unwrap().is_empty());
+}
+
+fn moves(names: &[String], old: Option<CommitId>, new: CommitId) -> Vec<RefMove> {
+    names.iter().map(|name| RefMove { name: name.clone(), old, new }).collect()
+}
+
+#[test]
+fn many_refs_move_at_once_and_only_from_the_values_last_seen() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 3);
+    let names: Vec<String> = (0..100).map(|n| format!("refs/berth/clusters/c{n:03}")).collect();
+    repo.move_ref("refs/heads/main", None, ids[0]).unwrap();
+    repo.move_refs(&moves(&names, None, ids[0])).unwrap();
+    assert!(!folder.path().join(&names[7]).exists(), "they are in the packed file");
+    assert!(matches!(repo.move_refs(&moves(&names, None, ids[1])), Err(GitError::Raced { .. })));
+    // One has a file of its own, which wins over the packed one.
+    repo.move_ref(&names[7], Some(ids[0]), ids[2]).unwrap();
+    assert!(matches!(repo.move_refs(&moves(&names, Some(ids[0]), ids[1])), Err(GitError::Raced { .. })));
+    repo.move_ref(&names[7], Some(ids[2]), ids[0]).unwrap();
+    repo.move_refs(&moves(&names, Some(ids[0]), ids[1])).unwrap();
+    let seen = repo.list_refs("refs/berth/").unwrap();
+    assert!(seen.len() == 100 && seen.values().all(|id| *id == ids[1]));
+    assert_eq!(repo.read_ref("refs/heads/main").unwrap(), Some(ids[0]));
+    assert!(!folder.path().join("packed-refs.lock").exists());
+    assert_clean(&repo);
+}
+
+#[test]
+fn a_lock_left_on_the_packed_refs_stops_nobody() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 1);
+    std::fs::write(folder.path().join("packed-refs.lock"), "").unwrap();
+    let names: Vec<String> = (0..100).map(|n| format!("refs/berth/clusters/c{n:03}")).collect();
+    repo.move_refs(&moves(&names, None, ids[0])).unwrap();
+    assert_eq!(repo.list_refs("refs/berth/").unwrap().len(), 100);
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! Many refs moved at once, through the one file that holds packed refs: ten thousand small files are slow
+//! to write and slow to list.
+//!
+//! Refs that have a file of their own are moved one by one first, since that file would win. The packed file
+//! is replaced under its lock, as Git does it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use super::error::GitError;
+use super::refs::{RefMove, is_valid_ref};
+use super::repo::Repo;
+
+/// Fewer are moved one by one, which leaves the packed file alone.
+const MANY: usize = 16;
+
+const FILE: &str = "packed-refs";
+const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
+
+impl Repo {
+    /// Moves refs, each only if it still is where it was last seen. The first that is not ends it: those
+    /// before may have moved.
+    pub fn move_refs(&self, moves: &[RefMove]) -> Result<(), GitError> {
+        let folder = self.inner.commondir();
+        let (own_file, packed): (Vec<&RefMove>, Vec<&RefMove>) =
+            moves.iter().partition(|one| moves.len() < MANY || folder.join(&one.name).exists());
+        for one in own_file {
+            self.move_ref(&one.name, one.old, one.new)?;
+        }
+        if packed.is_empty() {
+            return Ok(());
+        }
+        if let Some(bad) = packed.iter().find(|one| !is_valid_ref(&one.name)) {
+            return Err(GitError::InvalidRef { name: bad.name.clone() });
+        }
+        // State is written before it is pointed at.
+        self.flush()?;
+        match self.replace_packed(&packed) {
+            // Somebody packs refs just now, or died doing so: each ref has a lock of its own as well.
+            Err(GitError::Locked { .. }) => {
+                packed.into_iter().try_for_each(|one| self.move_ref(&one.name, one.old, one.new))
+            }
+            done => done,
+        }
+    }
+
+    fn replace_packed(&self, moves: &[&RefMove]) -> Result<(), GitError> {
+        let lock = Lock::take(self.inner.commondir().join(FILE))?;
+        let text = match fs::read_to_string(&lock.target) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed(&error)),
+        };
+        let mut lines = parse(&text);
+        for one in moves {
+            let line = format!("{} {}\n", one.new, one.name);
+            let before = lines.insert(&one.name, line);
+            let before = before.as_deref().and_then(|line| line.split(' ').next());
+            if before != one.old.map(|id| id.to_string()).as_deref() {
+                return Err(GitError::Raced { name: one.name.clone() });
+            }
+        }
+        let mut out = HEADER.to_owned();
+        out.extend(lines.into_values());
+        lock.replace(&out).map_err(|error| failed(&error))
+    }
+}
+
+/// The lines of each ref by its name: where it points, and below it what a tag stands for.
+fn parse(text: &str) -> BTreeMap<&str, String> {
+    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
+    let mut last = "";
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        if !line.starts_with('^') {
+            last = line.split_once(' ').map_or("", |(_, name)| name);
+        }
+        let known = lines.entry(last).or_default();
+        known.push_str(line);
+        known.push('\n');
+    }
+    lines
+}
+
+/// The file's lock, given back when dropped.
+struct Lock {
+    target: PathBuf,
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Lock {
+    fn take(target: PathBuf) -> Result<Lock, GitError> {
+        let path = target.with_extension("lock");
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => Ok(Lock { target, path, file: Some(file) }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(GitError::Locked { name: FILE.to_owned() })
+            }
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    fn replace(mut self, text: &str) -> io::Result<()> {
+        if let Some(mut file) = self.file.take() {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+        }
+        fs::rename(&self.path, &self.target)?;
+        // What was renamed is no lock any more, and the next one is somebody else's.
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn failed(error: &io::Error) -> GitError {
+    GitError::Failed { doing: format!("writing `{FILE}`"), message: error.to_string() }
+}
