@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::decide::{self, Decided};
 use crate::diag::Diagnostics;
 use crate::load::{self, History, Loaded};
-use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Timestamp};
+use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Shared, Timestamp};
 use crate::render;
 use crate::source::SourceTree;
 use crate::state::State;
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Inputs<'_> {
 /// The next state and all there is to say about it.
 #[derive(Debug)]
 pub struct Built {
-    pub fleet: Fleet,
+    pub fleet: Shared<Fleet>,
     pub state: State,
     pub diagnostics: Diagnostics,
     /// When something will change by itself, so that it must be built again.
@@ -39,7 +39,11 @@ pub struct Built {
 
 /// Reads the tree and decides, without rendering.
 pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
-    let mut loaded = load::load(inputs.tree, inputs.history);
+    decide_loaded(load::load(inputs.tree, inputs.history), inputs)
+}
+
+/// [`decide`] over a tree that was read already.
+pub fn decide_loaded(mut loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
     let mut decided = decide::decide(&loaded.fleet, &inputs.previous.decisions, inputs.statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
@@ -50,11 +54,22 @@ pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
 
 /// Reads the tree, decides, and renders every cluster's folder into `contents`.
 pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, ContentError> {
-    let (loaded, decided, mut diagnostics) = decide(inputs);
+    let loaded = load::load(inputs.tree, inputs.history);
+    Ok(build_loaded(loaded, inputs, None, contents)?.0)
+}
+
+/// [`build`] over a tree that was read already, taking over what was rendered before and did not change.
+pub fn build_loaded(
+    loaded: Loaded,
+    inputs: Inputs<'_>,
+    memo: Option<&render::Memo>,
+    contents: &mut dyn Contents,
+) -> Result<(Built, render::Memo), ContentError> {
+    let (loaded, decided, mut diagnostics) = decide_loaded(loaded, inputs);
     let mut decisions = decided.decisions;
     let previous =
         render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
-    let rendered = render::render(&loaded.fleet, &mut decisions, previous, contents)?;
+    let (rendered, memo) = render::render_after(memo, &loaded.fleet, &mut decisions, previous, contents)?;
     diagnostics.extend(rendered.diagnostics);
     diagnostics.sort();
     let mut kept = BTreeMap::new();
@@ -62,5 +77,5 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
         kept.insert(path, contents.put(&bytes)?);
     }
     let state = State { decisions, folders: rendered.folders, facts: decided.facts, kept };
-    Ok(Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change })
+    Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
 }

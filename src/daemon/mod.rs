@@ -17,7 +17,7 @@ use crate::diag::Severity;
 use crate::model::Timestamp;
 use schedule::{Action, Event, Schedule};
 
-pub use pass::{PassError, PassOutcome, Passed, Settings, pass};
+pub use pass::{Cache, PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError>
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
     let mut memory = Memory::default();
-    let mut running: Option<JoinHandle<Result<Option<Passed>, PassError>>> = None;
+    let mut running: Option<JoinHandle<Ended>> = None;
     let mut pause: Option<tokio::time::Instant> = None;
     info!(repository = %settings.repo.display(), "watching");
     loop {
@@ -69,7 +69,7 @@ async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError>
         let (next, action) = schedule::step(schedule, event);
         schedule = next;
         match action {
-            Some(Action::StartPass) => running = Some(start(&settings, &memory)),
+            Some(Action::StartPass) => running = Some(start(&settings, &mut memory)),
             Some(Action::WakeAfter(length)) => pause = Some(tokio::time::Instant::now() + length),
             Some(Action::Exit) => break,
             None => {}
@@ -88,10 +88,18 @@ struct Memory {
     /// What the refs were when the last pass had nothing left to do.
     seen: Option<pass::Seen>,
     next_change: Option<Timestamp>,
+    cache: Cache,
 }
 
+/// What a pass came to, and what it leaves for the next.
+type Ended = (Result<Option<Passed>, PassError>, Cache);
+
 impl Memory {
-    fn ended(&mut self, ended: Result<Result<Option<Passed>, PassError>, tokio::task::JoinError>) -> Event {
+    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> Event {
+        let ended = ended.map(|(ended, cache)| {
+            self.cache = cache;
+            ended
+        });
         match ended {
             Ok(Ok(None)) => Event::Done,
             Ok(Ok(Some(passed))) => {
@@ -119,17 +127,19 @@ impl Memory {
     }
 }
 
-fn start(settings: &Settings, memory: &Memory) -> JoinHandle<Result<Option<Passed>, PassError>> {
+fn start(settings: &Settings, memory: &mut Memory) -> JoinHandle<Ended> {
     let settings = settings.clone();
     let due = memory.next_change.is_some_and(|at| at <= Timestamp::now());
     let seen = memory.seen.clone().filter(|_| !due);
+    let mut cache = std::mem::take(&mut memory.cache);
     // Reading and writing Git objects blocks, and a repository must not cross an await.
     tokio::task::spawn_blocking(move || {
         if seen.is_some_and(|seen| pass::see(&settings).is_ok_and(|now| now == seen)) {
-            return Ok(None);
+            return (Ok(None), cache);
         }
         info!("pass started");
-        pass(&settings, Timestamp::now()).map(Some)
+        let passed = pass_knowing(&settings, Timestamp::now(), &mut cache);
+        (passed.map(Some), cache)
     })
 }
 

@@ -7,8 +7,8 @@ use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
 use crate::model::{ContentError, Timestamp};
 use crate::pipeline::Built;
 use crate::plan::{Plan, plan};
-use crate::publish::{self, PublishError, Published, Refs, Stamp, Summary, cluster_refs};
-use crate::reading::{Reading, ReadingError};
+use crate::publish::{self, Previous, PublishError, Published, Refs, Stamp, Summary, cluster_refs};
+use crate::reading::{Known, Reading, ReadingError};
 use crate::report;
 
 /// Where a daemon works. From flags and environment only, never from the fleet repository.
@@ -107,11 +107,44 @@ const ATTEMPTS: usize = 5;
 /// Moments a single pass catches up with, where several passed since the last one.
 const MOST_DEADLINES: usize = 64;
 
+/// What passes leave for the next one. Losing it costs time only.
+#[derive(Debug, Default)]
+pub struct Cache {
+    known: Known,
+    /// The state in force when the last pass ended.
+    previous: Option<Previous>,
+    cluster_refs: cluster_refs::Known,
+}
+
+impl Cache {
+    /// How many files were parsed since this began.
+    pub fn parsed(&self) -> usize {
+        self.known.parsed()
+    }
+
+    /// What the branch holds; read again only where it is not what was left.
+    fn take_previous(&mut self, repo: &Repo, rendered: &str) -> Result<Option<Previous>, PassError> {
+        let now = repo.read_ref(rendered)?;
+        match self.previous.take().filter(|previous| Some(previous.commit) == now) {
+            Some(previous) => Ok(Some(previous)),
+            None => {
+                self.known.rendered = None;
+                Ok(publish::read_previous(repo, rendered)?)
+            }
+        }
+    }
+}
+
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
+    pass_knowing(settings, clock, &mut Cache::default())
+}
+
+/// [`pass`], with what earlier ones left.
+pub fn pass_knowing(settings: &Settings, clock: Timestamp, cache: &mut Cache) -> Result<Passed, PassError> {
     let mut attempt = 1;
     loop {
-        match attempt_pass(settings, clock) {
+        match attempt_pass(settings, clock, cache) {
             Err(error) if error.is_race() && attempt < ATTEMPTS => attempt += 1,
             done => return done,
         }
@@ -152,11 +185,13 @@ fn source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassEr
     }
 }
 
-fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
+fn attempt_pass(settings: &Settings, clock: Timestamp, cache: &mut Cache) -> Result<Passed, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let (name, source) = source(&repo, settings)?;
-    let previous = publish::read_previous(&repo, &settings.refs.rendered)?;
-    let mut reading = Reading::commit(&repo, source, previous.as_ref(), &settings.refs, clock)?;
+    let previous = cache.take_previous(&repo, &settings.refs.rendered)?;
+    let known = std::mem::take(&mut cache.known);
+    let mut reading =
+        Reading::commit_knowing(&repo, source, previous.as_ref(), &settings.refs, clock, known)?;
     let mut contents = GitContents::writing(&repo)?;
     let built = build_up_to(&mut reading, clock, &mut contents)?;
     let plan = plan(&reading.previous, &built.state);
@@ -179,7 +214,8 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
     };
     if let Some(rendered) = &rendered {
         let clusters = built.fleet.clusters.keys().cloned().collect();
-        cluster_refs::repair(&repo, &settings.refs, rendered, &clusters, &settings.identity)?;
+        let known = &mut cache.cluster_refs;
+        cluster_refs::repair_knowing(&repo, &settings.refs, rendered, &clusters, &settings.identity, known)?;
     }
     let processed = publish::Processed {
         source,
@@ -191,12 +227,17 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
     let seconds = reading.now.as_second();
     publish::write_processed(&repo, &settings.refs, &processed, &settings.identity, seconds)?;
     if let Some(rendered) = &rendered {
-        let folders = cluster_refs::read_all(&repo, &settings.refs)?;
+        let folders = cluster_refs::read_all_knowing(&repo, &settings.refs, &mut cache.cluster_refs)?;
         let fleet_report =
             report::summarize(&reading.statuses, &rendered.state.decisions, &folders, reading.now);
         publish::write_report(&repo, &settings.refs, &fleet_report, &settings.identity, seconds)?;
     }
     let seen = see_refs(&repo, settings, &name, source)?;
+    cache.known = reading.into_known();
+    if let (Some(memo), Some(rendered)) = (&mut cache.known.rendered, &rendered) {
+        memo.keep_published(&rendered.state.folders);
+    }
+    cache.previous = rendered;
     Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
 }
 

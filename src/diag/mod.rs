@@ -133,6 +133,10 @@ impl Diagnostics {
         self.list.iter()
     }
 
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

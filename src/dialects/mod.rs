@@ -22,7 +22,8 @@ pub struct Document {
     pub key: Key,
     pub version: String,
     pub at: Pos,
-    pub root: Node,
+    /// Shared, since most documents are the same from run to run.
+    pub root: Arc<Node>,
 }
 
 /// What a dialect says of a document's kind.

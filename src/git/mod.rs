@@ -24,7 +24,7 @@ pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, Repo};
-pub use source::{read_file_at, read_source};
+pub use source::{Blobs, read_file_at, read_source, read_source_knowing};
 pub use write::{Counts, Identity, Writer, tree_id};
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 //!
 //! The same files count as in a folder, and what is not read is named in the same words.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
 use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
@@ -15,10 +18,19 @@ const DEEPEST: usize = 64;
 
 /// The files of a commit that berth may read, in path order.
 pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError> {
+    read_source_knowing(repo, commit, &mut Blobs::new())
+}
+
+/// What files held, by blob id.
+pub type Blobs = BTreeMap<ContentId, Arc<[u8]>>;
+
+/// [`read_source`], with what was read before; afterwards that is what this tree holds.
+pub fn read_source_knowing(repo: &Repo, commit: CommitId, known: &mut Blobs) -> Result<SourceTree, GitError> {
     let root = repo.commit(commit)?.tree;
     let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-    let mut reader = Reader { repo, odb, tree: SourceTree::default() };
+    let mut reader = Reader { repo, odb, tree: SourceTree::default(), known, met: Blobs::new() };
     reader.folder(root, "", 0)?;
+    *reader.known = reader.met;
     let mut tree = reader.tree;
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.found.sort();
@@ -50,13 +62,15 @@ fn file_of(kind: EntryKind) -> Option<ContentId> {
     }
 }
 
-struct Reader<'r> {
+struct Reader<'r, 'k> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
     tree: SourceTree,
+    known: &'k mut Blobs,
+    met: Blobs,
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     fn folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<(), GitError> {
         for entry in self.repo.tree(id)? {
             let name = match String::from_utf8(entry.name) {
@@ -103,6 +117,9 @@ impl Reader<'_> {
     }
 
     fn file(&mut self, path: String, id: ContentId) -> Result<(), GitError> {
+        if let Some(bytes) = self.known.get(&id).cloned() {
+            return self.take(path, id, bytes);
+        }
         let doing = || format!("reading `{path}`");
         let (size, _) = self.odb.read_header(oid(id.0)).map_err(GitError::failed(doing()))?;
         let limit = Limits::default().bytes;
@@ -112,7 +129,14 @@ impl Reader<'_> {
             return Ok(());
         }
         let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
-        self.tree.files.push(SourceFile { path: path.into(), bytes: object.data().into() });
+        let bytes = Arc::from(object.data());
+        drop(object);
+        self.take(path, id, bytes)
+    }
+
+    fn take(&mut self, path: String, id: ContentId, bytes: Arc<[u8]>) -> Result<(), GitError> {
+        self.met.insert(id, bytes.clone());
+        self.tree.files.push(SourceFile { path: path.into(), bytes });
         Ok(())
     }
 

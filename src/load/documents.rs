@@ -113,7 +113,7 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     if let Some(key) = key {
         let at = place(path, root.at);
         let version = version_of(&api_version).to_owned();
-        file.objects.push((Document { key, version, at, root }, slot));
+        file.objects.push((Document { key, version, at, root: root.into() }, slot));
     }
 }
 

@@ -10,6 +10,7 @@ pub mod glob;
 mod keep;
 mod merge_clusters;
 mod own;
+mod parsed;
 #[cfg(test)]
 mod tests;
 mod today;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use config::FleetConfig;
 pub use keep::History;
+pub use parsed::Parsed;
 
 use assemble::{Assembled, assemble};
 use config::{CONFIG_KIND, CONFIG_PATH};
@@ -28,14 +30,14 @@ use today::{Today, find_broken, objects_of, read_files};
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dialects::{Claim, DIALECTS, Dialect};
-use crate::model::{Fleet, Key};
+use crate::model::{Fleet, Key, Shared};
 use crate::source::SourceTree;
 use crate::yaml::{Limits, Scope};
 
 /// A fleet as its source tree describes it.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    pub fleet: Fleet,
+    pub fleet: Shared<Fleet>,
     pub diagnostics: Diagnostics,
     pub config: FleetConfig,
     /// The form in force of each broken file that has a last good one, by path.
@@ -48,18 +50,38 @@ pub struct Loaded {
 
 /// Reads a source tree with all dialects.
 pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
-    load_with(tree, history, DIALECTS, &Limits::default())
+    load_knowing(tree, history, &mut Parsed::default())
+}
+
+/// [`load`], with the files that were read before.
+pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut Parsed) -> Loaded {
+    load_all(tree, history, DIALECTS, &Limits::default(), parsed)
 }
 
 /// The files of a tree that need a last good form.
 pub fn broken_files(tree: &SourceTree) -> BTreeSet<String> {
-    load(tree, History::None).broken
+    broken_files_knowing(tree, &mut Parsed::default())
+}
+
+/// [`broken_files`], with the files that were read before.
+pub fn broken_files_knowing(tree: &SourceTree, parsed: &mut Parsed) -> BTreeSet<String> {
+    load_knowing(tree, History::None, parsed).broken
 }
 
 /// [`load`] with the dialects and limits given.
 pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
+    load_all(tree, history, dialects, limits, &mut Parsed::default())
+}
+
+fn load_all(
+    tree: &SourceTree,
+    history: History<'_>,
+    dialects: &[&Dialect],
+    limits: &Limits,
+    parsed: &mut Parsed,
+) -> Loaded {
     let config = settings(tree, history, limits);
-    let files = read_files(tree, &config, limits);
+    let files = read_files(tree, &config, limits, parsed);
     let mut loaded = Loaded { config, ..Loaded::default() };
     let found: Vec<&Diagnostic> = tree.found.iter().filter(|one| !is_excluded(one, &loaded.config)).collect();
     loaded.diagnostics.extend(found.iter().copied().cloned());
@@ -84,7 +106,7 @@ pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect],
     loaded.kept = kept.files;
     loaded.diagnostics.extend(done.diagnostics);
     loaded.diagnostics.sort();
-    loaded.fleet = done.fleet;
+    loaded.fleet = done.fleet.into();
     loaded
 }
 
@@ -93,8 +115,7 @@ fn settings(tree: &SourceTree, history: History<'_>, limits: &Limits) -> FleetCo
     let path: Arc<str> = CONFIG_PATH.into();
     let of = |bytes: &[u8]| {
         let file = documents::read(&path, bytes, limits);
-        let (document, _) =
-            file.objects.into_iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
+        let (document, _) = file.objects.iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
         let scope = Scope::new(path.clone(), Severity::Error);
         let config = config::read(&scope, &document.root);
         Some((config, !scope.has_errors()))

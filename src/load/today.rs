@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::Loaded;
 use super::assemble::Assembled;
 use super::config::FleetConfig;
-use super::documents::{self, FileDocuments, Slot};
+use super::documents::{FileDocuments, Slot};
 use super::keep::{Broken, History};
+use super::parsed::Parsed;
 use crate::diag::{Diagnostic, Severity};
 use crate::dialects::{Claim, Document};
 use crate::model::Key;
@@ -41,37 +42,38 @@ pub(super) fn read_files(
     tree: &SourceTree,
     config: &FleetConfig,
     limits: &Limits,
-) -> Vec<(Arc<str>, FileDocuments)> {
-    let mut files: Vec<(Arc<str>, FileDocuments)> = tree
+    parsed: &mut Parsed,
+) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
+    let mut files: Vec<(Arc<str>, Arc<FileDocuments>)> = tree
         .files
         .iter()
         .filter(|file| !config.excludes(&file.path))
-        .map(|file| (file.path.clone(), documents::read(&file.path, &file.bytes, limits)))
+        .map(|file| (file.path.clone(), parsed.read(file, limits)))
         .collect();
     files.sort_by(|a, b| a.0.cmp(&b.0));
     files.dedup_by(|a, b| a.0 == b.0);
     files
 }
 
-pub(super) fn objects_of(files: Vec<(Arc<str>, FileDocuments)>, loaded: &mut Loaded) -> Today {
+pub(super) fn objects_of(files: Vec<(Arc<str>, Arc<FileDocuments>)>, loaded: &mut Loaded) -> Today {
     let mut today = Today { documents: Vec::new(), slots: Vec::new(), owners: Vec::new(), files: Vec::new() };
     let mut places: BTreeMap<Key, usize> = BTreeMap::new();
     for (owner, (path, file)) in files.into_iter().enumerate() {
         loaded.passed_over += file.passed_over;
-        loaded.diagnostics.extend(file.diagnostics);
+        loaded.diagnostics.extend(file.diagnostics.iter().cloned());
         today.files.push((path, file.broken));
-        for (document, slot) in file.objects {
+        for (document, slot) in &file.objects {
             if let Some(first) = places.get(&document.key) {
                 let message =
                     format!("{} is described twice, first at {}", document.key, today.documents[*first].at);
                 loaded
                     .diagnostics
-                    .push(Diagnostic::error(document.at, message).hint("remove one of the two"));
+                    .push(Diagnostic::error(document.at.clone(), message).hint("remove one of the two"));
                 continue;
             }
             places.insert(document.key.clone(), today.documents.len());
-            today.documents.push(document);
-            today.slots.push(slot);
+            today.documents.push(document.clone());
+            today.slots.push(slot.clone());
             today.owners.push(owner);
         }
     }

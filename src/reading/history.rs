@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{GoodForms, ReadingError};
 use crate::git::{CommitId, Repo, read_file_at};
-use crate::load;
+use crate::load::{self, History, Loaded, Parsed};
 use crate::publish::Previous;
 use crate::source::{self, SourceFile, SourceTree};
 
@@ -17,21 +17,25 @@ use crate::source::{self, SourceFile, SourceTree};
 const MOST_COMMITS: usize = 2_000;
 const MOST_FORMS: usize = 64;
 
-/// The good forms of the tree's broken files. `older` is the commit before the tree.
+/// The good forms of the tree's broken files; where there are none, what reading it gave.
+/// `older` is the commit before the tree.
 pub(super) fn find(
     repo: &Repo,
     tree: &SourceTree,
     older: Option<CommitId>,
     previous: Option<&Previous>,
-) -> Result<GoodForms, ReadingError> {
-    let Some(previous) = previous else { return Ok(GoodForms::None) };
+    parsed: &mut Parsed,
+) -> Result<(GoodForms, Option<Loaded>), ReadingError> {
+    let Some(previous) = previous else { return Ok((GoodForms::None, None)) };
     let mut forms: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     // What the source met and did not read, a link in a file's place say, may have been a file before.
     let met = tree.found.iter().filter_map(|found| Some(found.at.as_ref()?.file.to_string()));
+    let loaded = load::load_knowing(tree, History::None, parsed);
     let broken: BTreeSet<String> =
-        load::broken_files(tree).into_iter().chain(met.filter(|path| source::wanted(path))).collect();
+        loaded.broken.iter().cloned().chain(met.filter(|path| source::wanted(path))).collect();
     if broken.is_empty() {
-        return Ok(GoodForms::Found(forms));
+        // With nothing to look up, reading with a history gives the same.
+        return Ok((GoodForms::Found(forms), Some(loaded)));
     }
     let published = match previous.trailers.source {
         Some(source) if repo.has_commit(source) => Some(source),
@@ -39,7 +43,7 @@ pub(super) fn find(
     };
     let commits = commits_since(repo, older, published)?;
     for path in broken {
-        let found = match newest_good(repo, tree, &path, &commits)? {
+        let found = match newest_good(repo, tree, &path, &commits, parsed)? {
             Some(bytes) => Some(bytes),
             None => kept_form(repo, &path, previous, published)?,
         };
@@ -47,11 +51,11 @@ pub(super) fn find(
             Some(bytes) => {
                 forms.insert(path, bytes);
             }
-            None if published.is_none() => return Ok(GoodForms::Unavailable),
+            None if published.is_none() => return Ok((GoodForms::Unavailable, None)),
             None => {}
         }
     }
-    Ok(GoodForms::Found(forms))
+    Ok((GoodForms::Found(forms), None))
 }
 
 /// First parents from `from` down to the published commit, which is not among them.
@@ -80,6 +84,7 @@ fn newest_good(
     tree: &SourceTree,
     path: &str,
     commits: &[CommitId],
+    parsed: &mut Parsed,
 ) -> Result<Option<Arc<[u8]>>, ReadingError> {
     let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
     for commit in commits {
@@ -87,7 +92,7 @@ fn newest_good(
         if seen.contains(&bytes) {
             continue;
         }
-        if is_good(tree, path, &bytes) {
+        if is_good(tree, path, &bytes, parsed) {
             return Ok(Some(bytes.into()));
         }
         seen.insert(bytes);
@@ -99,12 +104,13 @@ fn newest_good(
 }
 
 /// Whether the file would be without fault in today's tree.
-fn is_good(tree: &SourceTree, path: &str, bytes: &[u8]) -> bool {
+fn is_good(tree: &SourceTree, path: &str, bytes: &[u8], parsed: &mut Parsed) -> bool {
     let file = SourceFile { path: path.into(), bytes: bytes.into() };
     let others = tree.files.iter().filter(|other| &*other.path != path).cloned();
     let mut files: Vec<SourceFile> = others.chain([file]).collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    !load::broken_files(&SourceTree { files, ..SourceTree::default() }).contains(path)
+    let changed = SourceTree { files, ..SourceTree::default() };
+    !load::broken_files_knowing(&changed, parsed).contains(path)
 }
 
 fn kept_form(

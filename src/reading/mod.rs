@@ -5,6 +5,7 @@
 
 mod history;
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use crate::decide::Decided;
 use crate::diag::Diagnostics;
 use crate::dialects;
 use crate::git::{self, CommitId, GitError, Repo};
-use crate::load::{self, History, Loaded};
+use crate::load::{self, History, Loaded, Parsed};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
 use crate::publish::{self, Previous, PublishError, Refs};
+use crate::render;
 use crate::source::{self, SourceTree};
 use crate::state::{self, State};
 
@@ -34,6 +36,25 @@ pub struct Reading {
     history: GoodForms,
     /// The repository, where there is one.
     repo: Option<PathBuf>,
+    known: RefCell<Known>,
+    /// The fleet, once it was read.
+    loaded: OnceCell<Loaded>,
+}
+
+/// What earlier readings found. Losing it costs time only.
+#[derive(Debug, Default)]
+pub struct Known {
+    blobs: git::Blobs,
+    parsed: Parsed,
+    /// Of the state in force, and no other.
+    pub rendered: Option<render::Memo>,
+}
+
+impl Known {
+    /// How many files were parsed since this began.
+    pub fn parsed(&self) -> usize {
+        self.parsed.count()
+    }
 }
 
 /// The last good forms of files that are broken now.
@@ -85,12 +106,15 @@ impl Reading {
                 diagnostics: Diagnostics::new(),
                 history: GoodForms::None,
                 repo: None,
+                known: RefCell::default(),
+                loaded: OnceCell::new(),
             });
         };
         let refs = Refs::default();
         let previous = publish::read_previous(&repo, &refs.rendered)?;
         let head = repo.resolve("HEAD")?;
-        let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), &refs)?;
+        let mut reading =
+            Reading::with(&repo, label, tree, head, previous.as_ref(), &refs, Known::default())?;
         reading.now = now;
         Ok(reading)
     }
@@ -118,11 +142,23 @@ impl Reading {
         refs: &Refs,
         clock: Timestamp,
     ) -> Result<Reading, ReadingError> {
+        Reading::commit_knowing(repo, commit, previous, refs, clock, Known::default())
+    }
+
+    /// [`Reading::commit`], with what earlier readings found.
+    pub fn commit_knowing(
+        repo: &Repo,
+        commit: CommitId,
+        previous: Option<&Previous>,
+        refs: &Refs,
+        clock: Timestamp,
+        mut known: Known,
+    ) -> Result<Reading, ReadingError> {
         let info = repo.commit(commit)?;
         let label = format!("commit {commit} ({})", info.subject());
-        let tree = git::read_source(repo, commit)?;
+        let tree = git::read_source_knowing(repo, commit, &mut known.blobs)?;
         let parents = info.parents.first().copied();
-        let mut reading = Reading::with(repo, label, tree, parents, previous, refs)?;
+        let mut reading = Reading::with(repo, label, tree, parents, previous, refs, known)?;
         let reported = reading
             .statuses
             .values()
@@ -141,13 +177,14 @@ impl Reading {
         older: Option<CommitId>,
         previous: Option<&Previous>,
         refs: &Refs,
+        mut known: Known,
     ) -> Result<Reading, ReadingError> {
         let (statuses, odd) = publish::read_statuses(repo, refs)?;
         let mut diagnostics = odd;
         if let Some(previous) = previous {
             diagnostics.extend(previous.foreign.iter().cloned());
         }
-        let history = history::find(repo, &tree, older, previous)?;
+        let (history, loaded) = history::find(repo, &tree, older, previous, &mut known.parsed)?;
         Ok(Reading {
             label,
             tree,
@@ -157,12 +194,21 @@ impl Reading {
             diagnostics,
             history,
             repo: Some(repo.path().to_owned()),
+            known: known.into(),
+            loaded: loaded.map_or_else(OnceCell::new, OnceCell::from),
         })
+    }
+
+    /// What the next reading may begin with.
+    pub fn into_known(self) -> Known {
+        let mut known = self.known.into_inner();
+        known.parsed.keep_only(&self.tree);
+        known
     }
 
     /// Takes decisions as printed for the ones in force, in place of the rendered branch.
     pub fn take_previous(&mut self, printed: BTreeMap<Key, Decision>) {
-        let fleet = self.inputs(|inputs| load::load(inputs.tree, inputs.history)).fleet;
+        let fleet = self.load().fleet;
         let mut decisions = state::adopt(printed, fleet.placements.keys());
         for (key, decision) in &mut decisions {
             decision.policy =
@@ -173,12 +219,24 @@ impl Reading {
 
     /// Reads the fleet and decides.
     pub fn decide(&self) -> (Loaded, Decided, Diagnostics) {
-        self.inputs(pipeline::decide)
+        self.inputs(|inputs| pipeline::decide_loaded(self.load(), inputs))
+    }
+
+    fn load(&self) -> Loaded {
+        let parsed = |inputs: Inputs<'_>| {
+            load::load_knowing(inputs.tree, inputs.history, &mut self.known.borrow_mut().parsed)
+        };
+        self.loaded.get_or_init(|| self.inputs(parsed)).clone()
     }
 
     /// Reads the fleet, decides and renders.
     pub fn build(&self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
-        self.inputs(|inputs| pipeline::build(inputs, contents))
+        self.inputs(|inputs| {
+            let before = self.known.borrow_mut().rendered.take();
+            let (built, memo) = pipeline::build_loaded(self.load(), inputs, before.as_ref(), contents)?;
+            self.known.borrow_mut().rendered = Some(memo);
+            Ok(built)
+        })
     }
 
     fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {

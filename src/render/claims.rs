@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Decision, Fleet, Key, Template, Workload, path};
+use crate::model::{Fleet, Key, Pick, Shared, Template, Workload, path};
 
 /// One template of one workload, for the clusters that workload goes to.
 #[derive(Debug)]
@@ -13,21 +13,43 @@ pub(super) struct Claim<'a> {
     pub(super) workload: &'a Workload,
     pub(super) template: &'a Template,
     pub(super) path: Arc<str>,
-    /// Ascending.
-    pub(super) clusters: Arc<[String]>,
+    picks: Shared<Vec<Pick>>,
 }
 
-/// All claims, those of one path together, each group in the order of the workloads' keys.
-pub(super) fn group<'a>(fleet: &'a Fleet, decisions: &BTreeMap<Key, Decision>) -> Vec<Vec<Claim<'a>>> {
+impl<'a> Claim<'a> {
+    /// Ascending.
+    pub(super) fn clusters(&self) -> impl Iterator<Item = &String> {
+        self.picks.iter().map(|pick| &pick.cluster)
+    }
+
+    pub(super) fn goes_to(&self, cluster: &str) -> bool {
+        self.picks.binary_search_by(|pick| pick.cluster.as_str().cmp(cluster)).is_ok()
+    }
+
+    /// Whether both give the same copies to the same clusters, if the clusters themselves are the same.
+    pub(super) fn is_as(&self, other: &Claim<'_>) -> bool {
+        self.path == other.path
+            && self.workload.key == other.workload.key
+            && self.picks.len() == other.picks.len()
+            && (self.picks.is_same(&other.picks) || self.clusters().eq(other.clusters()))
+            && self.workload.overrides == other.workload.overrides
+            && self.template == other.template
+    }
+}
+
+/// What each workload's decision picked.
+pub(super) type Picks = BTreeMap<Key, Shared<Vec<Pick>>>;
+
+/// All claims by path in lower case, each group in the order of the workloads' keys.
+pub(super) fn group<'a>(fleet: &'a Fleet, picks: &Picks) -> BTreeMap<String, Vec<Claim<'a>>> {
     let mut groups: BTreeMap<String, Vec<Claim<'a>>> = BTreeMap::new();
     for (key, workload) in &fleet.workloads {
-        let Some(decision) = decisions.get(key) else { continue };
-        let clusters: Arc<[String]> = decision.picks.iter().map(|pick| pick.cluster.clone()).collect();
+        let Some(picks) = picks.get(key) else { continue };
         for template in &workload.templates {
             let path = path::of_object(&template.object.id);
             let group = groups.entry(path.to_lowercase()).or_default();
-            group.push(Claim { workload, template, path: path.into(), clusters: clusters.clone() });
+            group.push(Claim { workload, template, path: path.into(), picks: picks.clone() });
         }
     }
-    groups.into_values().collect()
+    groups
 }

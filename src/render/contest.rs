@@ -29,11 +29,11 @@ pub(super) fn place(
     problems: &mut Problems,
 ) -> Result<(), ContentError> {
     let mut copies: Vec<Copies<'_>> = claims.iter().map(|claim| Copies::new(fleet, claim)).collect();
-    let clusters: BTreeSet<&String> = claims.iter().flat_map(|claim| claim.clusters.iter()).collect();
+    let clusters: BTreeSet<&String> = claims.iter().flat_map(Claim::clusters).collect();
     for cluster in clusters {
         let mut offers: Vec<(&Claim<'_>, Offer)> = Vec::new();
         for (claim, copies) in claims.iter().zip(&mut copies) {
-            if claim.clusters.binary_search(cluster).is_err() {
+            if !claim.goes_to(cluster) {
                 continue;
             }
             match copies.make(cluster, &mut rendered.diagnostics) {

@@ -9,20 +9,23 @@ mod contest;
 mod copies;
 mod finish;
 mod history;
+mod memo;
 mod memory;
 mod problems;
 mod warnings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diag::Diagnostics;
-use crate::model::{ContentError, ContentId, Contents, Decision, Fleet, Folder, Folders, Key};
-use claims::Claim;
+use crate::model::{ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, Shared};
+use claims::{Claim, Picks};
 use copies::{Copies, Made, Store};
 use history::History;
+use memo::Taken;
 use problems::Problems;
 
+pub use memo::Memo;
 pub use memory::MemoryContents;
 
 /// What was rendered last.
@@ -47,24 +50,65 @@ pub fn render(
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<Rendered, ContentError> {
-    let folders = fleet.clusters.keys().map(|name| (name.clone(), Folder::new())).collect();
-    let mut rendered = Rendered { folders, diagnostics: Diagnostics::new() };
+    let groups = claims::group(fleet, &picks_of(decisions));
+    Ok(render_onto(memo::nothing(fleet), fleet, &groups, decisions, previous, contents)?.0)
+}
+
+/// [`render`], taking over what is as it was when `memo` was made. `contents` must still hold what that
+/// rendering put there.
+pub fn render_after(
+    memo: Option<&Memo>,
+    fleet: &Shared<Fleet>,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+    contents: &mut dyn Contents,
+) -> Result<(Rendered, Memo), ContentError> {
+    let picks = picks_of(decisions);
+    let groups = claims::group(fleet, &picks);
+    let taken = memo::take_over(memo, fleet, &groups);
+    let (rendered, clean) = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
+    let memo = Memo { fleet: fleet.clone(), picks, folders: rendered.folders.clone(), clean };
+    Ok((rendered, memo))
+}
+
+fn picks_of(decisions: &BTreeMap<Key, Decision>) -> Picks {
+    decisions.iter().map(|(key, decision)| (key.clone(), decision.picks.clone())).collect()
+}
+
+fn render_onto(
+    taken: Taken,
+    fleet: &Fleet,
+    groups: &BTreeMap<String, Vec<Claim<'_>>>,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+    contents: &mut dyn Contents,
+) -> Result<(Rendered, BTreeSet<String>), ContentError> {
+    let mut rendered = Rendered { folders: taken.folders, diagnostics: Diagnostics::new() };
+    let mut clean = taken.unchanged;
     warnings::collect(fleet, decisions, &mut rendered.diagnostics);
     note_objects(fleet, decisions);
     let history = History::new(previous);
     let mut store = Store::new(contents);
     let mut problems = Problems::default();
-    for group in claims::group(fleet, decisions) {
+    for (path, group) in groups {
+        if clean.contains(path) {
+            continue;
+        }
         store.forget();
+        let said = (rendered.diagnostics.len(), problems.count());
         match group.as_slice() {
             [claim] => place_one(fleet, claim, &history, &mut store, &mut rendered, &mut problems)?,
             contested => {
                 contest::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
             }
         }
+        // What had to look at history, or had something to say, is made anew each time.
+        if group.len() == 1 && said == (rendered.diagnostics.len(), problems.count()) {
+            clean.insert(path.clone());
+        }
     }
     problems.report(decisions, &mut rendered.diagnostics);
-    Ok(rendered)
+    Ok((rendered, clean))
 }
 
 /// An object nobody else puts anywhere.
@@ -77,7 +121,7 @@ fn place_one(
     problems: &mut Problems,
 ) -> Result<(), ContentError> {
     let mut copies = Copies::new(fleet, claim);
-    for cluster in claim.clusters.iter() {
+    for cluster in claim.clusters() {
         let content = match copies.make(cluster, &mut rendered.diagnostics) {
             Made::Copy(draft) => Some(draft.id(&claim.workload.key, store)?),
             Made::Deleted => None,

@@ -38,6 +38,11 @@ impl Problems {
             .push(cluster.to_owned());
     }
 
+    /// How many copies have failed so far.
+    pub(super) fn count(&self) -> usize {
+        self.failures.values().map(Vec::len).sum()
+    }
+
     pub(super) fn report(self, decisions: &mut BTreeMap<Key, Decision>, found: &mut Diagnostics) {
         for (key, mut failures) in self.failures {
             if let Some(decision) = decisions.get_mut(&key) {

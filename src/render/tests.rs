@@ -306,7 +306,7 @@ fn unused_overrides_and_open_secrets_get_one_warning_each() {
 fn every_cluster_has_a_folder_and_each_decision_its_objects() {
     let mut world = World::default();
     world.render(&[cluster("oslo"), federated("FederatedNamespace", "shop", json!({}))]);
-    assert_eq!(world.folders, Folders::from([("oslo".to_owned(), Folder::new())]));
+    assert_eq!(world.folders, Folders::from([("oslo".to_owned(), crate::model::Folder::new())]));
     let objects: Vec<String> =
         world.decisions.values().flat_map(|one| &one.objects).map(ToString::to_string).collect();
     assert_eq!(objects, ["Namespace shop"]);

@@ -19,7 +19,7 @@ fn document(object: &Json) -> Document {
         key: Key::new(group_of(&api_version), &kind, &text(&metadata["namespace"]), &text(&metadata["name"])),
         version: version_of(&api_version).to_owned(),
         at: Pos::new("a.yaml", 1, 1),
-        root: node(object),
+        root: node(object).into(),
     }
 }
 

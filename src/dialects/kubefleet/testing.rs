@@ -51,7 +51,7 @@ fn documents(path: &str, text: &str) -> Vec<Document> {
             key: Key::new(group_of(&api_version), &text("kind"), &named("namespace"), &named("name")),
             version: version_of(&api_version).to_owned(),
             at: Pos::new(path, root.at.line, root.at.column),
-            root,
+            root: root.into(),
         }
     };
     found.documents.into_iter().map(document).collect()

@@ -50,6 +50,6 @@ proptest! {
         let one = load(&[("a.yaml", &a), ("b.yaml", &b)]);
         let other = load(&[("b.yaml", &b), ("a.yaml", &a)]);
         prop_assert_eq!(said(&one), said(&other));
-        prop_assert_eq!(one.fleet.clusters, other.fleet.clusters);
+        prop_assert_eq!(&one.fleet.clusters, &other.fleet.clusters);
     }
 }

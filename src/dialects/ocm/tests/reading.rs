@@ -111,7 +111,7 @@ fn kinds_are_told_apart() {
             key: crate::model::Key::new(group, kind, "", "x"),
             version: "v1".to_owned(),
             at: crate::diag::Pos::file("a.yaml"),
-            root: crate::meta::testing::node(&serde_json::json!({})),
+            root: crate::meta::testing::node(&serde_json::json!({})).into(),
         };
         (super::super::DIALECT.claim)(&[loaded])
     };
