@@ -119,7 +119,33 @@ impl std::str::FromStr for Digest {
     }
 }
 
+/// Looks clusters up among picks, fast for those asked for in their names' order.
+#[derive(Clone, Copy, Debug)]
+pub struct PickCursor<'d> {
+    picks: &'d [Pick],
+    at: usize,
+}
+
+impl PickCursor<'_> {
+    /// Whether a cluster was picked.
+    pub fn has(&mut self, cluster: &str) -> bool {
+        let before = |pick: &Pick| pick.cluster.as_str() < cluster;
+        if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
+            self.at = self.picks.partition_point(before);
+        }
+        while self.picks.get(self.at).is_some_and(before) {
+            self.at += 1;
+        }
+        self.picks.get(self.at).is_some_and(|pick| pick.cluster == cluster)
+    }
+}
+
 impl Decision {
+    /// For asking about many clusters.
+    pub fn cursor(&self) -> PickCursor<'_> {
+        PickCursor { picks: &self.picks, at: 0 }
+    }
+
     /// Whether a cluster was picked.
     pub fn has(&self, cluster: &str) -> bool {
         self.pick(cluster).is_some()
@@ -130,5 +156,19 @@ impl Decision {
             .binary_search_by(|pick| pick.cluster.as_str().cmp(cluster))
             .ok()
             .map(|index| &self.picks[index])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_finds_what_was_picked_in_any_order() {
+        let picks = ["b", "d", "f"].map(|name| Pick { cluster: name.to_owned(), ..Pick::default() });
+        let mut cursor = PickCursor { picks: &picks, at: 0 };
+        for name in ["a", "b", "b", "c", "f", "g", "d", "a", "b", "e", "d"] {
+            assert_eq!(cursor.has(name), ["b", "d", "f"].contains(&name), "{name}");
+        }
     }
 }

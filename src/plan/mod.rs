@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::model::decision::PickCursor;
 use crate::model::{ContentId, Decision, Folder, Key, ObjectId, Pick, Shared, path};
 use crate::state::State;
 
@@ -134,22 +135,25 @@ pub fn plan(previous: &State, next: &State) -> Plan {
     };
     let empty = Folder::new();
     let clusters: BTreeSet<&String> = previous.folders.keys().chain(next.folders.keys()).collect();
-    let (owners_before, owners_after) = (Owners::of(previous), Owners::of(next));
+    let (mut owners_before, mut owners_after) = (Owners::of(previous), Owners::of(next));
+    let mut workloads: BTreeMap<&Key, Vec<ObjectChange>> = BTreeMap::new();
     for cluster in clusters {
         let before = previous.folders.get(cluster).unwrap_or(&empty);
         let after = next.folders.get(cluster).unwrap_or(&empty);
         for mut change in compare_folders(cluster, before, after) {
-            let owners = if change.change == Change::Removed { &owners_before } else { &owners_after };
+            let owners =
+                if change.change == Change::Removed { &mut owners_before } else { &mut owners_after };
             match owners.find(cluster, &change.path) {
                 Some((key, object)) => {
                     change.object = Some(object.clone());
-                    plan.workloads.entry(key.clone()).or_default().push(change);
+                    workloads.entry(key).or_default().push(change);
                 }
                 None => plan.unaccounted.push(change),
             }
         }
     }
-    plan.workloads.values_mut().for_each(|changes| changes.sort());
+    workloads.values_mut().for_each(|changes| changes.sort());
+    plan.workloads = workloads.into_iter().map(|(key, changes)| (key.clone(), changes)).collect();
     plan.unaccounted.sort();
     plan
 }
@@ -205,8 +209,13 @@ fn names(picks: &[Pick]) -> impl Iterator<Item = &str> {
 
 /// Which decision put a file where it is.
 struct Owners<'a> {
-    state: &'a State,
-    by_path: BTreeMap<String, Vec<(&'a Key, &'a ObjectId)>>,
+    by_path: BTreeMap<String, Vec<Owner<'a>>>,
+}
+
+struct Owner<'a> {
+    key: &'a Key,
+    object: &'a ObjectId,
+    picks: PickCursor<'a>,
 }
 
 impl<'a> Owners<'a> {
@@ -214,17 +223,17 @@ impl<'a> Owners<'a> {
         let mut by_path: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for (key, decision) in &state.decisions {
             for object in &decision.objects {
-                by_path.entry(path::of_object(object)).or_default().push((key, object));
+                let owner = Owner { key, object, picks: decision.cursor() };
+                by_path.entry(path::of_object(object)).or_default().push(owner);
             }
         }
-        Owners { state, by_path }
+        Owners { by_path }
     }
 
-    fn find(&self, cluster: &str, path: &str) -> Option<(&'a Key, &'a ObjectId)> {
-        let owners = self.by_path.get(path)?;
-        let placed_here =
-            |key: &Key| self.state.decisions.get(key).is_some_and(|decision| decision.has(cluster));
-        owners.iter().copied().find(|(key, _)| placed_here(key))
+    fn find(&mut self, cluster: &str, path: &str) -> Option<(&'a Key, &'a ObjectId)> {
+        let owners = self.by_path.get_mut(path)?;
+        let owner = owners.iter_mut().find_map(|one| one.picks.has(cluster).then_some((one.key, one.object)));
+        owner
     }
 }
 

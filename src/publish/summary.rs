@@ -189,10 +189,10 @@ fn change_of(key: &Key, before: &State, next: &State, touched: &Touched<'_>) -> 
     let objects: BTreeSet<_> =
         [old, new].into_iter().flatten().flat_map(|decision| &decision.objects).collect();
     let has_objects = !objects.is_empty();
-    let has = |decision: Option<&Decision>, cluster: &str| decision.is_some_and(|one| one.has(cluster));
+    let mut cursors = [old.map(Decision::cursor), new.map(Decision::cursor)];
     let mut copies = Copies::default();
     for (cluster, one) in objects.into_iter().filter_map(|id| touched.get(&*path::of_object(id))).flatten() {
-        if has(old, cluster) || has(new, cluster) {
+        if cursors.iter_mut().flatten().any(|picks| picks.has(cluster)) {
             copies.added += one.added;
             copies.changed += one.changed;
             copies.removed += one.removed;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use crate::model::{ClusterStatus, Decision, Key, Timestamp};
+use crate::model::{ClusterStatus, Decision, Key, ObjectId, Timestamp};
 
 /// The folder a cluster should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,10 +35,18 @@ pub fn summarize(
         .iter()
         .map(|name| cluster(name, states[name.as_str()], statuses.get(*name), published.get(*name)))
         .collect();
+    let with_problems = statuses.iter().filter_map(|(name, status)| Some((name, status.applied.as_ref()?)));
+    let members = Members {
+        in_sync: states.iter().filter(|(_, state)| **state == State::InSync).map(|(name, _)| *name).collect(),
+        problems: with_problems
+            .filter(|(_, applied)| !applied.problems.is_empty())
+            .map(|(name, applied)| (name.as_str(), applied.problems.iter().map(|one| &one.object).collect()))
+            .collect(),
+    };
     let workloads: Vec<Json> = decisions
         .iter()
         .filter(|(_, decision)| !decision.objects.is_empty())
-        .map(|(key, decision)| workload(key, decision, &states, statuses))
+        .map(|(key, decision)| workload(key, decision, &members))
         .collect();
     let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
     for state in states.values() {
@@ -100,24 +108,21 @@ fn cluster(name: &str, state: State, status: Option<&ClusterStatus>, published: 
     form
 }
 
-fn workload(
-    key: &Key,
-    decision: &Decision,
-    states: &BTreeMap<&str, State>,
-    statuses: &BTreeMap<String, ClusterStatus>,
-) -> Json {
-    let failing = |cluster: &str| {
-        let applied = statuses.get(cluster).and_then(|status| status.applied.as_ref());
-        applied.is_some_and(|applied| {
-            applied.problems.iter().any(|problem| decision.objects.contains(&problem.object))
-        })
-    };
-    let in_sync = decision
-        .picks
-        .iter()
-        .filter(|pick| states.get(pick.cluster.as_str()) == Some(&State::InSync) && !failing(&pick.cluster));
+/// What members report of themselves, as far as it counts for workloads.
+struct Members<'s> {
+    in_sync: BTreeSet<&'s str>,
+    /// The objects that the clusters with problems have them with.
+    problems: BTreeMap<&'s str, Vec<&'s ObjectId>>,
+}
+
+fn workload(key: &Key, decision: &Decision, members: &Members<'_>) -> Json {
+    let failing = |objects: &[&ObjectId]| objects.iter().any(|object| decision.objects.contains(object));
+    let problems = members.problems.iter().filter(|(_, objects)| failing(objects));
     let with_problems: Vec<&str> =
-        decision.picks.iter().map(|pick| pick.cluster.as_str()).filter(|name| failing(name)).collect();
+        problems.map(|(name, _)| *name).filter(|name| decision.has(name)).collect();
+    let picked = decision.picks.iter().map(|pick| pick.cluster.as_str());
+    let in_sync =
+        picked.filter(|name| members.in_sync.contains(name) && with_problems.binary_search(name).is_err());
     json!({
         "kind": &*key.kind,
         "namespace": &*key.namespace,
