@@ -98,7 +98,9 @@ fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {
 fn trace_text(trace: &Trace, every_step: bool, ui: &Ui) -> String {
     let picked = trace.clusters.iter().filter(|cluster| cluster.picked).count();
     let mut text = format!("{} ({})\n", ui.tint(&trace.key.to_string(), Tone::Strong), trace.origin);
-    let _ = writeln!(text, "picks {picked} of {}", counted(trace.clusters.len(), "cluster"));
+    if !every_step {
+        let _ = writeln!(text, "picks {picked} of {}", counted(trace.clusters.len(), "cluster"));
+    }
     if trace.stood {
         text.push_str("stands as it was decided: nothing it reads has changed\n");
     }
@@ -143,7 +145,8 @@ fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
         let mark = if step.passed { ui.tint("pass", Tone::Good) } else { ui.tint("fail", Tone::Bad) };
         let by = step.by.as_ref().map(|by| format!(" (asked by {by})")).unwrap_or_default();
         let why = if step.why.is_empty() { String::new() } else { format!(": {}", step.why) };
-        let _ = writeln!(text, "  {mark}  {}: {}{by}{why}", step.stage.word(), step.rule);
+        let rule = if step.rule.is_empty() { "any labels" } else { &step.rule };
+        let _ = writeln!(text, "  {mark}  {}: {rule}{by}{why}", step.stage.word());
     }
     if let Some(rank) = cluster.rank {
         let _ = writeln!(text, "  rank {rank}");
