@@ -168,7 +168,8 @@ fn reason(case: &Case<'_>) -> String {
         Selection::All => {
             let words = |filter| Checked::new(case.table, filter, case.in_force).words();
             // A selector without requirements asks for nothing.
-            let asked: Vec<_> = case.policy.filters.iter().map(words).filter(|words| !words.is_empty()).collect();
+            let asked: Vec<_> =
+                case.policy.filters.iter().map(words).filter(|words| !words.is_empty()).collect();
             if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }
         }
     }

@@ -76,8 +76,10 @@ pub(super) fn objects_of(files: Vec<(Arc<str>, FileDocuments)>, loaded: &mut Loa
         }
     }
     if loaded.passed_over > 0 {
-        let message =
-            format!("passed over {} x documents that are no Kubernetes objects", loaded.passed_over);
+        let message = match loaded.passed_over {
+            1 => "passed over one document that is no Kubernetes object".to_owned(),
+            count => format!("passed over {count} documents that are no Kubernetes objects"),
+        };
         loaded.diagnostics.push(Diagnostic::note(message));
     }
     today
