@@ -10,6 +10,7 @@ pub mod glob;
 mod keep;
 mod merge_clusters;
 mod own;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod today;
@@ -18,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use config::FleetConfig;
-pub use keep::History;
+pub use keep::{History, append};
+pub use survey::{Survey, Text, survey};
 
 use assemble::{Assembled, assemble};
 use config::{CONFIG_KIND, CONFIG_PATH};
@@ -40,8 +42,6 @@ pub struct Loaded {
     pub config: FleetConfig,
     /// The form in force of each broken file that has a last good one, by path.
     pub kept: BTreeMap<String, Vec<u8>>,
-    /// Files with something in them that can not count, by path.
-    pub broken: BTreeSet<String>,
     /// Documents that are no Kubernetes objects.
     pub passed_over: usize,
 }
@@ -49,11 +49,6 @@ pub struct Loaded {
 /// Reads a source tree with all dialects.
 pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
     load_with(tree, history, DIALECTS, &Limits::default())
-}
-
-/// The files of a tree that need a last good form.
-pub fn broken_files(tree: &SourceTree) -> BTreeSet<String> {
-    load(tree, History::None).broken
 }
 
 /// [`load`] with the dialects and limits given.
@@ -69,7 +64,6 @@ pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect],
     let good: BTreeSet<&Key> =
         today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
     let kept = keep(&broken, &good, history, limits);
-    loaded.broken = broken.iter().map(|file| file.path.to_owned()).collect();
     drop((broken, good));
     let doubtful = today.doubtful_files(&first);
     let mut done = if kept.documents.is_empty() {
@@ -80,6 +74,7 @@ pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect],
     let doubt = &mut done.fleet.doubt;
     doubt.files.extend(doubtful);
     doubt.everything |= !kept.unknown.is_empty();
+    doubt.objects = !kept.unknown.is_empty();
     doubt.files.extend(kept.unknown);
     loaded.kept = kept.files;
     loaded.diagnostics.extend(done.diagnostics);

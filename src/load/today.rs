@@ -29,6 +29,11 @@ impl Today {
         (0..self.documents.len()).filter(|index| !faulty.contains(index))
     }
 
+    /// Whether something in a file could not be read; so it is for a file that was not read at all.
+    pub(super) fn is_unreadable(&self, path: &str) -> bool {
+        self.files.iter().find(|(name, _)| **name == *path).is_none_or(|(_, broken)| *broken)
+    }
+
     /// Files with a faulty policy or workload.
     pub(super) fn doubtful_files(&self, first: &Assembled) -> BTreeSet<String> {
         let is_one =

@@ -36,6 +36,8 @@ impl Fleet {
 pub struct Doubt {
     /// An inventory file, or one of unknown content, is unreadable: every decision keeps what it has.
     pub everything: bool,
+    /// Something is unreadable and nothing is known of what it was: no object anywhere goes for now.
+    pub objects: bool,
     /// Files with an unreadable policy: decisions made from them keep what they have.
     pub files: BTreeSet<String>,
 }

@@ -5,6 +5,8 @@
 
 mod history;
 
+pub use history::InForce;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,6 +69,13 @@ impl ReadingError {
             ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
         }
     }
+}
+
+/// What a rendered state was made from.
+fn in_force(repo: &Repo, previous: &Previous) -> Result<InForce, ReadingError> {
+    let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
+    let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
+    Ok(InForce { commit, kept: kept.collect::<Result<_, GitError>>()? })
 }
 
 impl Reading {
@@ -137,7 +146,7 @@ impl Reading {
     fn with(
         repo: &Repo,
         label: String,
-        tree: SourceTree,
+        mut tree: SourceTree,
         older: Option<CommitId>,
         previous: Option<&Previous>,
         refs: &Refs,
@@ -147,7 +156,10 @@ impl Reading {
         if let Some(previous) = previous {
             diagnostics.extend(previous.foreign.iter().cloned());
         }
-        let history = history::find(repo, &tree, older, previous)?;
+        let history = match previous {
+            Some(previous) => history::find(repo, &mut tree, older, &in_force(repo, previous)?)?,
+            None => GoodForms::None,
+        };
         Ok(Reading {
             label,
             tree,

@@ -4,6 +4,7 @@
 //! What goes wrong concerns one cluster's copy of one object: there the last good form stays, or
 //! nothing where there was none, and everything else is rendered as usual.
 
+mod carry;
 mod claims;
 mod contest;
 mod copies;
@@ -62,6 +63,9 @@ pub fn render(
                 contest::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
             }
         }
+    }
+    if fleet.doubt.objects {
+        carry::carry(decisions, previous, &mut rendered.folders);
     }
     problems.report(decisions, &mut rendered.diagnostics);
     Ok(rendered)
