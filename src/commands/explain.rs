@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
-use super::fleet::{FleetArgs, Format};
+use super::fleet::{FleetArgs, Format, exit_for};
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
 use crate::decide::{self, ClusterTrace, Trace};
@@ -32,7 +32,8 @@ pub struct ExplainArgs {
 
 pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let reading = args.fleet.read(ui)?;
-    let (loaded, _, _) = reading.decide();
+    let (loaded, _, diagnostics) = reading.decide();
+    ui.diagnostics(&diagnostics);
     let mut traces = Vec::new();
     for key in find(&loaded.fleet, &args.placement)? {
         let trace =
@@ -54,7 +55,7 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
             "placements": traces.iter().map(trace_json).collect::<Vec<_>>(),
         }))),
     }
-    Ok(Exit::Done)
+    Ok(exit_for(&diagnostics))
 }
 
 /// The placements that the words on the command line mean.
