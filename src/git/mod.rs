@@ -5,12 +5,14 @@
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs.
+//! - [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
 mod error;
 mod id;
 pub mod refs;
 pub mod repo;
+pub mod scratch;
 pub mod source;
 pub mod worktree;
 pub mod write;
@@ -20,6 +22,7 @@ pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use refs::is_valid_ref;
 pub use repo::{CommitInfo, Entry, EntryKind, Repo};
+pub use scratch::Scratch;
 pub use source::{read_file_at, read_source};
 pub use write::{Counts, Identity, Writer, tree_id};
 

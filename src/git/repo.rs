@@ -120,6 +120,11 @@ impl Repo {
         self.inner.find_commit(id.oid()).is_ok()
     }
 
+    /// Whether the history was cut off when it was cloned.
+    pub fn is_shallow(&self) -> bool {
+        self.inner.is_shallow()
+    }
+
     pub fn commit(&self, id: CommitId) -> Result<CommitInfo, GitError> {
         let commit = self.find_commit(id)?;
         let author = commit.author();
