@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::advance::{AdvanceError, Advanced, Given, Outside, advance};
-use crate::diag::{Diagnostics, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::{ContentError, Timestamp};
 use crate::plan::Plan;
@@ -102,6 +102,13 @@ impl PassError {
         }
     }
 
+    fn is_locked(&self) -> bool {
+        let (PassError::Git(error) | PassError::Publish(PublishError::Git(error))) = self else {
+            return false;
+        };
+        matches!(error, GitError::Locked { .. })
+    }
+
     pub fn is_race(&self) -> bool {
         match self {
             PassError::Publish(PublishError::Raced { .. }) => true,
@@ -120,7 +127,8 @@ pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> 
     let mut attempt = 1;
     loop {
         match attempt_pass(settings, clock) {
-            Err(error) if error.is_race() && attempt < ATTEMPTS => attempt += 1,
+            // A lock has been waited for already.
+            Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
             done => return done,
         }
     }
@@ -173,7 +181,7 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
         identity: &settings.identity,
         outside: Outside::Now { clock },
     };
-    let Advanced { drafted, reading, built, plan, diagnostics } = advance(&repo, &given)?;
+    let Advanced { drafted, reading, built, plan, mut diagnostics } = advance(&repo, &given)?;
     publish::point(&repo, refs, previous.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
     let rendered = match drafted {
@@ -200,8 +208,13 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
         still_in_force(&repo, settings, rendered.commit)?;
     }
+    diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = see_refs(&repo, settings, &name, source)?;
     Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
+}
+
+fn cleared(lock: String) -> Diagnostic {
+    Diagnostic::warning(Pos::file(lock), "a process that is gone had left this lock, so it was removed")
 }
 
 /// Derived refs were written for one state. If another process published meanwhile, they may now stand

@@ -4,12 +4,13 @@
 //! compare-and-swap; the user's Git configuration has no part in what is written. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
-//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs.
+//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
 //! - [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
 mod error;
 mod id;
+mod locks;
 pub mod refs;
 pub mod repo;
 pub mod scratch;

@@ -15,3 +15,4 @@ mod looping;
 mod support;
 mod tidy;
 mod ugly;
+mod verify;
