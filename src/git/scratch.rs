@@ -70,7 +70,7 @@ fn own_folder() -> std::io::Result<PathBuf> {
         match builder.create(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tried < MOST_TRIES => {
-                tried += 1
+                tried += 1;
             }
             Err(error) => return Err(error),
         }

@@ -9,6 +9,7 @@
 
 mod cli;
 mod conformance;
+mod crash;
 mod daemon;
 mod generated;
 mod looping;

@@ -103,7 +103,7 @@ fn random_edit(random: &mut Random, repo: &Repo, minute: u64) {
     let name = random.pick(&NAMES);
     let n = random.below(1000);
     match random.below(11) {
-        0 => repo.write(&format!("clusters/{name}.yaml"), managed(name, n % 3, n % 4 == 0)),
+        0 => repo.write(&format!("clusters/{name}.yaml"), managed(name, n % 3, n.is_multiple_of(4))),
         1 => repo.write(
             "apps/placement.yaml",
             placement(1 + n % 5, ["small", "large", "none"][random.below(3) as usize]),
