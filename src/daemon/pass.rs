@@ -125,8 +125,10 @@ const ATTEMPTS: usize = 5;
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
     let mut attempt = 1;
+    // What a lost attempt had published stays published, and is what the pass did.
+    let mut made = None;
     loop {
-        match attempt_pass(settings, clock) {
+        match attempt_pass(settings, clock, &mut made) {
             // A lock has been waited for already.
             Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
             done => return done,
@@ -168,7 +170,11 @@ fn source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassEr
     }
 }
 
-fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
+fn attempt_pass(
+    settings: &Settings,
+    clock: Timestamp,
+    made: &mut Option<(PassOutcome, Plan)>,
+) -> Result<Passed, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let refs = &settings.refs;
     // The state before the source: a source read earlier could be older than what the state was made from.
@@ -184,6 +190,9 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
     let Advanced { drafted, reading, built, plan, mut diagnostics } = advance(&repo, &given)?;
     publish::point(&repo, refs, previous.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
+    if made.is_none() || outcome != PassOutcome::Unchanged {
+        *made = Some((outcome, plan));
+    }
     let rendered = match drafted {
         Published::Committed(committed) => Some(committed.into_previous(built.state)),
         Published::Unchanged => previous,
@@ -210,6 +219,7 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
     }
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = see_refs(&repo, settings, &name, source)?;
+    let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
 }
 
