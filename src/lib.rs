@@ -11,6 +11,7 @@
 //! `load`, `decide`, `render` and `plan` are pure; `git`, `publish`, `daemon`, `sync` and `commands`
 //! touch the world. docs/architecture.md is the map.
 
+pub mod advance;
 pub mod commands;
 pub mod daemon;
 pub mod decide;
@@ -30,4 +31,5 @@ pub mod report;
 pub mod source;
 pub mod state;
 pub mod sync;
+pub mod verify;
 pub mod yaml;

@@ -18,6 +18,7 @@ mod run;
 mod status;
 mod sync;
 mod validate;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -55,6 +56,7 @@ enum Command {
     Run(run::RunArgs),
     Sync(sync::SyncArgs),
     Status(status::StatusArgs),
+    Verify(verify::VerifyArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -94,6 +96,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Status(args) => status::cmd_status(args, ui),
+        Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::Completions(args) => completions::cmd_completions(args, ui),
         Command::Man(args) => man::cmd_man(args, ui),
     }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::diag::{Diagnostics, Severity};
-use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
+use crate::advance::{AdvanceError, Advanced, Given, Outside, advance};
+use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::{ContentError, Timestamp};
-use crate::pipeline::Built;
-use crate::plan::{Plan, plan};
-use crate::publish::{self, PublishError, Published, Refs, Stamp, Summary, cluster_refs};
-use crate::reading::{Reading, ReadingError};
+use crate::plan::Plan;
+use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
+use crate::reading::ReadingError;
 use crate::report;
 
 /// Where a daemon works. From flags and environment only, never from the fleet repository.
@@ -77,6 +77,17 @@ pub enum PassError {
     SourceIsRendered(String),
 }
 
+impl From<AdvanceError> for PassError {
+    fn from(error: AdvanceError) -> PassError {
+        match error {
+            AdvanceError::Git(error) => PassError::Git(error),
+            AdvanceError::Publish(error) => PassError::Publish(error),
+            AdvanceError::Content(error) => PassError::Content(error),
+            AdvanceError::Reading(error) => PassError::Reading(error),
+        }
+    }
+}
+
 impl PassError {
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -89,6 +100,13 @@ impl PassError {
             }
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
         }
+    }
+
+    fn is_locked(&self) -> bool {
+        let (PassError::Git(error) | PassError::Publish(PublishError::Git(error))) = self else {
+            return false;
+        };
+        matches!(error, GitError::Locked { .. })
     }
 
     pub fn is_race(&self) -> bool {
@@ -104,15 +122,15 @@ impl PassError {
 /// How often a lost race is run again before giving up.
 const ATTEMPTS: usize = 5;
 
-/// Moments a single pass catches up with, where several passed since the last one.
-const MOST_DEADLINES: usize = 64;
-
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
     let mut attempt = 1;
+    // What a lost attempt had published stays published, and is what the pass did.
+    let mut made = None;
     loop {
-        match attempt_pass(settings, clock) {
-            Err(error) if error.is_race() && attempt < ATTEMPTS => attempt += 1,
+        match attempt_pass(settings, clock, &mut made) {
+            // A lock has been waited for already.
+            Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
             done => return done,
         }
     }
@@ -152,34 +170,36 @@ fn source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassEr
     }
 }
 
-fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
+fn attempt_pass(
+    settings: &Settings,
+    clock: Timestamp,
+    made: &mut Option<(PassOutcome, Plan)>,
+) -> Result<Passed, PassError> {
     let repo = Repo::open(&settings.repo)?;
+    let refs = &settings.refs;
+    // The state before the source: a source read earlier could be older than what the state was made from.
+    let previous = publish::read_previous(&repo, &refs.rendered)?;
     let (name, source) = source(&repo, settings)?;
-    let previous = publish::read_previous(&repo, &settings.refs.rendered)?;
-    let mut reading = Reading::commit(&repo, source, previous.as_ref(), &settings.refs, clock)?;
-    let mut contents = GitContents::writing(&repo)?;
-    let built = build_up_to(&mut reading, clock, &mut contents)?;
-    let plan = plan(&reading.previous, &built.state);
-    let mut diagnostics = reading.diagnostics.clone();
-    diagnostics.extend(built.diagnostics);
-    diagnostics.sort();
-    let info = repo.commit(source)?;
-    let stamp = Stamp {
-        identity: settings.identity.clone(),
-        ..Stamp::new(source, info.subject(), info.seconds, reading.now)
+    let given = Given {
+        source,
+        previous: previous.as_ref(),
+        refs,
+        identity: &settings.identity,
+        outside: Outside::Now { clock },
     };
-    let summary = Summary::between(previous.as_ref().map(|previous| &previous.state), &built.state)
-        .with_problems(&diagnostics);
-    let published =
-        publish::publish(&repo, &settings.refs, previous.as_ref(), &built.state, &stamp, &summary)?;
-    let outcome = outcome(&published);
-    let rendered = match published {
+    let Advanced { drafted, reading, built, plan, mut diagnostics } = advance(&repo, &given)?;
+    publish::point(&repo, refs, previous.as_ref(), &drafted)?;
+    let outcome = outcome(&drafted);
+    if made.is_none() || outcome != PassOutcome::Unchanged {
+        *made = Some((outcome, plan));
+    }
+    let rendered = match drafted {
         Published::Committed(committed) => Some(committed.into_previous(built.state)),
         Published::Unchanged => previous,
     };
     if let Some(rendered) = &rendered {
         let clusters = built.fleet.clusters.keys().cloned().collect();
-        cluster_refs::repair(&repo, &settings.refs, rendered, &clusters, &settings.identity)?;
+        cluster_refs::repair(&repo, refs, rendered, &clusters, &settings.identity)?;
     }
     let processed = publish::Processed {
         source,
@@ -189,15 +209,32 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
         result: outcome.word().to_owned(),
     };
     let seconds = reading.now.as_second();
-    publish::write_processed(&repo, &settings.refs, &processed, &settings.identity, seconds)?;
+    publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
     if let Some(rendered) = &rendered {
-        let folders = cluster_refs::read_all(&repo, &settings.refs)?;
+        let folders = cluster_refs::read_all(&repo, refs)?;
         let fleet_report =
             report::summarize(&reading.statuses, &rendered.state.decisions, &folders, reading.now);
-        publish::write_report(&repo, &settings.refs, &fleet_report, &settings.identity, seconds)?;
+        publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
+        still_in_force(&repo, settings, rendered.commit)?;
     }
+    diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = see_refs(&repo, settings, &name, source)?;
+    let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
+}
+
+fn cleared(lock: String) -> Diagnostic {
+    Diagnostic::warning(Pos::file(lock), "a process that is gone had left this lock, so it was removed")
+}
+
+/// Derived refs were written for one state. If another process published meanwhile, they may now stand
+/// behind the branch, and this pass is run again.
+fn still_in_force(repo: &Repo, settings: &Settings, rendered: CommitId) -> Result<(), PassError> {
+    let name = &settings.refs.rendered;
+    match repo.read_ref(name)? {
+        Some(now) if now == rendered => Ok(()),
+        _ => Err(GitError::Raced { name: name.clone() }.into()),
+    }
 }
 
 fn outcome(published: &Published) -> PassOutcome {
@@ -207,21 +244,4 @@ fn outcome(published: &Published) -> PassOutcome {
         }
         Published::Unchanged => PassOutcome::Unchanged,
     }
-}
-
-/// Builds for the reading's moment, then for each moment since at which something changed by itself.
-fn build_up_to(
-    reading: &mut Reading,
-    clock: Timestamp,
-    contents: &mut GitContents<'_>,
-) -> Result<Built, PassError> {
-    let mut built = reading.build(contents)?;
-    for _ in 0..MOST_DEADLINES {
-        match built.next_change.filter(|at| *at <= clock && *at > reading.now) {
-            Some(at) => reading.now = at,
-            None => break,
-        }
-        built = reading.build(contents)?;
-    }
-    Ok(built)
 }

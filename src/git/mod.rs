@@ -4,13 +4,16 @@
 //! compare-and-swap; the user's Git configuration has no part in what is written. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
-//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs.
+//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
+//! - [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
 mod error;
 mod id;
+mod locks;
 pub mod refs;
 pub mod repo;
+pub mod scratch;
 pub mod source;
 pub mod worktree;
 pub mod write;
@@ -20,6 +23,7 @@ pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use refs::is_valid_ref;
 pub use repo::{CommitInfo, Entry, EntryKind, Repo};
+pub use scratch::Scratch;
 pub use source::{read_file_at, read_source};
 pub use write::{Counts, Identity, Writer, tree_id};
 

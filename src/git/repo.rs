@@ -15,6 +15,8 @@ use crate::model::ContentId;
 /// A Git repository on this machine, bare or not.
 pub struct Repo {
     pub(super) inner: git2::Repository,
+    /// Lock files of dead processes, removed on the way.
+    pub(super) cleared: std::cell::RefCell<Vec<String>>,
 }
 
 impl std::fmt::Debug for Repo {
@@ -73,7 +75,7 @@ impl Repo {
         let path = path.as_ref();
         let named = path.display().to_string();
         let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
-        Ok(Repo { inner })
+        Ok(Repo { inner, cleared: std::cell::RefCell::default() })
     }
 
     /// The repository's own folder: `.git`, or the root of a bare one.
@@ -118,6 +120,11 @@ impl Repo {
     /// Whether the commit is here; a shallow clone lacks some.
     pub fn has_commit(&self, id: CommitId) -> bool {
         self.inner.find_commit(id.oid()).is_ok()
+    }
+
+    /// Whether the history was cut off when it was cloned.
+    pub fn is_shallow(&self) -> bool {
+        self.inner.is_shallow()
     }
 
     pub fn commit(&self, id: CommitId) -> Result<CommitInfo, GitError> {

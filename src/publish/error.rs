@@ -29,7 +29,7 @@ impl From<GitError> for PublishError {
     fn from(error: GitError) -> PublishError {
         let hint = error.hint();
         match error {
-            GitError::Raced { name } | GitError::Locked { name } => PublishError::Raced { name, hint },
+            GitError::Raced { name } => PublishError::Raced { name, hint },
             error => PublishError::Git(error),
         }
     }

@@ -19,10 +19,10 @@ pub mod summary;
 pub mod trailers;
 mod tree;
 
-pub use commit::{Committed, Published, Stamp, publish};
+pub use commit::{Committed, Published, Stamp, draft, point, publish, refuse_loss};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
-pub use read::{Ids, Previous, StateRead, read_previous, read_state};
+pub use read::{Ids, Previous, StateRead, read_previous, read_previous_at, read_state};
 pub use refs::Refs;
 pub use report::write_report;
 pub use statuses::read_statuses;

@@ -55,6 +55,11 @@ pub struct StateRead {
 /// Reads the branch. `None` where there is none.
 pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, PublishError> {
     let Some(commit) = repo.read_ref(name)? else { return Ok(None) };
+    read_previous_at(repo, name, commit).map(Some)
+}
+
+/// Reads the branch as it was when it pointed to this commit.
+pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Previous, PublishError> {
     let head = repo.commit(commit)?;
     check_marker(repo, name, head.tree)?;
     let own = last_own(repo, commit)?;
@@ -74,7 +79,7 @@ pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, Publis
         read.foreign.push(Diagnostic::warning(Pos::file(name), note));
     }
     read.foreign.sort();
-    Ok(Some(Previous {
+    Ok(Previous {
         commit,
         tree: head.tree,
         state: read.state,
@@ -82,7 +87,7 @@ pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, Publis
         trailers,
         seconds: head.seconds,
         foreign: read.foreign,
-    }))
+    })
 }
 
 fn check_marker(repo: &Repo, name: &str, root: TreeId) -> Result<(), PublishError> {

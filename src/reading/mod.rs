@@ -31,8 +31,10 @@ pub struct Reading {
     pub previous: State,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
-    /// What was odd about the rendered branch and the reports.
+    /// What was odd about the rendered branch.
     pub diagnostics: Diagnostics,
+    /// What was odd about the reports. Told, but no part of what is published: nobody could repeat it later.
+    pub odd_reports: Diagnostics,
     history: GoodForms,
     /// The repository, where there is one.
     repo: Option<PathBuf>,
@@ -92,6 +94,7 @@ impl Reading {
                 statuses: BTreeMap::new(),
                 now,
                 diagnostics: Diagnostics::new(),
+                odd_reports: Diagnostics::new(),
                 history: GoodForms::None,
                 repo: None,
             });
@@ -99,7 +102,8 @@ impl Reading {
         let refs = Refs::default();
         let previous = publish::read_previous(&repo, &refs.rendered)?;
         let head = repo.resolve("HEAD")?;
-        let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), &refs)?;
+        let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref())?;
+        reading.take_reports(&repo, &refs)?;
         reading.now = now;
         Ok(reading)
     }
@@ -127,20 +131,50 @@ impl Reading {
         refs: &Refs,
         clock: Timestamp,
     ) -> Result<Reading, ReadingError> {
-        let info = repo.commit(commit)?;
-        let label = format!("commit {commit} ({})", info.subject());
-        let tree = git::read_source(repo, commit)?;
-        let parents = info.parents.first().copied();
-        let mut reading = Reading::with(repo, label, tree, parents, previous, refs)?;
+        let mut reading = Reading::source(repo, commit, previous)?;
+        reading.take_reports(repo, refs)?;
         let reported = reading
             .statuses
             .values()
             .filter_map(|status| status.reported)
             .filter(|reported| *reported <= clock);
+        reading.now = reported.fold(reading.now, Timestamp::max);
+        Ok(reading)
+    }
+
+    /// A commit against a rendered state, with what was read of the reports back then: `facts` stand for
+    /// the statuses, and `now` for the moment, unless the inputs themselves are later.
+    pub fn recorded(
+        repo: &Repo,
+        commit: CommitId,
+        previous: Option<&Previous>,
+        facts: BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+    ) -> Result<Reading, ReadingError> {
+        let reading = Reading::source(repo, commit, previous)?;
+        Ok(Reading { statuses: facts, now: reading.now.max(now), ..reading })
+    }
+
+    /// Whether the source that the state in force was made from is needed, and not here.
+    pub fn lacks_history(&self) -> bool {
+        matches!(self.history, GoodForms::Unavailable)
+    }
+
+    /// A commit with its history, without any report.
+    fn source(repo: &Repo, commit: CommitId, previous: Option<&Previous>) -> Result<Reading, ReadingError> {
+        let info = repo.commit(commit)?;
+        let label = format!("commit {commit} ({})", info.subject());
+        let tree = git::read_source(repo, commit)?;
+        let mut reading = Reading::with(repo, label, tree, info.parents.first().copied(), previous)?;
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
         let before = previous.and_then(|previous| previous.trailers.now);
-        reading.now = reported.chain(before).fold(dated, Timestamp::max);
+        reading.now = before.into_iter().fold(dated, Timestamp::max);
         Ok(reading)
+    }
+
+    fn take_reports(&mut self, repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
+        (self.statuses, self.odd_reports) = publish::read_statuses(repo, refs)?;
+        Ok(())
     }
 
     fn with(
@@ -149,13 +183,7 @@ impl Reading {
         mut tree: SourceTree,
         older: Option<CommitId>,
         previous: Option<&Previous>,
-        refs: &Refs,
     ) -> Result<Reading, ReadingError> {
-        let (statuses, odd) = publish::read_statuses(repo, refs)?;
-        let mut diagnostics = odd;
-        if let Some(previous) = previous {
-            diagnostics.extend(previous.foreign.iter().cloned());
-        }
         let history = match previous {
             Some(previous) => history::find(repo, &mut tree, older, &in_force(repo, previous)?)?,
             None => GoodForms::None,
@@ -164,9 +192,10 @@ impl Reading {
             label,
             tree,
             previous: previous.map(|previous| previous.state.clone()).unwrap_or_default(),
-            statuses,
+            statuses: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
-            diagnostics,
+            diagnostics: previous.map(|previous| previous.foreign.clone()).unwrap_or_default(),
+            odd_reports: Diagnostics::new(),
             history,
             repo: Some(repo.path().to_owned()),
         })

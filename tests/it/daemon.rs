@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::support::{RENDERED, Repo, berth, config_map, hermetic, small_fleet};
 
 /// A running daemon whose log lines can be waited for.
-struct Daemon {
+pub struct Daemon {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Daemon {
-    fn start(repo: &Repo) -> Daemon {
+    pub fn start(repo: &Repo) -> Daemon {
         let mut child = berth()
             .args(["run", "--repo", repo.arg(), "--log-format", "json"])
             .stderr(Stdio::piped())
@@ -34,7 +34,7 @@ impl Daemon {
     }
 
     /// Waits for a log line that holds all these words.
-    fn wait_for(&self, words: &[&str]) -> String {
+    pub fn wait_for(&self, words: &[&str]) -> String {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut seen = Vec::new();
         loop {
@@ -50,7 +50,7 @@ impl Daemon {
     }
 
     /// Asks it to stop and gives its exit code.
-    fn stop(mut self) -> i32 {
+    pub fn stop(mut self) -> i32 {
         let pid = self.child.id().to_string();
         assert!(hermetic("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
         self.child.wait().expect("it ends").code().unwrap_or(-1)

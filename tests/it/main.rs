@@ -9,9 +9,11 @@
 
 mod cli;
 mod conformance;
+mod crash;
 mod daemon;
 mod generated;
 mod looping;
 mod support;
 mod tidy;
 mod ugly;
+mod verify;

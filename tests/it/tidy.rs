@@ -29,7 +29,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "yaml",
         ],
     ),
-    ("daemon", &["diag", "git", "model", "pipeline", "plan", "publish", "reading", "report"]),
+    ("advance", &["diag", "git", "model", "pipeline", "plan", "publish", "reading"]),
+    ("daemon", &["advance", "diag", "git", "model", "plan", "publish", "reading", "report"]),
+    ("verify", &["advance", "git", "publish", "state"]),
     ("sync", &["diag", "git", "meta", "model", "patch", "publish", "report", "state", "yaml"]),
 ];
 
