@@ -58,9 +58,6 @@ pub enum AdvanceError {
     Reading(#[from] ReadingError),
 }
 
-/// Moments a single step catches up with, where several passed since the last one.
-const MOST_DEADLINES: usize = 64;
-
 /// Makes the commit that follows. Refuses what must not be published, except where it once was.
 pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
     let mut contents = GitContents::writing(repo)?;
@@ -94,7 +91,7 @@ fn read_and_build(
     match &given.outside {
         Outside::Now { clock } => {
             let mut reading = Reading::commit(repo, given.source, given.previous, given.refs, *clock)?;
-            let built = build_up_to(&mut reading, *clock, contents)?;
+            let built = reading.build_until(*clock, contents)?;
             Ok((reading, built))
         }
         Outside::Recorded { facts, trailers } => {
@@ -104,21 +101,4 @@ fn read_and_build(
             Ok((reading, built))
         }
     }
-}
-
-/// Builds for the reading's moment, then for each moment since at which something changed by itself.
-fn build_up_to(
-    reading: &mut Reading,
-    clock: Timestamp,
-    contents: &mut GitContents<'_>,
-) -> Result<Built, AdvanceError> {
-    let mut built = reading.build(contents)?;
-    for _ in 0..MOST_DEADLINES {
-        match built.next_change.filter(|at| *at <= clock && *at > reading.now) {
-            Some(at) => reading.now = at,
-            None => break,
-        }
-        built = reading.build(contents)?;
-    }
-    Ok(built)
 }

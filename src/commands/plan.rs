@@ -11,8 +11,9 @@ use super::fleet::{Format, exit_for};
 use super::ui::{Tone, Ui, counted};
 use crate::git::{GitContents, Repo};
 use crate::model::{ContentId, Timestamp};
+use crate::pipeline::Built;
 use crate::plan::{Change, ObjectChange, Plan, count, plan};
-use crate::reading::Reading;
+use crate::reading::{Base, Reading};
 
 /// Show what a change does to every cluster
 ///
@@ -55,18 +56,19 @@ enum FailOn {
 pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let mut contents = GitContents::remembering(&repo)?;
-    let mut head = Reading::revision(&args.repo, &args.head, args.now)?;
-    let base_label = match &args.base {
+    let (mut head, base_label) = match &args.base {
         Some(revision) => {
-            let base = Reading::revision(&args.repo, revision, args.now)?;
-            let built = base.build(&mut contents)?;
-            head.previous = built.state;
-            base.label
+            let mut base = Reading::revision(&args.repo, revision, args.now)?;
+            let state = build(&mut base, args.now, &mut contents)?.state;
+            let kept = state.kept.iter().map(|(path, id)| Ok((path.clone(), contents.get(*id)?)));
+            let kept = kept.collect::<Result<_, crate::git::GitError>>()?;
+            let upon = Base { commit: repo.require(revision)?, state, kept };
+            (Reading::upon(&args.repo, &args.head, upon, args.now)?, base.label)
         }
-        None => "the rendered branch".to_owned(),
+        None => (Reading::revision(&args.repo, &args.head, args.now)?, "the rendered branch".to_owned()),
     };
     ui.status(&format!("{} → {}", base_label, head.label));
-    let built = head.build(&mut contents)?;
+    let built = build(&mut head, args.now, &mut contents)?;
     ui.diagnostics(&built.diagnostics);
     let plan = plan(&head.previous, &built.state);
     let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
@@ -89,6 +91,18 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         None => false,
     };
     Ok(exit_for(&built.diagnostics).worst(if differs { Exit::Different } else { Exit::Done }))
+}
+
+/// Builds as a daemon would by now, or for the moment that was asked for.
+fn build(
+    reading: &mut Reading,
+    now: Option<Timestamp>,
+    contents: &mut GitContents<'_>,
+) -> Result<Built, CommandError> {
+    Ok(match now {
+        Some(_) => reading.build(contents)?,
+        None => reading.build_until(Timestamp::now(), contents)?,
+    })
 }
 
 /// The plan for people.

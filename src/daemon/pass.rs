@@ -57,7 +57,11 @@ impl Passed {
 /// The refs a pass depends on, to tell whether another one has anything to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    refs: Vec<(String, String)>,
+    /// The source and the reports, as they were before the pass read them: what comes during a pass is for
+    /// the next one.
+    asked: Vec<(String, CommitId)>,
+    /// What berth writes, as it was after the pass.
+    own: Vec<(String, CommitId)>,
 }
 
 /// A pass could not do its work. The fleet's own faults are diagnostics, not this.
@@ -149,11 +153,18 @@ pub fn see(settings: &Settings) -> Result<Seen, PassError> {
 }
 
 fn see_refs(repo: &Repo, settings: &Settings, name: &str, source: CommitId) -> Result<Seen, PassError> {
-    let mut refs = vec![(name.to_owned(), source.to_string())];
-    for prefix in [&settings.refs.rendered, &settings.refs.status, &settings.refs.clusters] {
-        refs.extend(repo.list_refs(prefix)?.into_iter().map(|(name, id)| (name, id.to_string())));
+    let mut asked = vec![(name.to_owned(), source)];
+    asked.extend(repo.list_refs(&settings.refs.status)?);
+    Ok(Seen { asked, own: own_refs(repo, settings)? })
+}
+
+/// What berth itself writes, apart from what it reads.
+fn own_refs(repo: &Repo, settings: &Settings) -> Result<Vec<(String, CommitId)>, PassError> {
+    let mut own = Vec::new();
+    for prefix in [&settings.refs.rendered, &settings.refs.clusters] {
+        own.extend(repo.list_refs(prefix)?);
     }
-    Ok(Seen { refs })
+    Ok(own)
 }
 
 fn source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassError> {
@@ -180,6 +191,7 @@ fn attempt_pass(
     // The state before the source: a source read earlier could be older than what the state was made from.
     let previous = publish::read_previous(&repo, &refs.rendered)?;
     let (name, source) = source(&repo, settings)?;
+    let seen = see_refs(&repo, settings, &name, source)?;
     let given = Given {
         source,
         previous: previous.as_ref(),
@@ -218,7 +230,7 @@ fn attempt_pass(
         still_in_force(&repo, settings, rendered.commit)?;
     }
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
-    let seen = see_refs(&repo, settings, &name, source)?;
+    let seen = Seen { own: own_refs(&repo, settings)?, ..seen };
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
 }

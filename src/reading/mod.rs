@@ -61,6 +61,23 @@ pub enum ReadingError {
     Folder(#[from] source::SourceError),
     #[error("the rendered branch has no `{0}`, which an earlier state named")]
     MissingContent(ContentId),
+    #[error("commit {commit} is dated {date}, which is in the future")]
+    FutureCommit { commit: CommitId, date: String },
+}
+
+/// How far ahead of this machine's clock a commit's date may be.
+const MOST_AHEAD_SECONDS: i64 = 600;
+
+/// Moments a single step catches up with, where several passed since the last one.
+const MOST_DEADLINES: usize = 64;
+
+/// A state that another revision gives, to look at a revision from there.
+#[derive(Debug)]
+pub struct Base {
+    pub commit: CommitId,
+    pub state: State,
+    /// The forms in force of files that are broken in that commit.
+    pub kept: BTreeMap<String, Vec<u8>>,
 }
 
 impl ReadingError {
@@ -69,6 +86,10 @@ impl ReadingError {
             ReadingError::Git(error) => error.hint(),
             ReadingError::Publish(error) => error.hint(),
             ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
+            ReadingError::FutureCommit { .. } => Some(
+                "deadlines would pass before their time; commit again with a right clock, or set this one's"
+                    .into(),
+            ),
         }
     }
 }
@@ -78,6 +99,17 @@ fn in_force(repo: &Repo, previous: &Previous) -> Result<InForce, ReadingError> {
     let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
     let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
     Ok(InForce { commit, kept: kept.collect::<Result<_, GitError>>()? })
+}
+
+/// A commit from the future would let deadlines pass, and none could be taken back.
+fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), ReadingError> {
+    let seconds = repo.commit(commit)?.seconds;
+    if seconds <= clock.as_second().saturating_add(MOST_AHEAD_SECONDS) {
+        return Ok(());
+    }
+    let date =
+        Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |date| date.to_string());
+    Err(ReadingError::FutureCommit { commit, date })
 }
 
 impl Reading {
@@ -121,6 +153,27 @@ impl Reading {
         Ok(reading)
     }
 
+    /// A revision against what another one gives.
+    pub fn upon(
+        path: &Path,
+        revision: &str,
+        base: Base,
+        now: Option<Timestamp>,
+    ) -> Result<Reading, ReadingError> {
+        let repo = Repo::open(path)?;
+        let commit = repo.require(revision)?;
+        let in_force = InForce { commit: Some(base.commit), kept: base.kept };
+        let mut reading = Reading::source(&repo, commit, None)?;
+        reading.history = history::find(&repo, &mut reading.tree, Some(commit), &in_force)?;
+        reading.previous = base.state;
+        reading.take_reports(&repo, &Refs::default())?;
+        reading.at_the_latest_report(Timestamp::now());
+        if let Some(now) = now {
+            reading.now = now;
+        }
+        Ok(reading)
+    }
+
     /// A commit against a rendered state, for the moment a daemon would decide it for: the latest of the
     /// commit's date, the members' reports, and the moment of the state in force. A report from after
     /// `clock` is a member's clock gone wrong, and moves nothing.
@@ -131,15 +184,16 @@ impl Reading {
         refs: &Refs,
         clock: Timestamp,
     ) -> Result<Reading, ReadingError> {
+        check_date(repo, commit, clock)?;
         let mut reading = Reading::source(repo, commit, previous)?;
         reading.take_reports(repo, refs)?;
-        let reported = reading
-            .statuses
-            .values()
-            .filter_map(|status| status.reported)
-            .filter(|reported| *reported <= clock);
-        reading.now = reported.fold(reading.now, Timestamp::max);
+        reading.at_the_latest_report(clock);
         Ok(reading)
+    }
+
+    fn at_the_latest_report(&mut self, clock: Timestamp) {
+        let reported = self.statuses.values().filter_map(|status| status.reported);
+        self.now = reported.filter(|reported| *reported <= clock).fold(self.now, Timestamp::max);
     }
 
     /// A commit against a rendered state, with what was read of the reports back then: `facts` stand for
@@ -215,6 +269,23 @@ impl Reading {
     /// Reads the fleet and decides.
     pub fn decide(&self) -> (Loaded, Decided, Diagnostics) {
         self.inputs(pipeline::decide)
+    }
+
+    /// Builds for the reading's moment, then for each moment since at which something changed by itself.
+    pub fn build_until(
+        &mut self,
+        clock: Timestamp,
+        contents: &mut dyn Contents,
+    ) -> Result<Built, ContentError> {
+        let mut built = self.build(contents)?;
+        for _ in 0..MOST_DEADLINES {
+            match built.next_change.filter(|at| *at <= clock && *at > self.now) {
+                Some(at) => self.now = at,
+                None => break,
+            }
+            built = self.build(contents)?;
+        }
+        Ok(built)
     }
 
     /// Reads the fleet, decides and renders.
