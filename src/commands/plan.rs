@@ -8,11 +8,14 @@ use similar::TextDiff;
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for};
+use super::gate::{GateArgs, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
 use crate::git::{GitContents, Repo};
 use crate::model::{ContentId, Timestamp};
 use crate::plan::{Change, ObjectChange, Plan, count, plan};
-use crate::reading::Reading;
+use crate::publish::{self, Refs};
+use crate::reading::gate::{Basis, Step};
+use crate::reading::{self, Reading};
 
 /// Show what a change does to every cluster
 ///
@@ -43,6 +46,8 @@ pub struct PlanArgs {
     fail_on: Option<FailOn>,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    #[command(flatten)]
+    gate: GateArgs,
 }
 
 /// Changes to fail on.
@@ -50,31 +55,65 @@ pub struct PlanArgs {
 enum FailOn {
     Any,
     Removals,
+    /// Removals that would be held for approval; the exit code is 5
+    Held,
 }
 
 pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let mut contents = GitContents::remembering(&repo)?;
-    let mut head = Reading::revision(&args.repo, &args.head, args.now)?;
+    let refs = Refs::default();
+    let rendered = publish::read_previous(&repo, &refs.rendered)?;
+    let source = repo.require(&args.head)?;
+    let mut head = Reading::commit(&repo, source, rendered.as_ref(), &refs, Timestamp::now())?;
+    head.now = args.now.unwrap_or(head.now);
+    let limits = args.gate.limits();
+    let processed = publish::read_processed(&repo, &refs)?;
+    let mut basis = Basis::in_force(&limits, rendered.as_ref(), processed.as_ref());
     let base_label = match &args.base {
         Some(revision) => {
             let base = Reading::revision(&args.repo, revision, args.now)?;
             let built = base.build(&mut contents)?;
             head.previous = built.state;
+            basis = Basis { limits, since: Some(repo.require(revision)?), retried: Vec::new() };
             base.label
         }
         None => "the rendered branch".to_owned(),
     };
     ui.status(&format!("{} → {}", base_label, head.label));
     let built = head.build(&mut contents)?;
-    ui.diagnostics(&built.diagnostics);
+    let step = Step {
+        source,
+        previous: &head.previous,
+        next: &built.state,
+        files: &built.fleet.approvals,
+        now: head.now,
+        rendered: rendered.as_ref(),
+    };
+    let gated = reading::gate::ask(&repo, &step, &basis)?;
+    let held = gated.verdict.held;
+    let mut diagnostics = built.diagnostics.clone();
+    diagnostics.extend(gated.diagnostics);
+    diagnostics.sort();
+    ui.diagnostics(&diagnostics);
+    if let Err(refused) = publish::refuse_empty(&head.previous, &built.state) {
+        ui.status(&format!("berth run will refuse this: {refused}"));
+    }
     let plan = plan(&head.previous, &built.state);
+    let to_json = || {
+        let mut form = plan_json(&plan);
+        form["held"] = held_json(&held);
+        form
+    };
     let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
     match args.output {
-        Format::Json => ui.json(&plan_json(&plan)),
-        Format::Yaml => ui.out(&crate::yaml::emit(&plan_json(&plan))),
+        Format::Json => ui.json(&to_json()),
+        Format::Yaml => ui.out(&crate::yaml::emit(&to_json())),
         Format::Text => {
             ui.out(&plan_text(&plan, ui));
+            if !held.is_empty() {
+                ui.out(&held_text(&held, ui));
+            }
             if args.diff {
                 for change in plan.changes() {
                     ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
@@ -83,12 +122,14 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         }
     }
     let counts = plan.counts();
-    let differs = match args.fail_on {
-        Some(FailOn::Any) => counts.added + counts.changed + counts.removed > 0,
-        Some(FailOn::Removals) => counts.removed > 0,
-        None => false,
+    let fails = |differs: bool, exit| if differs { exit } else { Exit::Done };
+    let exit = match args.fail_on {
+        Some(FailOn::Any) => fails(counts.added + counts.changed + counts.removed > 0, Exit::Different),
+        Some(FailOn::Removals) => fails(counts.removed > 0, Exit::Different),
+        Some(FailOn::Held) => fails(!held.is_empty(), Exit::Held),
+        None => Exit::Done,
     };
-    Ok(exit_for(&built.diagnostics).worst(if differs { Exit::Different } else { Exit::Done }))
+    Ok(exit_for(&diagnostics).worst(exit))
 }
 
 /// The plan for people.

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use crate::diag::{Diagnostics, Severity};
+use crate::gate::{Held, Limits};
 use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
 use crate::model::{ContentError, Timestamp};
 use crate::pipeline::Built;
 use crate::plan::{Plan, plan};
 use crate::publish::{self, PublishError, Published, Refs, Stamp, Summary, cluster_refs};
+use crate::reading::gate::{self, Basis, Gated, Step};
 use crate::reading::{Reading, ReadingError};
 use crate::report;
 
@@ -19,6 +21,12 @@ pub struct Settings {
     pub source: Option<String>,
     pub refs: Refs,
     pub identity: Identity,
+    /// How much may be removed without an approval.
+    pub limits: Limits,
+    /// Lets the source go back, or be another branch.
+    pub allow_rewind: bool,
+    /// Lets a state without any object follow one that had some.
+    pub allow_empty: bool,
 }
 
 /// What a pass did.
@@ -27,6 +35,8 @@ pub struct Passed {
     pub source: CommitId,
     pub outcome: PassOutcome,
     pub plan: Plan,
+    /// The workloads that keep their last good form until somebody approves.
+    pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
     pub next_change: Option<Timestamp>,
     pub seen: Seen,
@@ -75,6 +85,8 @@ pub enum PassError {
     NoSource(String),
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
+    #[error("the source `{name}` is at {source_commit}, which does not come after {last}, processed last")]
+    Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 
 impl PassError {
@@ -88,6 +100,10 @@ impl PassError {
                 Some("commit the fleet's files first, or name a branch with --source".into())
             }
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
+            PassError::Rewound { last, .. } => Some(format!(
+                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
+                 {last}, or allow it for one run with --allow-rewind"
+            )),
         }
     }
 
@@ -156,25 +172,48 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
     let repo = Repo::open(&settings.repo)?;
     let (name, source) = source(&repo, settings)?;
     let previous = publish::read_previous(&repo, &settings.refs.rendered)?;
+    let before = publish::read_processed(&repo, &settings.refs)?;
+    let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
+    refuse_rewind(&repo, settings, &name, source, basis.since)?;
     let mut reading = Reading::commit(&repo, source, previous.as_ref(), &settings.refs, clock)?;
     let mut contents = GitContents::writing(&repo)?;
     let built = build_up_to(&mut reading, clock, &mut contents)?;
-    let plan = plan(&reading.previous, &built.state);
+    if !settings.allow_empty {
+        publish::refuse_empty(&reading.previous, &built.state)?;
+    }
+    let step = Step {
+        source,
+        previous: &reading.previous,
+        next: &built.state,
+        files: &built.fleet.approvals,
+        now: reading.now,
+        rendered: previous.as_ref(),
+    };
+    let gated = match previous {
+        Some(_) => gate::ask(&repo, &step, &basis)?,
+        None => Gated::default(),
+    };
+    let records = gated.verdict.records();
+    let held = gated.verdict.held;
+    let state = gated.verdict.state.unwrap_or(built.state);
+    let plan = plan(&reading.previous, &state);
     let mut diagnostics = reading.diagnostics.clone();
     diagnostics.extend(built.diagnostics);
+    diagnostics.extend(gated.diagnostics);
     diagnostics.sort();
     let info = repo.commit(source)?;
     let stamp = Stamp {
         identity: settings.identity.clone(),
+        trailers: gated.trailers,
+        allow_empty: settings.allow_empty,
         ..Stamp::new(source, info.subject(), info.seconds, reading.now)
     };
-    let summary = Summary::between(previous.as_ref().map(|previous| &previous.state), &built.state)
+    let summary = Summary::between(previous.as_ref().map(|previous| &previous.state), &state)
         .with_problems(&diagnostics);
-    let published =
-        publish::publish(&repo, &settings.refs, previous.as_ref(), &built.state, &stamp, &summary)?;
+    let published = publish::publish(&repo, &settings.refs, previous.as_ref(), &state, &stamp, &summary)?;
     let outcome = outcome(&published);
     let rendered = match published {
-        Published::Committed(committed) => Some(committed.into_previous(built.state)),
+        Published::Committed(committed) => Some(committed.into_previous(state)),
         Published::Unchanged => previous,
     };
     if let Some(rendered) = &rendered {
@@ -186,7 +225,8 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
         rendered: rendered.as_ref().map(|rendered| rendered.commit),
         errors: diagnostics.errors().count(),
         warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
-        result: outcome.word().to_owned(),
+        result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
+        held: records.iter().map(ToString::to_string).collect(),
     };
     let seconds = reading.now.as_second();
     publish::write_processed(&repo, &settings.refs, &processed, &settings.identity, seconds)?;
@@ -197,7 +237,22 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
         publish::write_report(&repo, &settings.refs, &fleet_report, &settings.identity, seconds)?;
     }
     let seen = see_refs(&repo, settings, &name, source)?;
-    Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
+    Ok(Passed { source, outcome, plan, held, diagnostics, next_change: built.next_change, seen })
+}
+
+/// What was processed once is part of what comes after it, or somebody rewrote history.
+fn refuse_rewind(
+    repo: &Repo,
+    settings: &Settings,
+    name: &str,
+    source: CommitId,
+    last: Option<CommitId>,
+) -> Result<(), PassError> {
+    let Some(last) = last.filter(|_| !settings.allow_rewind) else { return Ok(()) };
+    if repo.has_commit(last) && repo.is_same_or_after(source, last)? {
+        return Ok(());
+    }
+    Err(PassError::Rewound { name: name.to_owned(), source_commit: source, last })
 }
 
 fn outcome(published: &Published) -> PassOutcome {

@@ -5,9 +5,11 @@
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs.
+//! - [`history`]: who descends from whom.
 
 pub mod contents;
 mod error;
+pub mod history;
 mod id;
 pub mod refs;
 pub mod repo;

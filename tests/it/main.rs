@@ -10,6 +10,7 @@
 mod cli;
 mod conformance;
 mod daemon;
+mod gate;
 mod generated;
 mod looping;
 mod support;
