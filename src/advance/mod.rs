@@ -8,12 +8,15 @@
 use std::collections::BTreeMap;
 
 use crate::diag::Diagnostics;
+use crate::gate::{Held, HeldRecord};
 use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
 use crate::model::{ClusterStatus, ContentError, Timestamp};
 use crate::pipeline::Built;
 use crate::plan::{Plan, plan};
 use crate::publish::{self, Previous, PublishError, Published, Refs, Stamp, Summary, Trailers};
+use crate::reading::gate::{self, Basis, Gated, Step};
 use crate::reading::{Reading, ReadingError};
+use crate::state::State;
 
 /// All that the next commit is a function of.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub struct Given<'a> {
 #[derive(Debug)]
 pub enum Outside {
     /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
-    Now { clock: Timestamp },
+    Now { clock: Timestamp, basis: Basis, allow_empty: bool },
     /// As a commit has it: in its facts, and in its trailers.
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
 }
@@ -39,7 +42,13 @@ pub enum Outside {
 pub struct Advanced {
     pub drafted: Published,
     pub reading: Reading,
+    /// What the source asks for.
     pub built: Built,
+    /// What is published: the same, but for workloads that are held back.
+    pub state: State,
+    pub held: Vec<Held>,
+    /// What the next step must know of what is held.
+    pub records: Vec<HeldRecord>,
     pub plan: Plan,
     /// Everything there is to say, odd reports included.
     pub diagnostics: Diagnostics,
@@ -62,25 +71,53 @@ pub enum AdvanceError {
 pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
     let mut contents = GitContents::writing(repo)?;
     let (reading, built) = read_and_build(repo, given, &mut contents)?;
-    let plan = plan(&reading.previous, &built.state);
+    if let Outside::Now { allow_empty: false, .. } = given.outside {
+        publish::refuse_empty(&reading.previous, &built.state)?;
+    }
+    let gated = ask_gate(repo, given, &reading, &built)?;
+    let records = gated.verdict.records();
+    let held = gated.verdict.held;
+    let state = gated.verdict.state.unwrap_or_else(|| built.state.clone());
+    let plan = plan(&reading.previous, &state);
     let mut told = reading.diagnostics.clone();
     told.extend(built.diagnostics.iter().cloned());
+    told.extend(gated.diagnostics);
     told.sort();
     let info = repo.commit(given.source)?;
     let stamp = Stamp {
         identity: given.identity.clone(),
+        trailers: gated.trailers,
+        allow_empty: matches!(given.outside, Outside::Now { allow_empty: true, .. }),
         ..Stamp::new(given.source, info.subject(), info.seconds, reading.now)
     };
     let summary =
-        Summary::between(given.previous.map(|previous| &previous.state), &built.state).with_problems(&told);
+        Summary::between(given.previous.map(|previous| &previous.state), &state).with_problems(&told);
     if let Outside::Now { .. } = given.outside {
-        publish::refuse_loss(repo, given.refs, given.previous, &built.state, &stamp)?;
+        publish::refuse_loss(repo, given.refs, given.previous, &state, &stamp)?;
     }
-    let drafted = publish::draft(repo, given.previous, &built.state, &stamp, &summary)?;
+    let drafted = publish::draft(repo, given.previous, &state, &stamp, &summary)?;
     let mut diagnostics = told;
     diagnostics.extend(reading.odd_reports.iter().cloned());
     diagnostics.sort();
-    Ok(Advanced { drafted, reading, built, plan, diagnostics })
+    Ok(Advanced { drafted, reading, built, state, held, records, plan, diagnostics })
+}
+
+/// What the gate says of the step. It is not asked about a first commit, which removes nothing.
+fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) -> Result<Gated, AdvanceError> {
+    let basis = match &given.outside {
+        Outside::Now { basis, .. } => Some(basis.clone()),
+        Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
+    };
+    let (Some(basis), Some(rendered)) = (basis, given.previous) else { return Ok(Gated::default()) };
+    let step = Step {
+        source: given.source,
+        previous: &reading.previous,
+        next: &built.state,
+        files: &built.fleet.approvals,
+        now: reading.now,
+        rendered: Some(rendered),
+    };
+    Ok(gate::ask(repo, &step, &basis)?)
 }
 
 fn read_and_build(
@@ -89,7 +126,7 @@ fn read_and_build(
     contents: &mut GitContents<'_>,
 ) -> Result<(Reading, Built), AdvanceError> {
     match &given.outside {
-        Outside::Now { clock } => {
+        Outside::Now { clock, .. } => {
             let mut reading = Reading::commit(repo, given.source, given.previous, given.refs, *clock)?;
             let built = reading.build_until(*clock, contents)?;
             Ok((reading, built))

@@ -13,6 +13,7 @@ use super::plan::{object_diff, plan_text};
 use super::status::status_of;
 use super::ui::{Tone, Ui};
 use crate::daemon::{PassOutcome, Passed, Settings, pass};
+use crate::gate::Limits;
 use crate::git::{GitContents, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::{Change, plan};
@@ -95,6 +96,9 @@ impl<'u> Demo<'u> {
             source: None,
             refs: Refs::default(),
             identity: Identity::default(),
+            limits: Limits::default(),
+            allow_rewind: false,
+            allow_empty: false,
         };
         Ok(Demo { dir: dir.to_owned(), fleet, repo, settings, now, ui })
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::exit::{CommandError, Exit};
+use super::run::refusal;
 use super::ui::Ui;
 use crate::diag::Diagnostics;
 use crate::model::{ContentError, Timestamp};
@@ -69,14 +70,18 @@ impl From<ContentError> for CommandError {
 
 impl From<ReadingError> for CommandError {
     fn from(error: ReadingError) -> CommandError {
+        let exit = match &error {
+            ReadingError::Publish(error) => refusal(error),
+            _ => Exit::Unreachable,
+        };
         let hint = error.hint();
-        CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
+        CommandError { exit, message: error.to_string(), hint }
     }
 }
 
 impl From<crate::publish::PublishError> for CommandError {
     fn from(error: crate::publish::PublishError) -> CommandError {
         let hint = error.hint();
-        CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
+        CommandError { exit: refusal(&error), message: error.to_string(), hint }
     }
 }

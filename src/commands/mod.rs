@@ -2,6 +2,7 @@
 
 pub mod exit;
 mod fleet;
+mod gate;
 pub mod table;
 pub mod ui;
 

@@ -8,12 +8,15 @@ use similar::TextDiff;
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for};
+use super::gate::{GateArgs, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
 use crate::git::{GitContents, Repo};
 use crate::model::{ContentId, Timestamp};
 use crate::pipeline::Built;
 use crate::plan::{Change, ObjectChange, Plan, count, plan};
-use crate::reading::{Base, Reading};
+use crate::publish::{self, Refs};
+use crate::reading::gate::{Basis, Step};
+use crate::reading::{self, Base, Reading};
 
 /// Show what a change does to every cluster
 ///
@@ -44,6 +47,8 @@ pub struct PlanArgs {
     fail_on: Option<FailOn>,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    #[command(flatten)]
+    gate: GateArgs,
 }
 
 /// Changes to fail on.
@@ -51,32 +56,69 @@ pub struct PlanArgs {
 enum FailOn {
     Any,
     Removals,
+    /// Removals that would be held for approval; the exit code is 5
+    Held,
 }
 
 pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let mut contents = GitContents::remembering(&repo)?;
-    let (mut head, base_label) = match &args.base {
+    let refs = Refs::default();
+    let rendered = publish::read_previous(&repo, &refs.rendered)?;
+    let source = repo.require(&args.head)?;
+    let limits = args.gate.limits();
+    let (mut head, base_label, basis) = match &args.base {
         Some(revision) => {
             let mut base = Reading::revision(&args.repo, revision, args.now)?;
             let state = build(&mut base, args.now, &mut contents)?.state;
             let kept = state.kept.iter().map(|(path, id)| Ok((path.clone(), contents.get(*id)?)));
             let kept = kept.collect::<Result<_, crate::git::GitError>>()?;
-            let upon = Base { commit: repo.require(revision)?, state, kept };
-            (Reading::upon(&args.repo, &args.head, upon, args.now)?, base.label)
+            let commit = repo.require(revision)?;
+            let upon = Base { commit, state, kept };
+            let basis = Basis { limits, since: Some(commit), retried: Vec::new() };
+            (Reading::upon(&args.repo, &args.head, upon, args.now)?, base.label, basis)
         }
-        None => (Reading::revision(&args.repo, &args.head, args.now)?, "the rendered branch".to_owned()),
+        None => {
+            let processed = publish::read_processed(&repo, &refs)?;
+            let basis = Basis::in_force(&limits, rendered.as_ref(), processed.as_ref());
+            let head = Reading::revision(&args.repo, &args.head, args.now)?;
+            (head, "the rendered branch".to_owned(), basis)
+        }
     };
     ui.status(&format!("{} → {}", base_label, head.label));
     let built = build(&mut head, args.now, &mut contents)?;
-    ui.diagnostics(&built.diagnostics);
+    let step = Step {
+        source,
+        previous: &head.previous,
+        next: &built.state,
+        files: &built.fleet.approvals,
+        now: head.now,
+        rendered: rendered.as_ref(),
+    };
+    let gated = reading::gate::ask(&repo, &step, &basis)?;
+    let held = gated.verdict.held;
+    let mut diagnostics = built.diagnostics.clone();
+    diagnostics.extend(gated.diagnostics);
+    diagnostics.sort();
+    ui.diagnostics(&diagnostics);
+    if let Err(refused) = publish::refuse_empty(&head.previous, &built.state) {
+        ui.status(&format!("berth run will refuse this: {refused}"));
+    }
     let plan = plan(&head.previous, &built.state);
+    let to_json = || {
+        let mut form = plan_json(&plan);
+        form["held"] = held_json(&held);
+        form
+    };
     let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
     match args.output {
-        Format::Json => ui.json(&plan_json(&plan)),
-        Format::Yaml => ui.out(&crate::yaml::emit(&plan_json(&plan))),
+        Format::Json => ui.json(&to_json()),
+        Format::Yaml => ui.out(&crate::yaml::emit(&to_json())),
         Format::Text => {
             ui.out(&plan_text(&plan, ui));
+            if !held.is_empty() {
+                ui.out(&held_text(&held, ui));
+            }
             if args.diff {
                 for change in plan.changes() {
                     ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
@@ -85,12 +127,14 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         }
     }
     let counts = plan.counts();
-    let differs = match args.fail_on {
-        Some(FailOn::Any) => counts.added + counts.changed + counts.removed > 0,
-        Some(FailOn::Removals) => counts.removed > 0,
-        None => false,
+    let fails = |differs: bool, exit| if differs { exit } else { Exit::Done };
+    let exit = match args.fail_on {
+        Some(FailOn::Any) => fails(counts.added + counts.changed + counts.removed > 0, Exit::Different),
+        Some(FailOn::Removals) => fails(counts.removed > 0, Exit::Different),
+        Some(FailOn::Held) => fails(!held.is_empty(), Exit::Held),
+        None => Exit::Done,
     };
-    Ok(exit_for(&built.diagnostics).worst(if differs { Exit::Different } else { Exit::Done }))
+    Ok(exit_for(&diagnostics).worst(exit))
 }
 
 /// Builds as a daemon would by now, or for the moment that was asked for.

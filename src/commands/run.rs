@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::exit::{CommandError, Exit};
 use super::fleet::exit_for;
+use super::gate::{GateArgs, held_text};
 use super::plan::plan_text;
 use super::ui::Ui;
 use super::{Outcome, logging};
@@ -39,6 +40,14 @@ pub struct RunArgs {
     identity: Identity,
     #[command(flatten)]
     log: logging::LogArgs,
+    #[command(flatten)]
+    gate: GateArgs,
+    /// Go on from a source that does not come after the one processed last: another branch, or a force-push
+    #[arg(long, help_heading = "Removals")]
+    allow_rewind: bool,
+    /// Publish a state without any object after one that had some
+    #[arg(long, help_heading = "Removals")]
+    allow_empty: bool,
 }
 
 pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
@@ -47,6 +56,9 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         source: args.source.clone(),
         refs: Refs { rendered: args.rendered.clone(), ..Refs::default() },
         identity: args.identity.clone(),
+        limits: args.gate.limits(),
+        allow_rewind: args.allow_rewind,
+        allow_empty: args.allow_empty,
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
@@ -63,7 +75,11 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         }
         PassOutcome::Unchanged => ui.out("nothing to publish"),
     }
-    Ok(exit_for(&passed.diagnostics))
+    if passed.held.is_empty() {
+        return Ok(exit_for(&passed.diagnostics));
+    }
+    ui.out(&held_text(&passed.held, ui));
+    Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
 }
 
 /// `Name <email>` with nothing that could break a commit's header.
@@ -84,15 +100,19 @@ impl From<PassError> for CommandError {
     fn from(error: PassError) -> CommandError {
         let exit = match &error {
             error if error.is_race() => Exit::Raced,
-            PassError::Publish(PublishError::Git(_)) => Exit::Unreachable,
-            // The other errors of publishing are refusals: a person must look.
-            PassError::Publish(_) => Exit::Held,
+            PassError::Publish(error) => refusal(error),
+            PassError::Rewound { .. } => Exit::Held,
             PassError::SourceIsRendered(_) => Exit::Usage,
             _ => Exit::Unreachable,
         };
         let hint = error.hint();
         CommandError { exit, message: error.to_string(), hint }
     }
+}
+
+/// What is not Git's own failure is a refusal: a person must look.
+pub fn refusal(error: &PublishError) -> Exit {
+    if matches!(error, PublishError::Git(_)) { Exit::Unreachable } else { Exit::Held }
 }
 
 impl From<DaemonError> for CommandError {

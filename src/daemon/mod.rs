@@ -149,7 +149,10 @@ fn report(passed: &Passed) {
             "published"
         );
     }
-    info!(source = %passed.source, errors = passed.errors(), "pass done");
+    for held in &passed.held {
+        warn!(workload = %held.key, removes = held.losses(), approve = held.approval(), "held for approval");
+    }
+    info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
 }
 
 async fn finished<T>(running: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use crate::advance::{AdvanceError, Advanced, Given, Outside, advance};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use crate::gate::{Held, Limits};
 use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::{ContentError, Timestamp};
 use crate::plan::Plan;
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
 use crate::reading::ReadingError;
+use crate::reading::gate::Basis;
 use crate::report;
 
 /// Where a daemon works. From flags and environment only, never from the fleet repository.
@@ -19,6 +21,12 @@ pub struct Settings {
     pub source: Option<String>,
     pub refs: Refs,
     pub identity: Identity,
+    /// How much may be removed without an approval.
+    pub limits: Limits,
+    /// Lets the source go back, or be another branch.
+    pub allow_rewind: bool,
+    /// Lets a state without any object follow one that had some.
+    pub allow_empty: bool,
 }
 
 /// What a pass did.
@@ -27,6 +35,8 @@ pub struct Passed {
     pub source: CommitId,
     pub outcome: PassOutcome,
     pub plan: Plan,
+    /// The workloads that keep their last good form until somebody approves.
+    pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
     pub next_change: Option<Timestamp>,
     pub seen: Seen,
@@ -79,6 +89,8 @@ pub enum PassError {
     NoSource(String),
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
+    #[error("the source `{name}` is at {source_commit}, which does not come after {last}, processed last")]
+    Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 
 impl From<AdvanceError> for PassError {
@@ -103,6 +115,10 @@ impl PassError {
                 Some("commit the fleet's files first, or name a branch with --source".into())
             }
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
+            PassError::Rewound { last, .. } => Some(format!(
+                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
+                 {last}, or allow it for one run with --allow-rewind"
+            )),
         }
     }
 
@@ -192,21 +208,25 @@ fn attempt_pass(
     let previous = publish::read_previous(&repo, &refs.rendered)?;
     let (name, source) = source(&repo, settings)?;
     let seen = see_refs(&repo, settings, &name, source)?;
+    let before = publish::read_processed(&repo, refs)?;
+    let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
+    refuse_rewind(&repo, settings, &name, source, basis.since)?;
     let given = Given {
         source,
         previous: previous.as_ref(),
         refs,
         identity: &settings.identity,
-        outside: Outside::Now { clock },
+        outside: Outside::Now { clock, basis, allow_empty: settings.allow_empty },
     };
-    let Advanced { drafted, reading, built, plan, mut diagnostics } = advance(&repo, &given)?;
+    let Advanced { drafted, reading, built, state, held, records, plan, mut diagnostics } =
+        advance(&repo, &given)?;
     publish::point(&repo, refs, previous.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
     if made.is_none() || outcome != PassOutcome::Unchanged {
         *made = Some((outcome, plan));
     }
     let rendered = match drafted {
-        Published::Committed(committed) => Some(committed.into_previous(built.state)),
+        Published::Committed(committed) => Some(committed.into_previous(state)),
         Published::Unchanged => previous,
     };
     if let Some(rendered) = &rendered {
@@ -218,7 +238,8 @@ fn attempt_pass(
         rendered: rendered.as_ref().map(|rendered| rendered.commit),
         errors: diagnostics.errors().count(),
         warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
-        result: outcome.word().to_owned(),
+        result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
+        held: records.iter().map(ToString::to_string).collect(),
     };
     let seconds = reading.now.as_second();
     publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
@@ -232,7 +253,22 @@ fn attempt_pass(
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = Seen { own: own_refs(&repo, settings)?, ..seen };
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
-    Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
+    Ok(Passed { source, outcome, plan, held, diagnostics, next_change: built.next_change, seen })
+}
+
+/// What was processed once is part of what comes after it, or somebody rewrote history.
+fn refuse_rewind(
+    repo: &Repo,
+    settings: &Settings,
+    name: &str,
+    source: CommitId,
+    last: Option<CommitId>,
+) -> Result<(), PassError> {
+    let Some(last) = last.filter(|_| !settings.allow_rewind) else { return Ok(()) };
+    if repo.has_commit(last) && repo.is_same_or_after(source, last)? {
+        return Ok(());
+    }
+    Err(PassError::Rewound { name: name.to_owned(), source_commit: source, last })
 }
 
 fn cleared(lock: String) -> Diagnostic {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostics, Pos, Severity};
-use crate::model::{Cluster, ClusterStatus, Key, Object, Placement, Workload};
+use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Workload};
 use serde_json::Value as Json;
 
 use crate::yaml::Node;
@@ -74,6 +74,7 @@ pub struct Lowered {
     pub placements: Vec<Placement>,
     pub workloads: Vec<Workload>,
     pub statuses: BTreeMap<String, ClusterStatus>,
+    pub approvals: Vec<Approval>,
     pub diagnostics: Diagnostics,
     /// Indexes into [`Input::plain`] of the objects that some placement selects.
     pub selected: BTreeSet<usize>,

@@ -5,10 +5,11 @@
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
-//! - [`scratch`]: the same objects, to compute with and leave no trace.
+//! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
 mod error;
+pub mod history;
 mod id;
 mod locks;
 pub mod refs;

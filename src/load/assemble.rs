@@ -114,6 +114,7 @@ fn take(done: &mut Assembled, lowered: Lowered) {
     for workload in lowered.workloads {
         done.fleet.workloads.entry(workload.key.clone()).or_insert(workload);
     }
+    done.fleet.approvals.extend(lowered.approvals);
     for (cluster, status) in lowered.statuses {
         // Scores come from objects of their own, beside what else is reported of the cluster.
         let known = done.fleet.statuses.entry(cluster).or_insert_with(|| status.clone());

@@ -3,6 +3,7 @@
 //! settings → documents → claims → lowering → assembly. All problems are reported at once; what can
 //! not be read keeps its last good form, which takes a second lowering.
 
+mod approval;
 mod assemble;
 pub mod config;
 mod documents;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::approval::Approval;
 use super::cluster::Cluster;
 use super::key::Key;
 use super::placement::{Placement, PlacementRef};
@@ -16,6 +17,8 @@ pub struct Fleet {
     pub workloads: BTreeMap<Key, Workload>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: BTreeMap<String, ClusterStatus>,
+    /// What people allow to be removed.
+    pub approvals: Vec<Approval>,
     pub doubt: Doubt,
 }
 

@@ -4,6 +4,7 @@
 //! in [`placement`], [`workload`] and [`overrides`]; what is there is in [`cluster`] and [`status`];
 //! what berth answers is in [`decision`].
 
+pub mod approval;
 pub mod cluster;
 pub mod content;
 pub mod decision;
@@ -18,6 +19,7 @@ pub mod selector;
 pub mod status;
 pub mod workload;
 
+pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
 pub use content::{ContentError, ContentId, Contents, Folder, Folders};
 pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};

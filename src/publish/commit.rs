@@ -157,12 +157,18 @@ pub fn refuse_loss(
     stamp: &Stamp,
 ) -> Result<(), PublishError> {
     let Some(previous) = previous else { return refuse_gone(repo, refs) };
+    if stamp.allow_empty { Ok(()) } else { refuse_empty(&previous.state, next) }
+}
+
+/// Refuses a state without any object after one that had some.
+pub fn refuse_empty(previous: &State, next: &State) -> Result<(), PublishError> {
     let filled = |state: &State| state.folders.values().filter(|folder| !folder.is_empty()).count();
-    if filled(next) == 0 && filled(&previous.state) > 0 && !stamp.allow_empty {
-        let objects = previous.state.folders.values().map(|folder| folder.len()).sum();
-        return Err(PublishError::Empty { objects, clusters: filled(&previous.state) });
+    let clusters = filled(previous);
+    if filled(next) > 0 || clusters == 0 {
+        return Ok(());
     }
-    Ok(())
+    let objects = previous.folders.values().map(|folder| folder.len()).sum();
+    Err(PublishError::Empty { objects, clusters })
 }
 
 fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {

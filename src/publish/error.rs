@@ -54,7 +54,8 @@ impl PublishError {
                 ),
             }),
             PublishError::Empty { .. } => Some(
-                "check the source branch and its folder; if every object shall go, allow an empty state for one run"
+                "check the source branch and its files; if every object shall go, allow it for one run with \
+                 `--allow-empty` and approve each removal"
                     .to_owned(),
             ),
             PublishError::Raced { hint, .. } => hint.clone(),

@@ -3,6 +3,7 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
+pub mod gate;
 mod history;
 
 pub use history::InForce;

@@ -180,6 +180,7 @@ mod tests {
             tree: "t".to_owned(),
             objects,
             strange: BTreeMap::new(),
+            allow_prune: std::collections::BTreeSet::new(),
         })
     }
 

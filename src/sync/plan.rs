@@ -163,7 +163,11 @@ fn id_to_json(id: &ObjectId) -> Json {
 }
 
 /// Compares what is wanted with what is there.
-pub fn plan(desired: &DesiredSet, live: &BTreeMap<ObjectId, Live>, allow_risky_prune: bool) -> SyncPlan {
+pub fn plan(
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    is_approved: impl Fn(&ObjectId) -> bool,
+) -> SyncPlan {
     let mut plan = SyncPlan::default();
     for blocked in desired.blocked.values() {
         plan.problems.push(Problem { object: blocked.id.clone(), message: blocked.message.clone() });
@@ -182,7 +186,7 @@ pub fn plan(desired: &DesiredSet, live: &BTreeMap<ObjectId, Live>, allow_risky_p
         .iter()
         .filter(|(id, live)| live.owned && !desired.objects.contains_key(*id) && !desired.is_blocked(id));
     for (id, live) in unwanted {
-        remove(&mut plan, id, live, allow_risky_prune);
+        remove(&mut plan, id, live, is_approved(id));
     }
     plan.writes.sort_by_key(|write| (!goes_first(&write.id), write.id.clone()));
     plan.prunes.sort_by_key(|prune| (!prune.first, goes_first(&prune.id), Reverse(prune.id.clone())));
@@ -209,7 +213,7 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
     }
 }
 
-fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, allow_risky: bool) {
+fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
     let annotation = |name: &str| live.annotations.get(name).map(String::as_str);
     let held = |why| Held { id: id.clone(), why };
     match &live.form {
@@ -217,7 +221,9 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, allow_risky: bool) {
             plan.problems.push(Problem { object: id.clone(), message: message.clone() });
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),
-        Form::There { .. } if is_risky(id) && !allow_risky => plan.held.push(held(Why::NeedsApproval)),
+        Form::There { .. } if id.takes_more_along() && !is_approved => {
+            plan.held.push(held(Why::NeedsApproval));
+        }
         form => plan.prunes.push(Prune {
             id: id.clone(),
             seen: form.version(),
@@ -246,8 +252,4 @@ pub fn is_definition(id: &ObjectId) -> bool {
 /// What others stand in or are made by.
 pub fn goes_first(id: &ObjectId) -> bool {
     is_namespace(id) || is_definition(id)
-}
-
-fn is_risky(id: &ObjectId) -> bool {
-    goes_first(id) || (&*id.kind == "PersistentVolumeClaim" && id.group.is_empty())
 }

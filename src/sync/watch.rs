@@ -120,6 +120,7 @@ fn apply(
     let current = match known.take() {
         Some((mut fetched, set)) if fetched.tree == tree => {
             fetched.sequence = head.sequence;
+            fetched.allow_prune = head.allow_prune;
             (fetched, set)
         }
         _ => {

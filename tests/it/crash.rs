@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::daemon::Daemon;
 use crate::support::random::{Random, rounds};
 use crate::support::{
-    RENDERED, Ran, Repo, berth, cluster, config_map, hermetic, namespace, run, small_fleet,
+    RENDERED, Ran, Repo, berth, cluster, config_map, hermetic, namespace, run, small_fleet, ungated,
 };
 
 /// More clusters than berth keeps in single ref files.
@@ -102,7 +102,7 @@ fn fresh_render(repo: &Repo) -> String {
 
 /// Runs one pass and kills it after a while, if it has not ended by then. Says whether it was killed.
 fn run_and_kill(repo: &Repo, after: Duration) -> bool {
-    let mut child = berth()
+    let mut child = ungated(&mut berth())
         .args(["run", "--once", "--repo", repo.arg()])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -126,7 +126,7 @@ fn a_kill_at_any_moment_leaves_a_complete_state_and_the_next_run_mends_the_rest(
     let mut repo = wide_fleet(0);
     // Warms the binary; its time is how long a run takes.
     let begun = Instant::now();
-    repo.publish().expect(0);
+    repo.publish_ungated().expect(0);
     let (mut longest, mut killed, mut halfway) = (begun.elapsed(), 0, 0);
     for round in 0..wanted {
         let full = round % 7 == 0;
@@ -151,7 +151,7 @@ fn a_kill_at_any_moment_leaves_a_complete_state_and_the_next_run_mends_the_rest(
         halfway += u64::from(dead && moved);
 
         let begun = Instant::now();
-        repo.publish().expect(0);
+        repo.publish_ungated().expect(0);
         if full {
             longest = begun.elapsed();
         }
@@ -164,7 +164,7 @@ fn a_kill_at_any_moment_leaves_a_complete_state_and_the_next_run_mends_the_rest(
         );
         let settled = |repo: &Repo| (refs(repo, "refs/berth/clusters/"), refs(repo, "refs/heads/"));
         let all = settled(&repo);
-        repo.publish().expect(0);
+        repo.publish_ungated().expect(0);
         assert!(settled(&repo) == all, "something was left to do");
         if round + 1 == wanted || round % 7 == 6 {
             assert_eq!(repo.id(&format!("{RENDERED}:clusters")), fresh_render(&repo));
@@ -205,7 +205,7 @@ fn two_daemons_on_one_repository_lose_nothing_and_do_nothing_twice() {
 #[test]
 fn locks_of_dead_processes_are_removed_and_said() {
     let repo = small_fleet();
-    repo.publish().expect(0);
+    repo.publish_ungated().expect(0);
     repo.git(&["pack-refs", "--all"]);
     repo.write("apps/web.yaml", config_map("web", "two", "{clusters: [{name: b}]}"));
     // One cluster leaves the fleet, so that its packed ref must go.
@@ -222,7 +222,7 @@ fn locks_of_dead_processes_are_removed_and_said() {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         File::create(path).expect("a lock").set_modified(SystemTime::UNIX_EPOCH).expect("old");
     }
-    let ran = repo.publish().expect(0);
+    let ran = repo.publish_ungated().expect(0);
     for lock in locks {
         assert!(ran.err.contains(lock), "{lock} is not named: {}", ran.err);
         assert!(!repo.path().join(".git").join(lock).exists(), "{lock} is still there");
@@ -235,14 +235,14 @@ fn locks_of_dead_processes_are_removed_and_said() {
 #[test]
 fn a_lock_in_use_is_left_alone_and_named() {
     let repo = small_fleet();
-    repo.publish().expect(0);
+    repo.publish_ungated().expect(0);
     let before = repo.id(RENDERED);
     repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
     repo.commit("two");
     let lock = repo.path().join(".git/refs/heads/berth/rendered.lock");
     let holder = File::create(&lock).expect("a lock");
     holder.set_modified(SystemTime::UNIX_EPOCH).expect("old");
-    let ran = repo.publish().expect(4);
+    let ran = repo.publish_ungated().expect(4);
     assert!(
         ran.err.contains("rendered.lock") && ran.err.contains("locked by another process"),
         "{}",
@@ -251,22 +251,22 @@ fn a_lock_in_use_is_left_alone_and_named() {
     assert!(lock.exists());
     assert_eq!(repo.id(RENDERED), before);
     drop(holder);
-    repo.publish().expect(0);
+    repo.publish_ungated().expect(0);
     assert!(!lock.exists());
 }
 
 #[test]
 fn what_a_killed_process_left_among_the_objects_does_no_harm() {
     let repo = small_fleet();
-    repo.publish().expect(0);
+    repo.publish_ungated().expect(0);
     for left in ["objects/tmp_object_git2_x1", "objects/pack/pack_git2_x2", "objects/pack/tmp_pack_x3"] {
         repo.write(&format!(".git/{left}"), "half an obj");
     }
     repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
     repo.commit("two");
-    repo.publish().expect(0);
+    repo.publish_ungated().expect(0);
     repo.git(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
     Ran::of(hermetic("git").current_dir(repo.path()).args(["gc", "-q", "--prune=now"])).expect(0);
     run(&["verify", "--repo", repo.arg()]).expect(0);
-    repo.publish().expect(0);
+    repo.publish_ungated().expect(0);
 }

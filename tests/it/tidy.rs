@@ -19,18 +19,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("render", &["diag", "model", "patch", "yaml"]),
     ("state", &["diag", "model", "report", "yaml"]),
     ("plan", &["model", "state"]),
+    ("gate", &["diag", "model", "state"]),
     ("pipeline", &["decide", "diag", "load", "model", "render", "source", "state"]),
     ("git", &["diag", "model", "source", "yaml"]),
     ("publish", &["diag", "git", "model", "plan", "report", "state", "yaml"]),
     (
         "reading",
         &[
-            "decide", "diag", "dialects", "git", "load", "model", "pipeline", "publish", "source", "state",
-            "yaml",
+            "decide", "diag", "dialects", "gate", "git", "load", "model", "pipeline", "publish", "source",
+            "state", "yaml",
         ],
     ),
-    ("advance", &["diag", "git", "model", "pipeline", "plan", "publish", "reading"]),
-    ("daemon", &["advance", "diag", "git", "model", "plan", "publish", "reading", "report"]),
+    ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
+    ("daemon", &["advance", "diag", "gate", "git", "model", "plan", "publish", "reading", "report"]),
     ("verify", &["advance", "git", "publish", "state"]),
     ("sync", &["diag", "git", "meta", "model", "patch", "publish", "report", "state", "yaml"]),
 ];
@@ -38,7 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
     "diag", "model", "yaml", "meta", "patch", "report", "dialects", "load", "decide", "render", "state",
-    "plan", "pipeline",
+    "plan", "gate", "pipeline",
 ];
 
 const IMPURE: &[&str] = &[

@@ -107,8 +107,8 @@ fn a_plan_never_touches_what_it_does_not_own() {
     };
     let id = ObjectId::of(&map("a", "1")).unwrap();
     let live = BTreeMap::from([(id, strange)]);
-    let plan = plan::plan(&desired::read(&folder(1, &[])), &live, true);
+    let plan = plan::plan(&desired::read(&folder(1, &[])), &live, |_| true);
     assert_eq!(plan, SyncPlan::default());
     let wanted = desired::read(&folder(1, &[annotated(map("a", "1"), TAKE_OVER, "no")]));
-    assert_eq!(plan::plan(&wanted, &live, true).problems.len(), 1);
+    assert_eq!(plan::plan(&wanted, &live, |_| true).problems.len(), 1);
 }

@@ -88,7 +88,7 @@ fn a_status_is_written_when_it_changed_or_is_due_again() {
 
 #[test]
 fn members_are_not_all_due_at_one_moment_and_none_is_late() {
-    let due: std::collections::BTreeSet<i64> =
+    let due: BTreeSet<i64> =
         (0..20).map(|n| status::next_due(&format!("c{n}"), at(0), 600).as_second()).collect();
     assert!(due.len() > 10 && due.iter().all(|due| (480..=600).contains(due)), "{due:?}");
 }

@@ -31,6 +31,14 @@ pub fn berth() -> Command {
     hermetic(env!("CARGO_BIN_EXE_berth"))
 }
 
+/// Switches the deletion gate off, for tests of other things.
+pub fn ungated(command: &mut Command) -> &mut Command {
+    command
+        .env("BERTH_MAX_REMOVED_CLUSTERS", "100%")
+        .env("BERTH_MAX_REMOVED_OBJECTS", "100%")
+        .env("BERTH_ALLOW_RISKY_REMOVALS", "true")
+}
+
 /// How a run of the binary ended.
 #[derive(Debug)]
 pub struct Ran {
@@ -135,6 +143,11 @@ impl Repo {
     /// `berth run --once` on this repository.
     pub fn publish(&self) -> Ran {
         run(&["run", "--once", "--repo", self.arg()])
+    }
+
+    /// The same, with no removal held back.
+    pub fn publish_ungated(&self) -> Ran {
+        Ran::of(ungated(&mut berth()).args(["run", "--once", "--repo", self.arg()]))
     }
 
     /// `berth sync --once` of one cluster into a folder.
