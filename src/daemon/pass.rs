@@ -168,8 +168,7 @@ fn attempt_pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassErr
         identity: settings.identity.clone(),
         ..Stamp::new(source, info.subject(), info.seconds, reading.now)
     };
-    let summary = Summary::between(previous.as_ref().map(|previous| &previous.state), &built.state)
-        .with_problems(&diagnostics);
+    let summary = Summary::of(&plan, previous.is_none()).with_problems(&diagnostics);
     let published =
         publish::publish(&repo, &settings.refs, previous.as_ref(), &built.state, &stamp, &summary)?;
     let outcome = outcome(&published);
