@@ -34,6 +34,11 @@ impl ObjectId {
             &text(metadata.get("name"))?,
         ))
     }
+
+    /// Whether nothing of its content may be shown.
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && &*self.kind == "Secret"
+    }
 }
 
 impl fmt::Display for ObjectId {
