@@ -43,7 +43,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         lowered.clusters.extend(cluster::read(scope, document));
     });
     reader.each(of(Role::Score), |scope, document, lowered| {
-        score::read(scope, document, &mut lowered.statuses)
+        score::read(scope, document, &mut lowered.statuses);
     });
     reader.each(of(Role::Placement), |scope, document, lowered| {
         lowered.placements.extend(placement::read(scope, document, &context));
