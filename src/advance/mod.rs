@@ -90,8 +90,7 @@ pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError>
         allow_empty: matches!(given.outside, Outside::Now { allow_empty: true, .. }),
         ..Stamp::new(given.source, info.subject(), info.seconds, reading.now)
     };
-    let summary =
-        Summary::between(given.previous.map(|previous| &previous.state), &state).with_problems(&told);
+    let summary = Summary::of(&plan, given.previous.is_none()).with_problems(&told);
     if let Outside::Now { .. } = given.outside {
         publish::refuse_loss(repo, given.refs, given.previous, &state, &stamp)?;
     }

@@ -11,7 +11,7 @@ use super::fleet::{Format, exit_for};
 use super::gate::{GateArgs, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
 use crate::git::{GitContents, Repo};
-use crate::model::{ContentId, Timestamp};
+use crate::model::{ContentId, ObjectId, Timestamp, path};
 use crate::pipeline::Built;
 use crate::plan::{Change, ObjectChange, Plan, count, plan};
 use crate::publish::{self, Refs};
@@ -240,8 +240,9 @@ pub fn object_diff(
     after: Option<Vec<u8>>,
     ui: &Ui,
 ) -> String {
+    // A file that no decision accounts for has only its path.
     let is_secret =
-        change.object.as_ref().is_some_and(|object| &*object.kind == "Secret" && object.group.is_empty());
+        change.object.as_ref().is_some_and(ObjectId::is_secret) || path::is_of_secret(&change.path);
     let title = format!("{}/{}", change.cluster, change.path);
     if is_secret {
         return format!("--- {title}\n(the data of a Secret is not shown)\n");
@@ -268,5 +269,28 @@ impl From<crate::git::GitError> for CommandError {
     fn from(error: crate::git::GitError) -> CommandError {
         let hint = error.hint();
         CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_nobody_accounts_for_is_not_shown_either() {
+        let ui = Ui::new(true, super::super::ui::ColourChoice::Never);
+        let diff = |path: &str| {
+            let change = ObjectChange {
+                change: Change::Removed,
+                cluster: "a".to_owned(),
+                path: path.into(),
+                object: None,
+                before: None,
+                after: None,
+            };
+            object_diff(&change, Some(b"data: hunter2\n".to_vec()), None, &ui)
+        };
+        assert!(!diff("shop/Secret_x.yaml").contains("hunter2"), "{}", diff("shop/Secret_x.yaml"));
+        assert!(diff("shop/ConfigMap_x.yaml").contains("hunter2"));
     }
 }

@@ -45,6 +45,9 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
     let previous = publish::read_previous(repo, &refs.rendered)?;
     let (statuses, odd) = publish::read_statuses(repo, refs)?;
     ui.diagnostics(&odd);
+    if let Some(previous) = &previous {
+        ui.diagnostics(&previous.foreign);
+    }
     let processed = publish::read_processed(repo, refs)?;
     let folders = publish::cluster_refs::read_all(repo, refs)?;
     let decisions = previous.as_ref().map(|previous| previous.state.decisions.clone()).unwrap_or_default();

@@ -3,6 +3,7 @@
 //! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers,
 //! selection and conditions its semantics need. Adding one is adding a folder and a row here.
 
+mod each;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod ocm;

@@ -23,7 +23,7 @@ pub use contents::GitContents;
 pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use refs::is_valid_ref;
-pub use repo::{CommitInfo, Entry, EntryKind, Repo};
+pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;
 pub use source::{read_file_at, read_source};
 pub use write::{Counts, Identity, Writer, tree_id};

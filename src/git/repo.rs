@@ -63,6 +63,14 @@ pub enum EntryKind {
     },
 }
 
+/// How a path differs between two trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PathChange {
+    Added,
+    Changed,
+    Removed,
+}
+
 pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
 pub(super) const MODE_LINK: u32 = 0o120_000;
@@ -81,11 +89,6 @@ impl Repo {
     /// The repository's own folder: `.git`, or the root of a bare one.
     pub fn path(&self) -> &Path {
         self.inner.path()
-    }
-
-    /// The root of the work tree, where there is one.
-    pub fn work_tree(&self) -> Option<&Path> {
-        self.inner.workdir()
     }
 
     /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
@@ -196,6 +199,16 @@ impl Repo {
 
     /// The paths whose content differs between two trees, under some of their folders, in order.
     pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
+        Ok(self.path_changes(old, new, under)?.into_iter().map(|(path, _)| path).collect())
+    }
+
+    /// Like [`Repo::changed_paths`], with how each of them differs.
+    pub fn path_changes(
+        &self,
+        old: TreeId,
+        new: TreeId,
+        under: &[&str],
+    ) -> Result<Vec<(String, PathChange)>, GitError> {
         let doing = || format!("comparing trees {old} and {new}");
         let find = |id: TreeId| self.inner.find_tree(id.oid()).map_err(GitError::failed(doing()));
         let mut options = git2::DiffOptions::new();
@@ -209,10 +222,15 @@ impl Repo {
             .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
             .map_err(GitError::failed(doing()))?;
         let path = |delta: git2::DiffDelta<'_>| {
-            let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes());
-            bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes())?;
+            let change = match delta.status() {
+                git2::Delta::Added => PathChange::Added,
+                git2::Delta::Deleted => PathChange::Removed,
+                _ => PathChange::Changed,
+            };
+            Some((String::from_utf8_lossy(bytes).into_owned(), change))
         };
-        let mut paths: Vec<String> = diff.deltas().filter_map(path).collect();
+        let mut paths: Vec<_> = diff.deltas().filter_map(path).collect();
         paths.sort();
         Ok(paths)
     }

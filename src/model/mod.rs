@@ -4,6 +4,7 @@
 //! in [`placement`], [`workload`] and [`overrides`]; what is there is in [`cluster`] and [`status`];
 //! what berth answers is in [`decision`].
 
+pub mod annotation;
 pub mod approval;
 pub mod cluster;
 pub mod content;

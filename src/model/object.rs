@@ -43,6 +43,11 @@ impl ObjectId {
                 | ("apiextensions.k8s.io", "CustomResourceDefinition")
         )
     }
+
+    /// Whether nothing of its content may be shown.
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && &*self.kind == "Secret"
+    }
 }
 
 impl fmt::Display for ObjectId {

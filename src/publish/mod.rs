@@ -28,7 +28,7 @@ pub use processed::{Processed, read_processed, write_processed};
 pub use read::{Ids, Previous, StateRead, read_previous, read_previous_at, read_state};
 pub use refs::Refs;
 pub use report::write_report;
-pub use statuses::read_statuses;
+pub use statuses::{STATUS_FILE, read_status, read_statuses};
 pub use summary::Summary;
 pub use trailers::Trailers;
 

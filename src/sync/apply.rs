@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SyncError;
-use super::desired::{Desired, DesiredSet, WORKLOAD};
+use super::desired::{Desired, DesiredSet};
 use super::plan::{self, Form, Held, Live, Prune, SyncPlan, Write};
 use super::target::{Apply, Record, Target};
 use crate::model::ObjectId;
+use crate::model::annotation::WORKLOAD;
 use crate::model::status::Problem;
 
 /// What came of a plan.

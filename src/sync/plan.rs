@@ -10,8 +10,9 @@ use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-use super::desired::{Desired, DesiredSet, PRUNE, TAKE_OVER, WORKLOAD};
+use super::desired::{Desired, DesiredSet};
 use crate::model::ObjectId;
+use crate::model::annotation::{PRUNE, TAKE_OVER, WORKLOAD};
 use crate::model::status::Problem;
 
 /// Names one state of a live object, in the target's own words: a hash, or a UID.

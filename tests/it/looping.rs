@@ -173,6 +173,24 @@ fn a_member_report_reaches_the_fleet_report() {
 }
 
 #[test]
+fn status_tells_of_a_file_that_somebody_deleted_on_the_rendered_branch() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let (published, source) = (repo.id(RENDERED), repo.git(&["symbolic-ref", "--short", "HEAD"]));
+    repo.git(&["checkout", "-q", "berth/rendered"]);
+    repo.git(&["rm", "-q", "clusters/a/shop/ConfigMap_web.yaml"]);
+    repo.commit("tidy up");
+    repo.git(&["checkout", "-q", &source]);
+    let told = "clusters/a/shop/ConfigMap_web.yaml: warning: this was removed by hand; the next publication puts it back";
+    let status = run(&["status", "--repo", repo.arg()]).expect(0);
+    assert!(status.err.contains(told), "{}", status.err);
+    repo.publish().expect(0);
+    assert_eq!(repo.changed(&published, RENDERED), Vec::<String>::new());
+    let status = run(&["status", "--repo", repo.arg()]).expect(0);
+    assert!(!status.err.contains("by hand"), "{}", status.err);
+}
+
+#[test]
 fn an_empty_repository_is_told_what_to_do() {
     let repo = Repo::new();
     let ran = repo.publish();

@@ -16,9 +16,8 @@ mod preference;
 mod template;
 mod types;
 
-use super::{Dialect, Document, Input, Lowered};
-use crate::diag::Severity;
-use crate::yaml::Scope;
+use super::each::Reader;
+use super::{Dialect, Input, Lowered};
 use config::Planes;
 use kinds::Role;
 use namespaces::Namespaces;
@@ -38,7 +37,7 @@ struct Context {
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let types = kinds::federated_in(input.documents.iter().copied());
     let mut context = Context::default();
-    let mut reader = Reader { input, lowered };
+    let mut reader = Reader { input, lowered, is_newer: kinds::is_newer };
     reader.each(
         |document| matches!(kinds::role(document, &types), Role::Config),
         |scope, document, _| config::read(scope, document, &mut context.planes),
@@ -65,40 +64,6 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |document| matches!(kinds::role(document, &types), Role::Preference),
         |scope, document, _| preference::read(scope, document),
     );
-}
-
-/// Reads documents of one role, each with a scope of its own.
-struct Reader<'a, 'b> {
-    input: &'a Input<'a>,
-    lowered: &'b mut Lowered,
-}
-
-impl Reader<'_, '_> {
-    fn each(
-        &mut self,
-        wanted: impl Fn(&Document) -> bool,
-        mut read: impl FnMut(&Scope, &Document, &mut Lowered),
-    ) {
-        for (index, document) in self.input.documents.iter().enumerate() {
-            if !wanted(document) {
-                continue;
-            }
-            let unknown_fields =
-                if kinds::is_newer(document) { Severity::Warning } else { self.input.unknown_fields };
-            let scope = Scope::new(document.at.file.clone(), unknown_fields);
-            let mut made = Lowered::default();
-            read(&scope, document, &mut made);
-            if scope.has_errors() {
-                self.lowered.faulty.insert(index);
-            } else {
-                // What was made of a document with errors is dropped: its last good form counts.
-                self.lowered.clusters.append(&mut made.clusters);
-                self.lowered.placements.append(&mut made.placements);
-                self.lowered.workloads.append(&mut made.workloads);
-            }
-            self.lowered.diagnostics.extend(scope.into_diagnostics());
-        }
-    }
 }
 
 #[cfg(test)]

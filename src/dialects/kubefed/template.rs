@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 use super::types::Target;
 use crate::diag::Diagnostic;
 use crate::meta::Metadata;
-use crate::model::{Object, ObjectId, Template};
+use crate::model::{Object, ObjectId, Template, annotation};
 use crate::yaml::{Fields, Mark, Node, Scope};
 
 const SERVER_FIELDS: [&str; 10] = [
@@ -62,7 +62,7 @@ pub(super) fn read(
         object: Arc::new(Object { id, origin: scope.pos(at), content }),
         final_labels: BTreeMap::from([("kubefed.io/managed".to_owned(), "true".to_owned())]),
         sync_annotations: match adopts {
-            true => BTreeMap::from([("berth.dev/take-over".to_owned(), "true".to_owned())]),
+            true => BTreeMap::from([(annotation::TAKE_OVER.to_owned(), "true".to_owned())]),
             false => BTreeMap::new(),
         },
     })

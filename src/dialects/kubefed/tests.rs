@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::diag::Pos;
-use crate::dialects::Claim;
+use crate::diag::{Pos, Severity};
+use crate::dialects::{Claim, Document};
 use crate::meta::testing::node;
 use crate::model::cluster::Standing;
 use crate::model::object::{group_of, version_of};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use desired::{PRUNE, TAKE_OVER, WORKLOAD};
+use crate::model::annotation::{PRUNE, TAKE_OVER, WORKLOAD};
 use plan::{Form, Live, Version};
 
 #[test]
