@@ -1,6 +1,10 @@
 //! The command line: one file a command, each parses, calls the library and prints.
 
+mod bug;
+mod diff;
+mod errors;
 pub mod exit;
+mod files;
 mod fleet;
 pub mod table;
 pub mod ui;
@@ -19,6 +23,7 @@ mod status;
 mod sync;
 mod validate;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -64,11 +69,20 @@ pub type Outcome = Result<Exit, CommandError>;
 
 /// Runs the process's command line.
 pub fn main() -> ExitCode {
+    bug::report_panics();
+    ExitCode::from(bug::guarded(run_command_line).code())
+}
+
+fn run_command_line() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() });
+            let printed = error.print();
+            return match (error.use_stderr(), printed) {
+                (true, _) => Exit::Usage,
+                (false, Err(problem)) if problem.kind() != ErrorKind::BrokenPipe => Exit::Unreachable,
+                (false, _) => Exit::Done,
+            };
         }
     };
     let ui = Ui::new(cli.quiet, cli.color);
@@ -79,7 +93,13 @@ pub fn main() -> ExitCode {
             error.exit
         }
     };
-    ExitCode::from(exit.code())
+    match ui.write_failure() {
+        Some(error) => {
+            ui.error(&error);
+            exit.worst(error.exit)
+        }
+        None => exit,
+    }
 }
 
 fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {

@@ -10,6 +10,7 @@
 mod cli;
 mod conformance;
 mod daemon;
+mod edges;
 mod generated;
 mod looping;
 mod support;
