@@ -163,12 +163,10 @@ impl<'u> Demo<'u> {
 
     fn sync_all(&self) -> Result<(), CommandError> {
         for cluster in CLUSTERS {
-            let fetched = fetch::fetch(&self.repo, &self.settings.refs, cluster)
-                .map_err(|error| CommandError::new(Exit::Bug, error.to_string()))?;
+            let fetched = fetch::fetch(&self.repo, &self.settings.refs, cluster)?;
             let mut target = DirTarget::open(&self.dir.join("members").join(cluster))?;
             let options = Options { fleet: "demo".to_owned(), ..Options::default() };
-            let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)
-                .map_err(|error| CommandError::new(Exit::Bug, error.to_string()))?;
+            let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)?;
             let now = Timestamp::now();
             let report = status::of(cluster, outcome.applied.clone(), now, 600);
             status::write(&self.repo, &self.settings.refs, &report, now)?;

@@ -82,7 +82,8 @@ impl FleetArgs {
 pub fn moment(text: &str) -> Result<Timestamp, String> {
     let in_range = text.parse::<Timestamp>();
     in_range.map_err(|_| {
-        "write a moment in RFC 3339, such as `2026-01-31T12:00:00Z`, before the end of 9999".to_owned()
+        "write a moment in RFC 3339, such as `2026-01-31T12:00:00Z`, at most `9999-12-30T22:00:00Z`"
+            .to_owned()
     })
 }
 

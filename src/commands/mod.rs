@@ -80,7 +80,11 @@ fn run_command_line() -> Exit {
             let printed = error.print();
             return match (error.use_stderr(), printed) {
                 (true, _) => Exit::Usage,
-                (false, Err(problem)) if problem.kind() != ErrorKind::BrokenPipe => Exit::Unreachable,
+                (false, Err(problem)) if problem.kind() != ErrorKind::BrokenPipe => {
+                    let error = ui::write_error(&problem);
+                    Ui::new(false, ColourChoice::Auto).error(&error);
+                    error.exit
+                }
                 (false, _) => Exit::Done,
             };
         }

@@ -81,7 +81,7 @@ impl Ui {
 
     /// JSON data.
     pub fn json(&self, value: &serde_json::Value) {
-        self.write(&format!("{value:#}"));
+        self.write(&json_for_terminals(&format!("{value:#}")));
     }
 
     /// YAML data.
@@ -105,7 +105,7 @@ impl Ui {
     pub fn write_failure(&self) -> Option<CommandError> {
         let failure = self.failure.borrow();
         let error = failure.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)?;
-        Some(CommandError::io("writing to the standard output", error))
+        Some(write_error(error))
     }
 
     /// What a person should know and a program need not. Silent with `--quiet`.
@@ -158,6 +158,11 @@ impl Ui {
     }
 }
 
+/// Results could not be written.
+pub fn write_error(error: &std::io::Error) -> CommandError {
+    CommandError::io("writing to the standard output", error)
+}
+
 /// `1 error`, `2 errors`.
 pub fn counted(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
@@ -193,6 +198,19 @@ fn harmless(text: &str, colours: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// JSON leaves some control characters as they are; they stand in strings only, so that escapes may replace them.
+fn json_for_terminals(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmless(c) || c == '\n' {
+            shown.push(c);
+        } else {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+    }
+    shown
+}
+
 /// Every sequence that [`paint`] writes.
 const TONES: [&str; 6] = ["\x1b[0m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m"];
 
@@ -209,5 +227,13 @@ mod tests {
             assert_eq!(harmless(&painted, true), painted);
             assert!(!harmless(&painted, false).contains('\x1b'));
         }
+    }
+
+    #[test]
+    fn json_shows_no_control_character_and_reads_the_same() {
+        let value = serde_json::json!({"a\u{9b}": "b\x7f\u{202e}\x1b\n", "c": [1]});
+        let text = json_for_terminals(&format!("{value:#}"));
+        assert!(text.chars().all(|c| is_harmless(c) || c == '\n'), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

@@ -25,7 +25,7 @@ fn results_that_can_not_be_written_are_an_error() {
     let full = || std::fs::File::options().write(true).open("/dev/full").expect("it is there");
     for args in [&["decide", "-o", "json", "--repo", repo.arg()][..], &["--help"]] {
         let ran = Ran::of(berth().args(args).stdout(full())).expect(6);
-        assert_eq!(ran.err.contains("writing to the standard output"), args[0] != "--help", "{}", ran.err);
+        assert!(ran.err.contains("writing to the standard output"), "{}", ran.err);
     }
 }
 
