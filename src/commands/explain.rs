@@ -50,10 +50,8 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
                 ui.out(&trace_text(trace, args.cluster.is_some(), ui));
             }
         }
-        Format::Json => ui.json(&json!(traces.iter().map(trace_json).collect::<Vec<_>>())),
-        Format::Yaml => ui.out(&crate::yaml::emit(&json!({
-            "placements": traces.iter().map(trace_json).collect::<Vec<_>>(),
-        }))),
+        Format::Json => ui.json(&traces_json(&traces)),
+        Format::Yaml => ui.yaml(&traces_json(&traces)),
     }
     Ok(exit_for(&diagnostics))
 }
@@ -153,6 +151,11 @@ fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
         let _ = writeln!(text, "  rank {rank}");
     }
     text
+}
+
+/// The traces for programs.
+fn traces_json(traces: &[Trace]) -> Json {
+    json!({"placements": traces.iter().map(trace_json).collect::<Vec<_>>()})
 }
 
 fn trace_json(trace: &Trace) -> Json {

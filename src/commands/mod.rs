@@ -1,6 +1,10 @@
 //! The command line: one file a command, each parses, calls the library and prints.
 
+mod bug;
+mod diff;
+mod errors;
 pub mod exit;
+mod files;
 mod fleet;
 mod gate;
 pub mod table;
@@ -21,6 +25,7 @@ mod sync;
 mod validate;
 mod verify;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -67,11 +72,24 @@ pub type Outcome = Result<Exit, CommandError>;
 
 /// Runs the process's command line.
 pub fn main() -> ExitCode {
+    bug::report_panics();
+    ExitCode::from(bug::guarded(run_command_line).code())
+}
+
+fn run_command_line() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() });
+            let printed = error.print();
+            return match (error.use_stderr(), printed) {
+                (true, _) => Exit::Usage,
+                (false, Err(problem)) if problem.kind() != ErrorKind::BrokenPipe => {
+                    let error = ui::write_error(&problem);
+                    Ui::new(false, ColourChoice::Auto).error(&error);
+                    error.exit
+                }
+                (false, _) => Exit::Done,
+            };
         }
     };
     let ui = Ui::new(cli.quiet, cli.color);
@@ -82,7 +100,13 @@ pub fn main() -> ExitCode {
             error.exit
         }
     };
-    ExitCode::from(exit.code())
+    match ui.write_failure() {
+        Some(error) => {
+            ui.error(&error);
+            exit.worst(error.exit)
+        }
+        None => exit,
+    }
 }
 
 fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
-use similar::TextDiff;
 
 use super::Outcome;
+use super::diff;
 use super::exit::{CommandError, Exit};
-use super::fleet::{Format, exit_for};
+use super::fleet::{Format, exit_for, moment};
 use super::gate::{GateArgs, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
 use crate::git::{GitContents, Repo};
@@ -37,7 +37,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     head: String,
     /// Decide for this moment, in place of the revision's date
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
     /// Show each object's difference
     #[arg(long)]
@@ -61,6 +61,10 @@ enum FailOn {
 }
 
 pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
+    if args.diff && args.output != Format::Text {
+        let error = CommandError::usage("--diff goes with text only");
+        return Err(error.hint("read the objects from Git by the paths in the plan"));
+    }
     let repo = Repo::open(&args.repo)?;
     let mut contents = GitContents::remembering(&repo)?;
     let refs = Refs::default();
@@ -113,7 +117,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
     match args.output {
         Format::Json => ui.json(&to_json()),
-        Format::Yaml => ui.out(&crate::yaml::emit(&to_json())),
+        Format::Yaml => ui.yaml(&to_json()),
         Format::Text => {
             ui.out(&plan_text(&plan, ui));
             if !held.is_empty() {
@@ -251,25 +255,7 @@ pub fn object_diff(
         bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     };
     let (before, after) = (text(before), text(after));
-    let diff = TextDiff::from_lines(&before, &after);
-    let mut shown = String::new();
-    for line in diff.unified_diff().context_radius(2).header(&title, &title).to_string().lines() {
-        let tone = match line.as_bytes().first() {
-            Some(b'-') => Some(Tone::Bad),
-            Some(b'+') => Some(Tone::Good),
-            _ => None,
-        };
-        shown.push_str(&tone.map_or_else(|| line.to_owned(), |tone| ui.tint(line, tone)));
-        shown.push('\n');
-    }
-    shown
-}
-
-impl From<crate::git::GitError> for CommandError {
-    fn from(error: crate::git::GitError) -> CommandError {
-        let hint = error.hint();
-        CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
-    }
+    diff::coloured(&before, &after, &title, ui)
 }
 
 #[cfg(test)]

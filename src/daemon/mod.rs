@@ -5,6 +5,7 @@
 
 mod pass;
 mod schedule;
+mod source;
 mod watch;
 
 use std::time::Duration;
@@ -36,9 +37,9 @@ pub fn run(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
 
 async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
     // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
-    let git_folder = pass::git_folder(&settings)?;
+    let [git_folder, shared] = pass::git_folders(&settings)?;
     let (wake, mut woken) = mpsc::channel(1);
-    let _watch = watch::watch(&git_folder, wake)
+    let _watch = watch::watch(&git_folder, &shared, wake)
         .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
         .ok();
     let mut stop = StopSignals::new()?;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::source::source;
 use crate::advance::{AdvanceError, Advanced, Given, Outside, advance};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::gate::{Held, Limits};
@@ -87,6 +88,8 @@ pub enum PassError {
     Reading(#[from] ReadingError),
     #[error("the source branch `{0}` has no commit yet")]
     NoSource(String),
+    #[error("there is no source branch `{name}`")]
+    NoSuchSource { name: String, hint: String },
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
     #[error("the source `{name}` is at {source_commit}, which does not come after {last}, processed last")]
@@ -114,6 +117,7 @@ impl PassError {
             PassError::NoSource(_) => {
                 Some("commit the fleet's files first, or name a branch with --source".into())
             }
+            PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
             PassError::Rewound { last, .. } => Some(format!(
                 "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
@@ -156,9 +160,14 @@ pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> 
     }
 }
 
-/// The folder whose refs are to be watched.
-pub fn git_folder(settings: &Settings) -> Result<PathBuf, PassError> {
-    Ok(Repo::open(&settings.repo)?.path().to_owned())
+/// The folders whose refs are to be watched: of this work tree, and what all work trees share. An error
+/// where waiting would not help: a source without a commit may get one, a misspelt one never does.
+pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
+    let repo = Repo::open(&settings.repo)?;
+    match source(&repo, settings) {
+        Ok(_) | Err(PassError::NoSource(_)) => Ok([repo.path().to_owned(), repo.shared_path().to_owned()]),
+        Err(error) => Err(error),
+    }
 }
 
 /// The refs as they are now.
@@ -181,20 +190,6 @@ fn own_refs(repo: &Repo, settings: &Settings) -> Result<Vec<(String, CommitId)>,
         own.extend(repo.list_refs(prefix)?);
     }
     Ok(own)
-}
-
-fn source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassError> {
-    let name = match &settings.source {
-        Some(name) => name.clone(),
-        None => repo.head_branch()?.unwrap_or_else(|| "HEAD".to_owned()),
-    };
-    if name == settings.refs.rendered || format!("refs/heads/{name}") == settings.refs.rendered {
-        return Err(PassError::SourceIsRendered(name));
-    }
-    match repo.resolve(&name)? {
-        Some(commit) => Ok((name, commit)),
-        None => Err(PassError::NoSource(name)),
-    }
 }
 
 fn attempt_pass(

@@ -49,6 +49,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// Which of all documents are this dialect's: one answer per document.
     pub claim: fn(&[Document]) -> Vec<Claim>,
+    /// Its API groups, which misspelt ones are compared with.
+    pub groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
     pub lower: fn(&Input<'_>, &mut Lowered),

@@ -3,7 +3,7 @@
 //! A [`Repo`] is cheap to open and stays on its thread; what it returns may go anywhere.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::ErrorCode;
 
@@ -91,12 +91,33 @@ impl Repo {
         self.inner.path()
     }
 
+    /// What all work trees of the repository share; [`Repo::path`] unless this is a linked one.
+    pub fn shared_path(&self) -> &Path {
+        self.inner.commondir()
+    }
+
+    /// The root of the repository that a folder is inside of; `None` for a root, or outside of any.
+    pub fn root_above(folder: &Path) -> Option<PathBuf> {
+        let folder = folder.canonicalize().ok()?;
+        let found = git2::Repository::discover(&folder).ok()?;
+        let root = found.workdir().unwrap_or(found.path()).canonicalize().ok()?;
+        (root != folder && folder.starts_with(&root)).then_some(root)
+    }
+
+    /// Whether a folder holds a repository's own files: a bare one, or a `.git`.
+    pub fn is_git_folder(folder: &Path) -> bool {
+        let Ok(repo) = git2::Repository::open(folder) else { return false };
+        let same =
+            |path: &Path| matches!((path.canonicalize(), folder.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        same(repo.path())
+    }
+
     /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
     pub fn resolve(&self, revision: &str) -> Result<Option<CommitId>, GitError> {
         let found = self.inner.revparse_single(revision).and_then(|object| object.peel_to_commit());
         match found {
             Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
-            Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::UnbornBranch) => Ok(None),
+            Err(error) if names_nothing(error.code()) => Ok(None),
             Err(error) => Err(GitError::failed(format!("looking up `{revision}`"))(error)),
         }
     }
@@ -153,6 +174,16 @@ impl Repo {
         let doing = "reading HEAD";
         let head = self.inner.find_reference("HEAD").map_err(GitError::failed(doing))?;
         Ok(head.symbolic_target().map_err(GitError::failed(doing))?.map(str::to_owned))
+    }
+
+    /// The full name of the ref that one stands for, through symbolic ones; `None` where there is none.
+    pub fn direct_ref(&self, name: &str) -> Result<Option<String>, GitError> {
+        let doing = || format!("reading `{name}`");
+        match self.inner.find_reference(name).and_then(|found| found.resolve()) {
+            Ok(direct) => Ok(Some(direct.name().map_err(GitError::failed(doing()))?.to_owned())),
+            Err(error) if names_nothing(error.code()) => Ok(None),
+            Err(error) => Err(GitError::failed(doing())(error)),
+        }
     }
 
     /// All refs whose full names begin so, by name. Symbolic refs are followed, dangling ones left out.
@@ -236,13 +267,22 @@ impl Repo {
     }
 }
 
+/// Names nothing, can not be a name, or names something else than one commit.
+fn names_nothing(code: ErrorCode) -> bool {
+    use ErrorCode::{Ambiguous, InvalidSpec, NotFound, Peel, UnbornBranch};
+    matches!(code, NotFound | UnbornBranch | InvalidSpec | Ambiguous | Peel)
+}
+
 fn cannot_open(path: String, error: &git2::Error) -> GitError {
     let message = error.message();
     let extension = message.strip_prefix("unsupported extension name ");
     match (error.code(), extension) {
         (ErrorCode::Owner, _) => GitError::ForeignOwner { path },
         (_, Some(extension)) => GitError::Unsupported { path, extension: extension.to_owned() },
-        (ErrorCode::NotFound, _) => GitError::NotARepository { path },
+        (ErrorCode::NotFound, _) => match Repo::root_above(Path::new(&path)) {
+            Some(root) => GitError::BelowTheRoot { path, root: root.display().to_string() },
+            None => GitError::NotARepository { path },
+        },
         _ if message.contains("object format") => {
             GitError::Unsupported { path, extension: "extensions.objectformat".to_owned() }
         }

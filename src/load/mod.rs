@@ -8,6 +8,7 @@ mod assemble;
 pub mod config;
 mod documents;
 pub mod glob;
+mod groups;
 mod keep;
 mod merge_clusters;
 mod own;

@@ -40,7 +40,8 @@ impl PublishError {
     pub fn hint(&self) -> Option<String> {
         match self {
             PublishError::Unowned { name } => Some(format!(
-                "choose another branch for the rendered state, or delete this one: git update-ref -d {name}"
+                "berth needs this name for the rendered state; give the branch another: git branch -m {} NAME",
+                name.strip_prefix("refs/heads/").unwrap_or(name)
             )),
             PublishError::NewerFormat { .. } => {
                 Some("use the berth that wrote it, or a newer one; going back is not supported".to_owned())

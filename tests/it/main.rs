@@ -11,6 +11,7 @@ mod cli;
 mod conformance;
 mod crash;
 mod daemon;
+mod edges;
 mod gate;
 mod generated;
 mod looping;

@@ -23,8 +23,14 @@ use kinds::Role;
 use namespaces::Namespaces;
 use types::Types;
 
-pub const DIALECT: Dialect =
-    Dialect { name: "kubefed", claim: kinds::claim, kinds: kinds::KINDS, lower, policy_text: |_, _| None };
+pub const DIALECT: Dialect = Dialect {
+    name: "kubefed",
+    claim: kinds::claim,
+    groups: &[kinds::CORE, kinds::SCHEDULING, kinds::TYPES],
+    kinds: kinds::KINDS,
+    lower,
+    policy_text: |_, _| None,
+};
 
 /// What all Federated objects are read against.
 #[derive(Debug, Default)]

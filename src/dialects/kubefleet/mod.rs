@@ -35,8 +35,14 @@ use select::{Item, Stock};
 pub use policy::normal_form as policy_in_normal_form;
 
 /// KubeFleet's parser.
-pub const DIALECT: Dialect =
-    Dialect { name: "kubefleet", claim: kinds::claim, kinds: kinds::NAMES, lower, policy_text };
+pub const DIALECT: Dialect = Dialect {
+    name: "kubefleet",
+    claim: kinds::claim,
+    groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
+    kinds: kinds::NAMES,
+    lower,
+    policy_text,
+};
 
 /// The documents read, each with its index in the input.
 #[derive(Default)]

@@ -22,8 +22,14 @@ use bindings::Bindings;
 use kinds::Role;
 use sets::Sets;
 
-pub const DIALECT: Dialect =
-    Dialect { name: "ocm", claim: kinds::claim, kinds: kinds::KINDS, lower, policy_text: |_, _| None };
+pub const DIALECT: Dialect = Dialect {
+    name: "ocm",
+    claim: kinds::claim,
+    groups: &[kinds::CLUSTER, kinds::WORK, kinds::ADD_ON],
+    kinds: kinds::KINDS,
+    lower,
+    policy_text: |_, _| None,
+};
 
 /// What placements are read against.
 #[derive(Debug, Default)]

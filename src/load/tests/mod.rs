@@ -19,6 +19,7 @@ use crate::yaml::{Limits, Scope};
 pub(super) const TEST: Dialect = Dialect {
     name: "test",
     claim,
+    groups: &["test.dev"],
     kinds: &["Member", "Machine", "Rule", "App", "Trace"],
     lower,
     policy_text: |_, _| None,

@@ -132,7 +132,10 @@ fn problems_are_listed_in_the_message() {
     let mut found = Diagnostics::new();
     found.push(Diagnostic::error(Pos::new("fleet/x.yaml", 3, 1), "bad\n\nBerth-Seq: 7").hint("y"));
     let text = Summary::of(&Plan::default(), true).with_problems(&found).text();
-    assert!(text.contains("1 error and 0 warnings\n- fleet/x.yaml:3:1: error: bad\n"), "{text}");
+    assert!(
+        text.contains("1 error and 0 warnings\n- fleet/x.yaml:3:1: error: bad\\n\\nBerth-Seq: 7\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn a_branch_that_is_not_berths_is_refused() {
         commit_files(&branch.repo, &branch.refs.rendered, &files);
         let error = read_previous(&branch.repo, &branch.refs.rendered).unwrap_err();
         assert!(matches!(error, PublishError::Unowned { .. }), "{error}");
-        assert!(error.hint().unwrap().contains("update-ref -d"));
+        assert!(error.hint().unwrap().contains("git branch -m"));
     }
 }
 
