@@ -6,9 +6,12 @@
 
 mod cluster;
 mod config;
+mod division;
 mod endpoint;
 mod federated;
+mod files;
 mod kinds;
+mod lifecycle;
 mod namespaces;
 mod overrides;
 mod placement;
@@ -21,7 +24,9 @@ use crate::diag::Severity;
 use crate::yaml::Scope;
 use config::Planes;
 use kinds::Role;
+use files::Files;
 use namespaces::Namespaces;
+use preference::Preferences;
 use types::Types;
 
 pub const DIALECT: Dialect =
@@ -33,6 +38,8 @@ struct Context {
     planes: Planes,
     types: Types,
     namespaces: Namespaces,
+    preferences: Preferences,
+    files: Files,
 }
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
@@ -51,6 +58,14 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |document| matches!(kinds::role(document, &types), Role::Cluster),
         |scope, document, lowered| lowered.clusters.extend(cluster::read(scope, document)),
     );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Preference),
+        |scope, document, _| preference::read(scope, document, &mut context.preferences),
+    );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Template | Role::OverrideList),
+        |scope, document, _| files::read(scope, document, &mut context.files),
+    );
     // A namespace narrows what is in it, so that all of them come first.
     for namespaces_now in [true, false] {
         reader.each(
@@ -61,10 +76,8 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
             |scope, document, lowered| federated::read(scope, document, &mut context, lowered),
         );
     }
-    reader.each(
-        |document| matches!(kinds::role(document, &types), Role::Preference),
-        |scope, document, _| preference::read(scope, document),
-    );
+    context.preferences.report_unmet(&mut lowered.diagnostics);
+    context.files.report_unnamed(&mut lowered.diagnostics);
 }
 
 /// Reads documents of one role, each with a scope of its own.
@@ -96,6 +109,8 @@ impl Reader<'_, '_> {
                 self.lowered.placements.append(&mut made.placements);
                 self.lowered.workloads.append(&mut made.workloads);
             }
+            // What is wrong, and yet no fault of the document itself.
+            self.lowered.diagnostics.extend(made.diagnostics);
             self.lowered.diagnostics.extend(scope.into_diagnostics());
         }
     }

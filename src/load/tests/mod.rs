@@ -61,6 +61,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     origin: origin.clone(),
                     templates: Vec::new(),
                     overrides: Vec::new(),
+                    replicas: None,
+                    frozen: false,
                 };
                 out.workloads.push(workload);
                 out.placements.push(Placement { key, origin, source: Source::Follows(follow) });
@@ -89,6 +91,7 @@ fn policy() -> Policy {
         ranking: Ranking::SumThenName,
         selection: Selection::All,
         retention: Retention::None,
+        division: None,
         groups: None,
         blocked: None,
         condition: |_| None,
