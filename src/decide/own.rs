@@ -186,8 +186,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
     }
     recorder.checks(&checks);
     let passed = picks.len();
-    let outcome =
-        Outcome { candidates: case.candidates.len(), passed, picked: passed, ..Outcome::default() };
+    let outcome = Outcome { candidates: case.candidates.len(), passed, picked: passed, ..Outcome::default() };
     Made { picks, condition: (case.policy.condition)(&outcome) }
 }
 

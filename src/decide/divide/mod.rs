@@ -55,8 +55,7 @@ pub(super) fn divide<'a>(case: &Case<'a>) -> Divided<'a> {
         Contender { cluster: name, share, current, capacity: room(cluster, division) }
     };
     let contenders: Vec<Contender<'a>> = rows.iter().map(contender).collect();
-    let request =
-        Request { total: division.total, rebalance: division.rebalance, key: &division.hash_key };
+    let request = Request { total: division.total, rebalance: division.rebalance, key: &division.hash_key };
     let portions = planner::plan(request, &contenders);
     Divided::Among(division, Portions { rows, contenders, portions })
 }
@@ -150,8 +149,7 @@ pub(super) fn warn(
         let hint = "raise a ceiling or a weight; `berth explain` shows what limits each cluster";
         say(at, message, Some(hint.to_owned()));
     } else if missing < 0 && total >= 0 {
-        let message =
-            format!("{by} asks for {placed} replicas, {} more than its total of {total}", -missing);
+        let message = format!("{by} asks for {placed} replicas, {} more than its total of {total}", -missing);
         let hint = "with `rebalance: true` what a cluster has no room for is asked for twice, there and \
                     elsewhere; a ceiling at the cluster's capacity avoids it";
         say(at, message, Some(hint.to_owned()));

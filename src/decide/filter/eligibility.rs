@@ -41,9 +41,10 @@ impl Check for Ready<'_> {
 /// Whether a cluster is ready by its last report; one without any is.
 pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
     let Standing::Reported(report) = &cluster.standing else { return true };
-    let agent_is_well = report.agent.as_ref().is_none_or(|agent| {
-        agent.joined != Some(false) && agent.healthy.is_none_or(|(healthy, _)| healthy)
-    });
+    let agent_is_well = report
+        .agent
+        .as_ref()
+        .is_none_or(|agent| agent.joined != Some(false) && agent.healthy.is_none_or(|(healthy, _)| healthy));
     report.ready != Some(false) && agent_is_well
 }
 

@@ -58,12 +58,16 @@ pub(super) fn of(
         among.push(Filter { rule: Rule::Labels(of_namespace.clone()), by: Some(namespace.clone()) });
     } else {
         if named || own.as_ref().is_some_and(|selector| !selector.requirements.is_empty()) {
-            let message = format!("the placement of {key} is not looked at: every ready cluster takes part in {by}");
+            let message =
+                format!("the placement of {key} is not looked at: every ready cluster takes part in {by}");
             say(message, "`intersectWithClusterSelector: true` keeps to clusters that its selector matches");
         }
         if preference.others.is_none() {
             let message = format!("clusters that {by} does not name get {key} too, with 0 replicas");
-            say(message, "`intersectWithClusterSelector: true` keeps it away from clusters its selector does not match");
+            say(
+                message,
+                "`intersectWithClusterSelector: true` keeps it away from clusters its selector does not match",
+            );
         }
     }
     Some(Division {
@@ -105,7 +109,8 @@ pub(super) fn warn_of_rivals(
 ) {
     let by = &preference.key;
     if retains_replicas {
-        let message = format!("retainReplicas of {key} has no effect: {by} sets the replicas of every cluster");
+        let message =
+            format!("retainReplicas of {key} has no effect: {by} sets the replicas of every cluster");
         let hint = "an autoscaler in a member and a preference fight over one number: keep one of them";
         scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
     }

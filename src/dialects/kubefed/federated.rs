@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::namespaces::Narrowing;
 use super::placement::Wanted;
-use super::types::{FederatedType, Target};
 use super::preference::DIVIDED;
+use super::types::{FederatedType, Target};
 use super::{Context, division, files, lifecycle, placement, template};
 use crate::diag::Diagnostic;
 use crate::dialects::{Document, Lowered};
@@ -61,7 +61,8 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lo
     };
     let source = source_of(scope, document, context, &metadata, &federated, wanted, text);
     let (key, origin) = (document.key.clone(), document.at.clone());
-    let replicas = replicas_at(scope, document, &source, &content.overrides, retains.any(), context, &metadata);
+    let replicas =
+        replicas_at(scope, document, &source, &content.overrides, retains.any(), context, &metadata);
     let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
     lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source });
     if target.is_namespace() && context.planes.is_system(&metadata.name) {

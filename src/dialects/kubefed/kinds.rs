@@ -52,7 +52,9 @@ pub(super) enum Role {
     Template,
     /// berth's own: a list of overrides in a file of its own.
     OverrideList,
-    Federated { namespace: bool },
+    Federated {
+        namespace: bool,
+    },
     Bookkeeping,
     Unknown,
     Foreign,

@@ -135,8 +135,12 @@ pub(super) fn retained(object: &Object, replicas: &RetainReplicas) -> Vec<Retain
     let mut retained = vec![everywhere("/metadata/annotations"), everywhere("/metadata/finalizers")];
     match (&*object.id.group, &*object.id.kind) {
         ("", "Service") => {
-            let fields =
-                ["/spec/clusterIP", "/spec/clusterIPs", "/spec/healthCheckNodePort", "/spec/ports/*/nodePort"];
+            let fields = [
+                "/spec/clusterIP",
+                "/spec/clusterIPs",
+                "/spec/healthCheckNodePort",
+                "/spec/ports/*/nodePort",
+            ];
             retained.extend(fields.map(everywhere));
         }
         ("", "ServiceAccount") => {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::config::Planes;
-use crate::model::{Key, Selector};
 use crate::model::placement::{Filter, Rule};
+use crate::model::{Key, Selector};
 
 /// The federated namespaces by name.
 #[derive(Debug, Default)]

@@ -60,7 +60,8 @@ impl Preferences {
         for one in self.0.values().filter(|one| !one.met.get()) {
             let wanted = format!("{} {}", one.target, one.key.full_name());
             let message = format!("there is no {wanted} whose replicas could be divided");
-            let hint = "a preference is for the object of its own namespace and name, of the kind in `targetKind`";
+            let hint =
+                "a preference is for the object of its own namespace and name, of the kind in `targetKind`";
             found.push(Diagnostic::warning(one.target_at.clone(), message).hint(hint));
         }
     }
@@ -167,7 +168,10 @@ fn warn_of_floors(scope: &Scope, preference: &Preference) {
     let total = i64::from(preference.total);
     if floors > total {
         let message = format!("the minReplicas add up to {floors}, more than the {total} there are");
-        say(message, "the lightest clusters get less than their floor: raise totalReplicas or lower minReplicas");
+        say(
+            message,
+            "the lightest clusters get less than their floor: raise totalReplicas or lower minReplicas",
+        );
         return;
     }
     let unlike = |a: Share, b: Share| {
@@ -178,7 +182,8 @@ fn warn_of_floors(scope: &Scope, preference: &Preference) {
         && rest.iter().any(|share| unlike(*first, *share))
         && weighted.iter().any(|share| share.floor > 0)
     {
-        let message = "the weights divide only what minReplicas leave over, so the whole is not in their proportion";
+        let message =
+            "the weights divide only what minReplicas leave over, so the whole is not in their proportion";
         say(message.to_owned(), "leave minReplicas out where the weights alone say what is meant");
     }
 }
