@@ -10,22 +10,20 @@ const PREFERENCES: usize = 10_000;
 const CLUSTERS: usize = 100;
 
 /// Floors, ceilings, weights, current counts and capacities that differ from cluster to cluster.
+fn contender(cluster: &str, index: usize, seed: usize) -> Contender<'_> {
+    let turn = index.wrapping_mul(31).wrapping_add(seed.wrapping_mul(17));
+    let number = |below: usize| i64::try_from(turn % below).unwrap_or(0);
+    let ceiling = turn.is_multiple_of(4).then(|| 3 + number(40));
+    Contender {
+        cluster,
+        share: Some(Share { floor: number(3), ceiling, weight: number(6) }),
+        current: turn.is_multiple_of(3).then(|| number(20)),
+        capacity: turn.is_multiple_of(11).then(|| number(15)),
+    }
+}
+
 fn contenders(names: &[String], seed: usize) -> Vec<Contender<'_>> {
-    let contender = |(index, name): (usize, &String)| {
-        let turn = index.wrapping_mul(31).wrapping_add(seed.wrapping_mul(17));
-        let number = |below: usize| i64::try_from(turn % below).unwrap_or(0);
-        Contender {
-            cluster: name,
-            share: Some(Share {
-                floor: number(3),
-                ceiling: (turn % 4 == 0).then(|| 3 + number(40)),
-                weight: number(6),
-            }),
-            current: (turn % 3 == 0).then(|| number(20)),
-            capacity: (turn % 11 == 0).then(|| number(15)),
-        }
-    };
-    names.iter().enumerate().map(contender).collect()
+    names.iter().enumerate().map(|(index, name)| contender(name, index, seed)).collect()
 }
 
 fn planner(c: &mut Criterion) {

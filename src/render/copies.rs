@@ -95,6 +95,10 @@ impl Draft {
     }
 }
 
+/// What makes copies alike: the overrides that apply, the number of replicas, and which of the fields that
+/// only some clusters keep this one keeps.
+type Alike = (Vec<usize>, Option<i64>, Vec<bool>);
+
 /// Makes the copies of one claim.
 pub(super) struct Copies<'a> {
     fleet: &'a Fleet,
@@ -102,8 +106,7 @@ pub(super) struct Copies<'a> {
     /// Overrides for one cluster, by its name; the places are those in the workload's list.
     named: BTreeMap<&'a str, Vec<usize>>,
     general: Vec<usize>,
-    /// By the overrides that apply, the number of replicas, and the clusters' own keepings that apply.
-    drafts: BTreeMap<(Vec<usize>, Option<i64>, Vec<bool>), Made>,
+    drafts: BTreeMap<Alike, Made>,
     warned: BTreeSet<(Pos, String)>,
 }
 

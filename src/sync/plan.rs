@@ -232,7 +232,7 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, allow_risky: bool) {
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),
         Form::There { .. } if is_risky(id) && !allow_risky && !orphan => {
-            plan.held.push(held(Why::NeedsApproval))
+            plan.held.push(held(Why::NeedsApproval));
         }
         form => plan.prunes.push(Prune {
             id: id.clone(),

@@ -118,6 +118,18 @@ pub(super) fn warn(
         say(at, format!("{by} divides nothing, since no cluster takes part: {stands}"), Some(hint));
         return;
     }
+    let unasked = |name: &&str| division.others.is_none() && !division.shares.contains_key(*name);
+    let idle: Vec<&str> =
+        rows.iter().map(|row| table.name(*row)).filter(unasked).filter(|name| decision.has(name)).collect();
+    if !idle.is_empty() {
+        let message = format!(
+            "{by} has no entry for {}, so that {} is there with 0 replicas",
+            listed(&idle),
+            placement.key
+        );
+        let hint = "give them an entry, or keep them out with `intersectWithClusterSelector: true`";
+        say(at, message, Some(hint.to_owned()));
+    }
     let running = current(case.previous);
     let running = rows.iter().filter_map(|row| running.get(table.name(*row)));
     let running = running.fold(0, |sum: i64, count| sum.saturating_add(*count));
@@ -137,8 +149,8 @@ pub(super) fn warn(
     let missing = total.saturating_sub(placed);
     if missing > 0 && !lost.is_empty() {
         let message = format!(
-            "{missing} of the {total} replicas of {by} run nowhere: {} planned for, but {} is not placed there",
-            named(&lost),
+            "{missing} of the {total} replicas of {by} run nowhere: {} took part, but {} is not placed there",
+            listed(&lost),
             placement.key
         );
         let hint = "let the namespace go to these clusters, or narrow who takes part: \
@@ -156,12 +168,11 @@ pub(super) fn warn(
     }
 }
 
-fn named(clusters: &[&str]) -> String {
+fn listed(clusters: &[&str]) -> String {
     const SHOWN: usize = 3;
     let mut names: Vec<String> = clusters.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
     if clusters.len() > SHOWN {
         names.push(format!("{} more", clusters.len() - SHOWN));
     }
-    let word = if clusters.len() == 1 { "was" } else { "were" };
-    format!("{} {word}", names.join(", "))
+    names.join(", ")
 }

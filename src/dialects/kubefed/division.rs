@@ -36,6 +36,11 @@ pub(super) fn of(
         say(message, "take `placementRef` or the preference away");
         return None;
     }
+    if !context.planes.divides(&metadata.namespace) {
+        let message = format!("{by} has no effect: a KubeFedConfig turns off the gate SchedulerPreferences");
+        say(message, "enable the gate, or take the preference away");
+        return None;
+    }
     let ready = Filter { rule: Rule::Ready, by: None };
     let mut among = vec![ready];
     let named = document.root.get("spec").and_then(|spec| spec.get("placement")?.get("clusters"));
@@ -61,13 +66,6 @@ pub(super) fn of(
             let message =
                 format!("the placement of {key} is not looked at: every ready cluster takes part in {by}");
             say(message, "`intersectWithClusterSelector: true` keeps to clusters that its selector matches");
-        }
-        if preference.others.is_none() {
-            let message = format!("clusters that {by} does not name get {key} too, with 0 replicas");
-            say(
-                message,
-                "`intersectWithClusterSelector: true` keeps it away from clusters its selector does not match",
-            );
         }
     }
     Some(Division {

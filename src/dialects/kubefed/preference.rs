@@ -139,7 +139,7 @@ fn read_share(mut fields: Fields<'_>, path: &str) -> Share {
     if share.floor < 0 || share.weight < 0 || ceiling.is_some_and(|ceiling| ceiling < 0) {
         let message = format!("{path} has a negative number, which may ask members for negative replicas");
         say(message, "members refuse these; write 0 or more");
-    } else if share.floor == 0 && share.weight == 0 && ceiling != Some(0) {
+    } else if share.floor == 0 && weight.is_none() && ceiling != Some(0) {
         let message = format!("{path} has neither a weight nor minReplicas, so it gets no replicas at all");
         say(message, "an absent weight is 0: write `weight: 1`");
     }
