@@ -222,3 +222,33 @@ fn what_members_keep_is_listed_on_each_copy() {
     assert_eq!(kept("a", "ReplicaSet.apps"), always);
     assert_eq!(kept("b", "ReplicaSet.apps"), format!("{always},/spec/replicas"));
 }
+
+#[test]
+fn a_placement_that_only_reports_differences_changes_no_content() {
+    let plain = |env: &str| {
+        format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: plain, labels: {{env: {env}}}}}\n")
+    };
+    let placement = |strategy: &str| {
+        format!(
+            "apiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterResourcePlacement\nmetadata: {{name: plain}}\nspec:\n  \
+             resourceSelectors: [{{group: '', version: v1, kind: Namespace, name: plain}}]\n{strategy}"
+        )
+    };
+    let report_only = placement("  strategy: {applyStrategy: {type: ReportDiff}}\n");
+    let member = "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {name: m}\n\
+                  spec: {identity: {kind: ServiceAccount, name: m, namespace: fleet-system}}\n";
+    let repo = Repo::with(&[("m.yaml", member), ("ns.yaml", &plain("old")), ("crp.yaml", &placement(""))]);
+    repo.publish().expect(0);
+    let content = |repo: &Repo| repo.files(RENDERED)["clusters/m/_cluster/Namespace_plain.yaml"].clone();
+    let before = content(&repo);
+    assert!(before.contains("env: old"));
+    repo.write("ns.yaml", plain("new"));
+    repo.write("crp.yaml", &report_only);
+    repo.commit("only report");
+    repo.publish().expect(0);
+    assert_eq!(content(&repo), before);
+    repo.write("crp.yaml", placement(""));
+    repo.commit("for real");
+    repo.publish().expect(0);
+    assert!(content(&repo).contains("env: new"));
+}

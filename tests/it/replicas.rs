@@ -63,7 +63,7 @@ fn numbers_move_as_little_as_possible_and_not_at_all_without_a_reason() {
 }
 
 #[test]
-fn a_cluster_that_reports_less_room_gets_less_and_the_fact_is_kept() {
+fn with_rebalance_what_a_full_cluster_lacks_is_asked_for_there_and_elsewhere() {
     let repo = fleet("  totalReplicas: 9\n  rebalance: true\n  clusters: {'*': {weight: 1}}\n");
     repo.write(
         "status/a.yaml",
