@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
+use super::{Outcome, division};
 use crate::decide::{self, ClusterTrace, Trace};
 use crate::diag::did_you_mean;
 use crate::model::{Fleet, Key};
@@ -110,6 +110,7 @@ fn trace_text(trace: &Trace, every_step: bool, ui: &Ui) -> String {
     text.push('\n');
     let rows: Vec<_> = trace.clusters.iter().map(|cluster| row(cluster, ui)).collect();
     text.push_str(&table(&["CLUSTER", "PICKED", "SCORE", "WHY"], &rows));
+    text.push_str(&division::text(trace));
     if every_step {
         for cluster in &trace.clusters {
             text.push_str(&steps_text(cluster, ui));
@@ -163,6 +164,7 @@ fn trace_json(trace: &Trace) -> Json {
         json!({
             "name": cluster.cluster,
             "picked": cluster.picked,
+            "replicas": cluster.replicas.as_ref().map(division::replicas_json),
             "reason": cluster.reason,
             "rank": cluster.rank,
             "group": cluster.group.as_ref().map(|group| json!({"index": group.index, "name": group.name})),
@@ -184,6 +186,7 @@ fn trace_json(trace: &Trace) -> Json {
         "name": &*trace.key.name,
         "source": trace.origin.to_string(),
         "stood": trace.stood,
+        "division": trace.division.as_ref().map(division::json),
         "condition": trace.condition.as_ref().map(|condition| json!({
             "type": condition.kind,
             "status": if condition.status { "True" } else { "False" },

@@ -13,6 +13,7 @@ pub mod ui;
 mod completions;
 mod decide;
 mod demo;
+mod division;
 mod explain;
 mod init;
 mod logging;

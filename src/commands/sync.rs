@@ -109,8 +109,11 @@ fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     for write in &plan.writes {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
     }
-    for prune in &plan.prunes {
+    for prune in plan.removed() {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
+    }
+    for prune in plan.orphaned() {
+        text.push_str(&format!("  {:<9}  {}: it stays, and is nobody's from now on\n", "let go", prune.id));
     }
     for held in &plan.held {
         text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
@@ -118,7 +121,7 @@ fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     let counts = format!(
         "{}, {}, {} unchanged",
         counted(plan.writes.len(), "write"),
-        counted(plan.prunes.len(), "removal"),
+        counted(plan.removed().count(), "removal"),
         plan.unchanged.len()
     );
     format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })

@@ -11,11 +11,13 @@ use crate::yaml::Scope;
 pub(super) const DIALECT: Dialect =
     Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, lower, policy_text: |_, _| None };
 
-const KINDS: &[&str] = &[form::KIND, CONFIG_KIND, APPROVAL_KIND];
+const KINDS: &[&str] = &[form::KIND, CONFIG_KIND, APPROVAL_KIND, "OverrideList", "Template"];
 
 fn claim(documents: &[Document]) -> Vec<Claim> {
     let claim_one = |document: &Document| match &*document.key.kind {
         _ if *document.key.group != *group_of(API_VERSION) => Claim::Foreign,
+        // What Federated objects name is read by their dialect.
+        "Template" | "OverrideList" => Claim::Foreign,
         form::KIND => Claim::Inventory,
         CONFIG_KIND | APPROVAL_KIND => Claim::Policy,
         _ => Claim::Unknown,

@@ -9,3 +9,7 @@ pub const WORKLOAD: &str = "berth.dev/workload";
 pub const TAKE_OVER: &str = "berth.dev/take-over";
 /// `disabled`: never removed. `first`: removed before its workload's new objects are there.
 pub const PRUNE: &str = "berth.dev/prune";
+/// `"true"`: left in place when it is no longer wanted, and nobody's from then on.
+pub const ORPHAN: &str = "berth.dev/orphan";
+/// What of the object the member owns.
+pub const RETAIN: &str = "berth.dev/retain";

@@ -21,10 +21,10 @@ pub(super) fn carry(decisions: &mut BTreeMap<Key, Decision>, previous: Previous<
                     stays = true;
                 }
             }
-            if let (true, Some(decision)) = (stays, decisions.get_mut(key)) {
-                if let Err(place) = decision.objects.binary_search(object) {
-                    decision.objects.insert(place, object.clone());
-                }
+            if let (true, Some(decision)) = (stays, decisions.get_mut(key))
+                && let Err(place) = decision.objects.binary_search(object)
+            {
+                decision.objects.insert(place, object.clone());
             }
         }
     }

@@ -15,18 +15,31 @@ pub(super) struct Claim<'a> {
     pub(super) path: Arc<str>,
     /// Ascending.
     pub(super) clusters: Arc<[String]>,
+    /// The replicas that were decided, by cluster.
+    pub(super) replicas: Arc<BTreeMap<String, i64>>,
 }
 
 /// All claims, those of one path together, each group in the order of the workloads' keys.
-pub(super) fn group<'a>(fleet: &'a Fleet, decisions: &BTreeMap<Key, Decision>) -> Vec<Vec<Claim<'a>>> {
+/// `frozen` stand in for the fleet's own that are.
+pub(super) fn group<'a>(
+    fleet: &'a Fleet,
+    frozen: &'a [Workload],
+    decisions: &BTreeMap<Key, Decision>,
+) -> Vec<Vec<Claim<'a>>> {
     let mut groups: BTreeMap<String, Vec<Claim<'a>>> = BTreeMap::new();
-    for (key, workload) in &fleet.workloads {
-        let Some(decision) = decisions.get(key) else { continue };
+    let mut frozen = frozen.iter().peekable();
+    for workload in fleet.workloads.values() {
+        let stand_in = frozen.next_if(|stand_in| stand_in.key == workload.key);
+        let workload = stand_in.unwrap_or(workload);
+        let Some(decision) = decisions.get(&workload.key) else { continue };
         let clusters: Arc<[String]> = decision.picks.iter().map(|pick| pick.cluster.clone()).collect();
+        let replicas = decision.picks.iter().filter_map(|pick| Some((pick.cluster.clone(), pick.replicas?)));
+        let replicas: Arc<BTreeMap<String, i64>> = Arc::new(replicas.collect());
         for template in &workload.templates {
             let path = path::of_object(&template.object.id);
             let group = groups.entry(path.to_lowercase()).or_default();
-            group.push(Claim { workload, template, path: path.into(), clusters: clusters.clone() });
+            let (clusters, replicas) = (clusters.clone(), replicas.clone());
+            group.push(Claim { workload, template, path: path.into(), clusters, replicas });
         }
     }
     groups.into_values().collect()

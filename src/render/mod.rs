@@ -9,8 +9,10 @@ mod claims;
 mod contest;
 mod copies;
 mod finish;
+mod frozen;
 mod history;
 mod memory;
+mod numbers;
 mod problems;
 mod warnings;
 
@@ -51,11 +53,12 @@ pub fn render(
     let folders = fleet.clusters.keys().map(|name| (name.clone(), Folder::new())).collect();
     let mut rendered = Rendered { folders, diagnostics: Diagnostics::new() };
     warnings::collect(fleet, decisions, &mut rendered.diagnostics);
-    note_objects(fleet, decisions);
+    note_objects(fleet, decisions, previous);
+    let frozen = frozen::workloads(fleet, previous);
     let history = History::new(previous);
     let mut store = Store::new(contents);
     let mut problems = Problems::default();
-    for group in claims::group(fleet, decisions) {
+    for group in claims::group(fleet, &frozen, decisions) {
         store.forget();
         match group.as_slice() {
             [claim] => place_one(fleet, claim, &history, &mut store, &mut rendered, &mut problems)?,
@@ -85,6 +88,7 @@ fn place_one(
         let content = match copies.make(cluster, &mut rendered.diagnostics) {
             Made::Copy(draft) => Some(draft.id(&claim.workload.key, store)?),
             Made::Deleted => None,
+            Made::Frozen => history.last_good(claim, cluster),
             Made::Failed(fault) => {
                 problems.add(claim, cluster, fault);
                 history.last_good(claim, cluster)
@@ -105,7 +109,7 @@ fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId
     };
 }
 
-fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>) {
+fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>) {
     for (key, decision) in decisions.iter_mut() {
         let templates = fleet.workloads.get(key).map(|workload| workload.templates.as_slice());
         let objects = templates.unwrap_or_default().iter().map(|template| template.object.id.clone());
@@ -113,6 +117,9 @@ fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>) {
         decision.objects.sort();
         decision.objects.dedup();
         decision.failures.clear();
+        if fleet.workloads.get(key).is_some_and(|workload| workload.frozen) {
+            frozen::note(previous, key, decision);
+        }
     }
 }
 

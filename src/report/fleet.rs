@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
+use super::propagation::{self, Member};
 use crate::model::{ClusterStatus, Decision, Key, Timestamp};
 
 /// The folder a cluster should have.
@@ -118,12 +119,20 @@ fn workload(
         .filter(|pick| states.get(pick.cluster.as_str()) == Some(&State::InSync) && !failing(&pick.cluster));
     let with_problems: Vec<&str> =
         decision.picks.iter().map(|pick| pick.cluster.as_str()).filter(|name| failing(name)).collect();
-    json!({
+    let mut form = json!({
         "kind": &*key.kind,
         "namespace": &*key.namespace,
         "name": &*key.name,
         "inSync": in_sync.count(),
         "placed": decision.picks.len(),
         "withProblems": with_problems,
-    })
+    });
+    if propagation::is_federated(key) {
+        form["status"] = propagation::status(decision, statuses, |cluster| match states.get(cluster) {
+            Some(State::InSync) => Member::InSync,
+            Some(State::Behind) => Member::Behind,
+            Some(State::Silent | State::NeverReported) | None => Member::Unheard,
+        });
+    }
+    form
 }

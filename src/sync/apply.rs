@@ -83,7 +83,7 @@ fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
     let batch: Vec<&Prune> = prunes.iter().collect();
     for (prune, result) in batch.iter().zip(target.delete(&batch)) {
         match result {
-            Ok(()) => done.pruned += usize::from(prune.seen.is_some()),
+            Ok(()) => done.pruned += usize::from(prune.seen.is_some() && !prune.orphan),
             Err(error) => done.problems.push(Problem {
                 object: prune.id.clone(),
                 message: format!("it can not be removed: {}", error.0),

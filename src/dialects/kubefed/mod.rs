@@ -6,9 +6,12 @@
 
 mod cluster;
 mod config;
+mod division;
 mod endpoint;
 mod federated;
+mod files;
 mod kinds;
+mod lifecycle;
 mod namespaces;
 mod overrides;
 mod placement;
@@ -19,8 +22,10 @@ mod types;
 use super::each::Reader;
 use super::{Dialect, Input, Lowered};
 use config::Planes;
+use files::Files;
 use kinds::Role;
 use namespaces::Namespaces;
+use preference::Preferences;
 use types::Types;
 
 pub const DIALECT: Dialect = Dialect {
@@ -38,6 +43,8 @@ struct Context {
     planes: Planes,
     types: Types,
     namespaces: Namespaces,
+    preferences: Preferences,
+    files: Files,
 }
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
@@ -56,6 +63,14 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |document| matches!(kinds::role(document, &types), Role::Cluster),
         |scope, document, lowered| lowered.clusters.extend(cluster::read(scope, document)),
     );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Preference),
+        |scope, document, _| preference::read(scope, document, &mut context.preferences),
+    );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Template | Role::OverrideList),
+        |scope, document, _| files::read(scope, document, &mut context.files),
+    );
     // A namespace narrows what is in it, so that all of them come first.
     for namespaces_now in [true, false] {
         reader.each(
@@ -66,10 +81,8 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
             |scope, document, lowered| federated::read(scope, document, &mut context, lowered),
         );
     }
-    reader.each(
-        |document| matches!(kinds::role(document, &types), Role::Preference),
-        |scope, document, _| preference::read(scope, document),
-    );
+    context.preferences.report_unmet(&mut lowered.diagnostics);
+    context.files.report_unnamed(&mut lowered.diagnostics);
 }
 
 #[cfg(test)]

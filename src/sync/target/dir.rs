@@ -87,7 +87,7 @@ impl DirTarget {
     }
 
     fn delete_one(&mut self, prune: &Prune) -> Result<(), TargetError> {
-        if prune.seen.is_some() {
+        if prune.seen.is_some() && !prune.orphan {
             let place = path::of_object(&prune.id);
             self.check_unchanged(&place, prune.seen.as_ref())?;
             self.root.remove(&place)?;
