@@ -11,6 +11,7 @@ mod cli;
 mod conformance;
 mod daemon;
 mod generated;
+mod kube_smoke;
 mod looping;
 mod support;
 mod tidy;

@@ -1,5 +1,7 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+pub mod kube;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
