@@ -14,6 +14,7 @@ mod daemon;
 mod edges;
 mod gate;
 mod generated;
+mod kube_smoke;
 mod lifecycle;
 mod looping;
 mod replicas;

@@ -1,5 +1,6 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+pub mod kube;
 pub mod random;
 
 use std::collections::BTreeMap;
