@@ -17,6 +17,9 @@ const CONFIRM: Duration = Duration::from_millis(500);
 
 const POLL: Duration = Duration::from_millis(10);
 
+/// The file that holds many refs.
+pub(super) const PACKED: &str = "packed-refs";
+
 /// How often a lock may change hands before it counts as a lost race.
 const MOST_TURNS: usize = 20;
 
@@ -28,14 +31,13 @@ impl Repo {
         change: impl Fn() -> Result<T, GitError>,
     ) -> Result<T, GitError> {
         let common = self.inner.commondir();
-        let locks = [common.join(format!("{name}.lock")), common.join("packed-refs.lock")];
         for _ in 0..MOST_TURNS {
             match change() {
                 Err(GitError::Locked { .. }) => {}
                 done => return done,
             }
-            for lock in &locks {
-                match outlast(lock, &common.join(format!("berth-stale-lock-{}", std::process::id()))) {
+            for lock in in_the_way(common, name) {
+                match outlast(&lock, &common.join(format!("berth-stale-lock-{}", std::process::id()))) {
                     Ended::Free => {}
                     Ended::Removed => self.cleared.borrow_mut().push(lock.display().to_string()),
                     Ended::Held => return Err(GitError::Locked { name: name.to_owned() }),
@@ -49,6 +51,27 @@ impl Repo {
     pub fn cleared_locks(&self) -> Vec<String> {
         self.cleared.borrow().clone()
     }
+}
+
+/// The locks that changing a ref can meet. Packing takes every single one in turn.
+fn in_the_way(common: &Path, name: &str) -> Vec<PathBuf> {
+    let mut locks = vec![common.join(format!("{name}.lock"))];
+    if name != PACKED {
+        locks.push(common.join(format!("{PACKED}.lock")));
+        return locks;
+    }
+    let mut folders = vec![common.join("refs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "lock") {
+                locks.push(path);
+            }
+        }
+    }
+    locks
 }
 
 #[derive(Debug, PartialEq, Eq)]

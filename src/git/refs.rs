@@ -4,6 +4,7 @@ use git2::ErrorCode;
 
 use super::error::GitError;
 use super::id::CommitId;
+use super::locks::PACKED;
 use super::repo::Repo;
 
 impl Repo {
@@ -56,7 +57,7 @@ impl Repo {
 
     /// Puts loose refs into one file: ten thousand small files are slow to list.
     pub fn pack_refs(&self) -> Result<(), GitError> {
-        let name = "packed-refs";
+        let name = PACKED;
         self.despite_locks(name, || {
             self.inner.refdb().and_then(|refs| refs.compress()).map_err(|error| lost(name, &error))
         })

@@ -87,3 +87,18 @@ fn a_held_lock_an_orphaned_one_and_a_bad_name_are_told_apart() {
     let error = repo.move_ref("refs/heads/x.lock", None, ids[0]).unwrap_err();
     assert!(matches!(error, GitError::InvalidRef { .. }), "{error}");
 }
+
+#[test]
+fn packing_outlasts_the_lock_that_a_killed_packing_left_on_one_ref() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 1);
+    for name in ["a", "b"] {
+        repo.move_ref(&format!("refs/berth/clusters/{name}"), None, ids[0]).unwrap();
+    }
+    let lock = folder.path().join("refs/berth/clusters/b.lock");
+    std::fs::File::create(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    repo.pack_refs().unwrap();
+    assert!(!lock.exists());
+    assert_eq!(repo.cleared_locks().len(), 1);
+    assert_eq!(repo.list_refs("refs/berth/clusters/").unwrap().len(), 2);
+}
