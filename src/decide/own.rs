@@ -198,7 +198,8 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
         Selection::All if filters.is_empty() => "every cluster is wanted".to_owned(),
         Selection::All => {
             let words = |filter: &&Filter| Checked::new(case.table, filter, case.in_force).words();
-            filters.iter().map(words).collect::<Vec<_>>().join("; ")
+            // A selector that everything matches has no words.
+            filters.iter().map(words).filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")
         }
     }
 }
