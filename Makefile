@@ -1,6 +1,6 @@
 # The two commands of the README: `cargo run --release -- demo`, and `make test`.
 
-.PHONY: test check fmt lint deny bench fuzz clean-demo
+.PHONY: test check control-plane fmt lint deny bench fuzz clean-demo
 
 # Everything that must pass.
 test:
@@ -8,6 +8,11 @@ test:
 	cargo test --doc
 
 check: fmt lint test deny
+
+# The Kubernetes control plane that tests run against, and kubectl: built once into ~/.cache/berth.
+# Needs Go. The tests build it too, but without showing that they do.
+control-plane:
+	tests/control-plane/build
 
 fmt:
 	cargo fmt --check

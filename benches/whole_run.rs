@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench whole_run -- CLUSTERS WORKLOADS EACH OVERRIDDEN` sets another size.
 
+#![allow(clippy::print_stdout)]
+
 mod fleet;
 
 use std::collections::BTreeMap;
@@ -12,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use berth::daemon::{self, Settings};
+use berth::gate::Limits;
 use berth::git::Identity;
 use berth::model::Timestamp;
 use berth::publish::Refs;
@@ -86,6 +89,9 @@ fn main() {
         source: None,
         refs: Refs::default(),
         identity: Identity::default(),
+        limits: Limits::default(),
+        allow_rewind: false,
+        allow_empty: false,
     };
     let mut cache = daemon::Cache::default();
     let mut pass = || {

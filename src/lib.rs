@@ -11,11 +11,13 @@
 //! `load`, `decide`, `render` and `plan` are pure; `git`, `publish`, `daemon`, `sync` and `commands`
 //! touch the world. docs/architecture.md is the map.
 
+pub mod advance;
 pub mod commands;
 pub mod daemon;
 pub mod decide;
 pub mod diag;
 pub mod dialects;
+pub mod gate;
 pub mod git;
 pub mod load;
 pub mod meta;
@@ -30,4 +32,5 @@ pub mod report;
 pub mod source;
 pub mod state;
 pub mod sync;
+pub mod verify;
 pub mod yaml;

@@ -26,7 +26,7 @@ pub fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
     match args.output {
         Format::Text => ui.out(&decisions_table(&decided.decisions, ui)),
         Format::Json => ui.json(&state::decisions_json(decided.decisions.values())),
-        Format::Yaml => ui.out(&crate::yaml::emit(&state::decisions_json(decided.decisions.values()))),
+        Format::Yaml => ui.yaml(&state::decisions_json(decided.decisions.values())),
     }
     Ok(exit_for(&diagnostics))
 }

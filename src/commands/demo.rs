@@ -8,11 +8,14 @@ use std::time::Instant;
 
 use super::Outcome;
 use super::decide::decisions_table;
+use super::diff;
 use super::exit::{CommandError, Exit};
+use super::files::write;
 use super::plan::{object_diff, plan_text};
 use super::status::status_of;
 use super::ui::{Tone, Ui};
 use crate::daemon::{PassOutcome, Passed, Settings, pass};
+use crate::gate::Limits;
 use crate::git::{GitContents, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::{Change, plan};
@@ -95,6 +98,9 @@ impl<'u> Demo<'u> {
             source: None,
             refs: Refs::default(),
             identity: Identity::default(),
+            limits: Limits::default(),
+            allow_rewind: false,
+            allow_empty: false,
         };
         Ok(Demo { dir: dir.to_owned(), fleet, repo, settings, now, ui })
     }
@@ -131,7 +137,7 @@ impl<'u> Demo<'u> {
             &person(),
             self.now.as_second() + 60,
         )?;
-        self.ui.out(&source_diff(&text, self.ui));
+        self.ui.out(&diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
         self.heading("5. berth plan --diff: what it does, before it is merged");
         let mut contents = GitContents::remembering(&self.repo)?;
         let reading = Reading::revision(&self.fleet, "HEAD", None)?;
@@ -161,12 +167,10 @@ impl<'u> Demo<'u> {
 
     fn sync_all(&self) -> Result<(), CommandError> {
         for cluster in CLUSTERS {
-            let fetched = fetch::fetch(&self.repo, &self.settings.refs, cluster)
-                .map_err(|error| CommandError::new(Exit::Bug, error.to_string()))?;
+            let fetched = fetch::fetch(&self.repo, &self.settings.refs, cluster)?;
             let mut target = DirTarget::open(&self.dir.join("members").join(cluster))?;
             let options = Options { fleet: "demo".to_owned(), ..Options::default() };
-            let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)
-                .map_err(|error| CommandError::new(Exit::Bug, error.to_string()))?;
+            let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)?;
             let now = Timestamp::now();
             let report = status::of(cluster, outcome.applied.clone(), now, 600);
             status::write(&self.repo, &self.settings.refs, &report, now)?;
@@ -204,24 +208,6 @@ impl<'u> Demo<'u> {
         self.ui.out(&format!("\n{}\n", self.ui.tint(text, Tone::Strong)));
     }
 }
-
-fn source_diff(after: &str, ui: &Ui) -> String {
-    let diff = similar::TextDiff::from_lines(WEB, after);
-    let mut text = String::new();
-    for line in
-        diff.unified_diff().context_radius(2).header("shop/web.yaml", "shop/web.yaml").to_string().lines()
-    {
-        let tone = match line.as_bytes().first() {
-            Some(b'-') => Some(Tone::Bad),
-            Some(b'+') => Some(Tone::Good),
-            _ => None,
-        };
-        text.push_str(&tone.map_or_else(|| line.to_owned(), |tone| ui.tint(line, tone)));
-        text.push('\n');
-    }
-    text
-}
-
 /// Who edits the fleet in the demo.
 fn person() -> Identity {
     Identity { name: "Ann Author".to_owned(), email: "ann@example.com".to_owned() }
@@ -241,12 +227,4 @@ fn make_way(dir: &Path) -> Result<(), CommandError> {
             Err(CommandError::usage(message).hint("name another folder: `berth demo DIR`"))
         }
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    let failed = |error| CommandError::io(format!("writing {}", path.display()), &error);
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
-    std::fs::write(path, text).map_err(failed)
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::diag::harmless_lines;
+
 /// What a process says when it ends. Part of the product: scripts rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -100,9 +102,9 @@ impl CommandError {
 
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
+        write!(f, "error: {}", harmless_lines(&self.message))?;
         match &self.hint {
-            Some(hint) => write!(f, "\n  hint: {hint}"),
+            Some(hint) => write!(f, "\n  hint: {}", harmless_lines(hint)),
             None => Ok(()),
         }
     }

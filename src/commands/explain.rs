@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome;
 use super::exit::{CommandError, Exit};
-use super::fleet::{FleetArgs, Format};
+use super::fleet::{FleetArgs, Format, exit_for};
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
+use super::{Outcome, division};
 use crate::decide::{self, ClusterTrace, Trace};
 use crate::diag::did_you_mean;
 use crate::model::{Fleet, Key};
@@ -32,7 +32,8 @@ pub struct ExplainArgs {
 
 pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let reading = args.fleet.read(ui)?;
-    let (loaded, _, _) = reading.decide();
+    let (loaded, _, diagnostics) = reading.decide();
+    ui.diagnostics(&diagnostics);
     let mut traces = Vec::new();
     for key in find(&loaded.fleet, &args.placement)? {
         let trace =
@@ -49,12 +50,10 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
                 ui.out(&trace_text(trace, args.cluster.is_some(), ui));
             }
         }
-        Format::Json => ui.json(&json!(traces.iter().map(trace_json).collect::<Vec<_>>())),
-        Format::Yaml => ui.out(&crate::yaml::emit(&json!({
-            "placements": traces.iter().map(trace_json).collect::<Vec<_>>(),
-        }))),
+        Format::Json => ui.json(&traces_json(&traces)),
+        Format::Yaml => ui.yaml(&traces_json(&traces)),
     }
-    Ok(Exit::Done)
+    Ok(exit_for(&diagnostics))
 }
 
 /// The placements that the words on the command line mean.
@@ -98,7 +97,9 @@ fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {
 fn trace_text(trace: &Trace, every_step: bool, ui: &Ui) -> String {
     let picked = trace.clusters.iter().filter(|cluster| cluster.picked).count();
     let mut text = format!("{} ({})\n", ui.tint(&trace.key.to_string(), Tone::Strong), trace.origin);
-    let _ = writeln!(text, "picks {picked} of {}", counted(trace.clusters.len(), "cluster"));
+    if !every_step {
+        let _ = writeln!(text, "picks {picked} of {}", counted(trace.clusters.len(), "cluster"));
+    }
     if trace.stood {
         text.push_str("stands as it was decided: nothing it reads has changed\n");
     }
@@ -109,6 +110,7 @@ fn trace_text(trace: &Trace, every_step: bool, ui: &Ui) -> String {
     text.push('\n');
     let rows: Vec<_> = trace.clusters.iter().map(|cluster| row(cluster, ui)).collect();
     text.push_str(&table(&["CLUSTER", "PICKED", "SCORE", "WHY"], &rows));
+    text.push_str(&division::text(trace));
     if every_step {
         for cluster in &trace.clusters {
             text.push_str(&steps_text(cluster, ui));
@@ -143,7 +145,8 @@ fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
         let mark = if step.passed { ui.tint("pass", Tone::Good) } else { ui.tint("fail", Tone::Bad) };
         let by = step.by.as_ref().map(|by| format!(" (asked by {by})")).unwrap_or_default();
         let why = if step.why.is_empty() { String::new() } else { format!(": {}", step.why) };
-        let _ = writeln!(text, "  {mark}  {}: {}{by}{why}", step.stage.word(), step.rule);
+        let rule = if step.rule.is_empty() { "any labels" } else { &step.rule };
+        let _ = writeln!(text, "  {mark}  {}: {rule}{by}{why}", step.stage.word());
     }
     if let Some(rank) = cluster.rank {
         let _ = writeln!(text, "  rank {rank}");
@@ -151,11 +154,17 @@ fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
     text
 }
 
+/// The traces for programs.
+fn traces_json(traces: &[Trace]) -> Json {
+    json!({"placements": traces.iter().map(trace_json).collect::<Vec<_>>()})
+}
+
 fn trace_json(trace: &Trace) -> Json {
     let cluster = |cluster: &ClusterTrace| {
         json!({
             "name": cluster.cluster,
             "picked": cluster.picked,
+            "replicas": cluster.replicas.as_ref().map(division::replicas_json),
             "reason": cluster.reason,
             "rank": cluster.rank,
             "group": cluster.group.as_ref().map(|group| json!({"index": group.index, "name": group.name})),
@@ -177,6 +186,7 @@ fn trace_json(trace: &Trace) -> Json {
         "name": &*trace.key.name,
         "source": trace.origin.to_string(),
         "stood": trace.stood,
+        "division": trace.division.as_ref().map(division::json),
         "condition": trace.condition.as_ref().map(|condition| json!({
             "type": condition.kind,
             "status": if condition.status { "True" } else { "False" },

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::exit::{CommandError, Exit};
 use super::ui::Ui;
-use crate::diag::Diagnostics;
-use crate::model::{ContentError, Timestamp};
-use crate::reading::{Reading, ReadingError};
+use crate::diag::{Diagnostics, harmless_line};
+use crate::git::Repo;
+use crate::model::Timestamp;
+use crate::reading::Reading;
 use crate::state;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -21,7 +22,7 @@ pub struct FleetArgs {
     #[arg(long, value_name = "FILE")]
     pub previous: Option<PathBuf>,
     /// Decide for this moment (RFC 3339), in place of now or the revision's date
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     pub now: Option<Timestamp>,
 }
 
@@ -40,7 +41,10 @@ impl FleetArgs {
     pub fn read(&self, ui: &Ui) -> Result<Reading, CommandError> {
         let mut reading = match &self.rev {
             Some(revision) => Reading::revision(&self.repo, revision, self.now)?,
-            None => Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now))?,
+            None => {
+                self.refuse_git_folder()?;
+                Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now))?
+            }
         };
         if let Some(path) = &self.previous {
             let text = std::fs::read_to_string(path)
@@ -51,32 +55,39 @@ impl FleetArgs {
                 .map_err(|error| CommandError::usage(format!("{}: {error}", path.display())))?;
             reading.take_previous(decisions);
         }
-        ui.status(&format!("reading {}", reading.label));
+        ui.status(&format!("reading {}", harmless_line(&reading.label)));
+        if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo)).flatten() {
+            ui.status(&format!(
+                "note: this folder is inside the repository {}; it is read alone, without what that repository has published",
+                root.display()
+            ));
+        }
         Ok(reading)
     }
+
+    /// Git's own folder has no files of a fleet, and must not pass for an empty one.
+    fn refuse_git_folder(&self) -> Result<(), CommandError> {
+        if !Repo::is_git_folder(&self.repo) {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` is a bare repository or a .git folder, which has no files to read",
+            self.repo.display()
+        );
+        Err(CommandError::usage(message).hint("read a commit: `--rev HEAD`"))
+    }
+}
+
+/// A moment on the command line.
+pub fn moment(text: &str) -> Result<Timestamp, String> {
+    let in_range = text.parse::<Timestamp>();
+    in_range.map_err(|_| {
+        "write a moment in RFC 3339, such as `2026-01-31T12:00:00Z`, at most `9999-12-30T22:00:00Z`"
+            .to_owned()
+    })
 }
 
 /// A fleet with errors ends with its own exit code.
 pub fn exit_for(diagnostics: &Diagnostics) -> Exit {
     if diagnostics.has_errors() { Exit::Faulty } else { Exit::Done }
-}
-
-impl From<ContentError> for CommandError {
-    fn from(error: ContentError) -> CommandError {
-        CommandError::new(Exit::Unreachable, error.to_string())
-    }
-}
-
-impl From<ReadingError> for CommandError {
-    fn from(error: ReadingError) -> CommandError {
-        let hint = error.hint();
-        CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
-    }
-}
-
-impl From<crate::publish::PublishError> for CommandError {
-    fn from(error: crate::publish::PublishError) -> CommandError {
-        let hint = error.hint();
-        CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
-    }
 }

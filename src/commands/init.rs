@@ -1,9 +1,10 @@
 //! `berth init [DIR]`: the beginnings of a fleet repository.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
+use super::files::write;
 use super::ui::Ui;
 
 /// Start a fleet repository
@@ -43,12 +44,4 @@ pub fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
         args.dir.display()
     ));
     Ok(Exit::Done)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    let failed = |error| CommandError::io(format!("writing {}", path.display()), &error);
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
-    std::fs::write(path, text).map_err(failed)
 }

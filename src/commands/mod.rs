@@ -1,13 +1,19 @@
 //! The command line: one file a command, each parses, calls the library and prints.
 
+mod bug;
+mod diff;
+mod errors;
 pub mod exit;
+mod files;
 mod fleet;
+mod gate;
 pub mod table;
 pub mod ui;
 
 mod completions;
 mod decide;
 mod demo;
+mod division;
 mod explain;
 mod init;
 mod logging;
@@ -18,7 +24,9 @@ mod run;
 mod status;
 mod sync;
 mod validate;
+mod verify;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -55,6 +63,7 @@ enum Command {
     Run(run::RunArgs),
     Sync(sync::SyncArgs),
     Status(status::StatusArgs),
+    Verify(verify::VerifyArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -64,11 +73,24 @@ pub type Outcome = Result<Exit, CommandError>;
 
 /// Runs the process's command line.
 pub fn main() -> ExitCode {
+    bug::report_panics();
+    ExitCode::from(bug::guarded(run_command_line).code())
+}
+
+fn run_command_line() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() });
+            let printed = error.print();
+            return match (error.use_stderr(), printed) {
+                (true, _) => Exit::Usage,
+                (false, Err(problem)) if problem.kind() != ErrorKind::BrokenPipe => {
+                    let error = ui::write_error(&problem);
+                    Ui::new(false, ColourChoice::Auto).error(&error);
+                    error.exit
+                }
+                (false, _) => Exit::Done,
+            };
         }
     };
     let ui = Ui::new(cli.quiet, cli.color);
@@ -79,7 +101,13 @@ pub fn main() -> ExitCode {
             error.exit
         }
     };
-    ExitCode::from(exit.code())
+    match ui.write_failure() {
+        Some(error) => {
+            ui.error(&error);
+            exit.worst(error.exit)
+        }
+        None => exit,
+    }
 }
 
 fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
@@ -94,6 +122,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Status(args) => status::cmd_status(args, ui),
+        Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::Completions(args) => completions::cmd_completions(args, ui),
         Command::Man(args) => man::cmd_man(args, ui),
     }

@@ -3,16 +3,20 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
-use similar::TextDiff;
 
 use super::Outcome;
+use super::diff;
 use super::exit::{CommandError, Exit};
-use super::fleet::{Format, exit_for};
+use super::fleet::{Format, exit_for, moment};
+use super::gate::{GateArgs, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
 use crate::git::{GitContents, Repo};
-use crate::model::{ContentId, Timestamp};
+use crate::model::{ContentId, ObjectId, Timestamp, path};
+use crate::pipeline::Built;
 use crate::plan::{Change, ObjectChange, Plan, count, plan};
-use crate::reading::Reading;
+use crate::publish::{self, Refs};
+use crate::reading::gate::{Basis, Step};
+use crate::reading::{self, Base, Reading};
 
 /// Show what a change does to every cluster
 ///
@@ -33,7 +37,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     head: String,
     /// Decide for this moment, in place of the revision's date
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
     /// Show each object's difference
     #[arg(long)]
@@ -43,6 +47,8 @@ pub struct PlanArgs {
     fail_on: Option<FailOn>,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    #[command(flatten)]
+    gate: GateArgs,
 }
 
 /// Changes to fail on.
@@ -50,31 +56,73 @@ pub struct PlanArgs {
 enum FailOn {
     Any,
     Removals,
+    /// Removals that would be held for approval; the exit code is 5
+    Held,
 }
 
 pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
+    if args.diff && args.output != Format::Text {
+        let error = CommandError::usage("--diff goes with text only");
+        return Err(error.hint("read the objects from Git by the paths in the plan"));
+    }
     let repo = Repo::open(&args.repo)?;
     let mut contents = GitContents::remembering(&repo)?;
-    let mut head = Reading::revision(&args.repo, &args.head, args.now)?;
-    let base_label = match &args.base {
+    let refs = Refs::default();
+    let rendered = publish::read_previous(&repo, &refs.rendered)?;
+    let source = repo.require(&args.head)?;
+    let limits = args.gate.limits();
+    let (mut head, base_label, basis) = match &args.base {
         Some(revision) => {
-            let base = Reading::revision(&args.repo, revision, args.now)?;
-            let built = base.build(&mut contents)?;
-            head.previous = built.state;
-            base.label
+            let mut base = Reading::revision(&args.repo, revision, args.now)?;
+            let state = build(&mut base, args.now, &mut contents)?.state;
+            let kept = state.kept.iter().map(|(path, id)| Ok((path.clone(), contents.get(*id)?)));
+            let kept = kept.collect::<Result<_, crate::git::GitError>>()?;
+            let commit = repo.require(revision)?;
+            let upon = Base { commit, state, kept };
+            let basis = Basis { limits, since: Some(commit), retried: Vec::new() };
+            (Reading::upon(&args.repo, &args.head, upon, args.now)?, base.label, basis)
         }
-        None => "the rendered branch".to_owned(),
+        None => {
+            let processed = publish::read_processed(&repo, &refs)?;
+            let basis = Basis::in_force(&limits, rendered.as_ref(), processed.as_ref());
+            let head = Reading::revision(&args.repo, &args.head, args.now)?;
+            (head, "the rendered branch".to_owned(), basis)
+        }
     };
     ui.status(&format!("{} → {}", base_label, head.label));
-    let built = head.build(&mut contents)?;
-    ui.diagnostics(&built.diagnostics);
+    let built = build(&mut head, args.now, &mut contents)?;
+    let step = Step {
+        source,
+        previous: &head.previous,
+        next: &built.state,
+        files: &built.fleet.approvals,
+        now: head.now,
+        rendered: rendered.as_ref(),
+    };
+    let gated = reading::gate::ask(&repo, &step, &basis)?;
+    let held = gated.verdict.held;
+    let mut diagnostics = built.diagnostics.clone();
+    diagnostics.extend(gated.diagnostics);
+    diagnostics.sort();
+    ui.diagnostics(&diagnostics);
+    if let Err(refused) = publish::refuse_empty(&head.previous, &built.state) {
+        ui.status(&format!("berth run will refuse this: {refused}"));
+    }
     let plan = plan(&head.previous, &built.state);
+    let to_json = || {
+        let mut form = plan_json(&plan);
+        form["held"] = held_json(&held);
+        form
+    };
     let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
     match args.output {
-        Format::Json => ui.json(&plan_json(&plan)),
-        Format::Yaml => ui.out(&crate::yaml::emit(&plan_json(&plan))),
+        Format::Json => ui.json(&to_json()),
+        Format::Yaml => ui.yaml(&to_json()),
         Format::Text => {
             ui.out(&plan_text(&plan, ui));
+            if !held.is_empty() {
+                ui.out(&held_text(&held, ui));
+            }
             if args.diff {
                 for change in plan.changes() {
                     ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
@@ -83,12 +131,26 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         }
     }
     let counts = plan.counts();
-    let differs = match args.fail_on {
-        Some(FailOn::Any) => counts.added + counts.changed + counts.removed > 0,
-        Some(FailOn::Removals) => counts.removed > 0,
-        None => false,
+    let fails = |differs: bool, exit| if differs { exit } else { Exit::Done };
+    let exit = match args.fail_on {
+        Some(FailOn::Any) => fails(counts.added + counts.changed + counts.removed > 0, Exit::Different),
+        Some(FailOn::Removals) => fails(counts.removed > 0, Exit::Different),
+        Some(FailOn::Held) => fails(!held.is_empty(), Exit::Held),
+        None => Exit::Done,
     };
-    Ok(exit_for(&built.diagnostics).worst(if differs { Exit::Different } else { Exit::Done }))
+    Ok(exit_for(&diagnostics).worst(exit))
+}
+
+/// Builds as a daemon would by now, or for the moment that was asked for.
+fn build(
+    reading: &mut Reading,
+    now: Option<Timestamp>,
+    contents: &mut GitContents<'_>,
+) -> Result<Built, CommandError> {
+    Ok(match now {
+        Some(_) => reading.build(contents)?,
+        None => reading.build_until(Timestamp::now(), contents)?,
+    })
 }
 
 /// The plan for people.
@@ -182,8 +244,9 @@ pub fn object_diff(
     after: Option<Vec<u8>>,
     ui: &Ui,
 ) -> String {
+    // A file that no decision accounts for has only its path.
     let is_secret =
-        change.object.as_ref().is_some_and(|object| &*object.kind == "Secret" && object.group.is_empty());
+        change.object.as_ref().is_some_and(ObjectId::is_secret) || path::is_of_secret(&change.path);
     let title = format!("{}/{}", change.cluster, change.path);
     if is_secret {
         return format!("--- {title}\n(the data of a Secret is not shown)\n");
@@ -192,23 +255,28 @@ pub fn object_diff(
         bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     };
     let (before, after) = (text(before), text(after));
-    let diff = TextDiff::from_lines(&before, &after);
-    let mut shown = String::new();
-    for line in diff.unified_diff().context_radius(2).header(&title, &title).to_string().lines() {
-        let tone = match line.as_bytes().first() {
-            Some(b'-') => Some(Tone::Bad),
-            Some(b'+') => Some(Tone::Good),
-            _ => None,
-        };
-        shown.push_str(&tone.map_or_else(|| line.to_owned(), |tone| ui.tint(line, tone)));
-        shown.push('\n');
-    }
-    shown
+    diff::coloured(&before, &after, &title, ui)
 }
 
-impl From<crate::git::GitError> for CommandError {
-    fn from(error: crate::git::GitError) -> CommandError {
-        let hint = error.hint();
-        CommandError { exit: Exit::Unreachable, message: error.to_string(), hint }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_nobody_accounts_for_is_not_shown_either() {
+        let ui = Ui::new(true, super::super::ui::ColourChoice::Never);
+        let diff = |path: &str| {
+            let change = ObjectChange {
+                change: Change::Removed,
+                cluster: "a".to_owned(),
+                path: path.into(),
+                object: None,
+                before: None,
+                after: None,
+            };
+            object_diff(&change, Some(b"data: hunter2\n".to_vec()), None, &ui)
+        };
+        assert!(!diff("shop/Secret_x.yaml").contains("hunter2"), "{}", diff("shop/Secret_x.yaml"));
+        assert!(diff("shop/ConfigMap_x.yaml").contains("hunter2"));
     }
 }

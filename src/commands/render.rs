@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
+use super::files::{create_folder, write};
 use super::fleet::{FleetArgs, exit_for};
 use super::ui::{Ui, counted};
 use crate::model::path;
@@ -79,17 +80,4 @@ fn prepare(out: &Path) -> Result<(), CommandError> {
         return Err(CommandError::new(Exit::Usage, message).hint("name a new folder"));
     }
     Ok(())
-}
-
-fn create_folder(path: &Path) -> Result<(), CommandError> {
-    std::fs::create_dir_all(path)
-        .map_err(|error| CommandError::io(format!("creating {}", path.display()), &error))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    if let Some(parent) = path.parent() {
-        create_folder(parent)?;
-    }
-    std::fs::write(path, bytes)
-        .map_err(|error| CommandError::io(format!("writing {}", path.display()), &error))
 }

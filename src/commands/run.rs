@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::exit::{CommandError, Exit};
+use super::exit::Exit;
 use super::fleet::exit_for;
+use super::gate::{GateArgs, held_text};
 use super::plan::plan_text;
 use super::ui::Ui;
 use super::{Outcome, logging};
-use crate::daemon::{self, DaemonError, PassError, PassOutcome, Settings};
+use crate::daemon::{self, PassOutcome, Settings};
 use crate::git::Identity;
 use crate::model::Timestamp;
-use crate::publish::{PublishError, Refs};
+use crate::publish::Refs;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
@@ -25,9 +26,6 @@ pub struct RunArgs {
     /// The branch people edit; without it, the one HEAD names
     #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
     source: Option<String>,
-    /// The branch berth writes
-    #[arg(long, value_name = "REF", default_value = "refs/heads/berth/rendered", env = "BERTH_RENDERED")]
-    rendered: String,
     /// Make one pass and end
     #[arg(long)]
     once: bool,
@@ -39,14 +37,25 @@ pub struct RunArgs {
     identity: Identity,
     #[command(flatten)]
     log: logging::LogArgs,
+    #[command(flatten)]
+    gate: GateArgs,
+    /// Go on from a source that does not come after the one processed last: another branch, or a force-push
+    #[arg(long, help_heading = "Removals")]
+    allow_rewind: bool,
+    /// Publish a state without any object after one that had some
+    #[arg(long, help_heading = "Removals")]
+    allow_empty: bool,
 }
 
 pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let settings = Settings {
         repo: args.repo.clone(),
         source: args.source.clone(),
-        refs: Refs { rendered: args.rendered.clone(), ..Refs::default() },
+        refs: Refs::default(),
         identity: args.identity.clone(),
+        limits: args.gate.limits(),
+        allow_rewind: args.allow_rewind,
+        allow_empty: args.allow_empty,
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
@@ -59,11 +68,15 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     ui.out(&plan_text(&passed.plan, ui));
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
-            ui.out(&format!("published {} as number {seq} on {}", commit.short(), args.rendered));
+            ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));
         }
         PassOutcome::Unchanged => ui.out("nothing to publish"),
     }
-    Ok(exit_for(&passed.diagnostics))
+    if passed.held.is_empty() {
+        return Ok(exit_for(&passed.diagnostics));
+    }
+    ui.out(&held_text(&passed.held, ui));
+    Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
 }
 
 /// `Name <email>` with nothing that could break a commit's header.
@@ -77,29 +90,5 @@ fn identity(text: &str) -> Result<Identity, String> {
         Err(wrong())
     } else {
         Ok(Identity { name: name.into(), email: email.into() })
-    }
-}
-
-impl From<PassError> for CommandError {
-    fn from(error: PassError) -> CommandError {
-        let exit = match &error {
-            error if error.is_race() => Exit::Raced,
-            PassError::Publish(PublishError::Git(_)) => Exit::Unreachable,
-            // The other errors of publishing are refusals: a person must look.
-            PassError::Publish(_) => Exit::Held,
-            PassError::SourceIsRendered(_) => Exit::Usage,
-            _ => Exit::Unreachable,
-        };
-        let hint = error.hint();
-        CommandError { exit, message: error.to_string(), hint }
-    }
-}
-
-impl From<DaemonError> for CommandError {
-    fn from(error: DaemonError) -> CommandError {
-        match error {
-            DaemonError::Pass(error) => error.into(),
-            DaemonError::Start(error) => CommandError::new(Exit::Bug, error.to_string()),
-        }
     }
 }

@@ -8,7 +8,7 @@ use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::table::table;
-use super::ui::{Tone, Ui};
+use super::ui::{Tone, Ui, counted};
 use crate::git::Repo;
 use crate::model::Timestamp;
 use crate::publish::{self, Refs};
@@ -30,7 +30,7 @@ pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     let status = gather(&repo, &Refs::default(), ui)?;
     match args.output {
         Format::Json => ui.json(&status),
-        Format::Yaml => ui.out(&crate::yaml::emit(&status)),
+        Format::Yaml => ui.yaml(&status),
         Format::Text => ui.out(&status_text(&status, ui)),
     }
     Ok(Exit::Done)
@@ -45,6 +45,9 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
     let previous = publish::read_previous(repo, &refs.rendered)?;
     let (statuses, odd) = publish::read_statuses(repo, refs)?;
     ui.diagnostics(&odd);
+    if let Some(previous) = &previous {
+        ui.diagnostics(&previous.foreign);
+    }
     let processed = publish::read_processed(repo, refs)?;
     let folders = publish::cluster_refs::read_all(repo, refs)?;
     let decisions = previous.as_ref().map(|previous| previous.state.decisions.clone()).unwrap_or_default();
@@ -71,6 +74,10 @@ fn status_text(status: &Json, ui: &Ui) -> String {
         other => other.to_string(),
     };
     let short = |value: &Json| text(value).chars().take(10).collect::<String>();
+    let some = |value: &Json, noun: &str| {
+        let n = value.as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
+        counted(n, noun)
+    };
     let mut out = match &status["rendered"] {
         Json::Null => "nothing is published yet: `berth run --once`\n".to_owned(),
         rendered => format!(
@@ -82,10 +89,10 @@ fn status_text(status: &Json, ui: &Ui) -> String {
     };
     if let Json::Object(processed) = &status["processed"] {
         out.push_str(&format!(
-            "last saw source {}: {} errors, {} warnings\n",
+            "last saw source {}: {}, {}\n",
             short(&processed["source"]),
-            text(&processed["errors"]),
-            text(&processed["warnings"])
+            some(&processed["errors"], "error"),
+            some(&processed["warnings"], "warning")
         ));
     }
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();

@@ -12,12 +12,11 @@ use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
 use crate::git::Repo;
 use crate::model::Timestamp;
+use crate::sync::Options;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
-use crate::sync::target::TargetError;
 use crate::sync::target::dir::DirTarget;
-use crate::sync::watch::{self, Config, Known, Round, RoundError, Surroundings};
-use crate::sync::{Options, SyncError};
+use crate::sync::watch::{self, Config, Known, Round, Surroundings};
 
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]
@@ -91,7 +90,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     let outcome = round.result?;
     match args.output {
         Format::Json => ui.json(&outcome.plan.to_json()),
-        Format::Yaml => ui.out(&crate::yaml::emit(&outcome.plan.to_json())),
+        Format::Yaml => ui.yaml(&outcome.plan.to_json()),
         Format::Text => ui.out(&plan_text(&outcome.plan, args.dry_run, ui)),
     }
     for problem in &outcome.applied.problems {
@@ -110,8 +109,11 @@ fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     for write in &plan.writes {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
     }
-    for prune in &plan.prunes {
+    for prune in plan.removed() {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
+    }
+    for prune in plan.orphaned() {
+        text.push_str(&format!("  {:<9}  {}: it stays, and is nobody's from now on\n", "let go", prune.id));
     }
     for held in &plan.held {
         text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
@@ -119,7 +121,7 @@ fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     let counts = format!(
         "{}, {}, {} unchanged",
         counted(plan.writes.len(), "write"),
-        counted(plan.prunes.len(), "removal"),
+        counted(plan.removed().count(), "removal"),
         plan.unchanged.len()
     );
     format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
@@ -176,26 +178,5 @@ fn target(text: &str) -> Result<PathBuf, String> {
         Some(("dir", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
         Some(("kube", _)) => Err("this version syncs to folders only: `dir:PATH`".into()),
         _ => Err("write it as `dir:PATH`".into()),
-    }
-}
-
-impl From<TargetError> for CommandError {
-    fn from(error: TargetError) -> CommandError {
-        CommandError::new(Exit::Unreachable, error.to_string())
-    }
-}
-
-impl From<RoundError> for CommandError {
-    fn from(error: RoundError) -> CommandError {
-        let (exit, hint) = match &error {
-            RoundError::Fetch(error) => (Exit::Unreachable, error.hint()),
-            RoundError::Sync(error @ SyncError::Target(_)) => {
-                (Exit::Unreachable, error.hint().map(str::to_owned))
-            }
-            RoundError::Sync(error) => (Exit::Held, error.hint().map(str::to_owned)),
-            RoundError::Overrides(_) => (Exit::Faulty, None),
-            RoundError::Refresh(_) => (Exit::Unreachable, None),
-        };
-        CommandError { exit, message: error.to_string(), hint }
     }
 }

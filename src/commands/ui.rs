@@ -2,16 +2,22 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "all output goes through this file")]
 
-use std::io::{IsTerminal as _, Write as _};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
+use super::exit::CommandError;
+use crate::diag::is_harmless;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 
 /// Streams and colours of this process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Ui {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
+    /// The first error of writing to stdout; nothing is written after it.
+    failure: RefCell<Option<std::io::Error>>,
 }
 
 /// When to use colours.
@@ -59,6 +65,7 @@ impl Ui {
             quiet,
             colour_out: allowed(std::io::stdout().is_terminal()),
             colour_err: allowed(std::io::stderr().is_terminal()),
+            failure: RefCell::new(None),
         }
     }
 
@@ -67,20 +74,38 @@ impl Ui {
         self.colour_out
     }
 
-    /// Data. A closed pipe ends the program quietly, as other tools do.
+    /// Data. Where it can not be written the command goes on: its work and its exit code stand.
     pub fn out(&self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
-        let written = stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-        if written.and_then(|()| stdout.flush()).is_err() {
-            std::process::exit(0);
-        }
+        self.write(&harmless(text, self.colour_out));
     }
 
     /// JSON data.
     pub fn json(&self, value: &serde_json::Value) {
-        self.out(&format!("{value:#}"));
+        self.write(&json_for_terminals(&format!("{value:#}")));
+    }
+
+    /// YAML data.
+    pub fn yaml(&self, value: &serde_json::Value) {
+        self.write(&crate::yaml::emit(value));
+    }
+
+    fn write(&self, text: &str) {
+        let mut failure = self.failure.borrow_mut();
+        if failure.is_some() {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+        *failure = written.and_then(|()| stdout.flush()).err();
+    }
+
+    /// Why results could not be written. Who closes a pipe has seen enough, which is no fault.
+    pub fn write_failure(&self) -> Option<CommandError> {
+        let failure = self.failure.borrow();
+        let error = failure.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)?;
+        Some(write_error(error))
     }
 
     /// What a person should know and a program need not. Silent with `--quiet`.
@@ -91,7 +116,7 @@ impl Ui {
     }
 
     /// An error of the command itself.
-    pub fn error(&self, error: &super::exit::CommandError) {
+    pub fn error(&self, error: &CommandError) {
         self.err(&tint_first_word(&error.to_string(), "error", Tone::Bad, self.colour_err));
     }
 
@@ -124,13 +149,18 @@ impl Ui {
     }
 
     fn err(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        let _ = writeln!(std::io::stderr().lock(), "{}", harmless(text, self.colour_err));
     }
 
     /// Colours text meant for stdout.
     pub fn tint(&self, text: &str, tone: Tone) -> String {
         paint(text, tone, self.colour_out)
     }
+}
+
+/// Results could not be written.
+pub fn write_error(error: &std::io::Error) -> CommandError {
+    CommandError::io("writing to the standard output", error)
 }
 
 /// `1 error`, `2 errors`.
@@ -144,4 +174,66 @@ fn paint(text: &str, tone: Tone, on: bool) -> String {
 
 fn tint_first_word(text: &str, word: &str, tone: Tone, on: bool) -> String {
     if on { text.replacen(word, &paint(word, tone, true), 1) } else { text.to_owned() }
+}
+
+/// Text with the control characters of strangers (in names, subjects, messages) spelt out, so that no
+/// file of a fleet can command a terminal. Colours of berth's own stay.
+fn harmless(text: &str, colours: bool) -> Cow<'_, str> {
+    let stays = |c: char| is_harmless(c) || c == '\n' || c == '\t';
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let code = if colours { TONES.into_iter().find(|code| rest.starts_with(code)) } else { None };
+        let taken = code.map_or(c.len_utf8(), str::len);
+        match code {
+            Some(code) => shown.push_str(code),
+            None if stays(c) => shown.push(c),
+            None => shown.extend(c.escape_default()),
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Cow::Owned(shown)
+}
+
+/// JSON leaves some control characters as they are; they stand in strings only, so that escapes may replace them.
+fn json_for_terminals(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmless(c) || c == '\n' {
+            shown.push(c);
+        } else {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+    }
+    shown
+}
+
+/// Every sequence that [`paint`] writes.
+const TONES: [&str; 6] = ["\x1b[0m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_escapes_are_spelt_out_and_colours_stay() {
+        let name = "web\x1b]0;gone\x07\r";
+        assert_eq!(harmless(name, false), "web\\u{1b}]0;gone\\u{7}\\r");
+        for tone in [Tone::Bad, Tone::Warn, Tone::Good, Tone::Faint, Tone::Strong] {
+            let painted = paint("a\tb\n", tone, true);
+            assert_eq!(harmless(&painted, true), painted);
+            assert!(!harmless(&painted, false).contains('\x1b'));
+        }
+    }
+
+    #[test]
+    fn json_shows_no_control_character_and_reads_the_same() {
+        let value = serde_json::json!({"a\u{9b}": "b\x7f\u{202e}\x1b\n", "c": [1]});
+        let text = json_for_terminals(&format!("{value:#}"));
+        assert!(text.chars().all(|c| is_harmless(c) || c == '\n'), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::Outcome;
-use super::exit::CommandError;
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::ui::{Ui, counted};
 use crate::diag::Diagnostics;
@@ -33,7 +32,7 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let built = reading.build(&mut contents)?;
     match args.output {
         Format::Json => ui.json(&diagnostics_json(&built.diagnostics)),
-        Format::Yaml => return Err(CommandError::usage("validate prints text or json")),
+        Format::Yaml => ui.yaml(&diagnostics_json(&built.diagnostics)),
         Format::Text => {
             ui.diagnostics(&built.diagnostics);
             ui.out(&format!(

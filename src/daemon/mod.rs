@@ -3,8 +3,10 @@
 //! One loop receives events and performs what [`schedule::step`] says; a pass is blocking work on a
 //! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress.
 
+mod cache;
 mod pass;
 mod schedule;
+mod source;
 mod watch;
 
 use std::time::Duration;
@@ -17,7 +19,8 @@ use crate::diag::Severity;
 use crate::model::Timestamp;
 use schedule::{Action, Event, Schedule};
 
-pub use pass::{Cache, PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
+pub use cache::Cache;
+pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +39,9 @@ pub fn run(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
 
 async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
     // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
-    let git_folder = pass::git_folder(&settings)?;
+    let [git_folder, shared] = pass::git_folders(&settings)?;
     let (wake, mut woken) = mpsc::channel(1);
-    let _watch = watch::watch(&git_folder, wake)
+    let _watch = watch::watch(&git_folder, &shared, wake)
         .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
         .ok();
     let mut stop = StopSignals::new()?;
@@ -159,7 +162,10 @@ fn report(passed: &Passed) {
             "published"
         );
     }
-    info!(source = %passed.source, errors = passed.errors(), "pass done");
+    for held in &passed.held {
+        warn!(workload = %held.key, removes = held.losses(), approve = held.approval(), "held for approval");
+    }
+    info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
 }
 
 async fn finished<T>(running: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {

@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 
-use crate::diag::{Diagnostics, Severity};
-use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
+use super::cache::Cache;
+use super::source::source;
+use crate::advance::{AdvanceError, Advanced, Given, Outside, advance};
+use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use crate::gate::{Held, Limits};
+use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::{ContentError, Timestamp};
-use crate::pipeline::Built;
-use crate::plan::{Plan, plan};
-use crate::publish::{self, Previous, PublishError, Published, Refs, Stamp, Summary, cluster_refs};
-use crate::reading::{Known, Reading, ReadingError};
+use crate::plan::Plan;
+use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
+use crate::reading::ReadingError;
+use crate::reading::gate::Basis;
 use crate::report;
 
 /// Where a daemon works. From flags and environment only, never from the fleet repository.
@@ -19,6 +23,12 @@ pub struct Settings {
     pub source: Option<String>,
     pub refs: Refs,
     pub identity: Identity,
+    /// How much may be removed without an approval.
+    pub limits: Limits,
+    /// Lets the source go back, or be another branch.
+    pub allow_rewind: bool,
+    /// Lets a state without any object follow one that had some.
+    pub allow_empty: bool,
 }
 
 /// What a pass did.
@@ -27,6 +37,8 @@ pub struct Passed {
     pub source: CommitId,
     pub outcome: PassOutcome,
     pub plan: Plan,
+    /// The workloads that keep their last good form until somebody approves.
+    pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
     pub next_change: Option<Timestamp>,
     pub seen: Seen,
@@ -57,7 +69,11 @@ impl Passed {
 /// The refs a pass depends on, to tell whether another one has anything to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    refs: Vec<(String, String)>,
+    /// The source and the reports, as they were before the pass read them: what comes during a pass is for
+    /// the next one.
+    asked: Vec<(String, CommitId)>,
+    /// What berth writes, as it was after the pass.
+    own: Vec<(String, CommitId)>,
 }
 
 /// A pass could not do its work. The fleet's own faults are diagnostics, not this.
@@ -73,8 +89,23 @@ pub enum PassError {
     Reading(#[from] ReadingError),
     #[error("the source branch `{0}` has no commit yet")]
     NoSource(String),
+    #[error("there is no source branch `{name}`")]
+    NoSuchSource { name: String, hint: String },
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
+    #[error("the source `{name}` is at {source_commit}, which does not come after {last}, processed last")]
+    Rewound { name: String, source_commit: CommitId, last: CommitId },
+}
+
+impl From<AdvanceError> for PassError {
+    fn from(error: AdvanceError) -> PassError {
+        match error {
+            AdvanceError::Git(error) => PassError::Git(error),
+            AdvanceError::Publish(error) => PassError::Publish(error),
+            AdvanceError::Content(error) => PassError::Content(error),
+            AdvanceError::Reading(error) => PassError::Reading(error),
+        }
+    }
 }
 
 impl PassError {
@@ -87,8 +118,20 @@ impl PassError {
             PassError::NoSource(_) => {
                 Some("commit the fleet's files first, or name a branch with --source".into())
             }
+            PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
+            PassError::Rewound { last, .. } => Some(format!(
+                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
+                 {last}, or allow it for one run with --allow-rewind"
+            )),
         }
+    }
+
+    fn is_locked(&self) -> bool {
+        let (PassError::Git(error) | PassError::Publish(PublishError::Git(error))) = self else {
+            return false;
+        };
+        matches!(error, GitError::Locked { .. })
     }
 
     pub fn is_race(&self) -> bool {
@@ -104,37 +147,6 @@ impl PassError {
 /// How often a lost race is run again before giving up.
 const ATTEMPTS: usize = 5;
 
-/// Moments a single pass catches up with, where several passed since the last one.
-const MOST_DEADLINES: usize = 64;
-
-/// What passes leave for the next one. Losing it costs time only.
-#[derive(Debug, Default)]
-pub struct Cache {
-    known: Known,
-    /// The state in force when the last pass ended.
-    previous: Option<Previous>,
-    cluster_refs: cluster_refs::Known,
-}
-
-impl Cache {
-    /// How many files were parsed since this began.
-    pub fn parsed(&self) -> usize {
-        self.known.parsed()
-    }
-
-    /// What the branch holds; read again only where it is not what was left.
-    fn take_previous(&mut self, repo: &Repo, rendered: &str) -> Result<Option<Previous>, PassError> {
-        let now = repo.read_ref(rendered)?;
-        match self.previous.take().filter(|previous| Some(previous.commit) == now) {
-            Some(previous) => Ok(Some(previous)),
-            None => {
-                self.known.rendered = None;
-                Ok(publish::read_previous(repo, rendered)?)
-            }
-        }
-    }
-}
-
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
     pass_knowing(settings, clock, &mut Cache::default())
@@ -143,17 +155,25 @@ pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> 
 /// [`pass`], with what earlier ones left.
 pub fn pass_knowing(settings: &Settings, clock: Timestamp, cache: &mut Cache) -> Result<Passed, PassError> {
     let mut attempt = 1;
+    // What a lost attempt had published stays published, and is what the pass did.
+    let mut made = None;
     loop {
-        match attempt_pass(settings, clock, cache) {
-            Err(error) if error.is_race() && attempt < ATTEMPTS => attempt += 1,
+        match attempt_pass(settings, clock, cache, &mut made) {
+            // A lock has been waited for already.
+            Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
             done => return done,
         }
     }
 }
 
-/// The folder whose refs are to be watched.
-pub fn git_folder(settings: &Settings) -> Result<PathBuf, PassError> {
-    Ok(Repo::open(&settings.repo)?.path().to_owned())
+/// The folders whose refs are to be watched: of this work tree, and what all work trees share. An error
+/// where waiting would not help: a source without a commit may get one, a misspelt one never does.
+pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
+    let repo = Repo::open(&settings.repo)?;
+    match source(&repo, settings) {
+        Ok(_) | Err(PassError::NoSource(_)) => Ok([repo.path().to_owned(), repo.shared_path().to_owned()]),
+        Err(error) => Err(error),
+    }
 }
 
 /// The refs as they are now.
@@ -164,81 +184,110 @@ pub fn see(settings: &Settings) -> Result<Seen, PassError> {
 }
 
 fn see_refs(repo: &Repo, settings: &Settings, name: &str, source: CommitId) -> Result<Seen, PassError> {
-    let mut refs = vec![(name.to_owned(), source.to_string())];
-    for prefix in [&settings.refs.rendered, &settings.refs.status, &settings.refs.clusters] {
-        refs.extend(repo.list_refs(prefix)?.into_iter().map(|(name, id)| (name, id.to_string())));
-    }
-    Ok(Seen { refs })
+    let mut asked = vec![(name.to_owned(), source)];
+    asked.extend(repo.list_refs(&settings.refs.status)?);
+    Ok(Seen { asked, own: own_refs(repo, settings)? })
 }
 
-fn source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassError> {
-    let name = match &settings.source {
-        Some(name) => name.clone(),
-        None => repo.head_branch()?.unwrap_or_else(|| "HEAD".to_owned()),
-    };
-    if name == settings.refs.rendered || format!("refs/heads/{name}") == settings.refs.rendered {
-        return Err(PassError::SourceIsRendered(name));
+/// What berth itself writes, apart from what it reads.
+fn own_refs(repo: &Repo, settings: &Settings) -> Result<Vec<(String, CommitId)>, PassError> {
+    let mut own = Vec::new();
+    for prefix in [&settings.refs.rendered, &settings.refs.clusters] {
+        own.extend(repo.list_refs(prefix)?);
     }
-    match repo.resolve(&name)? {
-        Some(commit) => Ok((name, commit)),
-        None => Err(PassError::NoSource(name)),
-    }
+    Ok(own)
 }
 
-fn attempt_pass(settings: &Settings, clock: Timestamp, cache: &mut Cache) -> Result<Passed, PassError> {
+fn attempt_pass(
+    settings: &Settings,
+    clock: Timestamp,
+    cache: &mut Cache,
+    made: &mut Option<(PassOutcome, Plan)>,
+) -> Result<Passed, PassError> {
     let repo = Repo::open(&settings.repo)?;
+    let refs = &settings.refs;
+    // The state before the source: a source read earlier could be older than what the state was made from.
+    let previous = cache.take_previous(&repo, &refs.rendered)?;
     let (name, source) = source(&repo, settings)?;
-    let previous = cache.take_previous(&repo, &settings.refs.rendered)?;
-    let known = std::mem::take(&mut cache.known);
-    let mut reading =
-        Reading::commit_knowing(&repo, source, previous.as_ref(), &settings.refs, clock, known)?;
-    let mut contents = GitContents::writing(&repo)?;
-    let built = build_up_to(&mut reading, clock, &mut contents)?;
-    let plan = plan(&reading.previous, &built.state);
-    let mut diagnostics = reading.diagnostics.clone();
-    diagnostics.extend(built.diagnostics);
-    diagnostics.sort();
-    let info = repo.commit(source)?;
-    let stamp = Stamp {
-        identity: settings.identity.clone(),
-        ..Stamp::new(source, info.subject(), info.seconds, reading.now)
+    let seen = see_refs(&repo, settings, &name, source)?;
+    let before = publish::read_processed(&repo, refs)?;
+    let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
+    refuse_rewind(&repo, settings, &name, source, basis.since)?;
+    let known = std::mem::take(&mut cache.known).into();
+    let given = Given {
+        source,
+        previous: previous.as_ref(),
+        refs,
+        identity: &settings.identity,
+        outside: Outside::Now { clock, basis, allow_empty: settings.allow_empty, known },
     };
-    let summary = Summary::between(previous.as_ref().map(|previous| &previous.state), &built.state)
-        .with_problems(&diagnostics);
-    let published =
-        publish::publish(&repo, &settings.refs, previous.as_ref(), &built.state, &stamp, &summary)?;
-    let outcome = outcome(&published);
-    let rendered = match published {
-        Published::Committed(committed) => Some(committed.into_previous(built.state)),
+    let Advanced { drafted, reading, built, state, held, records, plan, mut diagnostics } =
+        advance(&repo, &given)?;
+    publish::point(&repo, refs, previous.as_ref(), &drafted)?;
+    let outcome = outcome(&drafted);
+    if made.is_none() || outcome != PassOutcome::Unchanged {
+        *made = Some((outcome, plan));
+    }
+    let rendered = match drafted {
+        Published::Committed(committed) => Some(committed.into_previous(state)),
         Published::Unchanged => previous,
     };
     if let Some(rendered) = &rendered {
         let clusters = built.fleet.clusters.keys().cloned().collect();
         let known = &mut cache.cluster_refs;
-        cluster_refs::repair_knowing(&repo, &settings.refs, rendered, &clusters, &settings.identity, known)?;
+        cluster_refs::repair_knowing(&repo, refs, rendered, &clusters, &settings.identity, known)?;
     }
     let processed = publish::Processed {
         source,
         rendered: rendered.as_ref().map(|rendered| rendered.commit),
         errors: diagnostics.errors().count(),
         warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
-        result: outcome.word().to_owned(),
+        result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
+        held: records.iter().map(ToString::to_string).collect(),
     };
     let seconds = reading.now.as_second();
-    publish::write_processed(&repo, &settings.refs, &processed, &settings.identity, seconds)?;
+    publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
     if let Some(rendered) = &rendered {
-        let folders = cluster_refs::read_all_knowing(&repo, &settings.refs, &mut cache.cluster_refs)?;
+        let folders = cluster_refs::read_all_knowing(&repo, refs, &mut cache.cluster_refs)?;
         let fleet_report =
             report::summarize(&reading.statuses, &rendered.state.decisions, &folders, reading.now);
-        publish::write_report(&repo, &settings.refs, &fleet_report, &settings.identity, seconds)?;
+        publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
+        still_in_force(&repo, settings, rendered.commit)?;
     }
-    let seen = see_refs(&repo, settings, &name, source)?;
-    cache.known = reading.into_known();
-    if let (Some(memo), Some(rendered)) = (&mut cache.known.rendered, &rendered) {
-        memo.keep_published(&rendered.state.folders);
+    diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
+    let seen = Seen { own: own_refs(&repo, settings)?, ..seen };
+    cache.keep(reading.into_known(), rendered);
+    let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
+    Ok(Passed { source, outcome, plan, held, diagnostics, next_change: built.next_change, seen })
+}
+
+/// What was processed once is part of what comes after it, or somebody rewrote history.
+fn refuse_rewind(
+    repo: &Repo,
+    settings: &Settings,
+    name: &str,
+    source: CommitId,
+    last: Option<CommitId>,
+) -> Result<(), PassError> {
+    let Some(last) = last.filter(|_| !settings.allow_rewind) else { return Ok(()) };
+    if repo.has_commit(last) && repo.is_same_or_after(source, last)? {
+        return Ok(());
     }
-    cache.previous = rendered;
-    Ok(Passed { source, outcome, plan, diagnostics, next_change: built.next_change, seen })
+    Err(PassError::Rewound { name: name.to_owned(), source_commit: source, last })
+}
+
+fn cleared(lock: String) -> Diagnostic {
+    Diagnostic::warning(Pos::file(lock), "a process that is gone had left this lock, so it was removed")
+}
+
+/// Derived refs were written for one state. If another process published meanwhile, they may now stand
+/// behind the branch, and this pass is run again.
+fn still_in_force(repo: &Repo, settings: &Settings, rendered: CommitId) -> Result<(), PassError> {
+    let name = &settings.refs.rendered;
+    match repo.read_ref(name)? {
+        Some(now) if now == rendered => Ok(()),
+        _ => Err(GitError::Raced { name: name.clone() }.into()),
+    }
 }
 
 fn outcome(published: &Published) -> PassOutcome {
@@ -248,21 +297,4 @@ fn outcome(published: &Published) -> PassOutcome {
         }
         Published::Unchanged => PassOutcome::Unchanged,
     }
-}
-
-/// Builds for the reading's moment, then for each moment since at which something changed by itself.
-fn build_up_to(
-    reading: &mut Reading,
-    clock: Timestamp,
-    contents: &mut GitContents<'_>,
-) -> Result<Built, PassError> {
-    let mut built = reading.build(contents)?;
-    for _ in 0..MOST_DEADLINES {
-        match built.next_change.filter(|at| *at <= clock && *at > reading.now) {
-            Some(at) => reading.now = at,
-            None => break,
-        }
-        built = reading.build(contents)?;
-    }
-    Ok(built)
 }

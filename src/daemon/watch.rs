@@ -1,6 +1,6 @@
 //! Wakes the daemon when refs of a local repository move.
 //!
-//! Watches HEAD, packed-refs and refs/ only: objects/ would storm. Events are a hint and nothing
+//! A linked work tree has a HEAD of its own and shares all other refs with its repository. Watches HEAD, packed-refs and refs/ only: objects/ would storm. Events are a hint and nothing
 //! more, since network mounts give none and queues overflow: the daemon also polls, and compares ids.
 
 use std::path::{Path, PathBuf};
@@ -14,16 +14,21 @@ pub struct RefWatch {
     _watcher: notify::RecommendedWatcher,
 }
 
-/// Watches a repository's Git folder. A full channel already holds a wake, so a lost send loses nothing.
-pub fn watch(git_folder: &Path, wake: Sender<()>) -> Result<RefWatch, notify::Error> {
-    let root: PathBuf = git_folder.to_owned();
+/// Watches a repository's Git folder and the one its work trees share, mostly the same. A full channel
+/// already holds a wake, so a lost send loses nothing.
+pub fn watch(git_folder: &Path, shared: &Path, wake: Sender<()>) -> Result<RefWatch, notify::Error> {
+    let roots: Vec<PathBuf> = if git_folder == shared {
+        vec![shared.to_owned()]
+    } else {
+        vec![shared.to_owned(), git_folder.to_owned()]
+    };
     let handler = {
-        let root = root.clone();
+        let roots = roots.clone();
         move |event: notify::Result<notify::Event>| {
             let relevant = match &event {
                 Ok(event) => {
                     event.need_rescan()
-                        || (is_write(event.kind) && event.paths.iter().any(|path| is_ref(&root, path)))
+                        || (is_write(event.kind) && event.paths.iter().any(|path| is_ref(&roots, path)))
                 }
                 Err(_) => true,
             };
@@ -33,8 +38,10 @@ pub fn watch(git_folder: &Path, wake: Sender<()>) -> Result<RefWatch, notify::Er
         }
     };
     let mut watcher = notify::recommended_watcher(handler)?;
-    watcher.watch(&root, RecursiveMode::NonRecursive)?;
-    watcher.watch(&root.join("refs"), RecursiveMode::Recursive)?;
+    for root in &roots {
+        watcher.watch(root, RecursiveMode::NonRecursive)?;
+    }
+    watcher.watch(&shared.join("refs"), RecursiveMode::Recursive)?;
     Ok(RefWatch { _watcher: watcher })
 }
 
@@ -42,8 +49,11 @@ fn is_write(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(_))
 }
 
-fn is_ref(root: &Path, path: &Path) -> bool {
-    let Ok(relative) = path.strip_prefix(root) else { return false };
+fn is_ref(roots: &[PathBuf], path: &Path) -> bool {
+    roots.iter().filter_map(|root| path.strip_prefix(root).ok()).any(|relative| is_ref_in_it(relative, path))
+}
+
+fn is_ref_in_it(relative: &Path, path: &Path) -> bool {
     let is_lock = path.extension().is_some_and(|extension| extension == "lock");
     !is_lock
         && (relative.starts_with("refs")
@@ -57,12 +67,14 @@ mod tests {
 
     #[test]
     fn only_refs_wake() {
-        let root = Path::new("/r/.git");
-        for path in ["/r/.git/refs/heads/main", "/r/.git/HEAD", "/r/.git/packed-refs"] {
-            assert!(is_ref(root, Path::new(path)), "{path}");
+        let roots = [PathBuf::from("/r/.git"), PathBuf::from("/r/.git/worktrees/w")];
+        for path in
+            ["/r/.git/refs/heads/main", "/r/.git/HEAD", "/r/.git/packed-refs", "/r/.git/worktrees/w/HEAD"]
+        {
+            assert!(is_ref(&roots, Path::new(path)), "{path}");
         }
         for path in ["/r/.git/objects/ab/cd", "/r/.git/index", "/r/.git/refs/heads/main.lock", "/r/x.yaml"] {
-            assert!(!is_ref(root, Path::new(path)), "{path}");
+            assert!(!is_ref(&roots, Path::new(path)), "{path}");
         }
     }
 }

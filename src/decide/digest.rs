@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::candidates::Candidates;
 use super::encode::{self, Encoder};
-use super::filter::{eligibility, expiry, flip, untolerated};
+use super::filter::{eligibility, expiry, flip, is_ready, untolerated};
 use super::reads::{self, Read, Reads};
 use super::score::valid;
 use super::table::{Row, Table, resource_of};
@@ -144,6 +144,11 @@ fn encode_read(
             let score = valid(cluster, &((*resource).to_owned(), (*name).to_owned()), table.now);
             encoder.maybe(score, |encoder, score| encoder.number(score.value));
             flips = score.and_then(|score| score.valid_until).map(flip);
+        }
+        Read::Ready => encoder.tag(u8::from(is_ready(cluster))),
+        Read::Room(workload) => {
+            let room = cluster.workloads.get(*workload).and_then(|report| report.capacity);
+            encoder.maybe(room, Encoder::number);
         }
     }
     flips

@@ -4,8 +4,8 @@
 //! `match` is complete: a new variant of the model has to find its number here.
 
 use crate::model::placement::{
-    Blocked, ClusterSet, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule, Scorer,
-    Selection, Toleration,
+    Blocked, ClusterSet, Division, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule,
+    Scorer, Selection, Share, Toleration,
 };
 use crate::model::selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
 
@@ -79,6 +79,10 @@ pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
     });
     encoder.maybe(policy.groups.as_ref(), grouping);
     encoder.maybe(policy.blocked.as_ref(), blocked);
+    // Left out where there is none: decisions made before there were divisions stand.
+    if let Some(division) = &policy.division {
+        divided(encoder, division);
+    }
     encoder.text(&policy.text.to_string());
 }
 
@@ -127,6 +131,7 @@ fn rule(encoder: &mut Encoder, rule: &Rule) {
             encoder.tag(9);
             encoder.text(namespace);
         }
+        Rule::Ready => encoder.tag(10),
     }
 }
 
@@ -203,6 +208,26 @@ fn blocked(encoder: &mut Encoder, blocked: &Blocked) {
     }
     encoder.tag(u8::from(condition.status));
     encoder.tag(u8::from(blocked.keep_earlier));
+}
+
+fn divided(encoder: &mut Encoder, division: &Division) {
+    encoder.tag(1);
+    encoder.number(i64::from(division.total));
+    encoder.all(division.shares.iter(), |encoder, (cluster, (given, _))| {
+        encoder.text(cluster);
+        share(encoder, given);
+    });
+    encoder.maybe(division.others.as_ref(), share);
+    encoder.tag(u8::from(division.rebalance));
+    encoder.text(&division.hash_key);
+    filters(encoder, &division.among);
+    filters(encoder, &division.then);
+}
+
+fn share(encoder: &mut Encoder, share: &Share) {
+    encoder.number(share.floor);
+    encoder.maybe(share.ceiling, Encoder::number);
+    encoder.number(share.weight);
 }
 
 fn term(encoder: &mut Encoder, term: &Term) {

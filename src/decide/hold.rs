@@ -32,6 +32,8 @@ pub(super) fn restore(
         if let Some(earlier) = previous.pick(&pick.cluster) {
             pick.reason.clone_from(&earlier.reason);
             pick.scores.clone_from(&earlier.scores);
+            // What the lost ones have is theirs, so that nobody else may be given it.
+            pick.replicas = earlier.replicas.or(pick.replicas);
         }
     }
     decision.picks.extend(lost.into_iter().map(|pick| Pick { reason: why.to_owned(), ..pick }));

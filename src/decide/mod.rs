@@ -1,12 +1,13 @@
 //! The engine: a fleet, earlier decisions, statuses and a moment → decisions, each with its reasons.
 //!
-//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`group`]. A decision whose
+//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → [`group`]. A decision whose
 //! inputs are the same (its [`digest`]) stands as it is. Policies of their own come first, in the order
 //! of their keys, then placements that follow others. Nothing here knows which system it serves, and
 //! equal inputs give equal output, whatever the order of files.
 
 mod candidates;
 mod digest;
+pub mod divide;
 mod encode;
 mod filter;
 mod follow;
@@ -32,7 +33,7 @@ use std::collections::BTreeMap;
 use crate::diag::Diagnostics;
 use crate::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
 
-pub use trace::{ClusterTrace, ScorePart, Stage, Step, Trace};
+pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
 
 /// What a run decided.
 #[derive(Clone, Debug, Default)]

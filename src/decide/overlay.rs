@@ -33,6 +33,7 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && status.claims.is_empty()
         && status.properties.is_empty()
         && status.scores.is_empty()
+        && status.workloads.is_empty()
 }
 
 fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) {
@@ -42,6 +43,7 @@ fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) 
     cluster.claims.extend(newer(&status.claims));
     cluster.properties.extend(newer(&status.properties));
     cluster.scores.extend(status.scores.clone());
+    cluster.workloads.extend(status.workloads.clone());
 }
 
 /// The part of the members' statuses that some policy looks at. Clusters without such a part are left out.
@@ -66,6 +68,11 @@ pub(super) fn facts(
                     let named = ((*resource).to_owned(), (*name).to_owned());
                     let score = status.scores.get(&named).copied();
                     fact.scores.extend(score.map(|score| (named, score)));
+                    continue;
+                }
+                Read::Room(workload) => {
+                    let report = status.workloads.get(*workload).filter(|report| report.capacity.is_some());
+                    fact.workloads.extend(report.map(|report| ((*workload).clone(), *report)));
                     continue;
                 }
                 _ => continue,

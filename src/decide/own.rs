@@ -2,13 +2,14 @@
 //!
 //! What each step finds goes to a recorder: the bulk run only counts, `explain` keeps everything.
 
+use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
 use super::record::Recorder;
 use super::score::{Load, Surroundings, score};
 use super::select;
 use super::table::{Row, Table};
 use crate::model::decision::Outcome;
-use crate::model::placement::{Blocked, Policy, Ranking, Retention, Selection};
+use crate::model::placement::{Blocked, Filter, Policy, Ranking, Retention, Selection};
 use crate::model::{Condition, Decision, Pick};
 
 /// One placement and what its decision looks at.
@@ -36,8 +37,14 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Made {
     if let Some(blocked) = &case.policy.blocked {
         return stand_blocked(case, blocked);
     }
+    let divided = divide::divide(case);
+    recorder.divided(&divided);
+    if let Divided::Keep(division) = &divided {
+        return stand_divided(case, &division.then, recorder);
+    }
+    let filters = divide::filters(case.policy, &divided);
     let kept = kept(case);
-    let passed = filter(case, &kept, recorder);
+    let passed = filter(case, &filters, &kept, recorder);
     let mut parts: Vec<Vec<i64>> = {
         let around = Surroundings { in_force: case.in_force, earlier: case.earlier, load: case.load };
         case.policy.scorers.iter().map(|scorer| score(case.table, scorer, &passed.rows, &around)).collect()
@@ -45,7 +52,7 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Made {
     let chosen = select::choose(case, &kept, &passed.rows, &mut parts, recorder);
     let mut picks: Vec<(Row, Pick)> =
         chosen.kept.iter().map(|row| (*row, earlier_pick(case, *row))).collect();
-    let reason = reason(case);
+    let reason = reason(case, &filters);
     picks.extend(chosen.new.iter().map(|index| {
         let row = passed.rows[*index as usize];
         let scores = select::scores(case.policy, &parts, *index);
@@ -53,6 +60,9 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Made {
         (row, Pick { cluster, reason: reason.clone(), scores, ..Pick::default() })
     }));
     picks.sort_unstable_by_key(|(row, _)| *row);
+    if let Divided::Among(_, portions) = &divided {
+        picks.iter_mut().for_each(|(row, pick)| pick.replicas = portions.replicas(*row));
+    }
     let outcome = Outcome {
         candidates: case.candidates.len(),
         passed: passed.rows.len() + chosen.kept.len(),
@@ -74,9 +84,9 @@ struct Passed {
     unmet: Vec<String>,
 }
 
-fn filter(case: &Case<'_>, kept: &[Row], recorder: &mut impl Recorder) -> Passed {
-    let check = |filter| Checked::new(case.table, filter, case.in_force);
-    let checks: Vec<_> = case.policy.filters.iter().map(check).collect();
+fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut impl Recorder) -> Passed {
+    let checks: Vec<_> =
+        filters.iter().map(|filter| Checked::new(case.table, filter, case.in_force)).collect();
     let first_refusal = |row: Row| -> Option<(usize, Code)> {
         checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
     };
@@ -159,15 +169,38 @@ fn find(picks: &[Pick], name: &str) -> Option<Pick> {
     sorted.map(|index| &picks[index]).or_else(|| picks.iter().find(|pick| pick.cluster == name)).cloned()
 }
 
+/// The earlier picks with their replicas, where those may still be.
+fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Made {
+    let checks: Vec<_> = then.iter().map(|filter| Checked::new(case.table, filter, case.in_force)).collect();
+    let mut picks = Vec::new();
+    for row in case.candidates.iter().copied() {
+        let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)));
+        if case.earlier.binary_search(&row).is_err() {
+            recorder.not_chosen(row, "nothing is divided now, and the placement was not there before");
+        } else if let Some((index, code)) = refusal {
+            recorder.refused(row, index, code);
+        } else {
+            recorder.kept(row);
+            picks.push(earlier_pick(case, row));
+        }
+    }
+    recorder.checks(&checks);
+    let passed = picks.len();
+    let outcome = Outcome { candidates: case.candidates.len(), passed, picked: passed, ..Outcome::default() };
+    Made { picks, condition: (case.policy.condition)(&outcome) }
+}
+
 /// Why the clusters that are picked now are picked: one text for all of them.
-fn reason(case: &Case<'_>) -> String {
+fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
     match &case.policy.selection {
         Selection::Exactly(_) => "named by the placement".to_owned(),
         Selection::First(count) => format!("among the first {count} {}", by_what(case.policy)),
-        Selection::All if case.policy.filters.is_empty() => "every cluster is wanted".to_owned(),
+        Selection::All if filters.is_empty() => "every cluster is wanted".to_owned(),
         Selection::All => {
-            let words = |filter| Checked::new(case.table, filter, case.in_force).words();
-            case.policy.filters.iter().map(words).collect::<Vec<_>>().join("; ")
+            let words = |filter: &&Filter| Checked::new(case.table, filter, case.in_force).words();
+            // A selector without requirements asks for nothing.
+            let asked: Vec<_> = filters.iter().map(words).filter(|words| !words.is_empty()).collect();
+            if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::model::placement::{Filter, Follow, Limits, Policy, Rule, ScoreRule, Toleration};
 use crate::model::selector::{Measure, Term};
+use crate::model::status::WorkloadName;
 
 /// One thing of a cluster that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +21,9 @@ pub(super) enum Read<'a> {
     /// How much of a resource is allocatable, where its capacity is known too.
     Resource(&'a str),
     Score(&'a str, &'a str),
+    Ready,
+    /// How many replicas of a workload it has room for.
+    Room(&'a WorkloadName),
 }
 
 pub(super) type Reads<'a> = BTreeSet<Read<'a>>;
@@ -46,6 +50,11 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
                 }
             }
         }
+    }
+    if let Some(division) = &policy.division {
+        of_filters(&division.among, reads);
+        of_filters(&division.then, reads);
+        reads.insert(Read::Room(&division.workload));
     }
     let named = policy.groups.iter().flat_map(|groups| &groups.named);
     named.for_each(|(_, term)| of_term(term, reads));
@@ -80,6 +89,9 @@ pub(super) fn of_filters<'a>(filters: &'a [Filter], reads: &mut Reads<'a>) {
             }
             Rule::HoldsNamespace(namespace) => {
                 reads.insert(Read::Namespace(namespace));
+            }
+            Rule::Ready => {
+                reads.insert(Read::Ready);
             }
         }
     }

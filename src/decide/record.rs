@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use super::divide::Divided;
 use super::filter::{Checked, Code};
 use super::table::Row;
 use crate::model::Refused;
 
 /// Is told what happens to each cluster.
 pub(super) trait Recorder {
+    /// What everybody was given, before anybody is picked.
+    fn divided(&mut self, _divided: &Divided<'_>) {}
+
     /// A filter, by its index, refused the cluster.
     fn refused(&mut self, row: Row, filter: usize, code: Code);
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::candidates::CandidateSets;
 use super::digest::{Digests, earlier};
+use super::divide;
 use super::follow;
 use super::group;
 use super::hold;
@@ -132,6 +133,7 @@ impl<'f, 't> Run<'f, 't> {
         if self.watched == Some(&placement.key) {
             self.trace = Some(trace_own(&case, placement, &decision, standing.is_some()));
         }
+        divide::warn(&case, placement, &decision, standing.is_none(), &mut self.diagnostics);
         match standing {
             Some(_) => self.stood += 1,
             None => self.decided += 1,
@@ -260,9 +262,10 @@ fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, stood:
     let mut steps = Steps::default();
     own::decide(case, &mut steps);
     let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.in_force);
-    trace::finish(decision, placement.origin.clone(), stood, case.table, |row| {
+    let trace = trace::finish(decision, placement.origin.clone(), stood, case.table, |row| {
         steps.cluster(row, candidate(row), Some(case.policy))
-    })
+    });
+    Trace { division: steps.division(), ..trace }
 }
 
 fn trace_follow(

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::divide::Divided;
+use super::divide::planner::{Contender, Portion};
 use super::filter::{Checked, Code};
 use super::record::Recorder;
 use super::table::{Row, Table};
 use crate::diag::Pos;
-use crate::model::placement::{Filter, Policy};
+use crate::model::placement::{Filter, Policy, Share};
 use crate::model::{Condition, Decision, Group, Key};
 
 /// How one placement's decision comes about.
@@ -18,8 +20,29 @@ pub struct Trace {
     /// decision keeps those it was made with.
     pub stood: bool,
     pub condition: Option<Condition>,
+    /// What is divided among the clusters, where something is.
+    pub division: Option<DivisionTrace>,
     /// By name ascending.
     pub clusters: Vec<ClusterTrace>,
+}
+
+/// What is divided, and by whose word.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DivisionTrace {
+    pub by: Key,
+    pub origin: Pos,
+    pub total: i32,
+    pub rebalance: bool,
+}
+
+/// How one cluster's number of replicas comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplicaTrace {
+    /// What was asked for it; `None` where it has no part.
+    pub share: Option<Share>,
+    pub current: Option<i64>,
+    pub capacity: Option<i64>,
+    pub portion: Portion,
 }
 
 /// What happened to one cluster.
@@ -34,6 +57,7 @@ pub struct ClusterTrace {
     /// Its place among the clusters that passed, from 1; none where no order was needed.
     pub rank: Option<usize>,
     pub group: Option<Group>,
+    pub replicas: Option<ReplicaTrace>,
 }
 
 /// One rule and the cluster.
@@ -89,9 +113,26 @@ pub(super) struct Steps {
     words: Vec<(String, Option<Key>)>,
     reasons: BTreeMap<Row, String>,
     ranks: BTreeMap<Row, (usize, Vec<i64>)>,
+    division: Option<DivisionTrace>,
+    replicas: BTreeMap<Row, ReplicaTrace>,
 }
 
 impl Recorder for Steps {
+    fn divided(&mut self, divided: &Divided<'_>) {
+        let Divided::Among(division, portions) = divided else { return };
+        self.division = Some(DivisionTrace {
+            by: division.by.clone(),
+            origin: division.origin.clone(),
+            total: division.total,
+            rebalance: division.rebalance,
+        });
+        let each = portions.contenders.iter().zip(&portions.portions);
+        for (row, (contender, portion)) in portions.rows.iter().zip(each) {
+            let Contender { share, current, capacity, .. } = *contender;
+            self.replicas.insert(*row, ReplicaTrace { share, current, capacity, portion: *portion });
+        }
+    }
+
     fn refused(&mut self, row: Row, filter: usize, code: Code) {
         self.refused.insert(row, (filter, code));
     }
@@ -147,6 +188,10 @@ impl Steps {
         self.words.iter().take(until).enumerate().map(step).collect()
     }
 
+    pub(super) fn division(&self) -> Option<DivisionTrace> {
+        self.division.clone()
+    }
+
     /// The whole trace of a cluster that was considered.
     pub(super) fn cluster(&self, row: Row, mut steps: Vec<Step>, policy: Option<&Policy>) -> ClusterTrace {
         let considered = steps.iter().all(|step| step.passed);
@@ -164,7 +209,8 @@ impl Steps {
             score: *score,
         };
         let scores = scorers.iter().zip(scores).map(part).collect();
-        ClusterTrace { reason, steps, scores, rank, ..ClusterTrace::default() }
+        let replicas = self.replicas.get(&row).copied();
+        ClusterTrace { reason, steps, scores, rank, replicas, ..ClusterTrace::default() }
     }
 }
 
@@ -227,6 +273,7 @@ pub(super) fn finish(
         origin,
         stood,
         condition: decision.condition.clone(),
+        division: None,
         clusters: clusters.into_values().collect(),
     }
 }

@@ -3,11 +3,13 @@
 //! Parsers and pure steps never print and never stop at the first fault; they push a
 //! [`Diagnostic`] and go on. Commands print the whole list, sorted by place.
 
+mod harmless;
 mod suggest;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub use harmless::{harmless_line, harmless_lines, is_harmless};
 pub use suggest::{did_you_mean, nearest};
 
 /// A place in a file of the fleet repository. Lines and columns count from 1; 0 means the file as a whole.
@@ -31,10 +33,7 @@ impl Pos {
 
 impl fmt::Display for Pos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A path is a stranger's text: a newline or an escape sequence in it must not forge output.
-        for c in self.file.chars() {
-            if c.is_control() { write!(f, "{}", c.escape_default())? } else { write!(f, "{c}")? }
-        }
+        f.write_str(&harmless_line(&self.file))?;
         if self.line > 0 { write!(f, ":{}:{}", self.line, self.column) } else { Ok(()) }
     }
 }
@@ -102,9 +101,9 @@ impl fmt::Display for Diagnostic {
         if let Some(at) = &self.at {
             write!(f, "{at}: ")?;
         }
-        write!(f, "{}: {}", self.severity.word(), self.message)?;
+        write!(f, "{}: {}", self.severity.word(), harmless_line(&self.message))?;
         match &self.hint {
-            Some(hint) => write!(f, "\n  hint: {hint}"),
+            Some(hint) => write!(f, "\n  hint: {}", harmless_lines(hint)),
             None => Ok(()),
         }
     }

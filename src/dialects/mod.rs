@@ -3,6 +3,7 @@
 //! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers,
 //! selection and conditions its semantics need. Adding one is adding a folder and a row here.
 
+mod each;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod ocm;
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostics, Pos, Severity};
-use crate::model::{Cluster, ClusterStatus, Key, Object, Placement, Workload};
+use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Workload};
 use serde_json::Value as Json;
 
 use crate::yaml::Node;
@@ -49,6 +50,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// Which of all documents are this dialect's: one answer per document.
     pub claim: fn(&[Document]) -> Vec<Claim>,
+    /// Its API groups, which misspelt ones are compared with.
+    pub groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
     pub lower: fn(&Input<'_>, &mut Lowered),
@@ -75,6 +78,7 @@ pub struct Lowered {
     pub placements: Vec<Placement>,
     pub workloads: Vec<Workload>,
     pub statuses: BTreeMap<String, ClusterStatus>,
+    pub approvals: Vec<Approval>,
     pub diagnostics: Diagnostics,
     /// Indexes into [`Input::plain`] of the objects that some placement selects.
     pub selected: BTreeSet<usize>,

@@ -50,14 +50,6 @@ impl<'r> GitContents<'r> {
             _ => self.repo.blob(id),
         }
     }
-
-    /// How many blobs the repository did not have.
-    pub fn new_blobs(&self) -> usize {
-        match &self.mode {
-            Mode::Writing(writer) => writer.counts.blobs,
-            Mode::Remembering { new, .. } => new.len(),
-        }
-    }
 }
 
 impl Contents for GitContents<'_> {

@@ -5,6 +5,8 @@
 pub enum GitError {
     #[error("`{path}` is not a Git repository")]
     NotARepository { path: String },
+    #[error("`{path}` is a folder inside a Git repository, not its root")]
+    BelowTheRoot { path: String, root: String },
     #[error("the repository `{path}` belongs to another user, so Git does not trust it")]
     ForeignOwner { path: String },
     #[error("the repository `{path}` uses `{extension}`, which berth cannot read")]
@@ -41,6 +43,7 @@ impl GitError {
             GitError::NotARepository { path } => {
                 Some(format!("`git init {path}` makes one; a folder without Git can only be read"))
             }
+            GitError::BelowTheRoot { root, .. } => Some(format!("name its root: `--repo {root}`")),
             GitError::ForeignOwner { path } => Some(format!(
                 "run as its owner, change the owner, or trust it: git config --global --add safe.directory {path}"
             )),
@@ -54,7 +57,7 @@ impl GitError {
             GitError::InvalidRef { .. } => Some("a full name such as `refs/heads/main`".to_owned()),
             GitError::Raced { .. } => Some("try again".to_owned()),
             GitError::Locked { name } => Some(format!(
-                "try again; if no other process uses the repository, remove `{name}.lock` in it"
+                "a process holds it and does nothing: see which, or try again; if none uses the repository, remove `{name}.lock` in it"
             )),
             GitError::Failed { .. } => None,
         }

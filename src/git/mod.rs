@@ -4,17 +4,21 @@
 //! compare-and-swap; the user's Git configuration has no part in what is written. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
-//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs.
+//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
 //! - `pending`: new objects until they are needed. `pack`: many of them as one pack.
+//! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
 mod error;
+pub mod history;
 mod id;
+mod locks;
 mod pack;
 mod packed_refs;
 mod pending;
 pub mod refs;
 pub mod repo;
+pub mod scratch;
 pub mod source;
 pub mod worktree;
 pub mod write;
@@ -23,7 +27,8 @@ pub use contents::GitContents;
 pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use refs::{RefMove, is_valid_ref};
-pub use repo::{CommitInfo, Entry, EntryKind, Repo};
+pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
+pub use scratch::Scratch;
 pub use source::{Blobs, read_file_at, read_source, read_source_knowing};
 pub use write::{Counts, Identity, Writer, tree_id};
 

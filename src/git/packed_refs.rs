@@ -10,13 +10,13 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use super::error::GitError;
+use super::locks::PACKED;
 use super::refs::{RefMove, is_valid_ref};
 use super::repo::Repo;
 
 /// Fewer are moved one by one, which leaves the packed file alone.
 const MANY: usize = 16;
 
-const FILE: &str = "packed-refs";
 const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
 impl Repo {
@@ -37,8 +37,8 @@ impl Repo {
         }
         // State is written before it is pointed at.
         self.flush()?;
-        match self.replace_packed(&packed) {
-            // Somebody packs refs just now, or died doing so: each ref has a lock of its own as well.
+        match self.despite_locks(PACKED, || self.replace_packed(&packed)) {
+            // Somebody packs refs for long: each ref has a lock of its own as well.
             Err(GitError::Locked { .. }) => {
                 packed.into_iter().try_for_each(|one| self.move_ref(&one.name, one.old, one.new))
             }
@@ -47,7 +47,7 @@ impl Repo {
     }
 
     fn replace_packed(&self, moves: &[&RefMove]) -> Result<(), GitError> {
-        let lock = Lock::take(self.inner.commondir().join(FILE))?;
+        let lock = Lock::take(self.inner.commondir().join(PACKED))?;
         let text = match fs::read_to_string(&lock.target) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -96,7 +96,7 @@ impl Lock {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => Ok(Lock { target, path, file: Some(file) }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(GitError::Locked { name: FILE.to_owned() })
+                Err(GitError::Locked { name: PACKED.to_owned() })
             }
             Err(error) => Err(failed(&error)),
         }
@@ -123,5 +123,5 @@ impl Drop for Lock {
 }
 
 fn failed(error: &io::Error) -> GitError {
-    GitError::Failed { doing: format!("writing `{FILE}`"), message: error.to_string() }
+    GitError::Failed { doing: format!("writing `{PACKED}`"), message: error.to_string() }
 }

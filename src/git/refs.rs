@@ -33,20 +33,24 @@ impl Repo {
         self.flush()?;
         // The zero id stands for "absent" and, unlike a create, is compared while the ref is locked.
         let expected = old.map_or(git2::Oid::ZERO_SHA1, CommitId::oid);
-        match self.inner.reference_matching(name, new.oid(), true, expected, "berth") {
-            Ok(_) => Ok(()),
-            Err(error) => Err(lost(name, &error)),
-        }
+        self.despite_locks(name, || {
+            match self.inner.reference_matching(name, new.oid(), true, expected, "berth") {
+                Ok(_) => Ok(()),
+                Err(error) => Err(lost(name, &error)),
+            }
+        })
     }
 
     /// Deletes a ref that points to `old`.
     pub fn delete_ref(&self, name: &str, old: CommitId) -> Result<(), GitError> {
-        let mut reference = self.inner.find_reference(name).map_err(|error| lost(name, &error))?;
-        if reference.target() != Some(old.oid()) {
-            return Err(GitError::Raced { name: name.to_owned() });
-        }
-        // libgit2 deletes only while the ref still has the value that was found.
-        reference.delete().map_err(|error| lost(name, &error))
+        self.despite_locks(name, || {
+            let mut reference = self.inner.find_reference(name).map_err(|error| lost(name, &error))?;
+            if reference.target() != Some(old.oid()) {
+                return Err(GitError::Raced { name: name.to_owned() });
+            }
+            // libgit2 deletes only while the ref still has the value that was found.
+            reference.delete().map_err(|error| lost(name, &error))
+        })
     }
 
     /// Removes a ref's file whose content is no ref, as a power cut leaves them; no other call can.

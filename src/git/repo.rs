@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::ErrorCode;
 
@@ -18,6 +18,8 @@ use crate::model::ContentId;
 pub struct Repo {
     pub(super) inner: git2::Repository,
     pub(super) pending: RefCell<Pending>,
+    /// Lock files of dead processes, removed on the way.
+    pub(super) cleared: RefCell<Vec<String>>,
 }
 
 impl std::fmt::Debug for Repo {
@@ -64,6 +66,14 @@ pub enum EntryKind {
     },
 }
 
+/// How a path differs between two trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PathChange {
+    Added,
+    Changed,
+    Removed,
+}
+
 pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
 pub(super) const MODE_LINK: u32 = 0o120_000;
@@ -76,7 +86,7 @@ impl Repo {
         let path = path.as_ref();
         let named = path.display().to_string();
         let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
-        Ok(Repo { inner, pending: RefCell::default() })
+        Ok(Repo { inner, pending: RefCell::default(), cleared: RefCell::default() })
     }
 
     /// The repository's own folder: `.git`, or the root of a bare one.
@@ -84,9 +94,25 @@ impl Repo {
         self.inner.path()
     }
 
-    /// The root of the work tree, where there is one.
-    pub fn work_tree(&self) -> Option<&Path> {
-        self.inner.workdir()
+    /// What all work trees of the repository share; [`Repo::path`] unless this is a linked one.
+    pub fn shared_path(&self) -> &Path {
+        self.inner.commondir()
+    }
+
+    /// The root of the repository that a folder is inside of; `None` for a root, or outside of any.
+    pub fn root_above(folder: &Path) -> Option<PathBuf> {
+        let folder = folder.canonicalize().ok()?;
+        let found = git2::Repository::discover(&folder).ok()?;
+        let root = found.workdir().unwrap_or(found.path()).canonicalize().ok()?;
+        (root != folder && folder.starts_with(&root)).then_some(root)
+    }
+
+    /// Whether a folder holds a repository's own files: a bare one, or a `.git`.
+    pub fn is_git_folder(folder: &Path) -> bool {
+        let Ok(repo) = git2::Repository::open(folder) else { return false };
+        let same =
+            |path: &Path| matches!((path.canonicalize(), folder.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        same(repo.path())
     }
 
     /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
@@ -95,7 +121,7 @@ impl Repo {
         let found = self.inner.revparse_single(revision).and_then(|object| object.peel_to_commit());
         match found {
             Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
-            Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::UnbornBranch) => Ok(None),
+            Err(error) if names_nothing(error.code()) => Ok(None),
             Err(error) => Err(GitError::failed(format!("looking up `{revision}`"))(error)),
         }
     }
@@ -124,6 +150,11 @@ impl Repo {
         self.find_commit(id).is_ok()
     }
 
+    /// Whether the history was cut off when it was cloned.
+    pub fn is_shallow(&self) -> bool {
+        self.inner.is_shallow()
+    }
+
     pub fn commit(&self, id: CommitId) -> Result<CommitInfo, GitError> {
         let commit = self.find_commit(id)?;
         let author = commit.author();
@@ -148,6 +179,16 @@ impl Repo {
         let doing = "reading HEAD";
         let head = self.inner.find_reference("HEAD").map_err(GitError::failed(doing))?;
         Ok(head.symbolic_target().map_err(GitError::failed(doing))?.map(str::to_owned))
+    }
+
+    /// The full name of the ref that one stands for, through symbolic ones; `None` where there is none.
+    pub fn direct_ref(&self, name: &str) -> Result<Option<String>, GitError> {
+        let doing = || format!("reading `{name}`");
+        match self.inner.find_reference(name).and_then(|found| found.resolve()) {
+            Ok(direct) => Ok(Some(direct.name().map_err(GitError::failed(doing()))?.to_owned())),
+            Err(error) if names_nothing(error.code()) => Ok(None),
+            Err(error) => Err(GitError::failed(doing())(error)),
+        }
     }
 
     /// All refs whose full names begin so, by name. Symbolic refs are followed, dangling ones left out.
@@ -196,6 +237,16 @@ impl Repo {
 
     /// The paths whose content differs between two trees, under some of their folders, in order.
     pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
+        Ok(self.path_changes(old, new, under)?.into_iter().map(|(path, _)| path).collect())
+    }
+
+    /// Like [`Repo::changed_paths`], with how each of them differs.
+    pub fn path_changes(
+        &self,
+        old: TreeId,
+        new: TreeId,
+        under: &[&str],
+    ) -> Result<Vec<(String, PathChange)>, GitError> {
         let doing = || format!("comparing trees {old} and {new}");
         self.flush()?;
         let find = |id: TreeId| self.inner.find_tree(id.oid()).map_err(GitError::failed(doing()));
@@ -210,13 +261,24 @@ impl Repo {
             .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
             .map_err(GitError::failed(doing()))?;
         let path = |delta: git2::DiffDelta<'_>| {
-            let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes());
-            bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes())?;
+            let change = match delta.status() {
+                git2::Delta::Added => PathChange::Added,
+                git2::Delta::Deleted => PathChange::Removed,
+                _ => PathChange::Changed,
+            };
+            Some((String::from_utf8_lossy(bytes).into_owned(), change))
         };
-        let mut paths: Vec<String> = diff.deltas().filter_map(path).collect();
+        let mut paths: Vec<_> = diff.deltas().filter_map(path).collect();
         paths.sort();
         Ok(paths)
     }
+}
+
+/// Names nothing, can not be a name, or names something else than one commit.
+fn names_nothing(code: ErrorCode) -> bool {
+    use ErrorCode::{Ambiguous, InvalidSpec, NotFound, Peel, UnbornBranch};
+    matches!(code, NotFound | UnbornBranch | InvalidSpec | Ambiguous | Peel)
 }
 
 fn cannot_open(path: String, error: &git2::Error) -> GitError {
@@ -225,7 +287,10 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
     match (error.code(), extension) {
         (ErrorCode::Owner, _) => GitError::ForeignOwner { path },
         (_, Some(extension)) => GitError::Unsupported { path, extension: extension.to_owned() },
-        (ErrorCode::NotFound, _) => GitError::NotARepository { path },
+        (ErrorCode::NotFound, _) => match Repo::root_above(Path::new(&path)) {
+            Some(root) => GitError::BelowTheRoot { path, root: root.display().to_string() },
+            None => GitError::NotARepository { path },
+        },
         _ if message.contains("object format") => {
             GitError::Unsupported { path, extension: "extensions.objectformat".to_owned() }
         }

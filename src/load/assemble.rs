@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::groups::Groups;
 use super::{merge_clusters, own};
 use crate::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
@@ -26,10 +27,20 @@ pub(super) fn assemble(documents: &[Document], dialects: &[&Dialect], unknown_fi
     let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&own::DIALECT]).collect();
     let mut done = Assembled::default();
     let claims: Vec<Vec<Claim>> = dialects.iter().map(|dialect| (dialect.claim)(documents)).collect();
+    let mut groups = Groups::of(&dialects);
     for (index, document) in documents.iter().enumerate() {
         let said = claims.iter().enumerate().filter_map(|(who, claims)| Some((who, *claims.get(index)?)));
         let (who, claim) =
             said.min_by_key(|(who, claim)| (rank(*claim), *who)).unwrap_or((0, Claim::Foreign));
+        if claim == Claim::Foreign
+            && let Some(fault) = groups.misspelt(document)
+        {
+            // No plain object: nothing tells what its author meant but the last good form.
+            done.claims.push(Claim::Unknown);
+            done.diagnostics.push(fault);
+            done.faulty.insert(index);
+            continue;
+        }
         done.claims.push(claim);
         if let Some(fault) = check(document, claim, dialects[who]) {
             done.diagnostics.push(fault);
@@ -114,6 +125,7 @@ fn take(done: &mut Assembled, lowered: Lowered) {
     for workload in lowered.workloads {
         done.fleet.workloads.entry(workload.key.clone()).or_insert(workload);
     }
+    done.fleet.approvals.extend(lowered.approvals);
     for (cluster, status) in lowered.statuses {
         // Scores come from objects of their own, beside what else is reported of the cluster.
         let known = done.fleet.statuses.entry(cluster).or_insert_with(|| status.clone());

@@ -1,5 +1,6 @@
 //! A broken file is not a deletion: what it described before stays in force until it can be read again.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -77,13 +78,18 @@ pub(super) fn keep(
         let before = documents::read(&path, &bytes, &limits);
         let mut form = Vec::new();
         for (document, slot) in &file.good {
-            append(&mut form, file.text, document, slot);
+            append(&mut form, &chunk_of(file.text, document, slot));
         }
+        let n_before = kept.documents.len();
         for (document, slot) in before.objects {
             if !good.contains(&document.key) && seen.insert(document.key.clone()) {
-                append(&mut form, &bytes, &document, &slot);
+                append(&mut form, &chunk_of(&bytes, &document, &slot));
                 kept.documents.push(document);
             }
+        }
+        // A file that lost nothing needs no form to be remembered.
+        if kept.documents.len() == n_before {
+            continue;
         }
         kept.paths.push(path);
         kept.files.insert(file.path.to_owned(), form);
@@ -99,15 +105,17 @@ impl Kept {
     }
 }
 
-/// Adds a document's text, parted from the one before.
-fn append(form: &mut Vec<u8>, text: &[u8], document: &Document, slot: &Slot) {
-    let emitted;
-    let chunk = if slot.listed {
-        emitted = emit(&document.root.to_json());
-        emitted.as_bytes()
+/// A document's own text in its file's.
+pub(super) fn chunk_of<'t>(text: &'t [u8], document: &Document, slot: &Slot) -> Cow<'t, [u8]> {
+    if slot.listed {
+        Cow::Owned(emit(&document.root.to_json()).into_bytes())
     } else {
-        text.get(slot.bytes.clone()).unwrap_or_default()
-    };
+        Cow::Borrowed(text.get(slot.bytes.clone()).unwrap_or_default())
+    }
+}
+
+/// Adds a document's text, parted from the one before.
+pub fn append(form: &mut Vec<u8>, chunk: &[u8]) {
     if !form.is_empty() && !form.ends_with(b"\n") {
         form.push(b'\n');
     }

@@ -3,14 +3,17 @@
 //! settings → documents → claims → lowering → assembly. All problems are reported at once; what can
 //! not be read keeps its last good form, which takes a second lowering.
 
+mod approval;
 mod assemble;
 pub mod config;
 mod documents;
 pub mod glob;
+mod groups;
 mod keep;
 mod merge_clusters;
 mod own;
 mod parsed;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod today;
@@ -19,8 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use config::FleetConfig;
-pub use keep::History;
+pub use keep::{History, append};
 pub use parsed::Parsed;
+pub use survey::{Survey, Text, survey, survey_knowing};
 
 use assemble::{Assembled, assemble};
 use config::{CONFIG_KIND, CONFIG_PATH};
@@ -42,8 +46,6 @@ pub struct Loaded {
     pub config: FleetConfig,
     /// The form in force of each broken file that has a last good one, by path.
     pub kept: BTreeMap<String, Vec<u8>>,
-    /// Files with something in them that can not count, by path.
-    pub broken: BTreeSet<String>,
     /// Documents that are no Kubernetes objects.
     pub passed_over: usize,
 }
@@ -56,16 +58,6 @@ pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
 /// [`load`], with the files that were read before.
 pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut Parsed) -> Loaded {
     load_all(tree, history, DIALECTS, &Limits::default(), parsed)
-}
-
-/// The files of a tree that need a last good form.
-pub fn broken_files(tree: &SourceTree) -> BTreeSet<String> {
-    broken_files_knowing(tree, &mut Parsed::default())
-}
-
-/// [`broken_files`], with the files that were read before.
-pub fn broken_files_knowing(tree: &SourceTree, parsed: &mut Parsed) -> BTreeSet<String> {
-    load_knowing(tree, History::None, parsed).broken
 }
 
 /// [`load`] with the dialects and limits given.
@@ -91,7 +83,6 @@ fn load_all(
     let good: BTreeSet<&Key> =
         today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
     let kept = keep(&broken, &good, history, limits);
-    loaded.broken = broken.iter().map(|file| file.path.to_owned()).collect();
     drop((broken, good));
     let doubtful = today.doubtful_files(&first);
     let mut done = if kept.documents.is_empty() {
@@ -102,6 +93,7 @@ fn load_all(
     let doubt = &mut done.fleet.doubt;
     doubt.files.extend(doubtful);
     doubt.everything |= !kept.unknown.is_empty();
+    doubt.objects = !kept.unknown.is_empty();
     doubt.files.extend(kept.unknown);
     loaded.kept = kept.files;
     loaded.diagnostics.extend(done.diagnostics);

@@ -1,5 +1,6 @@
-//! berth's own kinds, read like a dialect's: `ClusterStatus` and `FleetConfig`.
+//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig` and `Approval`.
 
+use super::approval::{self, APPROVAL_KIND, APPROVALS};
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
 use crate::diag::{Diagnostic, Severity};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
@@ -8,15 +9,17 @@ use crate::report::{API_VERSION, form};
 use crate::yaml::Scope;
 
 pub(super) const DIALECT: Dialect =
-    Dialect { name: "berth", claim, kinds: KINDS, lower, policy_text: |_, _| None };
+    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, lower, policy_text: |_, _| None };
 
-const KINDS: &[&str] = &[form::KIND, CONFIG_KIND];
+const KINDS: &[&str] = &[form::KIND, CONFIG_KIND, APPROVAL_KIND, "OverrideList", "Template"];
 
 fn claim(documents: &[Document]) -> Vec<Claim> {
     let claim_one = |document: &Document| match &*document.key.kind {
         _ if *document.key.group != *group_of(API_VERSION) => Claim::Foreign,
+        // What Federated objects name is read by their dialect.
+        "Template" | "OverrideList" => Claim::Foreign,
         form::KIND => Claim::Inventory,
-        CONFIG_KIND => Claim::Policy,
+        CONFIG_KIND | APPROVAL_KIND => Claim::Policy,
         _ => Claim::Unknown,
     };
     documents.iter().map(claim_one).collect()
@@ -25,7 +28,8 @@ fn claim(documents: &[Document]) -> Vec<Claim> {
 fn lower(input: &Input<'_>, out: &mut Lowered) {
     for (index, document) in input.documents.iter().enumerate() {
         let is_config = *document.key.kind == *CONFIG_KIND;
-        let unknown_fields = if is_config { Severity::Error } else { input.unknown_fields };
+        let is_approval = *document.key.kind == *APPROVAL_KIND;
+        let unknown_fields = if is_config || is_approval { Severity::Error } else { input.unknown_fields };
         let scope = Scope::new(document.at.file.clone(), unknown_fields);
         if document.version != version_of(API_VERSION) {
             let message = format!("this berth reads `{API_VERSION}` only");
@@ -36,6 +40,12 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             config::read(&scope, &document.root);
+        } else if is_approval {
+            if !document.at.file.starts_with(APPROVALS) {
+                let message = format!("an {APPROVAL_KIND} counts only in a file under `{APPROVALS}`");
+                scope.report(Diagnostic::error(document.at.clone(), message));
+            }
+            out.approvals.extend(approval::read(&scope, &document.root).filter(|_| !scope.has_errors()));
         } else if let Some(status) = form::from_node(&scope, &document.root) {
             out.statuses.insert(status.cluster.clone(), status);
         }

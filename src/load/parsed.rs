@@ -9,10 +9,18 @@ use super::documents::{self, FileDocuments};
 use crate::source::{SourceFile, SourceTree};
 use crate::yaml::Limits;
 
+/// One file as it was read.
+#[derive(Debug)]
+struct Entry {
+    bytes: Arc<[u8]>,
+    limits: Limits,
+    documents: Arc<FileDocuments>,
+}
+
 /// The documents of files by path.
 #[derive(Debug, Default)]
 pub struct Parsed {
-    files: BTreeMap<Arc<str>, (Arc<[u8]>, Limits, Arc<FileDocuments>)>,
+    files: BTreeMap<Arc<str>, Entry>,
     count: usize,
 }
 
@@ -29,7 +37,7 @@ impl Parsed {
     }
 
     pub(super) fn read(&mut self, file: &SourceFile, limits: &Limits) -> Arc<FileDocuments> {
-        if let Some((bytes, read_under, documents)) = self.files.get(&file.path)
+        if let Some(Entry { bytes, limits: read_under, documents }) = self.files.get(&file.path)
             && read_under == limits
             && (Arc::ptr_eq(bytes, &file.bytes) || *bytes == file.bytes)
         {
@@ -37,7 +45,8 @@ impl Parsed {
         }
         let documents = Arc::new(documents::read(&file.path, &file.bytes, limits));
         self.count += 1;
-        self.files.insert(file.path.clone(), (file.bytes.clone(), *limits, documents.clone()));
+        let entry = Entry { bytes: file.bytes.clone(), limits: *limits, documents: documents.clone() };
+        self.files.insert(file.path.clone(), entry);
         documents
     }
 }

@@ -30,6 +30,11 @@ impl Today {
         (0..self.documents.len()).filter(|index| !faulty.contains(index))
     }
 
+    /// Whether something in a file could not be read; so it is for a file that was not read at all.
+    pub(super) fn is_unreadable(&self, path: &str) -> bool {
+        self.files.iter().find(|(name, _)| **name == *path).is_none_or(|(_, broken)| *broken)
+    }
+
     /// Files with a faulty policy or workload.
     pub(super) fn doubtful_files(&self, first: &Assembled) -> BTreeSet<String> {
         let is_one =
@@ -78,8 +83,10 @@ pub(super) fn objects_of(files: Vec<(Arc<str>, Arc<FileDocuments>)>, loaded: &mu
         }
     }
     if loaded.passed_over > 0 {
-        let message =
-            format!("passed over {} x documents that are no Kubernetes objects", loaded.passed_over);
+        let message = match loaded.passed_over {
+            1 => "passed over one document that is no Kubernetes object".to_owned(),
+            count => format!("passed over {count} documents that are no Kubernetes objects"),
+        };
         loaded.diagnostics.push(Diagnostic::note(message));
     }
     today

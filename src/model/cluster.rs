@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Timestamp;
 use super::selector::{Labels, Measure, Term};
+use super::status::{WorkloadName, WorkloadReport};
 use crate::diag::Pos;
 
 /// A cluster as files and reports describe it. Several files may describe one cluster under one name.
@@ -22,6 +23,8 @@ pub struct Cluster {
     pub available: BTreeMap<String, String>,
     /// Scores that add-ons gave it, by resource and score name.
     pub scores: BTreeMap<(String, String), AddOnScore>,
+    /// What it reports of workloads.
+    pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
     /// The namespaces the member has, where it lists them.
     pub namespaces: Option<BTreeSet<String>>,
     /// Being removed from the fleet: not picked any more.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::approval::Approval;
 use super::cluster::Cluster;
 use super::key::Key;
 use super::placement::{Placement, PlacementRef};
@@ -16,6 +17,8 @@ pub struct Fleet {
     pub workloads: BTreeMap<Key, Workload>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: BTreeMap<String, ClusterStatus>,
+    /// What people allow to be removed.
+    pub approvals: Vec<Approval>,
     pub doubt: Doubt,
 }
 
@@ -36,6 +39,8 @@ impl Fleet {
 pub struct Doubt {
     /// An inventory file, or one of unknown content, is unreadable: every decision keeps what it has.
     pub everything: bool,
+    /// Something is unreadable and nothing is known of what it was: no object anywhere goes for now.
+    pub objects: bool,
     /// Files with an unreadable policy: decisions made from them keep what they have.
     pub files: BTreeSet<String>,
 }

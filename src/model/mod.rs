@@ -4,6 +4,8 @@
 //! in [`placement`], [`workload`] and [`overrides`]; what is there is in [`cluster`] and [`status`];
 //! what berth answers is in [`decision`].
 
+pub mod annotation;
+pub mod approval;
 pub mod cluster;
 pub mod content;
 pub mod decision;
@@ -19,6 +21,7 @@ pub mod shared;
 pub mod status;
 pub mod workload;
 
+pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
 pub use content::{ContentError, ContentId, Contents, Folder, Folders};
 pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};

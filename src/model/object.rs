@@ -34,6 +34,20 @@ impl ObjectId {
             &text(metadata.get("name"))?,
         ))
     }
+
+    /// Whether removing it removes what stands in it, is made by it, or is stored in it.
+    pub fn takes_more_along(&self) -> bool {
+        matches!(
+            (&*self.group, &*self.kind),
+            ("", "Namespace" | "PersistentVolumeClaim")
+                | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        )
+    }
+
+    /// Whether nothing of its content may be shown.
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && &*self.kind == "Secret"
+    }
 }
 
 impl fmt::Display for ObjectId {

@@ -76,6 +76,11 @@ pub fn of_object(id: &ObjectId) -> String {
     file(&id.namespace, &id.kind, &id.group, &id.name)
 }
 
+/// Whether this is the path of a Secret, so that nothing of its content may be shown.
+pub fn is_of_secret(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|file| file.starts_with("Secret_"))
+}
+
 /// Where a decision or release stands in its folder.
 pub fn of_key(key: &Key) -> String {
     file(&key.namespace, &key.kind, &key.group, &key.name)

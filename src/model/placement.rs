@@ -1,12 +1,13 @@
 //! The rule that picks clusters: what a dialect asks of the engine, in the engine's words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
 use super::decision::{Condition, Outcome};
 use super::key::Key;
 use super::selector::{Measure, Selector, Term};
+use super::status::WorkloadName;
 use crate::diag::Pos;
 
 /// One placement, or one workload that follows placements.
@@ -62,6 +63,8 @@ pub struct Policy {
     pub selection: Selection,
     pub retention: Retention,
     pub groups: Option<Grouping>,
+    /// How many replicas each picked cluster gets, where a number is to be divided.
+    pub division: Option<Box<Division>>,
     /// Set where nothing can be decided at all, with what then happens to an earlier decision.
     pub blocked: Option<Blocked>,
     /// The condition in the dialect's own words.
@@ -100,6 +103,8 @@ pub enum Rule {
     Tolerates(Vec<Toleration>),
     /// Where the cluster lists its namespaces, this one is among them.
     HoldsNamespace(String),
+    /// Reported as ready, or without any report.
+    Ready,
 }
 
 /// A named set of clusters.
@@ -222,6 +227,41 @@ pub struct Grouping {
 pub enum GroupSize {
     Count(usize),
     Percent(u32),
+}
+
+/// Divides a number of replicas among clusters by floors, ceilings and weights.
+///
+/// Those who take part are found by rules of their own, in place of the policy's filters. Where nobody
+/// takes part, nothing is divided and the policy's filters stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Division {
+    /// The object that asks for it, and where it stands.
+    pub by: Key,
+    pub origin: Pos,
+    /// Whose replicas they are, as members name it when they report their room.
+    pub workload: WorkloadName,
+    pub total: i32,
+    /// By cluster name, each with the place of its entry.
+    pub shares: BTreeMap<String, (Share, Pos)>,
+    /// For clusters without an entry of their own; without this they take no part.
+    pub others: Option<Share>,
+    /// Divides from scratch, rather than moving as few of the replicas in force as it can.
+    pub rebalance: bool,
+    /// Goes into the hash that breaks ties.
+    pub hash_key: String,
+    /// Who gets a number.
+    pub among: Vec<Filter>,
+    /// Who of these is picked. What a cluster that is not picked was given is lost.
+    pub then: Vec<Filter>,
+}
+
+/// What one cluster may have of the replicas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    pub floor: i64,
+    /// `None` for as many as there are.
+    pub ceiling: Option<i64>,
+    pub weight: i64,
 }
 
 /// Nothing can be decided.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Timestamp;
 use super::cluster::AddOnScore;
+use super::key::Key;
 use super::object::ObjectId;
 use super::selector::Labels;
 
@@ -21,6 +22,29 @@ pub struct ClusterStatus {
     pub properties: BTreeMap<String, String>,
     /// Scores that add-ons gave the cluster, by resource and score name.
     pub scores: BTreeMap<(String, String), AddOnScore>,
+    pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
+}
+
+/// A workload by the kind, namespace and name of the object in the fleet repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkloadName {
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl WorkloadName {
+    pub fn of(key: &Key) -> WorkloadName {
+        let [kind, namespace, name] = [&key.kind, &key.namespace, &key.name].map(|part| part.to_string());
+        WorkloadName { kind, namespace, name }
+    }
+}
+
+/// What a member says of one workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadReport {
+    /// How many replicas of it the member has room for, where that is limited.
+    pub capacity: Option<i64>,
 }
 
 /// The folder a member last applied, and how that went.

@@ -1,6 +1,6 @@
 //! What is placed: objects, and what is different where.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::key::Key;
@@ -16,6 +16,18 @@ pub struct Workload {
     pub templates: Vec<Template>,
     /// In the order they are applied.
     pub overrides: Vec<Override>,
+    /// Where the number of replicas goes that was decided for a cluster, and who asked for it.
+    pub replicas: Option<ReplicasAt>,
+    /// Nothing new is to reach members: every copy stays as it was last rendered, whatever the templates say.
+    pub frozen: bool,
+}
+
+/// The field that holds an object's number of replicas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicasAt {
+    pub path: String,
+    pub by: Key,
+    pub origin: Pos,
 }
 
 /// One object before overrides.
@@ -26,4 +38,15 @@ pub struct Template {
     pub final_labels: BTreeMap<String, String>,
     /// `berth.dev/` annotations for the syncer: take-over, retention and the like.
     pub sync_annotations: BTreeMap<String, String>,
+    /// What the member's own object keeps.
+    pub retained: Vec<Retained>,
+}
+
+/// A field that belongs to the member: what is there stays, unless an override or a decided number sets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retained {
+    /// A JSON pointer; `*` stands for every item of a list.
+    pub path: String,
+    /// In these clusters; `None` for all.
+    pub clusters: Option<BTreeSet<String>>,
 }

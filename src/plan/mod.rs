@@ -232,8 +232,7 @@ impl<'a> Owners<'a> {
 
     fn find(&mut self, cluster: &str, path: &str) -> Option<(&'a Key, &'a ObjectId)> {
         let owners = self.by_path.get_mut(path)?;
-        let owner = owners.iter_mut().find_map(|one| one.picks.has(cluster).then_some((one.key, one.object)));
-        owner
+        owners.iter_mut().find_map(|one| one.picks.has(cluster).then_some((one.key, one.object)))
     }
 }
 

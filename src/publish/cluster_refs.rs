@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
+use super::ledger;
 use super::read::Previous;
 use super::refs::Refs;
-use super::trailers::{SEQ, Trailers, one_line, paragraph};
+use super::trailers::{ALLOW_PRUNE, SEQ, Trailers, one_line, paragraph};
 use super::tree::write_folder;
 use crate::git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
 use crate::model::path;
@@ -34,6 +35,8 @@ pub struct ClusterRef {
     /// The `Berth-Seq` at which the folder last changed.
     pub seq: u64,
     pub tree: TreeId,
+    /// Paths of objects that are gone for good and, though their kind takes more along, may be removed.
+    pub allow_prune: BTreeSet<String>,
 }
 
 /// What was read of cluster refs' commits: a commit never changes, so that each is read once.
@@ -81,11 +84,14 @@ fn read_knowing(
 pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterRef>, PublishError> {
     // A ref may point to anything, a blob included: then it is garbled, not an error.
     let Ok(commit) = repo.commit(commit) else { return Ok(None) };
-    let (mut cluster, mut seq) = (None, None);
+    let (mut cluster, mut seq, mut allow_prune) = (None, None, BTreeSet::new());
     for (name, value) in paragraph(&commit.message) {
         match name {
             CLUSTER => cluster = Some(value.to_owned()),
             SEQ => seq = value.parse().ok(),
+            ALLOW_PRUNE => {
+                allow_prune.insert(value.to_owned());
+            }
             _ => {}
         }
     }
@@ -94,6 +100,7 @@ pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterR
         cluster,
         seq,
         tree: commit.tree,
+        allow_prune,
     }))
 }
 
@@ -135,19 +142,24 @@ pub fn repair_knowing(
         }
     }
     let since = last_changes(repo, rendered, &stale)?;
+    let prunable = ledger::prunable(repo, rendered.commit, &stale.keys().copied().collect())?;
     let mut repaired = Repaired::default();
     let mut moves = Vec::new();
     for (cluster, (tree, old)) in stale {
         let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
         let name = one_line(cluster);
-        let message = format!("berth: objects of {name}\n\n{CLUSTER}: {name}\n{SEQ}: {seq}\n");
+        let mut message = format!("berth: objects of {name}\n\n{CLUSTER}: {name}\n{SEQ}: {seq}\n");
+        let allow_prune = prunable.get(cluster).cloned().unwrap_or_default();
+        for path in &allow_prune {
+            message.push_str(&format!("{ALLOW_PRUNE}: {path}\n"));
+        }
         let commit = writer.commit_later(tree, &[], &message, identity, seconds)?;
         let target = refs.cluster(cluster);
         if old.is_none() {
             repo.discard_broken_ref(&target)?;
         }
         moves.push(RefMove { name: target, old, new: commit });
-        known.insert(commit, Some(ClusterRef { cluster: name, seq, tree }));
+        known.insert(commit, Some(ClusterRef { cluster: name, seq, tree, allow_prune }));
         repaired.written.push(cluster.to_owned());
     }
     repo.move_refs(&moves)?;

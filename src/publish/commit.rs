@@ -86,6 +86,32 @@ pub fn publish(
     summary: &Summary,
 ) -> Result<Published, PublishError> {
     refuse_loss(repo, refs, previous, next, stamp)?;
+    let drafted = draft(repo, previous, next, stamp, summary)?;
+    point(repo, refs, previous, &drafted)?;
+    Ok(drafted)
+}
+
+/// Moves the branch to a drafted commit, from exactly the commit that `previous` was read from.
+pub fn point(
+    repo: &Repo,
+    refs: &Refs,
+    previous: Option<&Previous>,
+    drafted: &Published,
+) -> Result<(), PublishError> {
+    if let Published::Committed(committed) = drafted {
+        repo.move_ref(&refs.rendered, previous.map(|previous| previous.commit), committed.commit)?;
+    }
+    Ok(())
+}
+
+/// Writes the commit that would follow `previous`, with all that it holds. Nothing points to it yet.
+pub fn draft(
+    repo: &Repo,
+    previous: Option<&Previous>,
+    next: &State,
+    stamp: &Stamp,
+    summary: &Summary,
+) -> Result<Published, PublishError> {
     let mut writer = Writer::new(repo)?;
     let written = tree::write(&mut writer, previous, next)?;
     let state_tree = tree::state_tree(&written.entries)?;
@@ -118,12 +144,12 @@ pub fn publish(
     let seconds = stamp.source_seconds.max(parent_seconds).max(stamp.now.as_second());
     let parents: Vec<CommitId> = previous.map(|previous| previous.commit).into_iter().collect();
     let commit = writer.commit(root, &parents, &message, &stamp.identity, seconds)?;
-    repo.move_ref(&refs.rendered, parents.first().copied(), commit)?;
     let committed = Committed { commit, seq, seconds, tree: root, ids: written.ids, trailers };
     Ok(Published::Committed(Box::new(committed)))
 }
 
-fn refuse_loss(
+/// Refuses to publish where that would lose what is known, or everything there is.
+pub fn refuse_loss(
     repo: &Repo,
     refs: &Refs,
     previous: Option<&Previous>,
@@ -131,12 +157,18 @@ fn refuse_loss(
     stamp: &Stamp,
 ) -> Result<(), PublishError> {
     let Some(previous) = previous else { return refuse_gone(repo, refs) };
+    if stamp.allow_empty { Ok(()) } else { refuse_empty(&previous.state, next) }
+}
+
+/// Refuses a state without any object after one that had some.
+pub fn refuse_empty(previous: &State, next: &State) -> Result<(), PublishError> {
     let filled = |state: &State| state.folders.values().filter(|folder| !folder.is_empty()).count();
-    if filled(next) == 0 && filled(&previous.state) > 0 && !stamp.allow_empty {
-        let objects = previous.state.folders.values().map(|folder| folder.len()).sum();
-        return Err(PublishError::Empty { objects, clusters: filled(&previous.state) });
+    let clusters = filled(previous);
+    if filled(next) > 0 || clusters == 0 {
+        return Ok(());
     }
-    Ok(())
+    let objects = previous.folders.values().map(|folder| folder.len()).sum();
+    Err(PublishError::Empty { objects, clusters })
 }
 
 fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {

@@ -29,7 +29,7 @@ impl From<GitError> for PublishError {
     fn from(error: GitError) -> PublishError {
         let hint = error.hint();
         match error {
-            GitError::Raced { name } | GitError::Locked { name } => PublishError::Raced { name, hint },
+            GitError::Raced { name } => PublishError::Raced { name, hint },
             error => PublishError::Git(error),
         }
     }
@@ -40,7 +40,8 @@ impl PublishError {
     pub fn hint(&self) -> Option<String> {
         match self {
             PublishError::Unowned { name } => Some(format!(
-                "choose another branch for the rendered state, or delete this one: git update-ref -d {name}"
+                "berth needs this name for the rendered state; give the branch another: git branch -m {} NAME",
+                name.strip_prefix("refs/heads/").unwrap_or(name)
             )),
             PublishError::NewerFormat { .. } => {
                 Some("use the berth that wrote it, or a newer one; going back is not supported".to_owned())
@@ -54,7 +55,8 @@ impl PublishError {
                 ),
             }),
             PublishError::Empty { .. } => Some(
-                "check the source branch and its folder; if every object shall go, allow an empty state for one run"
+                "check the source branch and its files; if every object shall go, allow it for one run with \
+                 `--allow-empty` and approve each removal"
                     .to_owned(),
             ),
             PublishError::Raced { hint, .. } => hint.clone(),

@@ -5,27 +5,30 @@
 //!
 //! - [`read`]: the previous state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`statuses`], [`report`]: the small refs beside the branch.
+//! - [`ledger`]: approvals that earlier commits used. [`rollback`]: whether a state was in force before.
 
 pub mod cluster_refs;
 pub mod commit;
 mod error;
+pub mod ledger;
 pub mod processed;
 pub mod read;
 pub mod refs;
 pub mod report;
+pub mod rollback;
 mod single;
 pub mod statuses;
 pub mod summary;
 pub mod trailers;
 mod tree;
 
-pub use commit::{Committed, Published, Stamp, publish};
+pub use commit::{Committed, Published, Stamp, draft, point, publish, refuse_empty, refuse_loss};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
-pub use read::{Ids, Previous, StateRead, read_previous, read_state};
+pub use read::{Ids, Previous, StateRead, read_previous, read_previous_at, read_state};
 pub use refs::Refs;
 pub use report::write_report;
-pub use statuses::read_statuses;
+pub use statuses::{STATUS_FILE, read_status, read_statuses};
 pub use summary::Summary;
 pub use trailers::Trailers;
 

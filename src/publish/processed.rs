@@ -19,6 +19,8 @@ pub struct Processed {
     pub warnings: usize,
     /// One word, such as `published`, `unchanged`, `held` or `refused`.
     pub result: String,
+    /// What was held back, a line each.
+    pub held: Vec<String>,
 }
 
 const FILE: &str = "processed.json";
@@ -30,6 +32,8 @@ struct Form {
     errors: usize,
     warnings: usize,
     result: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    held: Vec<String>,
 }
 
 /// Replaces what the ref says. Dated with the source commit, so that nothing depends on a clock.
@@ -46,6 +50,7 @@ pub fn write_processed(
         errors: processed.errors,
         warnings: processed.warnings,
         result: processed.result.clone(),
+        held: processed.held.clone(),
     };
     let mut text = serde_json::to_string_pretty(&form).expect("texts and numbers always are JSON");
     text.push('\n');
@@ -69,5 +74,6 @@ fn parse(bytes: &[u8]) -> Option<Processed> {
         errors: form.errors,
         warnings: form.warnings,
         result: form.result,
+        held: form.held,
     })
 }

@@ -10,7 +10,7 @@ use super::error::PublishError;
 use super::trailers::Trailers;
 use super::tree;
 use crate::diag::{Diagnostic, Diagnostics, Pos};
-use crate::git::{CommitId, Entry, EntryKind, Repo, TreeId};
+use crate::git::{CommitId, Entry, EntryKind, PathChange, Repo, TreeId};
 use crate::model::{ContentId, Folder, Key, path};
 use crate::state::{State, layout, record};
 
@@ -32,7 +32,7 @@ pub struct Previous {
     pub trailers: Trailers,
     /// The date of what the branch points to.
     pub seconds: i64,
-    /// What is not berth's, and will be removed.
+    /// What others did to the branch, and the next commit undoes.
     pub foreign: Diagnostics,
 }
 
@@ -55,6 +55,11 @@ pub struct StateRead {
 /// Reads the branch. `None` where there is none.
 pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, PublishError> {
     let Some(commit) = repo.read_ref(name)? else { return Ok(None) };
+    read_previous_at(repo, name, commit).map(Some)
+}
+
+/// Reads the branch as it was when it pointed to this commit.
+pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Previous, PublishError> {
     let head = repo.commit(commit)?;
     check_marker(repo, name, head.tree)?;
     let own = last_own(repo, commit)?;
@@ -66,15 +71,19 @@ pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, Publis
             format!("berth did not make commit {} on `{name}`; what it changed is undone", commit.short());
         read.foreign
             .push(Diagnostic::warning(Pos::file(name), note).hint("change the source branch instead"));
-        for path in repo.changed_paths(own_tree, head.tree, &layout::OWNED)? {
-            read.foreign.push(foreign(&path));
+        for (path, change) in repo.path_changes(own_tree, head.tree, &layout::OWNED)? {
+            read.foreign.push(match change {
+                PathChange::Added => foreign(&path),
+                PathChange::Changed => undone(&path, "changed"),
+                PathChange::Removed => undone(&path, "removed"),
+            });
         }
     } else if trailers.digest.is_none() {
         let note = "none of the last commits is berth's own; the sequence begins again at 1";
         read.foreign.push(Diagnostic::warning(Pos::file(name), note));
     }
     read.foreign.sort();
-    Ok(Some(Previous {
+    Ok(Previous {
         commit,
         tree: head.tree,
         state: read.state,
@@ -82,7 +91,7 @@ pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, Publis
         trailers,
         seconds: head.seconds,
         foreign: read.foreign,
-    }))
+    })
 }
 
 fn check_marker(repo: &Repo, name: &str, root: TreeId) -> Result<(), PublishError> {
@@ -145,6 +154,12 @@ fn foreign(path: &str) -> Diagnostic {
     Diagnostic::warning(Pos::file(path), "berth did not write this; it is left out and will be removed").hint(
         format!("{}/ are berth's alone; other folders of the branch are not", layout::OWNED.join("/, ")),
     )
+}
+
+/// A file of berth's own, in another's hands.
+fn undone(path: &str, done: &str) -> Diagnostic {
+    let message = format!("this was {done} by hand; the next publication puts it back");
+    Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")
 }
 
 /// The manifests below one namespace's folder, with their paths in the cluster's folder.

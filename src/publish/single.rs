@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::error::PublishError;
-use crate::git::{CommitId, EntryKind, Identity, Repo, Writer};
+use crate::git::{CommitId, EntryKind, GitError, Identity, Repo, Writer};
 use crate::model::ContentId;
 
 /// Points the ref to a commit with exactly these files. A ref that has them already stays as it is.
@@ -33,7 +33,7 @@ pub(super) fn replace(
 }
 
 /// One file of the commit that a ref points to.
-pub(super) fn file(repo: &Repo, commit: CommitId, name: &str) -> Result<Option<Vec<u8>>, PublishError> {
+pub(super) fn file(repo: &Repo, commit: CommitId, name: &str) -> Result<Option<Vec<u8>>, GitError> {
     let entries = repo.tree(repo.commit(commit)?.tree)?;
     let entry = entries.into_iter().find(|entry| entry.name == name.as_bytes());
     match entry.map(|entry| entry.kind) {

@@ -6,11 +6,12 @@ use super::error::PublishError;
 use super::refs::Refs;
 use super::single;
 use crate::diag::{Diagnostic, Diagnostics, Pos};
-use crate::git::{CommitId, Repo};
+use crate::git::{CommitId, GitError, Repo};
 use crate::model::ClusterStatus;
 use crate::state::record;
 
-const FILE: &str = "status.yaml";
+/// The one file of a status commit.
+pub const STATUS_FILE: &str = "status.yaml";
 
 /// All statuses by cluster; those that can not be used are reported.
 pub fn read_statuses(
@@ -20,7 +21,7 @@ pub fn read_statuses(
     let mut statuses = BTreeMap::new();
     let mut found = Diagnostics::new();
     for (name, commit) in repo.list_refs(&refs.status)? {
-        match read_status(repo, refs, &name, commit) {
+        match checked(repo, refs, &name, commit) {
             Ok(status) => {
                 statuses.insert(status.cluster.clone(), status);
             }
@@ -33,12 +34,24 @@ pub fn read_statuses(
     Ok((statuses, found))
 }
 
-fn read_status(repo: &Repo, refs: &Refs, name: &str, commit: CommitId) -> Result<ClusterStatus, String> {
-    let bytes = single::file(repo, commit, FILE).map_err(|error| error.to_string())?;
-    let bytes = bytes.ok_or_else(|| format!("it has no `{FILE}`"))?;
-    let status = record::read_status(&bytes)?;
+/// What a member last reported, where that can be read.
+pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<ClusterStatus>, GitError> {
+    let Some(commit) = repo.read_ref(&refs.status_of(cluster))? else { return Ok(None) };
+    Ok(read_commit(repo, commit)?.ok().filter(|status| status.cluster == cluster))
+}
+
+fn checked(repo: &Repo, refs: &Refs, name: &str, commit: CommitId) -> Result<ClusterStatus, String> {
+    let status = read_commit(repo, commit).map_err(|error| error.to_string())??;
     if refs.status_of(&status.cluster) != name {
         return Err(format!("it speaks for `{}`", status.cluster));
     }
     Ok(status)
+}
+
+/// The status, or why there is none in the commit.
+fn read_commit(repo: &Repo, commit: CommitId) -> Result<Result<ClusterStatus, String>, GitError> {
+    Ok(match single::file(repo, commit, STATUS_FILE)? {
+        Some(bytes) => record::read_status(&bytes),
+        None => Err(format!("it has no `{STATUS_FILE}`")),
+    })
 }

@@ -28,6 +28,11 @@ const NOW: &str = "Berth-Now";
 pub(super) const SEQ: &str = "Berth-Seq";
 const DIGEST: &str = "Berth-Digest";
 
+/// An approval that counted for this commit, and counts no more.
+pub const USED_APPROVAL: &str = "Berth-Used-Approval";
+/// A path in a cluster's folder that a member may remove for good, and on a rendered commit the clusters.
+pub const ALLOW_PRUNE: &str = "Berth-Allow-Prune";
+
 impl Trailers {
     /// The paragraph, with the digest over the rest of it and the state's tree.
     pub(super) fn write(&self, state_tree: TreeId) -> (String, Digest) {
@@ -71,6 +76,13 @@ impl Trailers {
     pub(super) fn fit(&self, state_tree: TreeId) -> bool {
         self.digest == Some(digest_of(state_tree, &self.lines()))
     }
+}
+
+/// The values of one trailer, whatever the case of its name.
+pub fn values<'m>(message: &'m str, name: &str) -> impl Iterator<Item = &'m str> {
+    paragraph(message)
+        .filter(move |(found, _)| found.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.trim())
 }
 
 /// The `Name: value` lines of a message's last paragraph.

@@ -1,73 +1,98 @@
-//! Finds the last good form of each file that is broken now.
+//! Finds what broken files described before they broke.
 //!
-//! Looked for in the source's own history first, newest first, back to the commit that was published
-//! last; then in what that publication kept; then in that commit itself. So the result depends on the
-//! history alone, not on which of its commits a daemon happened to see.
+//! An object's last good form is looked for in the source's own history first, newest first, back to the
+//! commit that was published last; then among what that publication had in force. While anything can not
+//! be read at all it may be anything: then every object that was in force and is nowhere now stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{GoodForms, ReadingError};
-use crate::git::{CommitId, Repo, read_file_at};
-use crate::load::{self, History, Loaded, Parsed};
-use crate::publish::Previous;
-use crate::source::{self, SourceFile, SourceTree};
+use crate::diag::{Diagnostic, Pos};
+use crate::git::{self, CommitId, Repo};
+use crate::load::{self, Parsed, Survey, Text};
+use crate::model::Key;
+use crate::source::{SourceFile, SourceTree};
 
-/// How far back, and how many forms of one file, are looked at. Both are far beyond what a person breaks.
+/// How far back is looked, and how many forms of a file are tried. Both are far beyond what a person breaks.
 const MOST_COMMITS: usize = 2_000;
-const MOST_FORMS: usize = 64;
+const MOST_FORMS: usize = 8;
 
-/// The good forms of the tree's broken files; where there are none, what reading it gave.
-/// `older` is the commit before the tree.
+/// What was in force: a source commit, and the forms it kept of files that were broken then.
+#[derive(Clone, Debug, Default)]
+pub struct InForce {
+    /// `None` where the commit is not to be had: a shallow clone, a rewritten history.
+    pub commit: Option<CommitId>,
+    pub kept: BTreeMap<String, Vec<u8>>,
+}
+
+/// The good forms of the tree's broken files. `older` is the commit before the tree.
 pub(super) fn find(
     repo: &Repo,
-    tree: &SourceTree,
+    tree: &mut SourceTree,
     older: Option<CommitId>,
-    previous: Option<&Previous>,
+    in_force: &InForce,
     parsed: &mut Parsed,
-) -> Result<(GoodForms, Option<Loaded>), ReadingError> {
-    let Some(previous) = previous else { return Ok((GoodForms::None, None)) };
-    let mut forms: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-    // What the source met and did not read, a link in a file's place say, may have been a file before.
-    let met = tree.found.iter().filter_map(|found| Some(found.at.as_ref()?.file.to_string()));
-    let loaded = load::load_knowing(tree, History::None, parsed);
-    let broken: BTreeSet<String> =
-        loaded.broken.iter().cloned().chain(met.filter(|path| source::wanted(path))).collect();
-    if broken.is_empty() {
-        // With nothing to look up, reading with a history gives the same.
-        return Ok((GoodForms::Found(forms), Some(loaded)));
+) -> Result<GoodForms, ReadingError> {
+    let today = load::survey_knowing(tree, parsed);
+    let met = tree.found.iter().any(|found| found.at.is_some());
+    if today.broken.is_empty() && !met {
+        return Ok(GoodForms::Found(BTreeMap::new()));
     }
-    let published = match previous.trailers.source {
-        Some(source) if repo.has_commit(source) => Some(source),
-        _ => None,
-    };
+    let Some(published) = in_force.commit else { return Ok(GoodForms::Unavailable) };
+    let before = survey_in_force(repo, published, in_force, parsed)?;
+    let replaced = replaced_by_links(tree, &before);
     let commits = commits_since(repo, older, published)?;
-    for path in broken {
-        let found = match newest_good(repo, tree, &path, &commits, parsed)? {
-            Some(bytes) => Some(bytes),
-            None => kept_form(repo, &path, previous, published)?,
-        };
-        match found {
-            Some(bytes) => {
-                forms.insert(path, bytes);
-            }
-            None if published.is_none() => return Ok((GoodForms::Unavailable, None)),
-            None => {}
-        }
-    }
-    Ok((GoodForms::Found(forms), None))
+    let paths = today.broken.keys().chain(&replaced).cloned().collect();
+    let mut forms = newest_good(repo, tree, paths, &commits, parsed)?;
+    add_missing(&today, &before, &replaced, &mut forms);
+    tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
+        let message = "stands below a link now, which is not followed; what it described stays in force";
+        Diagnostic::warning(Pos::file(path), message)
+    }));
+    Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))
+}
+
+/// Everything the last publication had in force, by object.
+fn survey_in_force(
+    repo: &Repo,
+    published: CommitId,
+    in_force: &InForce,
+    parsed: &mut Parsed,
+) -> Result<Survey, ReadingError> {
+    let mut tree = git::read_source(repo, published)?;
+    tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
+    tree.files.extend(
+        in_force
+            .kept
+            .iter()
+            .map(|(path, bytes)| SourceFile { path: path.as_str().into(), bytes: bytes.as_slice().into() }),
+    );
+    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(load::survey_knowing(&tree, parsed))
+}
+
+/// Files of the last publication that now stand below a link or a submodule, or are one.
+fn replaced_by_links(tree: &SourceTree, before: &Survey) -> BTreeSet<String> {
+    let there: BTreeSet<&str> = tree.files.iter().map(|file| &*file.path).collect();
+    let met: Vec<&str> = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file)).collect();
+    let is_below = |path: &str| {
+        met.iter()
+            .any(|met| path.strip_prefix(met).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    let paths = before.good.values().map(|text| text.path.as_str());
+    paths.filter(|path| !there.contains(path) && is_below(path)).map(str::to_owned).collect()
 }
 
 /// First parents from `from` down to the published commit, which is not among them.
 fn commits_since(
     repo: &Repo,
     from: Option<CommitId>,
-    published: Option<CommitId>,
+    published: CommitId,
 ) -> Result<Vec<CommitId>, ReadingError> {
     let mut commits = Vec::new();
     let mut next = from;
-    while let Some(commit) = next.filter(|commit| Some(*commit) != published && commits.len() < MOST_COMMITS)
-    {
+    while let Some(commit) = next.filter(|commit| *commit != published && commits.len() < MOST_COMMITS) {
         // A shallow clone ends early.
         if !repo.has_commit(commit) {
             break;
@@ -76,54 +101,88 @@ fn commits_since(
         next = repo.commit(commit)?.parents.first().copied();
     }
     // Without the published commit among the ancestors this is another history: nothing in it was in force.
-    Ok(if next.is_some() && next == published { commits } else { Vec::new() })
+    Ok(if next == Some(published) { commits } else { Vec::new() })
 }
 
+/// The newest form of each file that is without fault in today's tree. The files' forms are tried side by
+/// side, so that the work does not grow with the number of broken files.
 fn newest_good(
     repo: &Repo,
     tree: &SourceTree,
-    path: &str,
+    paths: BTreeSet<String>,
     commits: &[CommitId],
     parsed: &mut Parsed,
-) -> Result<Option<Arc<[u8]>>, ReadingError> {
-    let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
-    for commit in commits {
-        let Some(bytes) = read_file_at(repo, *commit, path)? else { return Ok(None) };
-        if seen.contains(&bytes) {
-            continue;
+) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
+    let mut candidates: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    for path in paths {
+        let mut forms: Vec<Vec<u8>> = Vec::new();
+        for commit in commits {
+            match git::read_file_at(repo, *commit, &path)? {
+                Some(form) if !forms.contains(&form) => forms.push(form),
+                _ => {}
+            }
+            if forms.len() >= MOST_FORMS {
+                break;
+            }
         }
-        if is_good(tree, path, &bytes, parsed) {
-            return Ok(Some(bytes.into()));
-        }
-        seen.insert(bytes);
-        if seen.len() >= MOST_FORMS {
+        // Popped from the end: the newest first.
+        forms.reverse();
+        candidates.insert(path, forms);
+    }
+    let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for _ in 0..MOST_FORMS {
+        let trial: BTreeMap<String, Vec<u8>> =
+            candidates.iter_mut().filter_map(|(path, forms)| Some((path.clone(), forms.pop()?))).collect();
+        if trial.is_empty() {
             break;
         }
+        let broken = load::survey_knowing(&with_files(tree, found.iter().chain(&trial)), parsed).broken;
+        for (path, form) in trial {
+            if !broken.contains_key(&path) {
+                candidates.remove(&path);
+                found.insert(path, form);
+            }
+        }
     }
-    Ok(None)
+    Ok(found)
 }
 
-/// Whether the file would be without fault in today's tree.
-fn is_good(tree: &SourceTree, path: &str, bytes: &[u8], parsed: &mut Parsed) -> bool {
-    let file = SourceFile { path: path.into(), bytes: bytes.into() };
-    let others = tree.files.iter().filter(|other| &*other.path != path).cloned();
-    let mut files: Vec<SourceFile> = others.chain([file]).collect();
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    let changed = SourceTree { files, ..SourceTree::default() };
-    !load::broken_files_knowing(&changed, parsed).contains(path)
+fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>) -> SourceTree {
+    let mut all: BTreeMap<Arc<str>, Arc<[u8]>> =
+        tree.files.iter().map(|file| (file.path.clone(), file.bytes.clone())).collect();
+    all.extend(files.map(|(path, bytes)| (path.as_str().into(), bytes.as_slice().into())));
+    let files = all.into_iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
+    SourceTree { files, ..SourceTree::default() }
 }
 
-fn kept_form(
-    repo: &Repo,
-    path: &str,
-    previous: &Previous,
-    published: Option<CommitId>,
-) -> Result<Option<Arc<[u8]>>, ReadingError> {
-    if let Some(id) = previous.state.kept.get(path) {
-        return Ok(Some(repo.blob(*id)?.into()));
-    }
-    match published {
-        Some(commit) => Ok(read_file_at(repo, commit, path)?.map(Into::into)),
-        None => Ok(None),
+/// Adds what was in force and is nowhere now: to the file it stood in, where that is at fault, else to the
+/// first file that can not be read, since it may have moved there.
+fn add_missing(
+    today: &Survey,
+    before: &Survey,
+    replaced: &BTreeSet<String>,
+    forms: &mut BTreeMap<String, Vec<u8>>,
+) {
+    let found: BTreeSet<Key> =
+        load::survey(&with_files(&SourceTree::default(), forms.iter())).good.into_keys().collect();
+    let unreadable = today.broken.iter().find(|(_, faults)| faults.unreadable).map(|(path, _)| path);
+    let at_fault: BTreeMap<&Key, &String> = today
+        .broken
+        .iter()
+        .flat_map(|(path, faults)| faults.objects.iter().map(move |key| (key, path)))
+        .collect();
+    let missing = before.good.iter().filter(|(key, _)| !today.good.contains_key(key) && !found.contains(key));
+    for (key, Text { path, bytes }) in missing {
+        let home = if let Some(file) = at_fault.get(key) {
+            Some(*file)
+        } else if replaced.contains(path) || today.broken.contains_key(path) {
+            // A slip in a kind or a name makes another object of it.
+            Some(path)
+        } else {
+            unreadable
+        };
+        if let Some(home) = home {
+            load::append(forms.entry(home.clone()).or_default(), bytes);
+        }
     }
 }

@@ -3,7 +3,10 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
+pub mod gate;
 mod history;
+
+pub use history::InForce;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -31,8 +34,10 @@ pub struct Reading {
     pub previous: State,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
-    /// What was odd about the rendered branch and the reports.
+    /// What was odd about the rendered branch.
     pub diagnostics: Diagnostics,
+    /// What was odd about the reports. Told, but no part of what is published: nobody could repeat it later.
+    pub odd_reports: Diagnostics,
     history: GoodForms,
     /// The repository, where there is one.
     repo: Option<PathBuf>,
@@ -78,6 +83,23 @@ pub enum ReadingError {
     Folder(#[from] source::SourceError),
     #[error("the rendered branch has no `{0}`, which an earlier state named")]
     MissingContent(ContentId),
+    #[error("commit {commit} is dated {date}, which is in the future")]
+    FutureCommit { commit: CommitId, date: String },
+}
+
+/// How far ahead of this machine's clock a commit's date may be.
+const MOST_AHEAD_SECONDS: i64 = 600;
+
+/// Moments a single step catches up with, where several passed since the last one.
+const MOST_DEADLINES: usize = 64;
+
+/// A state that another revision gives, to look at a revision from there.
+#[derive(Debug)]
+pub struct Base {
+    pub commit: CommitId,
+    pub state: State,
+    /// The forms in force of files that are broken in that commit.
+    pub kept: BTreeMap<String, Vec<u8>>,
 }
 
 impl ReadingError {
@@ -86,8 +108,30 @@ impl ReadingError {
             ReadingError::Git(error) => error.hint(),
             ReadingError::Publish(error) => error.hint(),
             ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
+            ReadingError::FutureCommit { .. } => Some(
+                "deadlines would pass before their time; commit again with a right clock, or set this one's"
+                    .into(),
+            ),
         }
     }
+}
+
+/// What a rendered state was made from.
+fn in_force(repo: &Repo, previous: &Previous) -> Result<InForce, ReadingError> {
+    let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
+    let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
+    Ok(InForce { commit, kept: kept.collect::<Result<_, GitError>>()? })
+}
+
+/// A commit from the future would let deadlines pass, and none could be taken back.
+fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), ReadingError> {
+    let seconds = repo.commit(commit)?.seconds;
+    if seconds <= clock.as_second().saturating_add(MOST_AHEAD_SECONDS) {
+        return Ok(());
+    }
+    let date =
+        Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |date| date.to_string());
+    Err(ReadingError::FutureCommit { commit, date })
 }
 
 impl Reading {
@@ -104,6 +148,7 @@ impl Reading {
                 statuses: BTreeMap::new(),
                 now,
                 diagnostics: Diagnostics::new(),
+                odd_reports: Diagnostics::new(),
                 history: GoodForms::None,
                 repo: None,
                 known: RefCell::default(),
@@ -113,8 +158,8 @@ impl Reading {
         let refs = Refs::default();
         let previous = publish::read_previous(&repo, &refs.rendered)?;
         let head = repo.resolve("HEAD")?;
-        let mut reading =
-            Reading::with(&repo, label, tree, head, previous.as_ref(), &refs, Known::default())?;
+        let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), Known::default())?;
+        reading.take_reports(&repo, &refs)?;
         reading.now = now;
         Ok(reading)
     }
@@ -126,6 +171,28 @@ impl Reading {
         let refs = Refs::default();
         let previous = publish::read_previous(&repo, &refs.rendered)?;
         let mut reading = Reading::commit(&repo, commit, previous.as_ref(), &refs, Timestamp::now())?;
+        if let Some(now) = now {
+            reading.now = now;
+        }
+        Ok(reading)
+    }
+
+    /// A revision against what another one gives.
+    pub fn upon(
+        path: &Path,
+        revision: &str,
+        base: Base,
+        now: Option<Timestamp>,
+    ) -> Result<Reading, ReadingError> {
+        let repo = Repo::open(path)?;
+        let commit = repo.require(revision)?;
+        let in_force = InForce { commit: Some(base.commit), kept: base.kept };
+        let mut reading = Reading::source(&repo, commit, None, Known::default())?;
+        let parsed = &mut reading.known.get_mut().parsed;
+        reading.history = history::find(&repo, &mut reading.tree, Some(commit), &in_force, parsed)?;
+        reading.previous = base.state;
+        reading.take_reports(&repo, &Refs::default())?;
+        reading.at_the_latest_report(Timestamp::now());
         if let Some(now) = now {
             reading.now = now;
         }
@@ -152,50 +219,86 @@ impl Reading {
         previous: Option<&Previous>,
         refs: &Refs,
         clock: Timestamp,
+        known: Known,
+    ) -> Result<Reading, ReadingError> {
+        check_date(repo, commit, clock)?;
+        let mut reading = Reading::source(repo, commit, previous, known)?;
+        reading.take_reports(repo, refs)?;
+        reading.at_the_latest_report(clock);
+        Ok(reading)
+    }
+
+    fn at_the_latest_report(&mut self, clock: Timestamp) {
+        let reported = self.statuses.values().filter_map(|status| status.reported);
+        self.now = reported.filter(|reported| *reported <= clock).fold(self.now, Timestamp::max);
+    }
+
+    /// A commit against a rendered state, with what was read of the reports back then: `facts` stand for
+    /// the statuses, and `now` for the moment, unless the inputs themselves are later.
+    pub fn recorded(
+        repo: &Repo,
+        commit: CommitId,
+        previous: Option<&Previous>,
+        facts: BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+    ) -> Result<Reading, ReadingError> {
+        let reading = Reading::source(repo, commit, previous, Known::default())?;
+        Ok(Reading { statuses: facts, now: reading.now.max(now), ..reading })
+    }
+
+    /// Whether the source that the state in force was made from is needed, and not here.
+    pub fn lacks_history(&self) -> bool {
+        matches!(self.history, GoodForms::Unavailable)
+    }
+
+    /// A commit with its history, without any report.
+    fn source(
+        repo: &Repo,
+        commit: CommitId,
+        previous: Option<&Previous>,
         mut known: Known,
     ) -> Result<Reading, ReadingError> {
         let info = repo.commit(commit)?;
         let label = format!("commit {commit} ({})", info.subject());
         let tree = git::read_source_knowing(repo, commit, &mut known.blobs)?;
-        let parents = info.parents.first().copied();
-        let mut reading = Reading::with(repo, label, tree, parents, previous, refs, known)?;
-        let reported = reading
-            .statuses
-            .values()
-            .filter_map(|status| status.reported)
-            .filter(|reported| *reported <= clock);
+        let older = info.parents.first().copied();
+        let mut reading = Reading::with(repo, label, tree, older, previous, known)?;
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
         let before = previous.and_then(|previous| previous.trailers.now);
-        reading.now = reported.chain(before).fold(dated, Timestamp::max);
+        reading.now = before.into_iter().fold(dated, Timestamp::max);
         Ok(reading)
+    }
+
+    fn take_reports(&mut self, repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
+        (self.statuses, self.odd_reports) = publish::read_statuses(repo, refs)?;
+        Ok(())
     }
 
     fn with(
         repo: &Repo,
         label: String,
-        tree: SourceTree,
+        mut tree: SourceTree,
         older: Option<CommitId>,
         previous: Option<&Previous>,
-        refs: &Refs,
         mut known: Known,
     ) -> Result<Reading, ReadingError> {
-        let (statuses, odd) = publish::read_statuses(repo, refs)?;
-        let mut diagnostics = odd;
-        if let Some(previous) = previous {
-            diagnostics.extend(previous.foreign.iter().cloned());
-        }
-        let (history, loaded) = history::find(repo, &tree, older, previous, &mut known.parsed)?;
+        let parsed = &mut known.parsed;
+        let history = match previous {
+            Some(previous) => history::find(repo, &mut tree, older, &in_force(repo, previous)?, parsed)?,
+            None => GoodForms::None,
+        };
         Ok(Reading {
             label,
             tree,
             previous: previous.map(|previous| previous.state.clone()).unwrap_or_default(),
-            statuses,
+            statuses: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
-            diagnostics,
+            diagnostics: previous.map(|previous| previous.foreign.clone()).unwrap_or_default(),
+            odd_reports: Diagnostics::new(),
             history,
             repo: Some(repo.path().to_owned()),
             known: known.into(),
-            loaded: loaded.map_or_else(OnceCell::new, OnceCell::from),
+            loaded: OnceCell::new(),
         })
     }
 
@@ -227,6 +330,23 @@ impl Reading {
             load::load_knowing(inputs.tree, inputs.history, &mut self.known.borrow_mut().parsed)
         };
         self.loaded.get_or_init(|| self.inputs(parsed)).clone()
+    }
+
+    /// Builds for the reading's moment, then for each moment since at which something changed by itself.
+    pub fn build_until(
+        &mut self,
+        clock: Timestamp,
+        contents: &mut dyn Contents,
+    ) -> Result<Built, ContentError> {
+        let mut built = self.build(contents)?;
+        for _ in 0..MOST_DEADLINES {
+            match built.next_change.filter(|at| *at <= clock && *at > self.now) {
+                Some(at) => self.now = at,
+                None => break,
+            }
+            built = self.build(contents)?;
+        }
+        Ok(built)
     }
 
     /// Reads the fleet, decides and renders.

@@ -16,7 +16,7 @@ use crate::model::{ContentError, ContentId, Fleet};
 /// What one claim has for a cluster.
 enum Offer {
     Good(Rc<Draft>),
-    /// Its last good form, since the new one could not be made.
+    /// Its last good form, since a new one could not or must not be made.
     Kept(ContentId),
 }
 
@@ -39,6 +39,9 @@ pub(super) fn place(
             match copies.make(cluster, &mut rendered.diagnostics) {
                 Made::Copy(draft) => offers.push((claim, Offer::Good(draft))),
                 Made::Deleted => {}
+                Made::Frozen => {
+                    offers.extend(history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))));
+                }
                 Made::Failed(fault) => {
                     problems.add(claim, cluster, fault);
                     offers.extend(history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))));

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 use super::claims::Claim;
-use super::finish;
+use super::{finish, numbers};
 use crate::diag::{Diagnostics, Pos};
 use crate::model::selector::Labels;
 use crate::model::{
@@ -34,6 +34,8 @@ pub(super) enum Made {
     Copy(Rc<Draft>),
     /// An override says that the cluster gets none.
     Deleted,
+    /// It stays as it was last rendered.
+    Frozen,
     Failed(Fault),
 }
 
@@ -93,6 +95,10 @@ impl Draft {
     }
 }
 
+/// What makes copies alike: the overrides that apply, the number of replicas, and which of the fields that
+/// only some clusters keep this one keeps.
+type Alike = (Vec<usize>, Option<i64>, Vec<bool>);
+
 /// Makes the copies of one claim.
 pub(super) struct Copies<'a> {
     fleet: &'a Fleet,
@@ -100,8 +106,7 @@ pub(super) struct Copies<'a> {
     /// Overrides for one cluster, by its name; the places are those in the workload's list.
     named: BTreeMap<&'a str, Vec<usize>>,
     general: Vec<usize>,
-    /// By the overrides that apply.
-    drafts: BTreeMap<Vec<usize>, Made>,
+    drafts: BTreeMap<Alike, Made>,
     warned: BTreeSet<(Pos, String)>,
 }
 
@@ -129,6 +134,9 @@ impl<'a> Copies<'a> {
 
     /// The cluster's copy. What is worth a warning is pushed once a place.
     pub(super) fn make(&mut self, cluster: &str, found: &mut Diagnostics) -> Made {
+        if self.claim.workload.frozen {
+            return Made::Frozen;
+        }
         let known = self.fleet.clusters.get(cluster);
         let named = self.named.get(cluster).map(Vec::as_slice).unwrap_or_default();
         let matching =
@@ -137,14 +145,18 @@ impl<'a> Copies<'a> {
         places.sort_unstable();
         let overrides = &self.claim.workload.overrides;
         let shareable = named.is_empty() && !places.iter().any(|index| varies(&overrides[*index]));
-        if shareable && let Some(made) = self.drafts.get(&places) {
+        let replicas = self.claim.replicas(cluster);
+        let of_some = self.claim.template.retained.iter().filter_map(|one| one.clusters.as_ref());
+        let keeps = of_some.map(|clusters| clusters.contains(cluster)).collect();
+        let alike = (places, replicas, keeps);
+        if shareable && let Some(made) = self.drafts.get(&alike) {
             return made.clone();
         }
         let no_labels = Labels::new();
         let labels = known.map_or(&no_labels, |known| &known.labels);
-        let made = self.draft(&places, Target { cluster, labels }, found);
+        let made = self.draft(&alike.0, replicas, Target { cluster, labels }, found);
         if shareable {
-            self.drafts.insert(places, made.clone());
+            self.drafts.insert(alike, made.clone());
         }
         made
     }
@@ -156,10 +168,18 @@ impl<'a> Copies<'a> {
         }
     }
 
-    fn draft(&mut self, places: &[usize], target: Target<'_>, found: &mut Diagnostics) -> Made {
-        let template = self.claim.template;
+    fn draft(
+        &mut self,
+        places: &[usize],
+        replicas: Option<i64>,
+        target: Target<'_>,
+        found: &mut Diagnostics,
+    ) -> Made {
+        let (template, workload) = (self.claim.template, self.claim.workload);
         let mut patched: Option<Json> = None;
-        for one in places.iter().map(|index| &self.claim.workload.overrides[*index]) {
+        let overrides = places.iter().map(|index| &workload.overrides[*index]);
+        let overrides = numbers::with_replicas(workload, overrides, replicas);
+        for one in &overrides {
             let Action::Patch(operations) = &one.action else { return Made::Deleted };
             let before = patched.as_ref().unwrap_or(&template.object.content);
             match self.patch(before, operations, one, target, found) {
@@ -168,11 +188,11 @@ impl<'a> Copies<'a> {
             }
         }
         let object = patched.unwrap_or_else(|| template.object.content.clone());
-        match finish::finished(object, template) {
+        let retain = numbers::retain(template, target.cluster, &overrides);
+        match finish::finished(object, template, retain) {
             Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
             Err(message) => {
-                let last = places.last().map(|index| &self.claim.workload.overrides[*index]);
-                let at = last.map_or(&template.object.origin, |one| &one.origin).clone();
+                let at = overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
                 Made::Failed(Fault { at, message, hint: None })
             }
         }

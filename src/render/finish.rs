@@ -5,16 +5,22 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
-use crate::model::{Key, Template};
-
-/// Names the workload a copy belongs to.
-const WORKLOAD: &str = "berth.dev/workload";
+use super::numbers::RETAIN;
+use crate::model::{Key, Template, annotation};
 
 /// The patched object with final labels and annotations, or why it cannot have them.
-pub(super) fn finished(mut object: Json, template: &Template) -> Result<Json, String> {
+/// `retain` lists what the member keeps.
+pub(super) fn finished(
+    mut object: Json,
+    template: &Template,
+    retain: Option<String>,
+) -> Result<Json, String> {
     let metadata = object.get_mut("metadata").and_then(Json::as_object_mut).ok_or("it has no metadata")?;
     merge(metadata, "labels", &template.final_labels)?;
     merge(metadata, "annotations", &template.sync_annotations)?;
+    if let Some(retain) = retain {
+        merge(metadata, "annotations", &BTreeMap::from([(RETAIN.to_owned(), retain)]))?;
+    }
     Ok(object)
 }
 
@@ -25,7 +31,7 @@ pub(super) fn owned(object: &Json, owner: &Key) -> Json {
     if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
         let annotations = metadata.entry("annotations").or_insert_with(|| Json::Object(Map::new()));
         if let Some(annotations) = annotations.as_object_mut() {
-            annotations.insert(WORKLOAD.to_owned(), name.into());
+            annotations.insert(annotation::WORKLOAD.to_owned(), name.into());
         }
     }
     object

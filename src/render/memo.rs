@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::claims::{self, Claim, Picks};
-use crate::model::{Fleet, Folder, Folders, Shared};
+use crate::model::{Fleet, Folder, Folders, Shared, Workload};
 
 /// A rendering, to go on from.
 #[derive(Clone, Debug)]
 pub struct Memo {
     pub(super) fleet: Shared<Fleet>,
+    /// What stood in for the fleet's workloads that were frozen.
+    pub(super) frozen: Vec<Workload>,
     pub(super) picks: Picks,
     pub(super) folders: Folders,
     /// The paths, in lower case, whose copies depend on nothing else.
@@ -54,7 +56,7 @@ pub(super) fn take_over(
     let Some(memo) = memo.filter(|memo| memo.fleet.clusters == fleet.clusters) else {
         return nothing(fleet);
     };
-    let before = claims::group(&memo.fleet, &memo.picks);
+    let before = claims::group(&memo.fleet, &memo.frozen, &memo.picks);
     let mut folders = memo.folders.clone();
     let mut unchanged = BTreeSet::new();
     for (path, old) in before {

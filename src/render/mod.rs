@@ -4,13 +4,16 @@
 //! What goes wrong concerns one cluster's copy of one object: there the last good form stays, or
 //! nothing where there was none, and everything else is rendered as usual.
 
+mod carry;
 mod claims;
 mod contest;
 mod copies;
 mod finish;
+mod frozen;
 mod history;
 mod memo;
 mod memory;
+mod numbers;
 mod problems;
 mod warnings;
 
@@ -50,8 +53,9 @@ pub fn render(
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<Rendered, ContentError> {
-    let groups = claims::group(fleet, &picks_of(decisions));
-    Ok(render_onto(memo::nothing(fleet), fleet, &groups, decisions, previous, contents)?.0)
+    let frozen = frozen::workloads(fleet, previous);
+    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
+    Ok(render_onto(memo::nothing(fleet), fleet, &groups, decisions, previous, contents)?.rendered)
 }
 
 /// [`render`], taking over what is as it was when `memo` was made. `contents` must still hold what that
@@ -64,15 +68,24 @@ pub fn render_after(
     contents: &mut dyn Contents,
 ) -> Result<(Rendered, Memo), ContentError> {
     let picks = picks_of(decisions);
-    let groups = claims::group(fleet, &picks);
+    let frozen = frozen::workloads(fleet, previous);
+    let groups = claims::group(fleet, &frozen, &picks);
     let taken = memo::take_over(memo, fleet, &groups);
-    let (rendered, clean) = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
-    let memo = Memo { fleet: fleet.clone(), picks, folders: rendered.folders.clone(), clean };
-    Ok((rendered, memo))
+    let done = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
+    let memo = Memo { fleet: fleet.clone(), frozen, picks, folders: done.made, clean: done.clean };
+    Ok((done.rendered, memo))
 }
 
 fn picks_of(decisions: &BTreeMap<Key, Decision>) -> Picks {
     decisions.iter().map(|(key, decision)| (key.clone(), decision.picks.clone())).collect()
+}
+
+/// A rendering, and what another one may take over of it.
+struct Done {
+    rendered: Rendered,
+    /// The folders with nothing in them but what the claims put there.
+    made: Folders,
+    clean: BTreeSet<String>,
 }
 
 fn render_onto(
@@ -82,11 +95,11 @@ fn render_onto(
     decisions: &mut BTreeMap<Key, Decision>,
     previous: Previous<'_>,
     contents: &mut dyn Contents,
-) -> Result<(Rendered, BTreeSet<String>), ContentError> {
+) -> Result<Done, ContentError> {
     let mut rendered = Rendered { folders: taken.folders, diagnostics: Diagnostics::new() };
     let mut clean = taken.unchanged;
     warnings::collect(fleet, decisions, &mut rendered.diagnostics);
-    note_objects(fleet, decisions);
+    note_objects(fleet, decisions, previous);
     let history = History::new(previous);
     let mut store = Store::new(contents);
     let mut problems = Problems::default();
@@ -103,12 +116,20 @@ fn render_onto(
             }
         }
         // What had to look at history, or had something to say, is made anew each time.
-        if group.len() == 1 && said == (rendered.diagnostics.len(), problems.count()) {
+        let quiet = said == (rendered.diagnostics.len(), problems.count());
+        if let [claim] = group.as_slice()
+            && quiet
+            && !claim.workload.frozen
+        {
             clean.insert(path.clone());
         }
     }
+    let made = rendered.folders.clone();
+    if fleet.doubt.objects {
+        carry::carry(decisions, previous, &mut rendered.folders);
+    }
     problems.report(decisions, &mut rendered.diagnostics);
-    Ok((rendered, clean))
+    Ok(Done { rendered, made, clean })
 }
 
 /// An object nobody else puts anywhere.
@@ -125,6 +146,7 @@ fn place_one(
         let content = match copies.make(cluster, &mut rendered.diagnostics) {
             Made::Copy(draft) => Some(draft.id(&claim.workload.key, store)?),
             Made::Deleted => None,
+            Made::Frozen => history.last_good(claim, cluster),
             Made::Failed(fault) => {
                 problems.add(claim, cluster, fault);
                 history.last_good(claim, cluster)
@@ -145,7 +167,7 @@ fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId
     };
 }
 
-fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>) {
+fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>) {
     for (key, decision) in decisions.iter_mut() {
         let templates = fleet.workloads.get(key).map(|workload| workload.templates.as_slice());
         let objects = templates.unwrap_or_default().iter().map(|template| template.object.id.clone());
@@ -153,6 +175,9 @@ fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>) {
         decision.objects.sort();
         decision.objects.dedup();
         decision.failures.clear();
+        if fleet.workloads.get(key).is_some_and(|workload| workload.frozen) {
+            frozen::note(previous, key, decision);
+        }
     }
 }
 

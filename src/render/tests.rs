@@ -143,6 +143,7 @@ fn copies_without_an_override_are_put_once_and_share_content_and_path() {
             "metadata": {
                 "name": "settings", "namespace": "shop", "labels": {"kubefed.io/managed": "true"},
                 "annotations": {
+                    "berth.dev/retain": "/metadata/annotations,/metadata/finalizers",
                     "berth.dev/take-over": "true",
                     "berth.dev/workload": "FederatedConfigMap.types.kubefed.io/shop/settings",
                 },

@@ -42,7 +42,6 @@ fn unused(fleet: &Fleet, workload: &Workload, decision: &Decision, one: &Overrid
 
 /// A Secret with a value that is not encrypted.
 fn is_open(object: &Object) -> bool {
-    let is_secret = object.id.group.is_empty() && *object.id.kind == *"Secret";
     let open = |value: &Json| match value.as_str() {
         Some(text) => !text.is_empty() && !text.starts_with("ENC["),
         None => !value.is_null(),
@@ -50,5 +49,5 @@ fn is_open(object: &Object) -> bool {
     let any_open = |key: &str| {
         object.content.get(key).and_then(Json::as_object).is_some_and(|data| data.values().any(open))
     };
-    is_secret && (any_open("data") || any_open("stringData"))
+    object.id.is_secret() && (any_open("data") || any_open("stringData"))
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
+use super::propagation::{self, Member};
 use crate::model::{ClusterStatus, Decision, Key, ObjectId, Timestamp};
 
 /// The folder a cluster should have.
@@ -37,6 +38,8 @@ pub fn summarize(
         .collect();
     let with_problems = statuses.iter().filter_map(|(name, status)| Some((name, status.applied.as_ref()?)));
     let members = Members {
+        statuses,
+        states: &states,
         in_sync: states.iter().filter(|(_, state)| **state == State::InSync).map(|(name, _)| *name).collect(),
         problems: with_problems
             .filter(|(_, applied)| !applied.problems.is_empty())
@@ -110,6 +113,8 @@ fn cluster(name: &str, state: State, status: Option<&ClusterStatus>, published: 
 
 /// What members report of themselves, as far as it counts for workloads.
 struct Members<'s> {
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+    states: &'s BTreeMap<&'s str, State>,
     in_sync: BTreeSet<&'s str>,
     /// The objects that the clusters with problems have them with.
     problems: BTreeMap<&'s str, Vec<&'s ObjectId>>,
@@ -123,12 +128,21 @@ fn workload(key: &Key, decision: &Decision, members: &Members<'_>) -> Json {
     let picked = decision.picks.iter().map(|pick| pick.cluster.as_str());
     let in_sync =
         picked.filter(|name| members.in_sync.contains(name) && with_problems.binary_search(name).is_err());
-    json!({
+    let mut form = json!({
         "kind": &*key.kind,
         "namespace": &*key.namespace,
         "name": &*key.name,
         "inSync": in_sync.count(),
         "placed": decision.picks.len(),
         "withProblems": with_problems,
-    })
+    });
+    if propagation::is_federated(key) {
+        let stands = |cluster: &str| match members.states.get(cluster) {
+            Some(State::InSync) => Member::InSync,
+            Some(State::Behind) => Member::Behind,
+            Some(State::Silent | State::NeverReported) | None => Member::Unheard,
+        };
+        form["status"] = propagation::status(decision, members.statuses, stands);
+    }
+    form
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::API_VERSION;
 use crate::model::cluster::AddOnScore;
 use crate::model::selector::Labels;
-use crate::model::status::{Applied, ClusterStatus, Problem};
+use crate::model::status::{Applied, ClusterStatus, Problem, WorkloadName, WorkloadReport};
 use crate::model::{ObjectId, Timestamp};
 use crate::yaml::{Fields, Node, Scope};
 
@@ -36,6 +36,9 @@ pub fn to_json(status: &ClusterStatus) -> Json {
     if !status.scores.is_empty() {
         root.insert("scores".to_owned(), status.scores.iter().map(score_to_json).collect());
     }
+    if !status.workloads.is_empty() {
+        root.insert("workloads".to_owned(), status.workloads.iter().map(workload_to_json).collect());
+    }
     if let Some(applied) = &status.applied {
         root.insert("applied".to_owned(), applied_to_json(applied));
     }
@@ -62,6 +65,18 @@ fn score_to_json(((resource, name), score): (&(String, String), &AddOnScore)) ->
     form
 }
 
+fn workload_to_json((name, report): (&WorkloadName, &WorkloadReport)) -> Json {
+    let mut form = Map::new();
+    let parts = [("kind", &name.kind), ("namespace", &name.namespace), ("name", &name.name)];
+    for (key, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        form.insert(key.to_owned(), json!(text));
+    }
+    if let Some(capacity) = report.capacity {
+        form.insert("capacity".to_owned(), json!(capacity));
+    }
+    Json::Object(form)
+}
+
 fn problem_to_json(problem: &Problem) -> Json {
     let mut form = Map::new();
     let id = &problem.object;
@@ -81,7 +96,7 @@ fn problem_to_json(problem: &Problem) -> Json {
 /// Reads a status. `None` where there is no cluster's name; other faults are reported and passed over.
 pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
     let mut fields = scope.fields(root, "")?;
-    fields.accept(&["apiVersion", "kind", "workloads", "resources"]);
+    fields.accept(&["apiVersion", "kind", "resources"]);
     let cluster = name(&mut fields);
     let status = ClusterStatus {
         cluster: cluster.clone().unwrap_or_default(),
@@ -92,6 +107,7 @@ pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
         claims: texts(&mut fields, "claims"),
         properties: texts(&mut fields, "properties"),
         scores: fields.each("scores").into_iter().filter_map(score).collect(),
+        workloads: fields.each("workloads").into_iter().filter_map(workload).collect(),
     };
     fields.finish();
     cluster.map(|_| status)
@@ -134,6 +150,15 @@ fn score(mut fields: Fields<'_>) -> Option<((String, String), AddOnScore)> {
     let valid_until = moment(&mut fields, "validUntil");
     fields.finish();
     Some(((resource?.to_owned(), name?.to_owned()), AddOnScore { value: value?, valid_until }))
+}
+
+fn workload(mut fields: Fields<'_>) -> Option<(WorkloadName, WorkloadReport)> {
+    let namespace = fields.str("namespace").unwrap_or_default().to_owned();
+    let (kind, name) = (fields.required_str("kind"), fields.required_str("name"));
+    let capacity = fields.int_in("capacity", 0..=i64::MAX);
+    fields.finish();
+    let name = WorkloadName { kind: kind?.to_owned(), namespace, name: name?.to_owned() };
+    Some((name, WorkloadReport { capacity }))
 }
 
 fn problem(mut fields: Fields<'_>) -> Option<Problem> {

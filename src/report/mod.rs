@@ -1,10 +1,11 @@
 //! What members report and what the fleet looks like from it: values both ways, nothing read or written.
 //!
 //! - [`form`]: `ClusterStatus` as JSON and from a YAML tree. [`fleet`]: statuses against decisions and
-//!   published folders, summed up per cluster and per workload.
+//!   published folders, summed up per cluster and per workload. [`propagation`]: the same in KubeFed's words.
 
 pub mod fleet;
 pub mod form;
+mod propagation;
 
 pub use fleet::{Published, summarize};
 pub use form::{from_node, to_json};

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::*;
 use crate::diag::Severity;
 use crate::meta::testing::node;
-use crate::model::status::{Applied, Problem};
-use crate::model::{ClusterStatus, Decision, Key, ObjectId, Pick, Timestamp};
+use crate::model::status::{Applied, Problem, WorkloadName, WorkloadReport};
+use crate::model::{ClusterStatus, Decision, Failure, Key, ObjectId, Pick, Timestamp};
 use crate::yaml::Scope;
 
 fn at(seconds: i64) -> Timestamp {
@@ -38,6 +38,12 @@ fn what_is_written_is_read_back() {
     written.labels.insert("region".to_owned(), "eu".to_owned());
     written.claims.insert("id.k8s.io".to_owned(), "1".to_owned());
     written.properties.insert("nodes".to_owned(), "12".to_owned());
+    let web = WorkloadName {
+        kind: "FederatedDeployment".to_owned(),
+        namespace: "shop".to_owned(),
+        name: "web".to_owned(),
+    };
+    written.workloads.insert(web, WorkloadReport { capacity: Some(3) });
     let scope = Scope::new("status.yaml".into(), Severity::Error);
     let read = from_node(&scope, &node(&to_json(&written)));
     assert_eq!(read, Some(written));
@@ -49,7 +55,7 @@ fn parts_of_later_versions_are_passed_over_and_misspelt_ones_are_not() {
     let scope = Scope::new("status.yaml".into(), Severity::Error);
     let form = json!({
         "apiVersion": API_VERSION, "kind": form::KIND, "metadata": { "name": "a" },
-        "workloads": [{ "kind": "FederatedDeployment", "capacity": 3 }], "scores": [], "lables": {},
+        "workloads": [{ "kind": "FederatedDeployment", "name": "web", "capacity": 3 }], "scores": [], "lables": {},
     });
     assert!(from_node(&scope, &node(&form)).is_some());
     let found: Vec<String> = scope.into_diagnostics().iter().map(ToString::to_string).collect();
@@ -115,4 +121,70 @@ fn silence_begins_after_three_intervals() {
     let status = status("a", "x", vec![]);
     assert!(!fleet::is_silent(&status, at(1_000 + 1_800)));
     assert!(fleet::is_silent(&status, at(1_000 + 1_801)));
+}
+
+/// The words for these members, and the reason of the condition.
+fn propagation(statuses: Vec<ClusterStatus>, change: impl Fn(&mut Decision)) -> (Vec<String>, String) {
+    let names = ["a", "b"];
+    let published: BTreeMap<String, Published> = names
+        .iter()
+        .map(|name| ((*name).to_owned(), Published { sequence: 7, tree: "new".to_owned() }))
+        .collect();
+    let statuses = statuses.into_iter().map(|status| (status.cluster.clone(), status)).collect();
+    let (key, mut decision) = decision(&names);
+    change(&mut decision);
+    let summary = summarize(&statuses, &BTreeMap::from([(key, decision)]), &published, at(1_500));
+    let status = &summary["workloads"][0]["status"];
+    let word = |one: &serde_json::Value| {
+        format!("{} {}", one["name"].as_str().unwrap(), one["status"].as_str().unwrap())
+    };
+    let words = status["clusters"].as_array().unwrap().iter().map(word).collect();
+    (words, status["conditions"][0]["reason"].as_str().unwrap_or("").to_owned())
+}
+
+#[test]
+fn kubefeds_words_say_what_keeps_each_cluster_from_being_in_sync() {
+    let well = |name: &str| status(name, "new", vec![]);
+    let said = |message: &str| {
+        let problem = Problem { message: message.to_owned(), ..problem() };
+        vec![well("a"), status("b", "new", vec![problem])]
+    };
+    let failed = |reason: &'static str| {
+        move |decision: &mut Decision| {
+            let object = problem().object;
+            decision.failures = vec![Failure { cluster: "b".to_owned(), object, reason: reason.to_owned() }];
+        }
+    };
+    let both = || vec![well("a"), well("b")];
+    assert_eq!(propagation(both(), |_| ()), (vec![], String::new()));
+    let checked = |words: &str| (vec![words.to_owned()], "CheckClusters".to_owned());
+    assert_eq!(propagation(vec![well("a")], |_| ()), checked("b ClusterNotReady"));
+    let behind = vec![well("a"), status("b", "old", vec![])];
+    assert_eq!(propagation(behind, |_| ()), checked("b UpdateTimedOut"));
+    assert_eq!(propagation(said("the server refused it"), |_| ()), checked("b UpdateFailed"));
+    assert_eq!(
+        propagation(said("it is there and was not made by berth"), |_| ()),
+        checked("b AlreadyExists")
+    );
+    assert_eq!(
+        propagation(both(), failed("`add` of `/a/b` failed: no `a`")),
+        checked("b ApplyOverridesFailed")
+    );
+    assert_eq!(
+        propagation(both(), failed("metadata.labels is not a mapping")),
+        checked("b ComputeResourceFailed")
+    );
+    let removed = propagation(said("no longer wanted, but kept: it needs an approval"), |decision| {
+        decision.picks.truncate(1);
+    });
+    assert_eq!(removed, checked("b WaitingForRemoval"));
+    let (_, reason) = propagation(both(), |decision| {
+        decision.condition = Some(crate::model::Condition {
+            kind: "Propagation".to_owned(),
+            status: false,
+            reason: "NamespaceNotFederated".to_owned(),
+            message: String::new(),
+        });
+    });
+    assert_eq!(reason, "NamespaceNotFederated");
 }

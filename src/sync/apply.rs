@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SyncError;
-use super::desired::{Desired, DesiredSet, WORKLOAD};
+use super::desired::{Desired, DesiredSet};
 use super::plan::{self, Form, Held, Live, Prune, SyncPlan, Write};
 use super::target::{Apply, Record, Target};
 use crate::model::ObjectId;
+use crate::model::annotation::WORKLOAD;
 use crate::model::status::Problem;
 
 /// What came of a plan.
@@ -82,7 +83,7 @@ fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
     let batch: Vec<&Prune> = prunes.iter().collect();
     for (prune, result) in batch.iter().zip(target.delete(&batch)) {
         match result {
-            Ok(()) => done.pruned += usize::from(prune.seen.is_some()),
+            Ok(()) => done.pruned += usize::from(prune.seen.is_some() && !prune.orphan),
             Err(error) => done.problems.push(Problem {
                 object: prune.id.clone(),
                 message: format!("it can not be removed: {}", error.0),

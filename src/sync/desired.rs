@@ -12,18 +12,8 @@ use serde_json::Value as Json;
 
 use super::Fetched;
 use crate::diag::Severity;
-use crate::model::{ObjectId, path};
+use crate::model::{ObjectId, annotation, path};
 use crate::yaml::{self, Limits};
-
-/// Which workload an object belongs to.
-pub const WORKLOAD: &str = "berth.dev/workload";
-/// Whether an object that berth did not create is taken over: `"true"`, or `if-no-diff`.
-pub const TAKE_OVER: &str = "berth.dev/take-over";
-/// `disabled`: never removed. `first`: removed before its workload's new objects are there.
-pub const PRUNE: &str = "berth.dev/prune";
-
-/// The start of the names of annotations that are for the syncer.
-const OWN_PREFIX: &str = "berth.dev/";
 
 /// One object as a target should hold it.
 #[derive(Clone, PartialEq)]
@@ -65,14 +55,14 @@ impl Desired {
 
     /// The workload it is of; empty where it does not say.
     pub fn workload(&self) -> &str {
-        self.annotation(WORKLOAD).unwrap_or_default()
+        self.annotation(annotation::WORKLOAD).unwrap_or_default()
     }
 
     /// The annotations that are for the syncer.
     pub fn own_annotations(&self) -> BTreeMap<String, String> {
         let annotations = self.object.get("metadata").and_then(|metadata| metadata.get("annotations"));
         let own = |(name, value): (&String, &Json)| {
-            let text = value.as_str().filter(|_| name.starts_with(OWN_PREFIX))?;
+            let text = value.as_str().filter(|_| name.starts_with(annotation::PREFIX))?;
             Some((name.clone(), text.to_owned()))
         };
         annotations.and_then(Json::as_object).into_iter().flatten().filter_map(own).collect()
@@ -93,11 +83,6 @@ impl DesiredSet {
         let folder = place.split_once('/').map_or("", |(folder, _)| folder);
         self.blocked.contains_key(&place) || self.blocked.contains_key(folder)
     }
-}
-
-/// Whether nothing of an object's content may be shown.
-pub fn is_secret(id: &ObjectId) -> bool {
-    &*id.kind == "Secret" && id.group.is_empty()
 }
 
 /// Reads every file of the folder.
@@ -180,6 +165,7 @@ mod tests {
             tree: "t".to_owned(),
             objects,
             strange: BTreeMap::new(),
+            allow_prune: std::collections::BTreeSet::new(),
         })
     }
 

@@ -3,7 +3,7 @@
 //! The ref is a commit whose tree is the folder and whose message says the sequence and the cluster. A
 //! ref that is not there, or is another cluster's, is an error: it never means an empty folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Fetched;
@@ -21,6 +21,7 @@ pub struct Head {
     pub cluster: String,
     pub sequence: u64,
     pub tree: TreeId,
+    pub allow_prune: BTreeSet<String>,
 }
 
 /// Why there is no folder to apply.
@@ -66,7 +67,7 @@ pub fn head(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Head, FetchError>
         let message = format!("its commit names cluster `{}`", said.cluster);
         return Err(FetchError::NotOurs { name, message });
     }
-    Ok(Head { cluster: said.cluster, sequence: said.seq, tree: said.tree })
+    Ok(Head { cluster: said.cluster, sequence: said.seq, tree: said.tree, allow_prune: said.allow_prune })
 }
 
 /// Reads a cluster's folder whole.
@@ -80,7 +81,8 @@ pub fn read(repo: &Repo, head: Head) -> Result<Fetched, FetchError> {
     files.walk(head.tree, "", 0)?;
     let tree = head.tree.to_string();
     let (objects, strange) = (files.objects, files.strange);
-    Ok(Fetched { cluster: head.cluster, sequence: head.sequence, tree, objects, strange })
+    let Head { cluster, sequence, allow_prune, .. } = head;
+    Ok(Fetched { cluster, sequence, tree, objects, strange, allow_prune })
 }
 
 struct Files<'r> {

@@ -18,10 +18,11 @@ pub mod status;
 pub mod target;
 pub mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::model::path;
 use crate::model::status::{Applied, Problem};
 use desired::DesiredSet;
 use overrides::LocalOverrides;
@@ -40,6 +41,8 @@ pub struct Fetched {
     pub objects: BTreeMap<String, Arc<[u8]>>,
     /// What is in the folder and is no file, with the reason: what is in its place is left as it is.
     pub strange: BTreeMap<String, String>,
+    /// Paths of namespaces, CRDs and volume claims that an approval lets go.
+    pub allow_prune: BTreeSet<String>,
 }
 
 impl Fetched {
@@ -67,7 +70,7 @@ pub struct Options {
     pub fleet: String,
     /// Plan only.
     pub dry_run: bool,
-    /// Remove namespaces, CRDs and volume claims that are no longer wanted.
+    /// Remove namespaces, CRDs and volume claims that are no longer wanted, approved or not.
     pub allow_risky_prune: bool,
     /// Go back to an older folder than the one applied last.
     pub allow_rewind: bool,
@@ -148,7 +151,9 @@ pub fn sync_set(
     if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
         return Err(SyncError::Emptied(record.sequence));
     }
-    let plan = plan::plan(desired, &live, options.allow_risky_prune);
+    let plan = plan::plan(desired, &live, |id| {
+        options.allow_risky_prune || fetched.allow_prune.contains(&path::of_object(id))
+    });
     let at_rest = plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
         apply::Done::default()

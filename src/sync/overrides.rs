@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::desired::{Desired, DesiredSet, is_secret};
+use super::desired::{Desired, DesiredSet};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::meta::label_selector;
 use crate::model::selector::Labels;
@@ -137,7 +137,7 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
         object = match patch::apply(&object, &local.operations, target) {
             Ok(patched) => patched.object,
             Err(error) => {
-                let what = if is_secret(&desired.id) { "<redacted>" } else { &error.message };
+                let what = if desired.id.is_secret() { "<redacted>" } else { &error.message };
                 return Err(format!("the local override at {} can not be applied: {what}", error.at));
             }
         };

@@ -10,8 +10,9 @@ use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-use super::desired::{Desired, DesiredSet, PRUNE, TAKE_OVER, WORKLOAD};
+use super::desired::{Desired, DesiredSet};
 use crate::model::ObjectId;
+use crate::model::annotation::{ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use crate::model::status::Problem;
 
 /// Names one state of a live object, in the target's own words: a hash, or a UID.
@@ -84,7 +85,7 @@ pub enum Action {
     TakeOver,
 }
 
-/// One object to remove. One that is gone already is only forgotten.
+/// One object to remove, or to let go. One that is gone already is only forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     pub id: ObjectId,
@@ -92,6 +93,8 @@ pub struct Prune {
     /// Before the writes, not after them.
     pub first: bool,
     pub workload: String,
+    /// It stays where it is, and only ceases to be berth's.
+    pub orphan: bool,
 }
 
 /// One object that is no longer wanted and stays.
@@ -138,6 +141,16 @@ impl SyncPlan {
         self.writes.is_empty() && self.prunes.is_empty()
     }
 
+    /// What goes.
+    pub fn removed(&self) -> impl Iterator<Item = &Prune> {
+        self.prunes.iter().filter(|prune| !prune.orphan)
+    }
+
+    /// What stays and is let go.
+    pub fn orphaned(&self) -> impl Iterator<Item = &Prune> {
+        self.prunes.iter().filter(|prune| prune.orphan)
+    }
+
     /// For programs. Names objects and never shows their content.
     pub fn to_json(&self) -> Json {
         let with = |id: &ObjectId, key: &str, text: &str| {
@@ -150,7 +163,8 @@ impl SyncPlan {
         let problems = self.problems.iter().map(|problem| with(&problem.object, "message", &problem.message));
         json!({
             "writes": writes.collect::<Vec<_>>(),
-            "prunes": self.prunes.iter().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
+            "prunes": self.removed().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
+            "orphans": self.orphaned().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
             "held": held.collect::<Vec<_>>(),
             "problems": problems.collect::<Vec<_>>(),
             "unchanged": self.unchanged.len(),
@@ -163,7 +177,11 @@ fn id_to_json(id: &ObjectId) -> Json {
 }
 
 /// Compares what is wanted with what is there.
-pub fn plan(desired: &DesiredSet, live: &BTreeMap<ObjectId, Live>, allow_risky_prune: bool) -> SyncPlan {
+pub fn plan(
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    is_approved: impl Fn(&ObjectId) -> bool,
+) -> SyncPlan {
     let mut plan = SyncPlan::default();
     for blocked in desired.blocked.values() {
         plan.problems.push(Problem { object: blocked.id.clone(), message: blocked.message.clone() });
@@ -182,7 +200,7 @@ pub fn plan(desired: &DesiredSet, live: &BTreeMap<ObjectId, Live>, allow_risky_p
         .iter()
         .filter(|(id, live)| live.owned && !desired.objects.contains_key(*id) && !desired.is_blocked(id));
     for (id, live) in unwanted {
-        remove(&mut plan, id, live, allow_risky_prune);
+        remove(&mut plan, id, live, is_approved(id));
     }
     plan.writes.sort_by_key(|write| (!goes_first(&write.id), write.id.clone()));
     plan.prunes.sort_by_key(|prune| (!prune.first, goes_first(&prune.id), Reverse(prune.id.clone())));
@@ -209,20 +227,24 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
     }
 }
 
-fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, allow_risky: bool) {
+fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
     let annotation = |name: &str| live.annotations.get(name).map(String::as_str);
     let held = |why| Held { id: id.clone(), why };
+    let orphan = annotation(ORPHAN) == Some("true");
     match &live.form {
         Form::Faulty(message) => {
             plan.problems.push(Problem { object: id.clone(), message: message.clone() });
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),
-        Form::There { .. } if is_risky(id) && !allow_risky => plan.held.push(held(Why::NeedsApproval)),
+        Form::There { .. } if id.takes_more_along() && !is_approved && !orphan => {
+            plan.held.push(held(Why::NeedsApproval));
+        }
         form => plan.prunes.push(Prune {
             id: id.clone(),
             seen: form.version(),
             first: annotation(PRUNE) == Some("first"),
             workload: annotation(WORKLOAD).unwrap_or_default().to_owned(),
+            orphan,
         }),
     }
 }
@@ -246,8 +268,4 @@ pub fn is_definition(id: &ObjectId) -> bool {
 /// What others stand in or are made by.
 pub fn goes_first(id: &ObjectId) -> bool {
     is_namespace(id) || is_definition(id)
-}
-
-fn is_risky(id: &ObjectId) -> bool {
-    goes_first(id) || (&*id.kind == "PersistentVolumeClaim" && id.group.is_empty())
 }

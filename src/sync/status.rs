@@ -8,11 +8,8 @@ use sha2::{Digest, Sha256};
 use crate::git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
 use crate::model::status::{Applied, Problem};
 use crate::model::{ClusterStatus, ObjectId, Timestamp};
-use crate::publish::Refs;
+use crate::publish::{Refs, STATUS_FILE, read_status};
 use crate::state::record;
-
-/// The one file of a status commit.
-pub const FILE: &str = "status.yaml";
 
 /// The status of a member that applied a folder.
 pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i64) -> ClusterStatus {
@@ -47,26 +44,17 @@ fn whole_seconds(moment: Timestamp) -> Timestamp {
     Timestamp::from_second(moment.as_second()).unwrap_or(moment)
 }
 
-/// What a member last reported, where that can be read.
-pub fn read(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<ClusterStatus>, GitError> {
-    let Some(commit) = repo.read_ref(&refs.status_of(cluster))? else { return Ok(None) };
-    let file = repo.tree(repo.commit(commit)?.tree)?.into_iter().find(|entry| entry.name == FILE.as_bytes());
-    let Some(EntryKind::File(id)) = file.map(|entry| entry.kind) else { return Ok(None) };
-    // One that can not be read says nothing and is replaced.
-    Ok(record::read_status(&repo.blob(id)?).ok().filter(|status| status.cluster == cluster))
-}
-
 /// Reports a status, if it says something new or the last one is due again. True where it was written.
 pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -> Result<bool, GitError> {
     let name = refs.status_of(&status.cluster);
     let old = repo.read_ref(&name)?;
-    let earlier = read(repo, refs, &status.cluster)?;
+    let earlier = read_status(repo, refs, &status.cluster)?;
     if earlier.is_some_and(|earlier| !is_due(&earlier, now) && says_the_same(&earlier, status)) {
         return Ok(false);
     }
     let mut writer = Writer::new(repo)?;
     let blob = writer.blob(record::write_status(status).as_bytes())?;
-    let tree = writer.tree(vec![Entry { name: FILE.into(), kind: EntryKind::File(blob) }])?;
+    let tree = writer.tree(vec![Entry { name: STATUS_FILE.into(), kind: EntryKind::File(blob) }])?;
     let commit = writer.commit(tree, &[], "berth: status\n", &Identity::default(), now.as_second())?;
     if old != Some(commit) {
         repo.move_ref(&name, old, commit)?;

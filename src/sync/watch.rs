@@ -14,7 +14,7 @@ use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
 use crate::git::{GitError, Repo};
 use crate::model::Timestamp;
 use crate::model::status::Applied;
-use crate::publish::Refs;
+use crate::publish::{Refs, read_status};
 
 /// The longest pause after failures, unless the interval itself is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -120,6 +120,7 @@ fn apply(
     let current = match known.take() {
         Some((mut fetched, set)) if fetched.tree == tree => {
             fetched.sequence = head.sequence;
+            fetched.allow_prune = head.allow_prune;
             (fetched, set)
         }
         _ => {
@@ -142,8 +143,7 @@ fn report(
     let applied: Applied = match result {
         Ok(outcome) => outcome.applied.clone(),
         Err(error) => {
-            let earlier =
-                status::read(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
+            let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
             status::with_fault(earlier, &config.cluster, &error.to_string())
         }
     };

@@ -311,20 +311,22 @@ fn unknown_tag(tag: &str, at: Mark) -> Fault {
     error(at, &format!("unknown tag `{short}`"), Some(hint))
 }
 
+/// Shows the value only where it is a word such as `yes`: any other may be a Secret's.
 fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -> Fault {
     let here = match here {
-        Scalar::Null => "null".to_owned(),
-        Scalar::Bool(value) => value.to_string(),
-        Scalar::Int(value) => value.to_string(),
-        Scalar::Large(value) => value.to_string(),
-        Scalar::Float(value) => value.to_string(),
-        Scalar::Text => "text".to_owned(),
+        Scalar::Null => "null",
+        Scalar::Bool(true) => "true",
+        Scalar::Bool(false) => "false",
+        Scalar::Int(_) | Scalar::Large(_) | Scalar::Float(_) => "a number",
+        Scalar::Text => "text",
     };
+    let is_word = text.len() <= 5 && text.chars().all(|c| c.is_ascii_alphabetic());
+    let what = if is_word { format!("`{text}`") } else { "this value without quotes".to_owned() };
     Fault {
         severity: Severity::Warning,
         ..error(
             at,
-            &format!("`{text}` is read as {here}, but as {there} by {who}"),
+            &format!("{what} is read as {here}, but as {there} by {who}"),
             Some("put it in quotes if the text is meant, else write the value plainly"),
         )
     }

@@ -8,15 +8,20 @@ use std::time::{Duration, Instant};
 use crate::support::{RENDERED, Repo, berth, config_map, hermetic, small_fleet};
 
 /// A running daemon whose log lines can be waited for.
-struct Daemon {
+pub struct Daemon {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Daemon {
-    fn start(repo: &Repo) -> Daemon {
+    pub fn start(repo: &Repo) -> Daemon {
+        Daemon::start_with(&["--repo", repo.arg()])
+    }
+
+    fn start_with(args: &[&str]) -> Daemon {
         let mut child = berth()
-            .args(["run", "--repo", repo.arg(), "--log-format", "json"])
+            .args(["run", "--log-format", "json"])
+            .args(args)
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -34,7 +39,7 @@ impl Daemon {
     }
 
     /// Waits for a log line that holds all these words.
-    fn wait_for(&self, words: &[&str]) -> String {
+    pub fn wait_for(&self, words: &[&str]) -> String {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut seen = Vec::new();
         loop {
@@ -50,7 +55,7 @@ impl Daemon {
     }
 
     /// Asks it to stop and gives its exit code.
-    fn stop(mut self) -> i32 {
+    pub fn stop(mut self) -> i32 {
         let pid = self.child.id().to_string();
         assert!(hermetic("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
         self.child.wait().expect("it ends").code().unwrap_or(-1)
@@ -107,4 +112,20 @@ fn a_stop_in_the_middle_leaves_a_complete_state() {
     repo.git(&["fsck", "--strict", "--no-dangling"]);
     repo.publish().expect(0);
     assert_eq!(repo.files(RENDERED).keys().filter(|path| path.starts_with("clusters/a/shop/")).count(), 201);
+}
+
+#[test]
+fn a_commit_in_a_linked_work_tree_wakes_the_daemon_there() {
+    let repo = small_fleet();
+    let folder = tempfile::tempdir().expect("a folder");
+    let linked = folder.path().join("linked");
+    let linked = linked.to_str().expect("a text path");
+    repo.git(&["worktree", "add", "-q", "-b", "other", linked]);
+    // Polling alone would come an hour too late.
+    let daemon = Daemon::start_with(&["--repo", linked, "--source", "main", "--poll", "3600"]);
+    daemon.wait_for(&["pass done"]);
+    repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    let commit = repo.commit("edit");
+    daemon.wait_for(&["pass done", &commit]);
+    assert_eq!(daemon.stop(), 0);
 }

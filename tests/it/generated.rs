@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "demo",
     "init",
     "validate",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 12] = [
     "run",
     "sync",
     "status",
+    "verify",
     "completions",
     "man",
 ];

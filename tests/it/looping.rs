@@ -173,9 +173,138 @@ fn a_member_report_reaches_the_fleet_report() {
 }
 
 #[test]
+fn status_tells_of_a_file_that_somebody_deleted_on_the_rendered_branch() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let (published, source) = (repo.id(RENDERED), repo.git(&["symbolic-ref", "--short", "HEAD"]));
+    repo.git(&["checkout", "-q", "berth/rendered"]);
+    repo.git(&["rm", "-q", "clusters/a/shop/ConfigMap_web.yaml"]);
+    repo.commit("tidy up");
+    repo.git(&["checkout", "-q", &source]);
+    let told = "clusters/a/shop/ConfigMap_web.yaml: warning: this was removed by hand; the next publication puts it back";
+    let status = run(&["status", "--repo", repo.arg()]).expect(0);
+    assert!(status.err.contains(told), "{}", status.err);
+    repo.publish().expect(0);
+    assert_eq!(repo.changed(&published, RENDERED), Vec::<String>::new());
+    let status = run(&["status", "--repo", repo.arg()]).expect(0);
+    assert!(!status.err.contains("by hand"), "{}", status.err);
+}
+
+#[test]
 fn an_empty_repository_is_told_what_to_do() {
     let repo = Repo::new();
     let ran = repo.publish();
     assert_ne!(ran.code, 0);
     assert!(ran.err.contains("commit"), "{}", ran.err);
+}
+
+/// The objects that every cluster has, after a run that may find errors.
+fn everything(repo: &Repo) -> Vec<String> {
+    let ran = repo.publish();
+    assert!(ran.code == 0 || ran.code == 1, "exit {}: {}", ran.code, ran.err);
+    repo.files(RENDERED).into_keys().filter(|path| path.starts_with("clusters/")).collect()
+}
+
+const BROKEN: &str = "spec: [\n";
+
+#[test]
+fn a_file_that_is_renamed_and_broken_at_once_loses_nothing() {
+    for file in ["apps/web.yaml", "apps/shop.yaml", "clusters/b.yaml"] {
+        let repo = small_fleet();
+        let before = everything(&repo);
+        repo.git(&["mv", file, "elsewhere.yaml"]);
+        let text = std::fs::read_to_string(repo.path().join("elsewhere.yaml")).expect("the file");
+        repo.write("elsewhere.yaml", text.replace("spec:\n", BROKEN));
+        repo.commit("rename and break");
+        assert_eq!(everything(&repo), before, "{file}");
+        // Renamed again while broken.
+        repo.git(&["mv", "elsewhere.yaml", "again.yaml"]);
+        repo.commit("rename again");
+        assert_eq!(everything(&repo), before, "{file}, renamed twice");
+        repo.write("again.yaml", text);
+        repo.commit("mend");
+        repo.publish().expect(0);
+        assert_eq!(everything(&repo), before, "{file}, mended");
+        assert!(!repo.files(RENDERED).keys().any(|path| path.starts_with("kept/")));
+    }
+}
+
+#[test]
+fn a_document_that_moves_into_a_file_that_breaks_stays() {
+    let repo = small_fleet();
+    repo.write("apps/two.yaml", config_map("second", "x", "{clusterSelector: {}}"));
+    repo.commit("two");
+    let before = everything(&repo);
+    let web = config_map("web", "one", "{clusterSelector: {}}");
+    let second = config_map("second", "x", "{clusterSelector: {}}").replace("spec:\n", BROKEN);
+    repo.write("apps/web.yaml", format!("{web}---\n{second}"));
+    repo.git(&["rm", "-q", "apps/two.yaml"]);
+    repo.commit("move and break");
+    assert_eq!(everything(&repo), before);
+}
+
+#[test]
+fn a_slip_in_a_kind_removes_nothing() {
+    let repo = small_fleet();
+    let before = everything(&repo);
+    let text =
+        config_map("web", "one", "{clusterSelector: {}}").replace("FederatedConfigMap", "FederatedConfigMao");
+    repo.write("apps/web.yaml", text);
+    repo.commit("slip");
+    assert_eq!(everything(&repo), before);
+}
+
+#[test]
+fn a_broken_file_in_a_shallow_clone_loses_nothing() {
+    let repo = small_fleet();
+    let before = everything(&repo);
+    repo.write("apps/web.yaml", BROKEN);
+    repo.commit("break");
+    repo.write("apps/other.yaml", config_map("other", "x", "{clusters: []}"));
+    repo.commit("and more");
+    let clone = tempfile::tempdir().expect("a folder");
+    let path = clone.path().join("clone");
+    let (url, path) = (format!("file://{}", repo.arg()), path.to_str().expect("text"));
+    repo.git(&["clone", "-q", "--depth", "1", &url, path]);
+    repo.git(&[
+        "-C",
+        path,
+        "fetch",
+        "-q",
+        "--depth",
+        "1",
+        "origin",
+        "+refs/heads/berth/*:refs/heads/berth/*",
+    ]);
+    // A shallow clone can not show that its source comes after the one that was published.
+    run(&["run", "--once", "--allow-rewind", "--repo", path]).expect(1);
+    let after = repo.git(&["-C", path, "ls-tree", "-r", "--name-only", RENDERED, "clusters"]);
+    assert_eq!(after.lines().collect::<Vec<_>>(), before);
+}
+
+#[test]
+fn a_first_run_over_a_broken_file_needs_no_second_commit() {
+    let repo = small_fleet();
+    repo.write(
+        "apps/broken.yaml",
+        format!("{}---\nspec: [\n", config_map("new", "x", "{clusterSelector: {}}")),
+    );
+    repo.commit("broken from the start");
+    repo.publish().expect(1);
+    let first = repo.id(RENDERED);
+    repo.publish().expect(1);
+    assert_eq!(repo.id(RENDERED), first);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_becomes_a_link_loses_nothing() {
+    let repo = small_fleet();
+    let before = everything(&repo);
+    repo.git(&["mv", "apps", "moved"]);
+    repo.git(&["rm", "-rq", "--cached", "moved"]);
+    std::fs::rename(repo.path().join("moved"), repo.path().join(".hidden")).expect("renamed");
+    std::os::unix::fs::symlink(".hidden", repo.path().join("apps")).expect("a link");
+    repo.commit("link");
+    assert_eq!(everything(&repo), before);
 }

@@ -9,9 +9,16 @@
 
 mod cli;
 mod conformance;
+mod crash;
 mod daemon;
+mod edges;
+mod gate;
 mod generated;
+mod kube_smoke;
+mod lifecycle;
 mod looping;
+mod replicas;
 mod support;
 mod tidy;
 mod ugly;
+mod verify;

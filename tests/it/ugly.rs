@@ -185,3 +185,31 @@ fn control_characters_in_names_do_not_reach_the_terminal() {
     let ran = validate(&repo);
     assert!(!ran.err.contains('\u{1b}') && !ran.out.contains('\u{1b}'));
 }
+
+#[test]
+fn the_data_of_a_secret_is_in_no_output_and_no_message() {
+    let repo = small_fleet();
+    repo.write(
+        "apps/secret.yaml",
+        "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedSecret\nmetadata: {name: s, namespace: shop}\nspec:\n  \
+         template:\n    stringData: {pin: 0123456, hex: 0x5EC3E7, word: hunter2}\n  placement: {clusterSelector: {}}\n",
+    );
+    repo.commit("a secret");
+    let mut said = String::new();
+    let ran = repo.publish();
+    said.push_str(&(ran.out + &ran.err));
+    for args in [
+        &["validate", "--repo", repo.arg(), "-o", "json"][..],
+        &["decide", "--repo", repo.arg(), "-o", "yaml"],
+        &["explain", "s", "--repo", repo.arg()],
+        &["plan", "--repo", repo.arg(), "--diff", "--base", "HEAD~1"],
+        &["status", "--repo", repo.arg()],
+    ] {
+        let ran = run(args);
+        said.push_str(&(ran.out + &ran.err));
+    }
+    said.push_str(&repo.git(&["log", "--all", "--format=%B"]));
+    for secret in ["0123456", "42798", "5EC3E7", "6210535", "hunter2"] {
+        assert!(!said.contains(secret), "`{secret}` was shown:\n{said}");
+    }
+}

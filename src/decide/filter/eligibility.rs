@@ -22,6 +22,32 @@ impl Check for NotLeaving<'_> {
     }
 }
 
+pub(super) struct Ready<'a>(pub(super) &'a Table<'a>);
+
+impl Check for Ready<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        (!is_ready(self.0.cluster(row))).then_some(0)
+    }
+
+    fn words(&self) -> String {
+        "ready".to_owned()
+    }
+
+    fn summary(&self, _code: Code) -> String {
+        "not ready".to_owned()
+    }
+}
+
+/// Whether a cluster is ready by its last report; one without any is.
+pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
+    let Standing::Reported(report) = &cluster.standing else { return true };
+    let agent_is_well = report
+        .agent
+        .as_ref()
+        .is_none_or(|agent| agent.joined != Some(false) && agent.healthy.is_none_or(|(healthy, _)| healthy));
+    report.ready != Some(false) && agent_is_well
+}
+
 pub(super) struct Eligible<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) limits: Limits,

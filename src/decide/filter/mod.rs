@@ -13,7 +13,7 @@ mod taints;
 use super::table::{Row, Table};
 use crate::model::placement::{Filter, Rule};
 
-pub(super) use eligibility::{eligibility, flip};
+pub(super) use eligibility::{eligibility, flip, is_ready};
 pub(super) use labels::{Needs, TermNeeds};
 pub(super) use taints::{expiry, untolerated};
 
@@ -52,6 +52,7 @@ impl<'a> Checked<'a> {
             Rule::Eligible(limits) => Box::new(eligibility::Eligible { table, limits: *limits }),
             Rule::Tolerates(tolerations) => Box::new(taints::Tolerates { table, tolerations, in_force }),
             Rule::HoldsNamespace(namespace) => Box::new(namespaces::HoldsNamespace { table, namespace }),
+            Rule::Ready => Box::new(eligibility::Ready(table)),
         };
         Checked { filter, check }
     }

@@ -108,6 +108,7 @@ pub fn policy(rules: Vec<Rule>) -> Policy {
         ranking: Ranking::SumThenName,
         selection: Selection::All,
         retention: Retention::None,
+        division: None,
         groups: None,
         blocked: None,
         condition,

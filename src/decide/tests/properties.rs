@@ -6,11 +6,11 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::given::*;
-use crate::decide::explain;
+use crate::decide::{decide, explain};
 use crate::model::placement::{
     GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,
 };
-use crate::model::{Cluster, Effect};
+use crate::model::{Cluster, ClusterStatus, Effect};
 
 fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
     let labels = btree_map("[kl]", "[uvw]", 0..3);
@@ -24,6 +24,18 @@ fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
             scores: score(points, None),
             ..Cluster::default()
         }
+    })
+}
+
+fn some_status() -> impl Strategy<Value = ClusterStatus> {
+    let texts = || btree_map("[klm]", "[uvw]", 0..3);
+    let points = prop::option::of((-100..100_i64, prop::option::of(900..1100_i64)));
+    (texts(), texts(), texts(), points).prop_map(|(labels, claims, properties, points)| ClusterStatus {
+        labels,
+        claims,
+        properties,
+        scores: points.map(|(value, until)| score(value, until)).unwrap_or_default(),
+        ..ClusterStatus::default()
     })
 }
 
@@ -82,6 +94,23 @@ proptest! {
         prop_assert_eq!(&second.decisions, &first.decisions);
         prop_assert_eq!(second.next_change, first.next_change);
         prop_assert_eq!(second.diagnostics, first.diagnostics);
+    }
+
+    #[test]
+    fn facts_say_all_that_was_read_of_the_statuses(
+        (clusters, placements) in some_fleet(),
+        statuses in vec(prop::option::of(some_status()), 8),
+    ) {
+        let fleet = fleet(clusters, placements);
+        let named = statuses.into_iter().enumerate().filter_map(|(index, status)| Some((index, status?)));
+        let statuses: BTreeMap<_, _> = named
+            .map(|(index, status)| (format!("c-{index}"), ClusterStatus { cluster: format!("c-{index}"), ..status }))
+            .collect();
+        let live = decide(&fleet, &BTreeMap::new(), &statuses, second(1000));
+        let proof = decide(&fleet, &BTreeMap::new(), &live.facts, second(1000));
+        prop_assert_eq!(proof.decisions, live.decisions);
+        prop_assert_eq!(proof.facts, live.facts);
+        prop_assert_eq!(proof.diagnostics, live.diagnostics);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(super) struct Planes(BTreeMap<String, Plane>);
 struct Plane {
     namespaced: bool,
     adopts: bool,
+    /// Its scheduler of replicas is on.
+    divides: bool,
 }
 
 impl Planes {
@@ -43,6 +45,14 @@ impl Planes {
         }
     }
 
+    /// Whether replica preferences of a namespace have an effect.
+    pub(super) fn divides(&self, namespace: &str) -> bool {
+        match self.0.get(namespace).filter(|plane| plane.namespaced) {
+            Some(plane) => plane.divides,
+            None => self.0.values().filter(|plane| !plane.namespaced).all(|plane| plane.divides),
+        }
+    }
+
     /// Whether the namespace itself is never propagated.
     pub(super) fn is_system(&self, namespace: &str) -> bool {
         SYSTEM_NAMESPACES.contains(&namespace)
@@ -59,17 +69,12 @@ pub(super) fn read(scope: &Scope, document: &Document, planes: &mut Planes) {
     spec.require("scope");
     let reach = spec.choice("scope", &["Cluster", "Namespaced"]);
     let adopts = spec.fields("syncController").and_then(read_sync).unwrap_or(true);
-    spec.accept(&[
-        "clusterHealthCheck",
-        "controllerDuration",
-        "featureGates",
-        "leaderElect",
-        "statusController",
-    ]);
+    spec.accept(&["clusterHealthCheck", "controllerDuration", "leaderElect", "statusController"]);
+    let divides = read_gates(&mut spec);
     spec.finish();
     let namespace =
         if metadata.namespace.is_empty() { DEFAULT_NAMESPACE.to_owned() } else { metadata.namespace };
-    planes.0.insert(namespace, Plane { namespaced: reach == Some("Namespaced"), adopts });
+    planes.0.insert(namespace, Plane { namespaced: reach == Some("Namespaced"), adopts, divides });
 }
 
 fn read_sync(mut fields: Fields<'_>) -> Option<bool> {
@@ -77,4 +82,18 @@ fn read_sync(mut fields: Fields<'_>) -> Option<bool> {
     let adopts = fields.choice("adoptResources", &["Enabled", "Disabled"]).map(|word| word == "Enabled");
     fields.finish();
     adopts
+}
+
+/// Whether the gates leave the scheduler of replicas on, as it is by default.
+fn read_gates(spec: &mut Fields<'_>) -> bool {
+    let mut divides = true;
+    for mut gate in spec.each("featureGates") {
+        let name = gate.required_str("name");
+        let state = gate.choice("configuration", &["Enabled", "Disabled"]);
+        gate.finish();
+        if name == Some("SchedulerPreferences") {
+            divides = state != Some("Disabled");
+        }
+    }
+    divides
 }

@@ -1,17 +1,21 @@
 //! A Federated* object → one placement and one workload under the same key.
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 
 use super::namespaces::Narrowing;
 use super::placement::Wanted;
+use super::preference::DIVIDED;
 use super::types::{FederatedType, Target};
-use super::{Context, overrides, placement, template};
+use super::{Context, division, files, lifecycle, placement, template};
 use crate::diag::Diagnostic;
 use crate::dialects::{Document, Lowered};
 use crate::meta::{Metadata, open};
 use crate::model::decision::Outcome;
 use crate::model::placement::{Blocked, Filter, Follow, Ranking, Retention, Rule, Selection};
-use crate::model::{Condition, Key, Placement, Policy, Source, Workload};
+use crate::model::workload::ReplicasAt;
+use crate::model::{Condition, Key, Override, Placement, Policy, Source, Template, Workload};
 use crate::yaml::{Node, Scope};
 
 pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lowered: &mut Lowered) {
@@ -39,21 +43,67 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lo
             return warn_of_name(scope, &metadata);
         }
         let rule = narrowing_rule(scope, &spec, wanted.as_ref());
-        context.namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone());
+        let selector = placement::selector_of(&document.root);
+        context.namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone(), selector);
     }
-    let template = template::read(&mut spec, &metadata, target, context.planes.adopts(&metadata.namespace));
-    let overrides = overrides::read(&mut spec, document);
-    spec.bool("retainReplicas");
+    let content = files::content(&mut spec, document, &context.files, lowered);
+    let retains = lifecycle::read_retain_replicas(&mut spec);
     spec.finish();
-    let (Some(wanted), Some(template)) = (wanted, template) else { return };
-    let source = source_of(context, &metadata, &federated, wanted, text);
+    let sync_annotations =
+        lifecycle::annotations(scope, document, &metadata, context.planes.adopts(&metadata.namespace));
+    let (Some(wanted), Some(content)) = (wanted, content) else { return };
+    let Some(object) = template::object(content.template, &metadata, target) else { return };
+    let template = Template {
+        retained: lifecycle::retained(&object, &retains),
+        object: Arc::new(object),
+        final_labels: [("kubefed.io/managed".to_owned(), "true".to_owned())].into(),
+        sync_annotations,
+    };
+    let source = source_of(scope, document, context, &metadata, &federated, wanted, text);
     let (key, origin) = (document.key.clone(), document.at.clone());
+    let replicas =
+        replicas_at(scope, document, &source, &content.overrides, retains.any(), context, &metadata);
+    let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
     lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source });
     if target.is_namespace() && context.planes.is_system(&metadata.name) {
         // Its placement still says where the contents may go.
         return;
     }
-    lowered.workloads.push(Workload { key, origin, templates: vec![template], overrides });
+    lowered.workloads.push(Workload {
+        key,
+        origin,
+        templates: vec![template],
+        overrides: content.overrides,
+        replicas,
+        // What is in members stays as it is: its content as well as where it is.
+        frozen: blocked || content.incomplete,
+    });
+}
+
+/// Where the number goes that a preference gives; only kinds that can have one have such a place.
+fn replicas_at(
+    scope: &Scope,
+    document: &Document,
+    source: &Source,
+    overrides: &[Override],
+    retains: bool,
+    context: &Context,
+    metadata: &Metadata,
+) -> Option<ReplicasAt> {
+    let kind = &*document.key.kind;
+    if !DIVIDED.contains(&kind) {
+        return None;
+    }
+    let preference = context.preferences.find(kind, &metadata.namespace, &metadata.name);
+    let divides = matches!(source, Source::Own(policy) if policy.division.is_some());
+    if let Some(preference) = preference.filter(|_| divides) {
+        division::warn_of_rivals(scope, preference, &document.key, overrides, retains);
+    }
+    let (by, origin) = match preference {
+        Some(preference) => (&preference.key, &preference.origin),
+        None => (&document.key, &document.at),
+    };
+    Some(ReplicasAt { path: division::REPLICAS.to_owned(), by: by.clone(), origin: origin.clone() })
 }
 
 fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool {
@@ -92,6 +142,8 @@ fn narrowing_rule(scope: &Scope, spec: &crate::yaml::Fields<'_>, wanted: Option<
 }
 
 fn source_of(
+    scope: &Scope,
+    document: &Document,
     context: &Context,
     metadata: &Metadata,
     federated: &FederatedType,
@@ -106,6 +158,7 @@ fn source_of(
         ranking: Ranking::SumThenName,
         selection: Selection::All,
         retention: Retention::None,
+        division: None,
         groups: None,
         blocked: None,
         condition: no_condition,
@@ -133,16 +186,25 @@ fn source_of(
         policy.blocked = Some(disabled(target));
     }
     match wanted {
-        Wanted::Follow(placement) if policy.blocked.is_none() => Source::Follows(Follow {
-            placements: vec![placement],
-            filters: policy.filters,
-            condition: policy.condition,
-        }),
+        Wanted::Follow(placement) if policy.blocked.is_none() => {
+            let wanted = Wanted::Follow(placement.clone());
+            division::of(scope, document, metadata, context, &wanted, &[]);
+            let placements = vec![placement];
+            Source::Follows(Follow { placements, filters: policy.filters, condition: policy.condition })
+        }
         wanted => {
+            if policy.blocked.is_none() {
+                let division = division::of(scope, document, metadata, context, &wanted, &policy.filters);
+                policy.division = division.map(Box::new);
+            }
             if let Wanted::Clusters(rule) = wanted {
                 policy.filters.insert(0, Filter { rule, by: None });
             }
             policy.text = json!({ "placement": text, "namespace": namespace_text });
+            if policy.division.is_some() {
+                let found = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name);
+                policy.text["preference"] = found.map_or(Json::Null, |preference| preference.text.clone());
+            }
             Source::Own(Box::new(policy))
         }
     }

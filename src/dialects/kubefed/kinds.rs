@@ -8,6 +8,11 @@ pub(super) const CORE: &str = "core.kubefed.io";
 pub(super) const SCHEDULING: &str = "scheduling.kubefed.io";
 pub(super) const TYPES: &str = "types.kubefed.io";
 
+/// berth's own group, and the kinds of it that Federated objects name.
+pub(super) const OWN: &str = "berth.dev";
+pub(super) const TEMPLATE: &str = "Template";
+pub(super) const OVERRIDE_LIST: &str = "OverrideList";
+
 pub(super) const KINDS: &[&str] = &[
     "KubeFedCluster",
     "FederatedTypeConfig",
@@ -43,7 +48,13 @@ pub(super) enum Role {
     TypeConfig,
     Config,
     Preference,
-    Federated { namespace: bool },
+    /// berth's own: a template in a file of its own.
+    Template,
+    /// berth's own: a list of overrides in a file of its own.
+    OverrideList,
+    Federated {
+        namespace: bool,
+    },
     Bookkeeping,
     Unknown,
     Foreign,
@@ -57,7 +68,7 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
         Role::TypeConfig | Role::Config | Role::Preference | Role::Federated { namespace: true } => {
             Claim::Policy
         }
-        Role::Federated { namespace: false } => Claim::Workload,
+        Role::Federated { namespace: false } | Role::Template | Role::OverrideList => Claim::Workload,
         Role::Bookkeeping => Claim::Bookkeeping,
         Role::Unknown => Claim::Unknown,
         Role::Foreign => Claim::Foreign,
@@ -90,6 +101,8 @@ pub(super) fn role(document: &Document, types: &FederatedKinds<'_>) -> Role {
         (CORE, "KubeFedConfig") => Role::Config,
         (CORE, kind) if BOOKKEEPING.contains(&kind) => Role::Bookkeeping,
         (SCHEDULING, "ReplicaSchedulingPreference") => Role::Preference,
+        (OWN, TEMPLATE) => Role::Template,
+        (OWN, OVERRIDE_LIST) => Role::OverrideList,
         (TYPES, "FederatedNamespace") => Role::Federated { namespace: true },
         (TYPES, kind) if kind.starts_with("Federated") => Role::Federated { namespace: false },
         (CORE | SCHEDULING | TYPES, _) => Role::Unknown,
@@ -101,7 +114,7 @@ pub(super) fn role(document: &Document, types: &FederatedKinds<'_>) -> Role {
 pub(super) fn is_newer(document: &Document) -> bool {
     let known: &[&str] = match &*document.key.group {
         CORE => &["v1alpha1", "v1beta1"],
-        SCHEDULING => &["v1alpha1"],
+        SCHEDULING | OWN => &["v1alpha1"],
         TYPES => &["v1alpha1", "v1beta1"],
         // The federated group of one's own has versions of one's own.
         _ => return false,

@@ -6,9 +6,12 @@
 
 mod cluster;
 mod config;
+mod division;
 mod endpoint;
 mod federated;
+mod files;
 mod kinds;
+mod lifecycle;
 mod namespaces;
 mod overrides;
 mod placement;
@@ -16,16 +19,23 @@ mod preference;
 mod template;
 mod types;
 
-use super::{Dialect, Document, Input, Lowered};
-use crate::diag::Severity;
-use crate::yaml::Scope;
+use super::each::Reader;
+use super::{Dialect, Input, Lowered};
 use config::Planes;
+use files::Files;
 use kinds::Role;
 use namespaces::Namespaces;
+use preference::Preferences;
 use types::Types;
 
-pub const DIALECT: Dialect =
-    Dialect { name: "kubefed", claim: kinds::claim, kinds: kinds::KINDS, lower, policy_text: |_, _| None };
+pub const DIALECT: Dialect = Dialect {
+    name: "kubefed",
+    claim: kinds::claim,
+    groups: &[kinds::CORE, kinds::SCHEDULING, kinds::TYPES],
+    kinds: kinds::KINDS,
+    lower,
+    policy_text: |_, _| None,
+};
 
 /// What all Federated objects are read against.
 #[derive(Debug, Default)]
@@ -33,12 +43,14 @@ struct Context {
     planes: Planes,
     types: Types,
     namespaces: Namespaces,
+    preferences: Preferences,
+    files: Files,
 }
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let types = kinds::federated_in(input.documents.iter().copied());
     let mut context = Context::default();
-    let mut reader = Reader { input, lowered };
+    let mut reader = Reader { input, lowered, is_newer: kinds::is_newer };
     reader.each(
         |document| matches!(kinds::role(document, &types), Role::Config),
         |scope, document, _| config::read(scope, document, &mut context.planes),
@@ -51,6 +63,14 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |document| matches!(kinds::role(document, &types), Role::Cluster),
         |scope, document, lowered| lowered.clusters.extend(cluster::read(scope, document)),
     );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Preference),
+        |scope, document, _| preference::read(scope, document, &mut context.preferences),
+    );
+    reader.each(
+        |document| matches!(kinds::role(document, &types), Role::Template | Role::OverrideList),
+        |scope, document, _| files::read(scope, document, &mut context.files),
+    );
     // A namespace narrows what is in it, so that all of them come first.
     for namespaces_now in [true, false] {
         reader.each(
@@ -61,44 +81,8 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
             |scope, document, lowered| federated::read(scope, document, &mut context, lowered),
         );
     }
-    reader.each(
-        |document| matches!(kinds::role(document, &types), Role::Preference),
-        |scope, document, _| preference::read(scope, document),
-    );
-}
-
-/// Reads documents of one role, each with a scope of its own.
-struct Reader<'a, 'b> {
-    input: &'a Input<'a>,
-    lowered: &'b mut Lowered,
-}
-
-impl Reader<'_, '_> {
-    fn each(
-        &mut self,
-        wanted: impl Fn(&Document) -> bool,
-        mut read: impl FnMut(&Scope, &Document, &mut Lowered),
-    ) {
-        for (index, document) in self.input.documents.iter().enumerate() {
-            if !wanted(document) {
-                continue;
-            }
-            let unknown_fields =
-                if kinds::is_newer(document) { Severity::Warning } else { self.input.unknown_fields };
-            let scope = Scope::new(document.at.file.clone(), unknown_fields);
-            let mut made = Lowered::default();
-            read(&scope, document, &mut made);
-            if scope.has_errors() {
-                self.lowered.faulty.insert(index);
-            } else {
-                // What was made of a document with errors is dropped: its last good form counts.
-                self.lowered.clusters.append(&mut made.clusters);
-                self.lowered.placements.append(&mut made.placements);
-                self.lowered.workloads.append(&mut made.workloads);
-            }
-            self.lowered.diagnostics.extend(scope.into_diagnostics());
-        }
-    }
+    context.preferences.report_unmet(&mut lowered.diagnostics);
+    context.files.report_unnamed(&mut lowered.diagnostics);
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::config::Planes;
-use crate::model::Key;
 use crate::model::placement::{Filter, Rule};
+use crate::model::{Key, Selector};
 
 /// The federated namespaces by name.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ struct Federated {
     rule: Option<Rule>,
     /// The placement as written.
     text: Json,
+    /// Its selector, whether or not a list of names makes it moot.
+    selector: Option<Selector>,
 }
 
 /// What a namespace does to the placements in it.
@@ -36,13 +38,25 @@ pub(super) enum Narrowing {
 }
 
 impl Namespaces {
-    pub(super) fn insert(&mut self, name: &str, key: Key, rule: Option<Rule>, text: Json) {
-        self.0.insert(name.to_owned(), Federated { key, rule, text });
+    pub(super) fn insert(
+        &mut self,
+        name: &str,
+        key: Key,
+        rule: Option<Rule>,
+        text: Json,
+        selector: Option<Selector>,
+    ) {
+        self.0.insert(name.to_owned(), Federated { key, rule, text, selector });
+    }
+
+    /// The selector of a federated namespace, and who it is; the inner `None` where it has none.
+    pub(super) fn selector(&self, namespace: &str) -> Option<(&Key, Option<&Selector>)> {
+        self.0.get(namespace).map(|federated| (&federated.key, federated.selector.as_ref()))
     }
 
     pub(super) fn narrowing(&self, namespace: &str, planes: &Planes) -> Narrowing {
         match self.0.get(namespace) {
-            Some(Federated { key, rule: Some(rule), text }) => Narrowing::By {
+            Some(Federated { key, rule: Some(rule), text, .. }) => Narrowing::By {
                 filter: Filter { rule: rule.clone(), by: Some(key.clone()) },
                 text: text.clone(),
             },

@@ -14,11 +14,11 @@ use crate::yaml::{Fields, Mark, Scope};
 
 const FIXED: [&str; 4] = ["/kind", "/metadata/generateName", "/metadata/name", "/metadata/namespace"];
 
-pub(super) fn read(spec: &mut Fields<'_>, document: &Document) -> Vec<Override> {
-    let scope = spec.scope();
+pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override> {
+    let scope = fields.scope();
     let mut named = BTreeMap::new();
     let mut overrides = Vec::new();
-    for mut entry in spec.each("overrides") {
+    for mut entry in fields.each("overrides") {
         let clusters = read_clusters(scope, &mut entry, &mut named);
         let path = entry.path_of("clusterOverrides");
         let list = entry.list("clusterOverrides").unwrap_or_default();

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::diag::Severity;
 use crate::meta::label_selector;
+use crate::model::Selector;
 use crate::model::placement::{PlacementRef, Rule};
 use crate::yaml::{Fields, Node, Scope, Value};
 
@@ -52,6 +53,15 @@ pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
     };
     fields.finish();
     wanted
+}
+
+/// The selector of a Federated object's placement, whatever else stands there. `None` where there is
+/// none, or one that cannot be read.
+pub(super) fn selector_of(root: &Node) -> Option<Selector> {
+    let node = root.get("spec")?.get("placement")?.get("clusterSelector").filter(|node| !node.is_null())?;
+    let aside = Scope::new("".into(), Severity::Error);
+    let selector = label_selector(&aside, node, "clusterSelector");
+    selector.filter(|_| !aside.has_errors())
 }
 
 fn nowhere(reason: &str) -> Wanted {

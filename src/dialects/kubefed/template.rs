@@ -4,15 +4,12 @@
 //! says; apiVersion is the template's if it has one. Finalizers stay out, as do status and what only
 //! a server writes. Unlike KubeFed, berth carries the template's annotations.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde_json::{Map, Value as Json};
 
 use super::types::Target;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Pos};
 use crate::meta::Metadata;
-use crate::model::{Object, ObjectId, Template};
+use crate::model::{Object, ObjectId};
 use crate::yaml::{Fields, Mark, Node, Scope};
 
 const SERVER_FIELDS: [&str; 10] = [
@@ -28,25 +25,34 @@ const SERVER_FIELDS: [&str; 10] = [
     "uid",
 ];
 
-pub(super) fn read(
-    spec: &mut Fields<'_>,
-    metadata: &Metadata,
-    target: &Target,
-    adopts: bool,
-) -> Option<Template> {
-    let scope = spec.scope();
-    let node = spec.node("template");
-    let at = node.map_or(spec.at(), |node| node.at);
-    let mut object = match node {
+/// A template as it is written, for whatever object it will be.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    object: Map<String, Json>,
+    at: Pos,
+}
+
+/// Reads the field `template`.
+pub(super) fn read(fields: &mut Fields<'_>) -> Option<Written> {
+    let (scope, path) = (fields.scope(), fields.path_of("template"));
+    let node = fields.node("template");
+    let at = scope.pos(node.map_or(fields.at(), |node| node.at));
+    let object = match node {
         None => Map::new(),
         Some(node) => {
-            check_metadata(scope, node)?;
+            check_metadata(scope, node, &path)?;
             match node.to_json() {
                 Json::Object(fields) => fields,
                 _ => Map::new(),
             }
         }
     };
+    Some(Written { object, at })
+}
+
+/// The object that a Federated object's template stands for.
+pub(super) fn object(written: Written, metadata: &Metadata, target: &Target) -> Option<Object> {
+    let Written { mut object, at } = written;
     object.remove("status");
     let api_version = match object.get("apiVersion").and_then(Json::as_str) {
         Some(given) if !given.is_empty() => given.trim_start_matches('/').to_owned(),
@@ -58,14 +64,7 @@ pub(super) fn read(
     object.insert("metadata".to_owned(), member_metadata(inner, metadata, target));
     let content = Json::Object(object);
     let id = ObjectId::of(&content)?;
-    Some(Template {
-        object: Arc::new(Object { id, origin: scope.pos(at), content }),
-        final_labels: BTreeMap::from([("kubefed.io/managed".to_owned(), "true".to_owned())]),
-        sync_annotations: match adopts {
-            true => BTreeMap::from([("berth.dev/take-over".to_owned(), "true".to_owned())]),
-            false => BTreeMap::new(),
-        },
-    })
+    Some(Object { id, origin: at, content })
 }
 
 fn member_metadata(inner: Json, metadata: &Metadata, target: &Target) -> Json {
@@ -86,8 +85,8 @@ fn member_metadata(inner: Json, metadata: &Metadata, target: &Target) -> Json {
 }
 
 /// Reports what a member's API server would refuse in any object, and what is left out.
-fn check_metadata(scope: &Scope, template: &Node) -> Option<()> {
-    let mut fields = scope.fields(template, "spec.template")?;
+fn check_metadata(scope: &Scope, template: &Node, path: &str) -> Option<()> {
+    let mut fields = scope.fields(template, path)?;
     fields.str("apiVersion");
     fields.str("kind");
     if let Some(mut metadata) = fields.fields("metadata") {
@@ -95,14 +94,14 @@ fn check_metadata(scope: &Scope, template: &Node) -> Option<()> {
         metadata.string_map("annotations");
         let finalizers = metadata.list("finalizers").unwrap_or_default();
         if !finalizers.is_empty() {
-            warn(scope, metadata.place_of("finalizers"));
+            warn(scope, metadata.place_of("finalizers"), &metadata.path_of("finalizers"));
         }
     }
     Some(())
 }
 
-fn warn(scope: &Scope, at: Mark) {
-    let message = "spec.template.metadata.finalizers does not reach the members";
+fn warn(scope: &Scope, at: Mark, path: &str) {
+    let message = format!("{path} does not reach the members");
     let hint = "a finalizer belongs to whoever removes it in the member; set it there";
     scope.report(Diagnostic::warning(scope.pos(at), message).hint(hint));
 }

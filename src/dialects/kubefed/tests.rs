@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::diag::Pos;
-use crate::dialects::Claim;
+use crate::diag::{Pos, Severity};
+use crate::dialects::{Claim, Document};
 use crate::meta::testing::node;
 use crate::model::cluster::Standing;
 use crate::model::object::{group_of, version_of};
@@ -358,14 +358,14 @@ fn a_newer_version_may_have_fields_berth_does_not_know() {
 }
 
 #[test]
-fn a_replica_preference_is_checked_and_not_acted_on() {
+fn a_replica_preference_is_checked_and_needs_its_workload() {
     let preference = |spec: Json| {
         json!({"apiVersion": "scheduling.kubefed.io/v1alpha1", "kind": "ReplicaSchedulingPreference",
             "metadata": {"name": "m", "namespace": "shop"}, "spec": spec})
     };
     let sound =
         json!({"targetKind": "FederatedDeployment", "totalReplicas": 9, "clusters": {"*": {"weight": 1}}});
-    assert!(found(&[preference(sound)]).contains("warning: berth does not divide replicas"));
+    assert!(found(&[preference(sound)]).contains("warning: there is no FederatedDeployment shop/m"));
     let text = found(&[preference(json!({"clusters": {"a": {"wieght": 1}}}))]);
     for part in ["spec.targetKind is required", "spec.totalReplicas is required", "did you mean `weight`?"] {
         assert!(text.contains(part), "{part} is not in {text}");

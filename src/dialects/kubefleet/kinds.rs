@@ -9,7 +9,7 @@ use crate::dialects::{Claim, Document};
 pub const CLUSTER_GROUP: &str = "cluster.kubernetes-fleet.io";
 pub const PLACEMENT_GROUP: &str = "placement.kubernetes-fleet.io";
 /// The next generation of the placement API, of which there are only beginnings.
-const NEXT_GROUP: &str = "placement.kubefleet.dev";
+pub const NEXT_GROUP: &str = "placement.kubefleet.dev";
 
 /// Versions whose fields this reader knows. `v1` is a subset of `v1beta1`.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];

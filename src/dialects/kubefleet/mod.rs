@@ -35,8 +35,14 @@ use select::{Item, Stock};
 pub use policy::normal_form as policy_in_normal_form;
 
 /// KubeFleet's parser.
-pub const DIALECT: Dialect =
-    Dialect { name: "kubefleet", claim: kinds::claim, kinds: kinds::NAMES, lower, policy_text };
+pub const DIALECT: Dialect = Dialect {
+    name: "kubefleet",
+    claim: kinds::claim,
+    groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
+    kinds: kinds::NAMES,
+    lower,
+    policy_text,
+};
 
 /// The documents read, each with its index in the input.
 #[derive(Default)]
@@ -141,7 +147,14 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
         if let Some((items, templates)) = workload {
             lowered.selected.extend(items.into_iter().filter_map(Item::plain));
             let (key, origin) = (key.clone(), origin.clone());
-            workloads.push(Workload { key, origin, templates, overrides: Vec::new() });
+            workloads.push(Workload {
+                key,
+                origin,
+                templates,
+                overrides: Vec::new(),
+                replicas: None,
+                frozen: spec.report_only,
+            });
         }
         lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) });
     }
@@ -171,6 +184,7 @@ fn templates(scope: &Scope, stock: &Stock<'_>, items: &[Item], spec: &PlacementS
         object,
         final_labels: BTreeMap::new(),
         sync_annotations: spec.sync_annotations.clone(),
+        retained: Vec::new(),
     };
     objects.into_values().map(template).collect()
 }

@@ -23,6 +23,8 @@ pub struct PlacementSpec {
     pub selectors: Option<Selectors>,
     pub policy: Policy,
     pub sync_annotations: BTreeMap<String, String>,
+    /// Members are only looked at: what is there stays as it is.
+    pub report_only: bool,
 }
 
 impl PlacementSpec {
@@ -66,6 +68,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
         selectors,
         policy,
         sync_annotations: strategy.sync_annotations,
+        report_only: strategy.report_only,
     })
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::annotation::TAKE_OVER;
 use crate::yaml::Value;
 use crate::yaml::fields::Fields;
-
-const TAKE_OVER: &str = "berth.dev/take-over";
 
 /// What of a strategy has an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::dialects::{Claim, Document};
 
 pub(super) const CLUSTER: &str = "cluster.open-cluster-management.io";
 pub(super) const WORK: &str = "work.open-cluster-management.io";
-const ADD_ON: &str = "addon.open-cluster-management.io";
+pub(super) const ADD_ON: &str = "addon.open-cluster-management.io";
 
 pub(super) const KINDS: &[&str] = &[
     "ManagedCluster",

@@ -16,15 +16,20 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+use super::each::Reader;
 use super::{Dialect, Document, Input, Lowered};
-use crate::diag::Severity;
-use crate::yaml::Scope;
 use bindings::Bindings;
 use kinds::Role;
 use sets::Sets;
 
-pub const DIALECT: Dialect =
-    Dialect { name: "ocm", claim: kinds::claim, kinds: kinds::KINDS, lower, policy_text: |_, _| None };
+pub const DIALECT: Dialect = Dialect {
+    name: "ocm",
+    claim: kinds::claim,
+    groups: &[kinds::CLUSTER, kinds::WORK, kinds::ADD_ON],
+    kinds: kinds::KINDS,
+    lower,
+    policy_text: |_, _| None,
+};
 
 /// What placements are read against.
 #[derive(Debug, Default)]
@@ -35,19 +40,21 @@ struct Context {
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let mut context = Context::default();
-    let mut reader = Reader { input, lowered };
-    reader.each(Role::Set, |scope, document, _| sets::read(scope, document, &mut context.sets));
-    reader.each(Role::Binding, |scope, document, _| {
+    let mut reader = Reader { input, lowered, is_newer: kinds::is_newer };
+    reader.each(of(Role::Set), |scope, document, _| sets::read(scope, document, &mut context.sets));
+    reader.each(of(Role::Binding), |scope, document, _| {
         bindings::read(scope, document, &context.sets, &mut context.bindings);
     });
-    reader.each(Role::Cluster, |scope, document, lowered| {
+    reader.each(of(Role::Cluster), |scope, document, lowered| {
         lowered.clusters.extend(cluster::read(scope, document));
     });
-    reader.each(Role::Score, |scope, document, lowered| score::read(scope, document, &mut lowered.statuses));
-    reader.each(Role::Placement, |scope, document, lowered| {
+    reader.each(of(Role::Score), |scope, document, lowered| {
+        score::read(scope, document, &mut lowered.statuses);
+    });
+    reader.each(of(Role::Placement), |scope, document, lowered| {
         lowered.placements.extend(placement::read(scope, document, &context));
     });
-    reader.each(Role::Work, |scope, document, lowered| {
+    reader.each(of(Role::Work), |scope, document, lowered| {
         if let Some((placement, workload)) = work::read(scope, document) {
             lowered.placements.push(placement);
             lowered.workloads.push(workload);
@@ -55,37 +62,6 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     });
 }
 
-/// Reads documents of one role, each with a scope of its own.
-struct Reader<'a, 'b> {
-    input: &'a Input<'a>,
-    lowered: &'b mut Lowered,
-}
-
-impl Reader<'_, '_> {
-    fn each(&mut self, role: Role, mut read: impl FnMut(&Scope, &Document, &mut Lowered)) {
-        for (index, document) in self.input.documents.iter().enumerate() {
-            if kinds::role(document) != Some(role) {
-                continue;
-            }
-            let unknown_fields =
-                if kinds::is_newer(document) { Severity::Warning } else { self.input.unknown_fields };
-            let scope = Scope::new(document.at.file.clone(), unknown_fields);
-            let mut made = Lowered::default();
-            read(&scope, document, &mut made);
-            if scope.has_errors() {
-                // What was made of a document with errors is dropped: its last good form counts.
-                self.lowered.faulty.insert(index);
-            } else {
-                self.lowered.clusters.append(&mut made.clusters);
-                self.lowered.placements.append(&mut made.placements);
-                self.lowered.workloads.append(&mut made.workloads);
-                for (cluster, status) in made.statuses {
-                    let known = self.lowered.statuses.entry(cluster.clone()).or_default();
-                    known.cluster = cluster;
-                    known.scores.extend(status.scores);
-                }
-            }
-            self.lowered.diagnostics.extend(scope.into_diagnostics());
-        }
-    }
+fn of(role: Role) -> impl Fn(&Document) -> bool {
+    move |document| kinds::role(document) == Some(role)
 }

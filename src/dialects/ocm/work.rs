@@ -28,7 +28,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<(Placement, Wor
     let origin = document.at.clone();
     Some((
         Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
-        Workload { key, origin, templates, overrides: Vec::new() },
+        Workload { key, origin, templates, overrides: Vec::new(), replicas: None, frozen: false },
     ))
 }
 
@@ -73,6 +73,7 @@ fn templates(scope: &Scope, mut template: Fields<'_>) -> Vec<Template> {
                 object: Arc::new(object),
                 final_labels: Default::default(),
                 sync_annotations: Default::default(),
+                retained: Vec::new(),
             });
         }
         workload.finish();

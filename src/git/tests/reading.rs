@@ -13,9 +13,9 @@ fn a_folder_without_git_is_named_as_such() {
 fn a_work_tree_and_a_bare_repository_open_alike() {
     let folder = TempDir::new().unwrap();
     git2::Repository::init(folder.path()).unwrap();
-    assert!(Repo::open(folder.path()).unwrap().work_tree().is_some());
-    let (_guard, repo) = bare();
-    assert!(repo.work_tree().is_none());
+    assert!(Repo::open(folder.path()).unwrap().path().ends_with(".git"));
+    let (guard, repo) = bare();
+    assert_eq!(repo.path().canonicalize().unwrap(), guard.path().canonicalize().unwrap());
 }
 
 #[test]

@@ -70,10 +70,21 @@ fn many_refs_move_at_once_and_only_from_the_values_last_seen() {
 fn a_lock_left_on_the_packed_refs_stops_nobody() {
     let (folder, repo) = bare();
     let ids = commits(&repo, 1);
-    std::fs::write(folder.path().join("packed-refs.lock"), "").unwrap();
-    let names: Vec<String> = (0..100).map(|n| format!("refs/berth/clusters/c{n:03}")).collect();
-    repo.move_refs(&moves(&names, None, ids[0])).unwrap();
-    assert_eq!(repo.list_refs("refs/berth/").unwrap().len(), 100);
+    let lock = folder.path().join("packed-refs.lock");
+    let holder = std::fs::File::create(&lock).unwrap();
+    holder.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let names = |from: usize| -> Vec<String> {
+        (from..from + 100).map(|n| format!("refs/berth/clusters/c{n:03}")).collect()
+    };
+    if cfg!(target_os = "linux") {
+        repo.move_refs(&moves(&names(0), None, ids[0])).unwrap();
+        assert_eq!(repo.list_refs("refs/berth/").unwrap().len(), 100);
+        assert!(lock.exists(), "it is in use");
+    }
+    drop(holder);
+    repo.move_refs(&moves(&names(100), None, ids[0])).unwrap();
+    assert!(repo.read_ref("refs/berth/clusters/c199").unwrap().is_some());
+    assert_eq!(repo.cleared_locks().len(), 1);
 }
 
 #[test]
@@ -103,14 +114,22 @@ fn of_many_at_once_exactly_one_creates_the_ref() {
 }
 
 #[test]
-fn a_held_lock_and_a_bad_name_are_told_apart() {
+fn a_held_lock_an_orphaned_one_and_a_bad_name_are_told_apart() {
     let (folder, repo) = bare();
     let ids = commits(&repo, 1);
     std::fs::create_dir_all(folder.path().join("refs/heads")).unwrap();
-    std::fs::write(folder.path().join("refs/heads/main.lock"), "").unwrap();
-    let error = repo.move_ref("refs/heads/main", None, ids[0]).unwrap_err();
-    assert!(matches!(error, GitError::Locked { .. }) && error.is_race(), "{error}");
-    assert!(error.hint().unwrap().contains("refs/heads/main.lock"));
+    let lock = folder.path().join("refs/heads/main.lock");
+    let holder = std::fs::File::create(&lock).unwrap();
+    holder.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    if cfg!(target_os = "linux") {
+        let error = repo.move_ref("refs/heads/main", None, ids[0]).unwrap_err();
+        assert!(matches!(error, GitError::Locked { .. }) && error.is_race(), "{error}");
+        assert!(error.hint().unwrap().contains("refs/heads/main.lock"));
+    }
+    drop(holder);
+    repo.move_ref("refs/heads/main", None, ids[0]).unwrap();
+    assert_eq!(repo.read_ref("refs/heads/main").unwrap(), Some(ids[0]));
+    assert_eq!(repo.cleared_locks().len(), 1);
     let error = repo.move_ref("refs/heads/x.lock", None, ids[0]).unwrap_err();
     assert!(matches!(error, GitError::InvalidRef { .. }), "{error}");
 }

@@ -136,3 +136,28 @@ fn the_form_in_force_can_stand_in_for_the_file() {
     assert_eq!(clusters(&again), ["a"]);
     assert_eq!(workloads(&again), ["w"]);
 }
+
+#[test]
+fn a_misspelt_group_is_an_error_and_keeps_the_last_good_form() {
+    let before = doc("Member", "a", "") + &doc("App", "web", "") + &doc("Rule", "all", "");
+    for wrong in ["tset.dev", "Test.dev", "core.test.dev"] {
+        let today = before.replacen("test.dev", wrong, 1);
+        let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &today)]));
+        assert_eq!(clusters(&loaded), ["a"], "{wrong}");
+        assert!(loaded.kept.contains_key("a.yaml"));
+        let wanted = format!(
+            "a.yaml:2:1: error: the kind `Member` is known, but not in the group `{wrong}` hint: did you mean `test.dev`?"
+        );
+        assert_eq!(errors(&loaded), [wanted]);
+    }
+}
+
+#[test]
+fn a_kind_of_the_same_name_in_a_distant_group_is_a_plain_object() {
+    let member = |group: &str| doc("Member", "a", "").replacen("test.dev", group, 1);
+    for (group, kind) in [("other.example.com", "Member"), ("tset.dev", "Widget")] {
+        let text = member(group).replace("Member", kind);
+        let loaded = load(&[("a.yaml", &text)]);
+        assert!(errors(&loaded).is_empty() && clusters(&loaded).is_empty(), "{kind} in {group}");
+    }
+}

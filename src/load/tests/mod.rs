@@ -19,6 +19,7 @@ use crate::yaml::{Limits, Scope};
 pub(super) const TEST: Dialect = Dialect {
     name: "test",
     claim,
+    groups: &["test.dev"],
     kinds: &["Member", "Machine", "Rule", "App", "Trace"],
     lower,
     policy_text: |_, _| None,
@@ -61,6 +62,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     origin: origin.clone(),
                     templates: Vec::new(),
                     overrides: Vec::new(),
+                    replicas: None,
+                    frozen: false,
                 };
                 out.workloads.push(workload);
                 out.placements.push(Placement { key, origin, source: Source::Follows(follow) });
@@ -89,6 +92,7 @@ fn policy() -> Policy {
         ranking: Ranking::SumThenName,
         selection: Selection::All,
         retention: Retention::None,
+        division: None,
         groups: None,
         blocked: None,
         condition: |_| None,

@@ -8,7 +8,7 @@ fn what_is_no_object_is_passed_over_with_one_note() {
         ("k.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"),
     ]);
     assert_eq!(loaded.passed_over, 4);
-    assert_eq!(said(&loaded), ["note: passed over 4 x documents that are no Kubernetes objects"]);
+    assert_eq!(said(&loaded), ["note: passed over 4 documents that are no Kubernetes objects"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::*;
 use crate::git::tests::bare;
 use crate::git::{CommitId, GitContents, Repo};
 use crate::model::{Contents, Folder, ObjectId, path};
+use crate::plan::{Plan, plan};
 use crate::state::State;
 use crate::state::tests::decision;
 
@@ -51,7 +52,9 @@ impl Branch {
     }
 
     fn try_publish(&self, previous: Option<&Previous>, next: &State) -> Result<Published, PublishError> {
-        let summary = Summary::between(previous.map(|previous| &previous.state), next);
+        let nothing = State::default();
+        let before = previous.map_or(&nothing, |previous| &previous.state);
+        let summary = Summary::of(&plan(before, next), previous.is_none());
         publish(&self.repo, &self.refs, previous, next, &stamp(100), &summary)
     }
 

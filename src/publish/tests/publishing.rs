@@ -90,16 +90,40 @@ fn a_commit_says_in_words_what_it_does_and_in_trailers_what_it_was_made_from() {
     let (words, trailers) = message.trim_end().rsplit_once("\n\n").unwrap();
     assert_eq!(
         words,
-        "berth: web now on 3 clusters (+1)\n\n\
-         FederatedDeployment shop/web: 3 clusters (+1), 1 added\n\n\
+        "berth: web added to 1 cluster\n\n\
+         FederatedDeployment shop/web: 1 added in 1 cluster (+1)\n\n\
          Made from abababababab: web: more of it Berth-Seq: 99"
     );
     let names: Vec<&str> = trailers.lines().map(|line| line.split_once(": ").unwrap().0).collect();
     assert_eq!(names, ["Berth-Source", "Berth-Now", "Berth-Seq", "Berth-Digest"]);
     assert!(trailers.contains("Berth-Now: 2023-11-14T22:15:00Z\nBerth-Seq: 2\n"), "{trailers}");
     branch.publish(&branch.state(&[("web", &["a", "b", "c"], "2"), ("api", &["b"], "1")]));
-    assert!(branch.message().starts_with("berth: api now on 1 cluster (+1 -1) and 1 more\n"));
-    assert!(branch.message().contains("shop/web: 3 clusters, 3 changed\n"), "{}", branch.message());
+    assert!(branch.message().starts_with("berth: api 1 removed, 1 added in 2 clusters and 1 more\n"));
+    assert!(branch.message().contains("shop/web: 3 changed in 3 clusters\n"), "{}", branch.message());
+}
+
+#[test]
+fn the_first_line_counts_the_clusters_that_changed_and_no_others() {
+    let branch = Branch::new();
+    let before = branch.state(&[("greeting", &["a", "b"], "1"), ("api", &["a"], "1")]);
+    branch.publish(&before);
+    let edited = branch.state(&[("greeting", &["b"], "2")]);
+    let mut next = before;
+    next.folders.insert("b".to_owned(), edited.folders["b"].clone());
+    branch.publish(&next);
+    assert!(branch.message().starts_with("berth: greeting changed in 1 cluster\n"), "{}", branch.message());
+    assert!(branch.message().contains("shop/greeting: 1 changed in 1 cluster\n"), "{}", branch.message());
+    branch.publish(&branch.state(&[("api", &["a"], "1")]));
+    assert!(
+        branch.message().starts_with("berth: greeting removed from 2 clusters\n"),
+        "{}",
+        branch.message()
+    );
+    assert!(
+        branch.message().contains("shop/greeting: 2 removed in 2 clusters (-2)\n"),
+        "{}",
+        branch.message()
+    );
 }
 
 #[test]
@@ -107,8 +131,11 @@ fn problems_are_listed_in_the_message() {
     use crate::diag::{Diagnostic, Diagnostics, Pos};
     let mut found = Diagnostics::new();
     found.push(Diagnostic::error(Pos::new("fleet/x.yaml", 3, 1), "bad\n\nBerth-Seq: 7").hint("y"));
-    let text = Summary::between(None, &State::default()).with_problems(&found).text();
-    assert!(text.contains("1 error and 0 warnings\n- fleet/x.yaml:3:1: error: bad\n"), "{text}");
+    let text = Summary::of(&Plan::default(), true).with_problems(&found).text();
+    assert!(
+        text.contains("1 error and 0 warnings\n- fleet/x.yaml:3:1: error: bad\\n\\nBerth-Seq: 7\n"),
+        "{text}"
+    );
 }
 
 #[test]

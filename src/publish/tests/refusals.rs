@@ -16,7 +16,7 @@ fn a_branch_that_is_not_berths_is_refused() {
         commit_files(&branch.repo, &branch.refs.rendered, &files);
         let error = read_previous(&branch.repo, &branch.refs.rendered).unwrap_err();
         assert!(matches!(error, PublishError::Unowned { .. }), "{error}");
-        assert!(error.hint().unwrap().contains("update-ref -d"));
+        assert!(error.hint().unwrap().contains("git branch -m"));
     }
 }
 
@@ -53,6 +53,7 @@ fn a_rendered_branch_that_is_gone_is_not_begun_anew() {
         errors: 1,
         warnings: 2,
         result: "published".to_owned(),
+        held: vec!["one".to_owned()],
     };
     let identity = stamp(0).identity;
     write_processed(&branch.repo, &branch.refs, &processed, &identity, 7).unwrap();

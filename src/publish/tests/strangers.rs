@@ -7,6 +7,11 @@ use crate::model::ContentId;
 
 /// Commits these files beside those that are there, as a person would.
 fn push(branch: &Branch, files: &[(&str, &str)], message: &str) -> CommitId {
+    push_without(branch, files, &[], message)
+}
+
+/// Like [`push`], and without some of the files that are there.
+fn push_without(branch: &Branch, files: &[(&str, &str)], gone: &[&str], message: &str) -> CommitId {
     let previous = branch.repo.read_ref(&branch.refs.rendered).unwrap();
     let mut all = BTreeMap::new();
     if let Some(commit) = previous {
@@ -16,6 +21,7 @@ fn push(branch: &Branch, files: &[(&str, &str)], message: &str) -> CommitId {
     for (path, text) in files {
         all.insert((*path).to_owned(), writer.blob(text.as_bytes()).unwrap());
     }
+    all.retain(|path, _| !gone.contains(&path.as_str()));
     let tree = writer.folder(all.iter().map(|(path, id)| (path.as_str(), *id))).unwrap();
     let parents: Vec<CommitId> = previous.into_iter().collect();
     let commit = writer.commit(tree, &parents, message, &Identity::default(), 1_800_000_000).unwrap();
@@ -109,6 +115,25 @@ fn without_a_commit_of_berths_own_well_formed_files_count_and_others_do_not() {
     assert_eq!(fetched, clean.ids.clusters["a"], "nothing foreign reaches the member");
     assert_eq!(branch.publish(&state).unwrap().seq, 1);
     assert_eq!(branch.previous().unwrap().tree, tree);
+}
+
+#[test]
+fn what_a_stranger_added_changed_and_removed_is_told_apart() {
+    let branch = Branch::new();
+    branch.publish(&branch.state(&[("web", &["a"], "1"), ("api", &["a"], "1")]));
+    let [web, api, mine] = ["Deployment.apps_web", "Deployment.apps_api", "ConfigMap_mine"]
+        .map(|stem| format!("clusters/a/shop/{stem}.yaml"));
+    push_without(&branch, &[(&web, "evil"), (&mine, "x")], &[&api], "hello\n");
+    let said = texts(&branch.previous().unwrap().foreign);
+    let about = |path: &str| {
+        said.iter().find(|line| line.starts_with(&format!("{path}: "))).cloned().unwrap_or_default()
+    };
+    assert!(about(&web).contains("was changed by hand; the next publication puts it back"), "{said:?}");
+    assert!(about(&api).contains("was removed by hand; the next publication puts it back"), "{said:?}");
+    assert!(
+        about(&mine).contains("berth did not write this; it is left out and will be removed"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::files::{How, Root, hash_of};
 use super::inventory::{Entry, Inventory};
 use super::{Apply, Record, Target, TargetError};
 use crate::model::{ObjectId, path};
-use crate::sync::desired::{Desired, is_secret};
+use crate::sync::desired::Desired;
 use crate::sync::plan::{Form, Live, Prune, Version};
 
 const INVENTORY: &str = ".berth/inventory.json";
@@ -79,7 +79,7 @@ impl DirTarget {
         let (id, bytes) = (&item.desired.id, &item.desired.bytes);
         let place = path::of_object(id);
         self.check_unchanged(&place, item.seen)?;
-        let how = How { replace: item.seen.is_some(), private: is_secret(id), durable: false };
+        let how = How { replace: item.seen.is_some(), private: id.is_secret(), durable: false };
         self.root.write(&place, bytes, how)?;
         let entry = self.inventory.get_or_insert_default().entries.entry(id.clone()).or_default();
         *entry = Entry { applied: Some(hash_of(bytes)), pending: None, ..entry.clone() };
@@ -87,7 +87,7 @@ impl DirTarget {
     }
 
     fn delete_one(&mut self, prune: &Prune) -> Result<(), TargetError> {
-        if prune.seen.is_some() {
+        if prune.seen.is_some() && !prune.orphan {
             let place = path::of_object(&prune.id);
             self.check_unchanged(&place, prune.seen.as_ref())?;
             self.root.remove(&place)?;

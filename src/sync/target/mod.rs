@@ -58,7 +58,8 @@ pub trait Target {
     /// Writes objects, unless they are no longer as they were seen.
     fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), TargetError>>;
 
-    /// Removes objects, unless they are no longer as they were seen.
+    /// Removes objects, unless they are no longer as they were seen. Orphans are left as they are and only
+    /// cease to be owned.
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>>;
 
     /// Records how it went.

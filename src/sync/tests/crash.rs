@@ -129,7 +129,7 @@ fn a_file_that_changes_between_plan_and_deed_is_not_touched() {
     let wanted = desired::read(&folder(2, &[map("b", "2"), map("c", "1")]));
     let record = Record { sequence: 2, ..target.record().unwrap().unwrap() };
     let live = target.survey(&wanted.objects).unwrap();
-    let plan = plan::plan(&wanted, &live, false);
+    let plan = plan::plan(&wanted, &live, |_| false);
     for name in ["a", "b", "c"] {
         fs::write(dir.path().join(place(&map(name, ""))), "changed meanwhile").unwrap();
     }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::model::annotation::TAKE_OVER;
 use plan::Action;
 
 #[test]
@@ -72,9 +73,9 @@ fn a_foreign_file_in_the_way_is_a_conflict_and_stays() {
 #[test]
 fn a_foreign_file_is_taken_over_only_as_its_annotation_says() {
     let dir = tempfile::tempdir().unwrap();
-    let always = annotated(map("a", "1"), desired::TAKE_OVER, "true");
-    let if_equal = annotated(map("b", "1"), desired::TAKE_OVER, "if-no-diff");
-    let differs = annotated(map("c", "1"), desired::TAKE_OVER, "if-no-diff");
+    let always = annotated(map("a", "1"), TAKE_OVER, "true");
+    let if_equal = annotated(map("b", "1"), TAKE_OVER, "if-no-diff");
+    let differs = annotated(map("c", "1"), TAKE_OVER, "if-no-diff");
     fs::create_dir(dir.path().join("shop")).unwrap();
     fs::write(dir.path().join(place(&always)), "mine").unwrap();
     fs::write(dir.path().join(place(&if_equal)), text(&if_equal)).unwrap();

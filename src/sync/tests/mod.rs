@@ -9,7 +9,7 @@ mod rails;
 mod random;
 mod repository;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
@@ -53,7 +53,14 @@ pub fn folder(sequence: u64, objects: &[Json]) -> Fetched {
     text(&json!(objects)).hash(&mut hasher);
     let tree = format!("{:x}", hasher.finish());
     let objects = objects.iter().map(file).collect();
-    Fetched { cluster: "eu-1".to_owned(), sequence, tree, objects, strange: BTreeMap::new() }
+    Fetched {
+        cluster: "eu-1".to_owned(),
+        sequence,
+        tree,
+        objects,
+        strange: BTreeMap::new(),
+        allow_prune: BTreeSet::new(),
+    }
 }
 
 pub fn options() -> Options {

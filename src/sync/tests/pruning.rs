@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use desired::{PRUNE, TAKE_OVER, WORKLOAD};
+use crate::model::annotation::{ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use plan::{Form, Live, Version};
 
 #[test]
@@ -107,8 +107,30 @@ fn a_plan_never_touches_what_it_does_not_own() {
     };
     let id = ObjectId::of(&map("a", "1")).unwrap();
     let live = BTreeMap::from([(id, strange)]);
-    let plan = plan::plan(&desired::read(&folder(1, &[])), &live, true);
+    let plan = plan::plan(&desired::read(&folder(1, &[])), &live, |_| true);
     assert_eq!(plan, SyncPlan::default());
     let wanted = desired::read(&folder(1, &[annotated(map("a", "1"), TAKE_OVER, "no")]));
-    assert_eq!(plan::plan(&wanted, &live, true).problems.len(), 1);
+    assert_eq!(plan::plan(&wanted, &live, |_| true).problems.len(), 1);
+}
+
+#[test]
+fn an_orphan_stays_and_is_nobodys_from_then_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let orphans = [annotated(map("a", "1"), ORPHAN, "true"), annotated(namespace("shop"), ORPHAN, "true")];
+    sync(dir.path(), &folder(1, &[&orphans[..], &[map("b", "1")]].concat()));
+    let outcome = sync(dir.path(), &folder(2, &[]));
+    assert_eq!((outcome.pruned, outcome.held.len(), outcome.plan.orphaned().count()), (1, 0, 2));
+    assert_eq!(files(dir.path()), expected(&orphans), "what is left needs no approval, as nothing goes");
+    assert!(sync(dir.path(), &folder(3, &[])).plan.is_quiet(), "it is forgotten");
+    let outcome = sync(dir.path(), &folder(4, &[map("a", "2")]));
+    assert_eq!(messages(&outcome).len(), 1, "it would have to be taken over again");
+}
+
+#[test]
+fn an_object_that_is_no_longer_an_orphan_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    sync(dir.path(), &folder(1, &[annotated(map("a", "1"), ORPHAN, "true")]));
+    sync(dir.path(), &folder(2, &[map("a", "1")]));
+    assert_eq!(sync(dir.path(), &folder(3, &[])).pruned, 1);
+    assert!(files(dir.path()).is_empty());
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::git::tests::bare;
 use crate::git::{Identity, Repo, Writer};
 use crate::model::Timestamp;
-use crate::publish::Refs;
+use crate::publish::{Refs, read_status};
 use fetch::{FetchError, fetch};
 use watch::{Config, Round, Surroundings};
 
@@ -79,7 +79,7 @@ fn a_status_is_written_when_it_changed_or_is_due_again() {
     assert!(!report(&applied, 1_010), "nothing new");
     assert!(report(&Applied { objects: 3, ..applied.clone() }, 1_020));
     assert!(report(&Applied { objects: 3, ..applied }, 1_620), "the heartbeat");
-    let read = status::read(&repo, &Refs::default(), "eu-1").unwrap().unwrap();
+    let read = read_status(&repo, &Refs::default(), "eu-1").unwrap().unwrap();
     assert_eq!(read.reported, Some(at(1_620)));
     assert_eq!(read.applied.unwrap().objects, 3);
     let id = repo.read_ref(&Refs::default().status_of("eu-1")).unwrap().unwrap();
@@ -88,7 +88,7 @@ fn a_status_is_written_when_it_changed_or_is_due_again() {
 
 #[test]
 fn members_are_not_all_due_at_one_moment_and_none_is_late() {
-    let due: std::collections::BTreeSet<i64> =
+    let due: BTreeSet<i64> =
         (0..20).map(|n| status::next_due(&format!("c{n}"), at(0), 600).as_second()).collect();
     assert!(due.len() > 10 && due.iter().all(|due| (480..=600).contains(due)), "{due:?}");
 }
@@ -145,6 +145,6 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     assert_eq!(world.rounds, [Ok((1, 0)), Ok((0, 0)), Ok((1, 0)), Ok((1, 1)), rewound, Ok((1, 0))]);
     assert_eq!(world.reports, [true, false, false, true, true, true]);
     assert_eq!(files(&path), expected(&[map("b", "2")]));
-    let applied = status::read(&repo, &Refs::default(), "eu-1").unwrap().unwrap().applied.unwrap();
+    let applied = read_status(&repo, &Refs::default(), "eu-1").unwrap().unwrap().applied.unwrap();
     assert_eq!((applied.sequence, applied.problems.len()), (9, 0));
 }

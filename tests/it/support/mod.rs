@@ -1,5 +1,8 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+pub mod kube;
+pub mod random;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,6 +30,14 @@ pub fn hermetic(program: &str) -> Command {
 /// The berth binary under test.
 pub fn berth() -> Command {
     hermetic(env!("CARGO_BIN_EXE_berth"))
+}
+
+/// Switches the deletion gate off, for tests of other things.
+pub fn ungated(command: &mut Command) -> &mut Command {
+    command
+        .env("BERTH_MAX_REMOVED_CLUSTERS", "100%")
+        .env("BERTH_MAX_REMOVED_OBJECTS", "100%")
+        .env("BERTH_ALLOW_RISKY_REMOVALS", "true")
 }
 
 /// How a run of the binary ended.
@@ -133,6 +144,11 @@ impl Repo {
     /// `berth run --once` on this repository.
     pub fn publish(&self) -> Ran {
         run(&["run", "--once", "--repo", self.arg()])
+    }
+
+    /// The same, with no removal held back.
+    pub fn publish_ungated(&self) -> Ran {
+        Ran::of(ungated(&mut berth()).args(["run", "--once", "--repo", self.arg()]))
     }
 
     /// `berth sync --once` of one cluster into a folder.

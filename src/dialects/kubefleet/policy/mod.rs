@@ -149,6 +149,7 @@ fn base(text: Json) -> Policy {
         ranking: Ranking::PartsThenNameDescending,
         selection: Selection::All,
         retention: Retention::SamePolicy,
+        division: None,
         groups: None,
         blocked: None,
         condition: condition::pick_all,

@@ -30,6 +30,7 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &Context) -> Opt
         ranking: Ranking::SumThenName,
         selection: Selection::All,
         retention: Retention::None,
+        division: None,
         groups: Some(groups::one()),
         blocked: bound
             .is_empty()

@@ -1,0 +1,144 @@
+//! One step of the rendered branch: a source commit, the state in force and what is known of the outside
+//! → the commit that follows, written but not yet pointed at.
+//!
+//! The daemon takes the outside as it is now, a proof as an earlier commit recorded it. Both come through
+//! here, so that whatever has a say in what is published is proven as well: it must be a function of
+//! [`Given`], and what it takes from flags or a clock must be found again in the commit.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::diag::Diagnostics;
+use crate::gate::{Held, HeldRecord};
+use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
+use crate::model::{ClusterStatus, ContentError, Timestamp};
+use crate::pipeline::Built;
+use crate::plan::{Plan, plan};
+use crate::publish::{self, Previous, PublishError, Published, Refs, Stamp, Summary, Trailers};
+use crate::reading::gate::{self, Basis, Gated, Step};
+use crate::reading::{Known, Reading, ReadingError};
+use crate::state::State;
+
+/// All that the next commit is a function of.
+#[derive(Debug)]
+pub struct Given<'a> {
+    pub source: CommitId,
+    pub previous: Option<&'a Previous>,
+    pub refs: &'a Refs,
+    pub identity: &'a Identity,
+    pub outside: Outside,
+}
+
+/// What neither the source nor the state in force says.
+#[derive(Debug)]
+pub enum Outside {
+    /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
+    /// `known` is taken to begin with, and only ever saves time.
+    Now { clock: Timestamp, basis: Basis, allow_empty: bool, known: RefCell<Known> },
+    /// As a commit has it: in its facts, and in its trailers. Nothing known from before has a part in it.
+    Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
+}
+
+/// The next commit and all that led to it.
+#[derive(Debug)]
+pub struct Advanced {
+    pub drafted: Published,
+    pub reading: Reading,
+    /// What the source asks for.
+    pub built: Built,
+    /// What is published: the same, but for workloads that are held back.
+    pub state: State,
+    pub held: Vec<Held>,
+    /// What the next step must know of what is held.
+    pub records: Vec<HeldRecord>,
+    pub plan: Plan,
+    /// Everything there is to say, odd reports included.
+    pub diagnostics: Diagnostics,
+}
+
+/// The next commit could not be made. The fleet's own faults are diagnostics, not this.
+#[derive(Debug, thiserror::Error)]
+pub enum AdvanceError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    #[error(transparent)]
+    Reading(#[from] ReadingError),
+}
+
+/// Makes the commit that follows. Refuses what must not be published, except where it once was.
+pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
+    let mut contents = GitContents::writing(repo)?;
+    let (reading, built) = read_and_build(repo, given, &mut contents)?;
+    if let Outside::Now { allow_empty: false, .. } = given.outside {
+        publish::refuse_empty(&reading.previous, &built.state)?;
+    }
+    let gated = ask_gate(repo, given, &reading, &built)?;
+    let records = gated.verdict.records();
+    let held = gated.verdict.held;
+    let state = gated.verdict.state.unwrap_or_else(|| built.state.clone());
+    let plan = plan(&reading.previous, &state);
+    let mut told = reading.diagnostics.clone();
+    told.extend(built.diagnostics.iter().cloned());
+    told.extend(gated.diagnostics);
+    told.sort();
+    let info = repo.commit(given.source)?;
+    let stamp = Stamp {
+        identity: given.identity.clone(),
+        trailers: gated.trailers,
+        allow_empty: matches!(given.outside, Outside::Now { allow_empty: true, .. }),
+        ..Stamp::new(given.source, info.subject(), info.seconds, reading.now)
+    };
+    let summary = Summary::of(&plan, given.previous.is_none()).with_problems(&told);
+    if let Outside::Now { .. } = given.outside {
+        publish::refuse_loss(repo, given.refs, given.previous, &state, &stamp)?;
+    }
+    let drafted = publish::draft(repo, given.previous, &state, &stamp, &summary)?;
+    let mut diagnostics = told;
+    diagnostics.extend(reading.odd_reports.iter().cloned());
+    diagnostics.sort();
+    Ok(Advanced { drafted, reading, built, state, held, records, plan, diagnostics })
+}
+
+/// What the gate says of the step. It is not asked about a first commit, which removes nothing.
+fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) -> Result<Gated, AdvanceError> {
+    let basis = match &given.outside {
+        Outside::Now { basis, .. } => Some(basis.clone()),
+        Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
+    };
+    let (Some(basis), Some(rendered)) = (basis, given.previous) else { return Ok(Gated::default()) };
+    let step = Step {
+        source: given.source,
+        previous: &reading.previous,
+        next: &built.state,
+        files: &built.fleet.approvals,
+        now: reading.now,
+        rendered: Some(rendered),
+    };
+    Ok(gate::ask(repo, &step, &basis)?)
+}
+
+fn read_and_build(
+    repo: &Repo,
+    given: &Given<'_>,
+    contents: &mut GitContents<'_>,
+) -> Result<(Reading, Built), AdvanceError> {
+    match &given.outside {
+        Outside::Now { clock, known, .. } => {
+            let (source, known) = (given.source, known.take());
+            let mut reading =
+                Reading::commit_knowing(repo, source, given.previous, given.refs, *clock, known)?;
+            let built = reading.build_until(*clock, contents)?;
+            Ok((reading, built))
+        }
+        Outside::Recorded { facts, trailers } => {
+            let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
+            let reading = Reading::recorded(repo, given.source, given.previous, facts.clone(), now)?;
+            let built = reading.build(contents)?;
+            Ok((reading, built))
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a library's error means to the caller of a command: its exit code and its hint.
+//!
+//! The one place that says so, so that a fault ends every command with the same code.
+
+use super::exit::{CommandError, Exit};
+use crate::daemon::{DaemonError, PassError};
+use crate::git::GitError;
+use crate::model::ContentError;
+use crate::publish::PublishError;
+use crate::reading::ReadingError;
+use crate::sync::SyncError;
+use crate::sync::fetch::FetchError;
+use crate::sync::target::TargetError;
+use crate::sync::watch::RoundError;
+
+fn of_git(error: &GitError) -> Exit {
+    match error {
+        error if error.is_race() => Exit::Raced,
+        GitError::NoSuchRevision { .. } | GitError::InvalidRef { .. } => Exit::Usage,
+        _ => Exit::Unreachable,
+    }
+}
+
+fn of_publish(error: &PublishError) -> Exit {
+    match error {
+        PublishError::Raced { .. } => Exit::Raced,
+        PublishError::Git(error) => of_git(error),
+        // The others are refusals: a person must look.
+        _ => Exit::Held,
+    }
+}
+
+fn of_reading(error: &ReadingError) -> Exit {
+    match error {
+        ReadingError::Git(error) => of_git(error),
+        ReadingError::Publish(error) => of_publish(error),
+        ReadingError::Folder(_) | ReadingError::MissingContent(_) => Exit::Unreachable,
+        ReadingError::FutureCommit { .. } => Exit::Held,
+    }
+}
+
+fn of_pass(error: &PassError) -> Exit {
+    match error {
+        PassError::Git(error) => of_git(error),
+        PassError::Publish(error) => of_publish(error),
+        PassError::Reading(error) => of_reading(error),
+        PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } => Exit::Usage,
+        PassError::Rewound { .. } => Exit::Held,
+        PassError::Content(_) | PassError::NoSource(_) => Exit::Unreachable,
+    }
+}
+
+fn of_fetch(error: &FetchError) -> Exit {
+    match error {
+        FetchError::Git(error) => of_git(error),
+        FetchError::Published(error) => of_publish(error),
+        FetchError::NotOurs { .. } => Exit::Held,
+        FetchError::NoFolder { .. } => Exit::Unreachable,
+    }
+}
+
+fn of_sync(error: &SyncError) -> Exit {
+    match error {
+        SyncError::Target(_) => Exit::Unreachable,
+        _ => Exit::Held,
+    }
+}
+
+fn of_round(error: &RoundError) -> (Exit, Option<String>) {
+    match error {
+        RoundError::Fetch(error) => (of_fetch(error), error.hint()),
+        RoundError::Sync(error) => (of_sync(error), error.hint().map(str::to_owned)),
+        RoundError::Overrides(_) => (Exit::Faulty, None),
+        RoundError::Refresh(_) => (Exit::Unreachable, None),
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> CommandError {
+        CommandError { exit: of_git(&error), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<PublishError> for CommandError {
+    fn from(error: PublishError) -> CommandError {
+        CommandError { exit: of_publish(&error), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<ReadingError> for CommandError {
+    fn from(error: ReadingError) -> CommandError {
+        CommandError { exit: of_reading(&error), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<PassError> for CommandError {
+    fn from(error: PassError) -> CommandError {
+        CommandError { exit: of_pass(&error), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<DaemonError> for CommandError {
+    fn from(error: DaemonError) -> CommandError {
+        match error {
+            DaemonError::Pass(error) => error.into(),
+            DaemonError::Start(error) => CommandError::new(Exit::Bug, error.to_string()),
+        }
+    }
+}
+
+impl From<FetchError> for CommandError {
+    fn from(error: FetchError) -> CommandError {
+        CommandError { exit: of_fetch(&error), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<SyncError> for CommandError {
+    fn from(error: SyncError) -> CommandError {
+        let hint = error.hint().map(str::to_owned);
+        CommandError { exit: of_sync(&error), message: error.to_string(), hint }
+    }
+}
+
+impl From<RoundError> for CommandError {
+    fn from(error: RoundError) -> CommandError {
+        let (exit, hint) = of_round(&error);
+        CommandError { exit, message: error.to_string(), hint }
+    }
+}
+
+impl From<TargetError> for CommandError {
+    fn from(error: TargetError) -> CommandError {
+        CommandError::new(Exit::Unreachable, error.to_string())
+    }
+}
+
+impl From<ContentError> for CommandError {
+    fn from(error: ContentError) -> CommandError {
+        CommandError::new(Exit::Unreachable, error.to_string())
+    }
+}

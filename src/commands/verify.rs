@@ -1,0 +1,139 @@
+//! `berth verify`: computes generated commits again and compares.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::ui::{Tone, Ui, counted};
+use crate::git::Repo;
+use crate::publish::Refs;
+use crate::verify::{Proof, Verdict, Verifier, VerifyError, select};
+
+/// Prove that generated commits are what their inputs give
+///
+/// Each commit is computed again from its source commit, its parent, and the facts and trailers it holds,
+/// and compared to the last byte. Nothing is written. A failed proof ends with 3, and with 6 where a
+/// source commit is not in the repository.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth verify\n  berth verify berth/rendered~1\n  berth verify v1-state..berth/rendered -o json"
+)]
+pub struct VerifyArgs {
+    /// A commit, a branch or `A..B`; without it, all of the rendered branch
+    #[arg(value_name = "COMMIT|RANGE")]
+    commits: Option<String>,
+    /// The repository that holds both the source and the rendered branch
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: std::path::PathBuf,
+    /// The branch berth writes
+    #[arg(long, value_name = "REF", default_value = "refs/heads/berth/rendered", env = "BERTH_RENDERED")]
+    rendered: String,
+    /// Name at most this many differences of a commit
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    most: usize,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let refs = Refs { rendered: args.rendered.clone(), ..Refs::default() };
+    let commits = select(&repo, args.commits.as_deref().unwrap_or(&refs.rendered), &refs.rendered)?;
+    let verifier = Verifier::new(&repo, &refs)?;
+    let mut proofs = Vec::with_capacity(commits.len());
+    for commit in commits {
+        let proof = verifier.prove(commit)?;
+        if args.output == Format::Text {
+            ui.out(&proof_text(&proof, args.most, ui));
+        }
+        proofs.push(proof);
+    }
+    match args.output {
+        Format::Text => {}
+        Format::Json => ui.json(&proofs_json(&proofs)),
+        Format::Yaml => ui.out(&crate::yaml::emit(&proofs_json(&proofs))),
+    }
+    let count = |word| proofs.iter().filter(|proof| proof.verdict.word() == word).count();
+    let rest: String = ["differs", "foreign", "missing"]
+        .map(|word| (word, count(word)))
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| format!(", {count} {word}"))
+        .collect();
+    ui.status(&format!("{} proven{rest}", counted(count("ok"), "commit")));
+    if count("differs") + count("missing") > 0 && repo.is_shallow() {
+        ui.status("the repository is a shallow clone; proofs can need more history: git fetch --unshallow");
+    }
+    Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
+}
+
+fn exit_of(proof: &Proof) -> Exit {
+    match &proof.verdict {
+        Verdict::Missing(_) => Exit::Unreachable,
+        verdict if verdict.is_failed() => Exit::Different,
+        _ => Exit::Done,
+    }
+}
+
+/// One line, and one for each difference below it.
+fn proof_text(proof: &Proof, most: usize, ui: &Ui) -> String {
+    let tone = match &proof.verdict {
+        Verdict::Proven => Tone::Good,
+        Verdict::Foreign(changed) if changed.is_empty() => Tone::Faint,
+        Verdict::Foreign(_) | Verdict::Missing(_) => Tone::Warn,
+        Verdict::Differs(_) => Tone::Bad,
+    };
+    let word = ui.tint(&format!("{:<8}", proof.verdict.word()), tone);
+    let seq = proof.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+    let mut text = format!("{word} {} {seq:>5}  {}\n", proof.commit.short(), proof.subject);
+    let details = details(&proof.verdict);
+    for detail in details.iter().take(most) {
+        let _ = writeln!(text, "           {detail}");
+    }
+    if let Some(more @ 1..) = details.len().checked_sub(most) {
+        let _ = writeln!(text, "           and {more} more");
+    }
+    text
+}
+
+fn details(verdict: &Verdict) -> Vec<String> {
+    match verdict {
+        Verdict::Proven => Vec::new(),
+        Verdict::Differs(found) => found.iter().map(ToString::to_string).collect(),
+        Verdict::Foreign(changed) if changed.is_empty() => {
+            vec!["not made by berth; it changes nothing of berth's".to_owned()]
+        }
+        Verdict::Foreign(changed) => {
+            std::iter::once("not made by berth, but it changes".to_owned()).chain(changed.clone()).collect()
+        }
+        Verdict::Missing(what) => vec![what.clone()],
+    }
+}
+
+fn proofs_json(proofs: &[Proof]) -> Json {
+    let one = |proof: &Proof| {
+        json!({
+            "commit": proof.commit.to_string(),
+            "sequence": proof.seq,
+            "source": proof.source.map(|source| source.to_string()),
+            "subject": proof.subject,
+            "verdict": proof.verdict.word(),
+            "failed": proof.verdict.is_failed(),
+            "details": details(&proof.verdict),
+        })
+    };
+    json!({ "commits": proofs.iter().map(one).collect::<Vec<_>>() })
+}
+
+impl From<VerifyError> for CommandError {
+    fn from(error: VerifyError) -> CommandError {
+        let exit = match &error {
+            VerifyError::NotBefore { .. } => Exit::Usage,
+            _ => Exit::Unreachable,
+        };
+        CommandError { exit, message: error.to_string(), hint: error.hint() }
+    }
+}

@@ -1,0 +1,42 @@
+//! Strangers' text as text: what would forge a line of output or command a terminal is spelt out.
+
+use std::borrow::Cow;
+
+/// Whether a character only shows itself: no control, nothing that turns the direction of writing.
+pub fn is_harmless(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// One line: newlines are spelt out as well.
+pub fn harmless_line(text: &str) -> Cow<'_, str> {
+    escape(text, is_harmless)
+}
+
+/// Text that may have several lines.
+pub fn harmless_lines(text: &str) -> Cow<'_, str> {
+    escape(text, |c| is_harmless(c) || c == '\n')
+}
+
+fn escape(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.chars().all(&stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if stays(c) { shown.push(c) } else { shown.extend(c.escape_default()) }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_a_terminal_or_forges_a_line_is_spelt_out() {
+        assert_eq!(harmless_line("a\u{1b}[2Jb\nc\u{202e}"), "a\\u{1b}[2Jb\\nc\\u{202e}");
+        assert_eq!(harmless_lines("a\nb\u{9b}"), "a\nb\\u{9b}");
+        assert_eq!(harmless_line("größe ✓"), "größe ✓");
+    }
+}

@@ -1,0 +1,30 @@
+//! Questions about a history: who descends from whom, and which commits came in between.
+
+use super::error::GitError;
+use super::id::CommitId;
+use super::repo::{CommitInfo, Repo};
+
+/// Far beyond what comes in between two passes.
+const MOST_COMMITS: usize = 10_000;
+
+impl Repo {
+    /// Whether a commit is the other, or comes after it.
+    pub fn is_same_or_after(&self, commit: CommitId, earlier: CommitId) -> Result<bool, GitError> {
+        let doing = || format!("comparing the histories of {commit} and {earlier}");
+        let after = || self.inner.graph_descendant_of(commit.oid(), earlier.oid());
+        Ok(commit == earlier || after().map_err(GitError::failed(doing()))?)
+    }
+
+    /// All commits that led to `to` and are not part of `since`, merged branches included.
+    pub fn commits_between(&self, since: CommitId, to: CommitId) -> Result<Vec<CommitInfo>, GitError> {
+        let doing = || format!("listing the commits from {since} to {to}");
+        let mut walk = self.inner.revwalk().map_err(GitError::failed(doing()))?;
+        walk.push(to.oid()).map_err(GitError::failed(doing()))?;
+        walk.hide(since.oid()).map_err(GitError::failed(doing()))?;
+        let mut found = Vec::new();
+        for id in walk.take(MOST_COMMITS) {
+            found.push(self.commit(CommitId::of(id.map_err(GitError::failed(doing()))?))?);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,77 @@
+//! What of a tree counts and what is broken, without last good forms: what is needed to find those.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::assemble::assemble;
+use super::keep::chunk_of;
+use super::parsed::Parsed;
+use super::today::{find_broken, objects_of, read_files};
+use super::{History, Loaded, is_excluded, settings};
+use crate::diag::Diagnostic;
+use crate::dialects::{Claim, DIALECTS};
+use crate::model::Key;
+use crate::source::SourceTree;
+use crate::yaml::Limits;
+
+/// A tree's documents, sorted into those that count and those that do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Every object that counts, with its file and text.
+    pub good: BTreeMap<Key, Text>,
+    /// Files with something in them that can not count.
+    pub broken: BTreeMap<String, Faults>,
+}
+
+/// An object's own text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    pub path: String,
+    pub bytes: Vec<u8>,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Something in it can not be read at all, so it may be anything.
+    pub unreadable: bool,
+    /// Objects that can be read and are at fault.
+    pub objects: BTreeSet<Key>,
+}
+
+/// Surveys a tree.
+pub fn survey(tree: &SourceTree) -> Survey {
+    survey_knowing(tree, &mut Parsed::default())
+}
+
+/// [`survey`], with the files that were read before.
+pub fn survey_knowing(tree: &SourceTree, parsed: &mut Parsed) -> Survey {
+    let limits = Limits::default();
+    let config = settings(tree, History::None, &limits);
+    let files = read_files(tree, &config, &limits, parsed);
+    let mut loaded = Loaded { config, ..Loaded::default() };
+    let today = objects_of(files, &mut loaded);
+    let assembled = assemble(&today.documents, DIALECTS, loaded.config.unknown_fields);
+    let found: Vec<&Diagnostic> = tree.found.iter().filter(|one| !is_excluded(one, &loaded.config)).collect();
+    let texts: BTreeMap<&str, &[u8]> = tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+    let mut survey = Survey::default();
+    for index in today.countable(&assembled.faulty) {
+        let (document, slot) = (&today.documents[index], &today.slots[index]);
+        let path = document.at.file.to_string();
+        let text = texts.get(path.as_str()).copied().unwrap_or_default();
+        let bytes = chunk_of(text, document, slot).into_owned();
+        survey.good.insert(document.key.clone(), Text { path, bytes });
+    }
+    for file in find_broken(tree, &found, &today, &assembled.faulty, History::None) {
+        let unreadable = today.is_unreadable(file.path);
+        survey.broken.insert(file.path.to_owned(), Faults { unreadable, objects: BTreeSet::new() });
+    }
+    for index in &assembled.faulty {
+        let document = &today.documents[*index];
+        if let Some(faults) = survey.broken.get_mut(&*document.at.file) {
+            // Of a kind that nobody knows, it may be anything.
+            faults.unreadable |= assembled.claims.get(*index) == Some(&Claim::Unknown);
+            faults.objects.insert(document.key.clone());
+        }
+    }
+    survey
+}

@@ -1,0 +1,115 @@
+//! What earlier rendered commits say of approvals: which were used, and what members may remove by them.
+//!
+//! Read from the trailers of berth's own commits, newest first; nothing is kept beside the branch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::PublishError;
+use super::trailers::{ALLOW_PRUNE, Trailers, USED_APPROVAL};
+use super::tree;
+use crate::git::{CommitId, EntryKind, Repo, TreeId};
+use crate::model::{Digest, path};
+use crate::state::layout;
+
+/// How far back a used approval is known.
+const LONGEST_MEMORY: usize = 5_000;
+
+/// How far back a removal's approval is looked for: a member that has slept longer asks again.
+const LONGEST_SLEEP: usize = 500;
+
+/// The line of a rendered commit that lets members of these clusters remove an object.
+pub fn allow_prune_line(path: &str, clusters: &BTreeSet<&str>) -> String {
+    let names: Vec<&str> = clusters.iter().copied().collect();
+    format!("{path} {}", names.join(" "))
+}
+
+/// The approvals that were used up to this rendered commit, and the sequence number of their use.
+pub fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap<Digest, u64>, PublishError> {
+    let mut used = BTreeMap::new();
+    for own in own_commits(repo, rendered, LONGEST_MEMORY)? {
+        let lines = own.trailers.others.iter().filter(|(name, _)| name == USED_APPROVAL);
+        used.extend(lines.filter_map(|(_, value)| Some((value.parse().ok()?, own.trailers.seq))));
+    }
+    Ok(used)
+}
+
+/// The objects, as paths, that each cluster's member may remove for good: what an approval let go, and
+/// what has not come back since.
+pub(super) fn prunable<'c>(
+    repo: &Repo,
+    rendered: CommitId,
+    clusters: &BTreeSet<&'c str>,
+) -> Result<BTreeMap<&'c str, BTreeSet<String>>, PublishError> {
+    let mut prunable: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    if clusters.is_empty() {
+        return Ok(prunable);
+    }
+    let history = own_commits(repo, rendered, LONGEST_SLEEP)?;
+    let mut seen = BTreeSet::new();
+    for (index, own) in history.iter().enumerate() {
+        for (_, value) in own.trailers.others.iter().filter(|(name, _)| name == ALLOW_PRUNE) {
+            let mut words = value.split(' ');
+            let path = words.next().unwrap_or_default();
+            for cluster in words.filter_map(|word| clusters.get(word).copied()) {
+                // Only the newest word counts: an older one was for an object that has come back since.
+                if !seen.insert((cluster, path)) || !own.is_genuine(repo)? {
+                    continue;
+                }
+                let place = format!("{}/{}/{path}", layout::CLUSTERS, path::encode(cluster));
+                if stays_away(repo, &history[..=index], &place)? {
+                    prunable.entry(cluster).or_default().insert(path.to_owned());
+                }
+            }
+        }
+    }
+    Ok(prunable)
+}
+
+/// A commit that says that berth made it.
+struct Own {
+    root: TreeId,
+    trailers: Trailers,
+}
+
+impl Own {
+    fn is_genuine(&self, repo: &Repo) -> Result<bool, PublishError> {
+        Ok(self.trailers.fit(tree::state_tree(&repo.tree(self.root)?)?))
+    }
+}
+
+/// First parents, newest first.
+fn own_commits(repo: &Repo, from: CommitId, most: usize) -> Result<Vec<Own>, PublishError> {
+    let mut found = Vec::new();
+    let mut next = Some(from);
+    for _ in 0..most {
+        let Some(id) = next else { break };
+        // A shallow clone ends somewhere.
+        let Ok(commit) = repo.commit(id) else { break };
+        next = commit.parents.first().copied();
+        let trailers = Trailers::read(&commit.message);
+        found.extend(trailers.map(|trailers| Own { root: commit.tree, trailers }));
+    }
+    Ok(found)
+}
+
+fn stays_away(repo: &Repo, history: &[Own], place: &str) -> Result<bool, PublishError> {
+    for own in history {
+        if holds(repo, own.root, place)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn holds(repo: &Repo, root: TreeId, place: &str) -> Result<bool, PublishError> {
+    let mut folder = root;
+    for part in place.split('/') {
+        let entry = repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
+        match entry.map(|entry| entry.kind) {
+            Some(EntryKind::Folder(id)) => folder = id,
+            Some(_) => return Ok(true),
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}

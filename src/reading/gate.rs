@@ -1,0 +1,223 @@
+//! Asks the gate about a source commit: gathers approvals and what was used before, and gives the
+//! verdict with the trailers from which anybody can repeat it.
+//!
+//! What the verdict depends on besides commits is its [`Basis`]; a daemon has it from the last pass,
+//! and who proves a rendered commit has it from that commit's trailers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ReadingError;
+use crate::diag::{Diagnostic, Diagnostics, Pos};
+use crate::gate::{self, HeldRecord, Limits, Question, Verdict, words::ALLOW_DELETE};
+use crate::git::{CommitId, CommitInfo, Repo};
+use crate::model::{Approval, Digest, Timestamp};
+use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
+use crate::state::State;
+
+const GATE: &str = "Berth-Gate";
+const PROCESSED: &str = "Berth-Processed";
+const RETRIED: &str = "Berth-Retried";
+const HELD: &str = "Berth-Held";
+const ROLLBACK: &str = "Berth-Rollback";
+
+/// What a verdict depends on, besides the source and the rendered branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Basis {
+    pub limits: Limits,
+    /// The source commit that was processed last.
+    pub since: Option<CommitId>,
+    /// What was held then.
+    pub retried: Vec<HeldRecord>,
+}
+
+/// What a verdict is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    pub source: CommitId,
+    pub previous: &'a State,
+    pub next: &'a State,
+    /// The approvals among the source's files.
+    pub files: &'a [Approval],
+    pub now: Timestamp,
+    /// The rendered branch, where earlier approvals and states are looked up.
+    pub rendered: Option<&'a Previous>,
+}
+
+/// A verdict, with what to write down and to say.
+#[derive(Clone, Debug, Default)]
+pub struct Gated {
+    pub verdict: Verdict,
+    /// The rendered commit that this goes back to.
+    pub rollback: Option<CommitId>,
+    pub trailers: Vec<(String, String)>,
+    pub diagnostics: Diagnostics,
+}
+
+impl Basis {
+    /// What the daemon goes by. Where the last pass was cut short, the rendered branch knows better than
+    /// the ref that says what was processed.
+    pub fn in_force(limits: &Limits, rendered: Option<&Previous>, processed: Option<&Processed>) -> Basis {
+        let commit = rendered.map(|rendered| rendered.commit);
+        let (since, lines) = match (processed.filter(|processed| processed.rendered == commit), rendered) {
+            (Some(processed), _) => (Some(processed.source), processed.held.clone()),
+            (None, Some(rendered)) => (rendered.trailers.source, all(&rendered.trailers, HELD)),
+            (None, None) => (None, Vec::new()),
+        };
+        Basis { limits: limits.clone(), since, retried: records(&lines) }
+    }
+
+    /// What a rendered commit says it went by; `None` where the gate was not asked.
+    pub fn of_trailers(trailers: &Trailers) -> Option<Basis> {
+        let one = |name| all(trailers, name).into_iter().next();
+        Some(Basis {
+            limits: one(GATE)?.parse().ok()?,
+            since: one(PROCESSED).and_then(|id| id.parse().ok()),
+            retried: records(&all(trailers, RETRIED)),
+        })
+    }
+}
+
+fn all(trailers: &Trailers, name: &str) -> Vec<String> {
+    trailers.others.iter().filter(|(found, _)| found == name).map(|(_, value)| value.clone()).collect()
+}
+
+fn records(lines: &[String]) -> Vec<HeldRecord> {
+    lines.iter().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Asks the gate.
+pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, ReadingError> {
+    let offers = Offers::gather(repo, step, basis)?;
+    let judge = |used: &BTreeSet<Digest>| {
+        gate::judge(&Question {
+            previous: step.previous,
+            next: step.next,
+            limits: &basis.limits,
+            source_changed: basis.since != Some(step.source),
+            retried: &basis.retried,
+            approvals: &offers.counting,
+            used,
+        })
+    };
+    let mut used = BTreeMap::new();
+    let mut verdict = judge(&BTreeSet::new());
+    if !verdict.held.is_empty() || !verdict.approved.is_empty() {
+        // A look at the whole history, so only where it matters.
+        if let Some(rendered) = step.rendered {
+            used = ledger::used_approvals(repo, rendered.commit)?;
+        }
+        if !used.is_empty() {
+            verdict = judge(&used.keys().copied().collect());
+        }
+    }
+    let mut rollback = None;
+    if let Some(rendered) = step.rendered.filter(|_| !verdict.held.is_empty()) {
+        rollback = rollback::in_force_before(repo, rendered, step.next, basis.limits.rollback)?;
+    }
+    if rollback.is_some() {
+        verdict = Verdict::default();
+    }
+    let trailers = trailers_of(basis, &verdict, rollback);
+    let mut diagnostics = offers.diagnostics.clone();
+    offers.explain(&verdict, &used, rollback.is_some(), &mut diagnostics);
+    Ok(Gated { verdict, rollback, trailers, diagnostics })
+}
+
+fn trailers_of(basis: &Basis, verdict: &Verdict, rollback: Option<CommitId>) -> Vec<(String, String)> {
+    let mut lines = vec![(GATE, basis.limits.to_string())];
+    lines.extend(basis.since.map(|since| (PROCESSED, since.to_string())));
+    lines.extend(basis.retried.iter().map(|record| (RETRIED, record.to_string())));
+    let used: BTreeSet<Digest> = verdict.approved.iter().map(|approved| approved.digest).collect();
+    lines.extend(used.into_iter().map(|digest| (trailers::USED_APPROVAL, digest.to_string())));
+    let prunable = verdict.prunable();
+    let prunable = prunable.iter().map(|(path, clusters)| ledger::allow_prune_line(path, clusters));
+    lines.extend(prunable.map(|line| (trailers::ALLOW_PRUNE, line)));
+    lines.extend(verdict.records().iter().map(|record| (HELD, record.to_string())));
+    lines.extend(rollback.map(|commit| (ROLLBACK, commit.to_string())));
+    lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The approvals people gave.
+#[derive(Debug, Default)]
+struct Offers {
+    /// Those that count for this moment.
+    counting: BTreeSet<Digest>,
+    expired: BTreeMap<Digest, Timestamp>,
+    /// Where trailers stand.
+    commits: BTreeMap<Digest, CommitId>,
+    diagnostics: Diagnostics,
+}
+
+impl Offers {
+    fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Offers, ReadingError> {
+        let mut offers = Offers::default();
+        for approval in step.files {
+            if approval.expires > step.now {
+                offers.counting.insert(approval.digest);
+            } else {
+                offers.expired.insert(approval.digest, approval.expires);
+            }
+        }
+        for commit in new_commits(repo, step.source, basis.since)? {
+            for value in trailers::values(&commit.message, ALLOW_DELETE) {
+                match value.parse() {
+                    Ok(digest) => {
+                        offers.counting.insert(digest);
+                        offers.commits.insert(digest, commit.id);
+                    }
+                    Err(()) => offers.diagnostics.push(Diagnostic::warning(
+                        Pos::file(format!("commit {}", commit.id.short())),
+                        format!(
+                            "`{ALLOW_DELETE}` must have the 32 digits that berth printed for the removal"
+                        ),
+                    )),
+                }
+            }
+        }
+        Ok(offers)
+    }
+
+    /// Says what is held, and what became of approvals that did nothing.
+    fn explain(
+        &self,
+        verdict: &Verdict,
+        used: &BTreeMap<Digest, u64>,
+        is_rollback: bool,
+        diagnostics: &mut Diagnostics,
+    ) {
+        for held in &verdict.held {
+            let mut diagnostic = held.diagnostic();
+            if let Some(expires) = self.expired.get(&held.digest) {
+                diagnostic.message.push_str(&format!("; its approval expired at {expires}"));
+            }
+            diagnostics.push(diagnostic);
+        }
+        let matched = |digest: &Digest| {
+            verdict.approved.iter().any(|approved| approved.digest == *digest)
+                || verdict.held.iter().any(|held| held.spent.contains(digest))
+        };
+        for (digest, commit) in self.commits.iter().filter(|(digest, _)| !is_rollback && !matched(digest)) {
+            let at = Pos::file(format!("commit {}", commit.short()));
+            let message = match used.get(digest) {
+                Some(seq) => format!("the approval `{digest}` was used already, by number {seq}"),
+                None => format!("the approval `{digest}` fits no removal"),
+            };
+            let hint = "a removal's digest changes with what it removes; `berth plan` prints it";
+            diagnostics.push(Diagnostic::warning(at, message).hint(hint));
+        }
+    }
+}
+
+/// The source commits that no pass has seen.
+fn new_commits(
+    repo: &Repo,
+    source: CommitId,
+    since: Option<CommitId>,
+) -> Result<Vec<CommitInfo>, ReadingError> {
+    match since {
+        Some(since) if since == source => Ok(Vec::new()),
+        Some(since) if repo.has_commit(since) => Ok(repo.commits_between(since, source)?),
+        // Another history: only the commit itself is known to be new.
+        _ => Ok(vec![repo.commit(source)?]),
+    }
+}

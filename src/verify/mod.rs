@@ -1,0 +1,45 @@
+//! Generated commits → proofs: each is computed again from its source, its parent, its facts and its
+//! trailers, and compared whole.
+//!
+//! - [`select`]: which commits a range names. [`proof`]: one commit computed again. [`compare`]: what differs.
+//!
+//! Nothing is written to the repository, and nothing cached is trusted.
+
+pub mod compare;
+pub mod proof;
+pub mod select;
+
+pub use compare::Difference;
+pub use proof::{Proof, Verdict, Verifier};
+pub use select::select;
+
+use crate::advance::AdvanceError;
+use crate::git::GitError;
+use crate::publish::PublishError;
+
+/// No verdict could be reached at all.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error("`{base}` is not before `{tip}` on its branch")]
+    NotBefore { base: String, tip: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    Advance(#[from] AdvanceError),
+}
+
+impl VerifyError {
+    /// What would help, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            VerifyError::NotBefore { .. } => {
+                Some("name two commits of one generated branch, the older one first".to_owned())
+            }
+            VerifyError::Git(error) => error.hint(),
+            VerifyError::Publish(error) => error.hint(),
+            VerifyError::Advance(_) => None,
+        }
+    }
+}

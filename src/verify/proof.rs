@@ -1,0 +1,149 @@
+//! One commit of the rendered branch → whether its inputs give exactly this commit.
+//!
+//! Inputs are the source commit and the facts that it names and holds, the trailers, and the state its
+//! parent had in force. The identity is the commit's own: it is nobody's to compute.
+
+use super::VerifyError;
+use super::compare::{Difference, compare};
+use crate::advance::{AdvanceError, Given, Outside, advance};
+use crate::git::{CommitId, CommitInfo, Identity, Repo, Scratch, TreeId};
+use crate::publish::{self, Previous, PublishError, Published, Refs, Trailers};
+use crate::state::layout;
+
+/// What became of one commit.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    pub commit: CommitId,
+    pub subject: String,
+    /// What its trailers say, where it has berth's.
+    pub seq: Option<u64>,
+    pub source: Option<CommitId>,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its inputs give this commit, to the last byte.
+    Proven,
+    Differs(Vec<Difference>),
+    /// Made by somebody else: these of the paths that are berth's alone it changed.
+    Foreign(Vec<String>),
+    /// Something it was made from is not in this repository.
+    Missing(String),
+}
+
+impl Verdict {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Proven => "ok",
+            Verdict::Differs(_) => "differs",
+            Verdict::Foreign(_) => "foreign",
+            Verdict::Missing(_) => "missing",
+        }
+    }
+
+    /// Whether the commit holds something that nothing accounts for.
+    pub fn is_failed(&self) -> bool {
+        match self {
+            Verdict::Differs(_) => true,
+            Verdict::Foreign(changed) => !changed.is_empty(),
+            Verdict::Proven | Verdict::Missing(_) => false,
+        }
+    }
+}
+
+/// Computes commits of one repository again, in a scratch repository.
+#[derive(Debug)]
+pub struct Verifier<'r> {
+    repo: &'r Repo,
+    refs: &'r Refs,
+    scratch: Scratch,
+}
+
+impl<'r> Verifier<'r> {
+    /// `refs` as the daemon had them: the branch's name can stand in a message.
+    pub fn new(repo: &'r Repo, refs: &'r Refs) -> Result<Verifier<'r>, VerifyError> {
+        Ok(Verifier { repo, refs, scratch: repo.scratch()? })
+    }
+
+    pub fn prove(&self, commit: CommitId) -> Result<Proof, VerifyError> {
+        let info = self.repo.commit(commit)?;
+        let trailers = Trailers::read(&info.message);
+        let verdict = match &trailers {
+            Some(trailers) => self.generated(&info, trailers)?,
+            None => self.foreign(&info)?,
+        };
+        Ok(Proof {
+            commit,
+            subject: info.subject().to_owned(),
+            seq: trailers.as_ref().map(|trailers| trailers.seq),
+            source: trailers.and_then(|trailers| trailers.source),
+            verdict,
+        })
+    }
+
+    fn foreign(&self, info: &CommitInfo) -> Result<Verdict, VerifyError> {
+        let before = match info.parents.first() {
+            Some(parent) if !self.repo.has_commit(*parent) => return Ok(no_commit("parent", *parent)),
+            Some(parent) => self.repo.commit(*parent)?.tree,
+            None => TreeId::EMPTY,
+        };
+        let owned: Vec<&str> = layout::OWNED.into_iter().chain([layout::MARKER]).collect();
+        Ok(Verdict::Foreign(self.repo.changed_paths(before, info.tree, &owned)?))
+    }
+
+    fn generated(&self, info: &CommitInfo, trailers: &Trailers) -> Result<Verdict, VerifyError> {
+        let Some(source) = trailers.source else { return Ok(Verdict::Differs(vec![Difference::NoSource])) };
+        if !self.repo.has_commit(source) {
+            return Ok(no_commit("source", source));
+        }
+        let previous = match info.parents.first() {
+            Some(parent) if !self.repo.has_commit(*parent) => return Ok(no_commit("parent", *parent)),
+            Some(parent) => match publish::read_previous_at(self.repo, &self.refs.rendered, *parent) {
+                Err(PublishError::Git(error)) => return Err(error.into()),
+                Err(refusal) => return Ok(refused(&refusal)),
+                Ok(previous) => Some(previous),
+            },
+            None => None,
+        };
+        let facts = publish::read_state(self.repo, info.id)?.state.facts;
+        let given = Given {
+            source,
+            previous: previous.as_ref(),
+            refs: self.refs,
+            identity: &Identity { name: info.author.clone(), email: info.email.clone() },
+            outside: Outside::Recorded { facts, trailers: trailers.clone() },
+        };
+        let advanced = match advance(self.scratch.repo(), &given) {
+            Err(AdvanceError::Publish(PublishError::Git(error))) => return Err(error.into()),
+            Err(AdvanceError::Publish(refusal)) => return Ok(refused(&refusal)),
+            done => done?,
+        };
+        let Published::Committed(computed) = advanced.drafted else {
+            return Ok(Verdict::Differs(vec![Difference::Nothing]));
+        };
+        if computed.commit == info.id {
+            return Ok(Verdict::Proven);
+        }
+        if let Some(lost) =
+            previous.as_ref().and_then(lost_source).filter(|lost| !self.repo.has_commit(*lost))
+            && advanced.reading.lacks_history()
+        {
+            return Ok(no_commit("parent's source", lost));
+        }
+        let scratch = self.scratch.repo();
+        Ok(Verdict::Differs(compare(scratch, info, &scratch.commit(computed.commit)?)?))
+    }
+}
+
+fn lost_source(previous: &Previous) -> Option<CommitId> {
+    previous.trailers.source
+}
+
+fn no_commit(what: &str, commit: CommitId) -> Verdict {
+    Verdict::Missing(format!("its {what} commit {commit} is not in this repository"))
+}
+
+fn refused(why: &PublishError) -> Verdict {
+    Verdict::Differs(vec![Difference::Refused(why.to_string())])
+}
