@@ -7,9 +7,13 @@
     reason = "a test that can not go on fails"
 )]
 
+mod caching;
 mod cli;
 mod conformance;
+mod counts;
 mod daemon;
+#[path = "../../benches/fleet/mod.rs"]
+mod fleet;
 mod generated;
 mod looping;
 mod support;

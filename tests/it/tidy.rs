@@ -25,8 +25,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "reading",
         &[
-            "decide", "diag", "dialects", "git", "load", "model", "pipeline", "publish", "source", "state",
-            "yaml",
+            "decide", "diag", "dialects", "git", "load", "model", "pipeline", "publish", "render", "source",
+            "state", "yaml",
         ],
     ),
     ("daemon", &["diag", "git", "model", "pipeline", "plan", "publish", "reading", "report"]),
@@ -60,6 +60,8 @@ const IMPURE: &[&str] = &[
 /// A crate, and the one folder that may name it.
 const CONFINED: &[(&str, &str)] = &[
     ("git2::", "git"),
+    ("flate2::", "git"),
+    ("sha1::", "git"),
     ("saphyr_parser", "yaml"),
     ("json_patch", "patch"),
     ("notify::", "daemon"),
