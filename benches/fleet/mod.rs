@@ -133,7 +133,7 @@ impl Shape {
                         text,
                         "  - clusterName: {}\n    clusterOverrides:\n    - path: /spec/replicas\n      value: {}\n",
                         cluster_name(cluster),
-                        1 + cluster % 9
+                        10 + cluster % 9
                     );
                 }
                 text
@@ -163,7 +163,7 @@ impl Shape {
                         "    - clusterSelector: {{clusterSelectorTerms: [{{labelSelector: {{matchLabels: {{name: {}}}}}}}]}}\n      \
                          jsonPatchOverrides: [{{op: replace, path: /spec/replicas, value: {}}}]\n",
                         cluster_name(cluster),
-                        1 + cluster % 9
+                        10 + cluster % 9
                     );
                 }
                 text

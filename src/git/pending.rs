@@ -13,7 +13,7 @@ use super::pack::Spool;
 use super::repo::Repo;
 
 /// So many objects, or bytes, are kept in memory and become loose objects.
-const FEW: usize = 48;
+const FEW: usize = 24;
 const FEW_BYTES: usize = 1 << 20;
 
 #[derive(Default)]

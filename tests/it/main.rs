@@ -7,11 +7,15 @@
     reason = "a test that can not go on fails"
 )]
 
+mod caching;
 mod cli;
 mod conformance;
+mod counts;
 mod crash;
 mod daemon;
 mod edges;
+#[path = "../../benches/fleet/mod.rs"]
+mod fleet;
 mod gate;
 mod generated;
 mod kube_smoke;

@@ -63,6 +63,8 @@ const IMPURE: &[&str] = &[
 /// A crate, and the one folder that may name it.
 const CONFINED: &[(&str, &str)] = &[
     ("git2::", "git"),
+    ("flate2::", "git"),
+    ("sha1::", "git"),
     ("saphyr_parser", "yaml"),
     ("json_patch", "patch"),
     ("notify::", "daemon"),

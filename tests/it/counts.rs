@@ -1,0 +1,123 @@
+//! What one edit costs in objects and documents, exactly: cost follows what changed, not the fleet's size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth::daemon::{Cache, Settings, pass_knowing};
+use berth::git::Identity;
+use berth::model::Timestamp;
+use berth::publish::Refs;
+
+use crate::fleet::{Dialect, Shape, commit, git};
+use crate::support::RENDERED;
+
+struct World {
+    folder: tempfile::TempDir,
+    cache: Cache,
+}
+
+impl World {
+    fn new(shape: Shape) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        shape.repository(folder.path());
+        let mut world = World { folder, cache: Cache::default() };
+        world.pass();
+        world
+    }
+
+    fn pass(&mut self) {
+        let settings = Settings {
+            repo: self.folder.path().to_owned(),
+            source: None,
+            refs: Refs::default(),
+            identity: Identity::default(),
+            limits: berth::gate::Limits::default(),
+            allow_rewind: false,
+            allow_empty: false,
+        };
+        let clock: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
+        let passed = pass_knowing(&settings, clock, &mut self.cache).unwrap();
+        assert_eq!(passed.errors(), 0, "{:?}", passed.diagnostics);
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        String::from_utf8(git(self.folder.path(), args)).unwrap()
+    }
+
+    /// All objects of the repository by id, with their kind.
+    fn objects(&self) -> BTreeMap<String, String> {
+        let list =
+            self.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
+        list.lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(id, kind)| (id.into(), kind.into()))
+            .collect()
+    }
+
+    /// The ids below `clusters/` of the rendered branch: of blobs, or of trees.
+    fn below_clusters(&self, flag: &str) -> BTreeSet<String> {
+        let list = self.git(&["ls-tree", flag, &format!("{RENDERED}:clusters")]);
+        list.lines().filter_map(|line| line.split([' ', '\t']).nth(2)).map(str::to_owned).collect()
+    }
+}
+
+fn kinds(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> [usize; 3] {
+    let count =
+        |wanted| after.iter().filter(|(id, kind)| *kind == wanted && !before.contains_key(*id)).count();
+    ["blob", "tree", "commit"].map(count)
+}
+
+const KUBEFED: Shape =
+    Shape { clusters: 40, workloads: 60, each: 20, overridden: 10, dialect: Dialect::KubeFed };
+
+#[test]
+fn one_edited_workload_costs_its_own_objects_and_one_document() {
+    let mut world = World::new(KUBEFED);
+    let (before, parsed) = (world.objects(), world.cache.parsed());
+    commit(world.folder.path(), &[KUBEFED.workload(7, 1)], 1);
+    let source = world.objects();
+    assert_eq!(kinds(&before, &source), [1, 3, 1], "the edit itself");
+    world.pass();
+    assert_eq!(world.cache.parsed() - parsed, 1, "documents parsed");
+    // Blobs: the copy as it is and as overrides make it in two clusters; the record of the pass; the report,
+    // in two forms. Trees: the namespace's three forms, 20 clusters' folders, `clusters` and the root; record
+    // and report. Commits: the rendered one, one for each of 20 clusters; record and report.
+    let written = kinds(&source, &world.objects());
+    assert_eq!(written, [1 + 2 + 1 + 2, 3 + 20 + 2 + 2, 1 + 20 + 2], "blobs, trees and commits");
+}
+
+#[test]
+fn a_pass_over_what_it_knows_parses_nothing_and_writes_nothing_but_its_record() {
+    let mut world = World::new(KUBEFED);
+    commit(world.folder.path(), &[], 1);
+    let (before, parsed) = (world.objects(), world.cache.parsed());
+    world.pass();
+    assert_eq!(world.cache.parsed(), parsed);
+    assert_eq!(kinds(&before, &world.objects()), [1, 1, 1]);
+}
+
+#[test]
+fn equal_copies_are_one_blob_and_equal_folders_one_tree() {
+    for dialect in [Dialect::KubeFed, Dialect::KubeFleet, Dialect::Ocm] {
+        let shape = Shape { overridden: 0, dialect, ..KUBEFED };
+        let world = World::new(shape);
+        let namespaces = if dialect == Dialect::Ocm { 0 } else { 20 };
+        assert_eq!(world.below_clusters("-r").len(), shape.workloads + namespaces, "{dialect:?}: blobs");
+        // Two shards of clusters, each with the same objects.
+        assert_eq!(world.below_clusters("-d").len(), 2, "{dialect:?}: clusters' trees");
+    }
+}
+
+#[test]
+fn a_full_run_leaves_its_objects_in_packs() {
+    let world = World::new(KUBEFED);
+    let count = world.git(&["count-objects", "-v"]);
+    let number = |name: &str| -> usize {
+        let line = count.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().parse().unwrap()
+    };
+    // The source's pack, the state's, the cluster refs'. The small records after them stay loose.
+    assert_eq!(number("packs"), 3);
+    assert!(number("count") <= 10, "{count}");
+    assert!(number("in-pack") > 500, "{count}");
+    world.git(&["fsck", "--strict"]);
+}
