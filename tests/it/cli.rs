@@ -1,23 +1,10 @@
 //! The command line itself: help, exit codes, streams.
 
-use crate::support::{Repo, cluster, config_map, namespace, run, small_fleet};
+use crate::support::{COMMANDS, Repo, cluster, config_map, namespace, run, small_fleet};
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for command in [
-        "demo",
-        "init",
-        "validate",
-        "decide",
-        "explain",
-        "render",
-        "plan",
-        "run",
-        "sync",
-        "status",
-        "completions",
-        "man",
-    ] {
+    for command in COMMANDS {
         let ran = run(&[command, "--help"]).expect(0);
         assert!(ran.out.contains("Example"), "{command}: {}", ran.out);
     }

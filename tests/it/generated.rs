@@ -1,22 +1,6 @@
 //! Generated references are kept true: the page of the command line is what `--help` says.
 
-use crate::support::run;
-
-const COMMANDS: [&str; 13] = [
-    "demo",
-    "init",
-    "validate",
-    "decide",
-    "explain",
-    "render",
-    "plan",
-    "run",
-    "sync",
-    "status",
-    "verify",
-    "completions",
-    "man",
-];
+use crate::support::{COMMANDS, run};
 
 #[test]
 fn the_command_line_page_is_what_help_says() {

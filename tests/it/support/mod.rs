@@ -181,6 +181,23 @@ impl Repo {
     }
 }
 
+/// Every command, in the order of the help.
+pub const COMMANDS: [&str; 13] = [
+    "demo",
+    "init",
+    "validate",
+    "decide",
+    "explain",
+    "render",
+    "plan",
+    "run",
+    "sync",
+    "status",
+    "verify",
+    "completions",
+    "man",
+];
+
 /// The branch berth writes.
 pub const RENDERED: &str = "refs/heads/berth/rendered";
 
