@@ -69,6 +69,26 @@ pub enum AdvanceError {
     Reading(#[from] ReadingError),
 }
 
+impl AdvanceError {
+    /// What would help.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            AdvanceError::Git(error) => error.hint(),
+            AdvanceError::Publish(error) => error.hint(),
+            AdvanceError::Content(_) => None,
+            AdvanceError::Reading(error) => error.hint(),
+        }
+    }
+
+    /// Git's own failure below it, for those that came while writing.
+    pub fn git(&self) -> Option<&GitError> {
+        match self {
+            AdvanceError::Git(error) | AdvanceError::Publish(PublishError::Git(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// Makes the commit that follows. Refuses what must not be published, except where it once was.
 pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
     let mut contents = GitContents::writing(repo)?;

@@ -3,6 +3,7 @@
 //! The one place that says so, so that a fault ends every command with the same code.
 
 use super::exit::{CommandError, Exit};
+use crate::advance::AdvanceError;
 use crate::daemon::{DaemonError, PassError};
 use crate::git::GitError;
 use crate::model::ContentError;
@@ -39,14 +40,21 @@ fn of_reading(error: &ReadingError) -> Exit {
     }
 }
 
+fn of_advance(error: &AdvanceError) -> Exit {
+    match error {
+        AdvanceError::Git(error) => of_git(error),
+        AdvanceError::Publish(error) => of_publish(error),
+        AdvanceError::Reading(error) => of_reading(error),
+        AdvanceError::Content(_) => Exit::Unreachable,
+    }
+}
+
 fn of_pass(error: &PassError) -> Exit {
     match error {
-        PassError::Git(error) => of_git(error),
-        PassError::Publish(error) => of_publish(error),
-        PassError::Reading(error) => of_reading(error),
+        PassError::Advance(error) => of_advance(error),
         PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } => Exit::Usage,
         PassError::Rewound { .. } => Exit::Held,
-        PassError::Content(_) | PassError::NoSource(_) => Exit::Unreachable,
+        PassError::NoSource(_) => Exit::Unreachable,
     }
 }
 

@@ -8,10 +8,9 @@ use crate::advance::{AdvanceError, Advanced, Given, Outside, advance};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::gate::{Held, Limits};
 use crate::git::{CommitId, GitError, Identity, Repo};
-use crate::model::{ContentError, Timestamp};
+use crate::model::Timestamp;
 use crate::plan::Plan;
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
-use crate::reading::ReadingError;
 use crate::reading::gate::Basis;
 use crate::report;
 
@@ -80,13 +79,7 @@ pub struct Seen {
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
     #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Publish(#[from] PublishError),
-    #[error(transparent)]
-    Content(#[from] ContentError),
-    #[error(transparent)]
-    Reading(#[from] ReadingError),
+    Advance(#[from] AdvanceError),
     #[error("the source branch `{0}` has no commit yet")]
     NoSource(String),
     #[error("there is no source branch `{name}`")]
@@ -97,24 +90,22 @@ pub enum PassError {
     Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 
-impl From<AdvanceError> for PassError {
-    fn from(error: AdvanceError) -> PassError {
-        match error {
-            AdvanceError::Git(error) => PassError::Git(error),
-            AdvanceError::Publish(error) => PassError::Publish(error),
-            AdvanceError::Content(error) => PassError::Content(error),
-            AdvanceError::Reading(error) => PassError::Reading(error),
-        }
+impl From<GitError> for PassError {
+    fn from(error: GitError) -> PassError {
+        AdvanceError::from(error).into()
+    }
+}
+
+impl From<PublishError> for PassError {
+    fn from(error: PublishError) -> PassError {
+        AdvanceError::from(error).into()
     }
 }
 
 impl PassError {
     pub fn hint(&self) -> Option<String> {
         match self {
-            PassError::Git(error) => error.hint(),
-            PassError::Publish(error) => error.hint(),
-            PassError::Content(_) => None,
-            PassError::Reading(error) => error.hint(),
+            PassError::Advance(error) => error.hint(),
             PassError::NoSource(_) => {
                 Some("commit the fleet's files first, or name a branch with --source".into())
             }
@@ -127,20 +118,17 @@ impl PassError {
         }
     }
 
+    fn git(&self) -> Option<&GitError> {
+        if let PassError::Advance(error) = self { error.git() } else { None }
+    }
+
     fn is_locked(&self) -> bool {
-        let (PassError::Git(error) | PassError::Publish(PublishError::Git(error))) = self else {
-            return false;
-        };
-        matches!(error, GitError::Locked { .. })
+        matches!(self.git(), Some(GitError::Locked { .. }))
     }
 
     pub fn is_race(&self) -> bool {
-        match self {
-            PassError::Publish(PublishError::Raced { .. }) => true,
-            PassError::Publish(PublishError::Git(error)) => error.is_race(),
-            PassError::Git(error) => error.is_race(),
-            _ => false,
-        }
+        matches!(self, PassError::Advance(AdvanceError::Publish(PublishError::Raced { .. })))
+            || self.git().is_some_and(GitError::is_race)
     }
 }
 
