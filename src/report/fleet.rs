@@ -126,8 +126,11 @@ fn workload(key: &Key, decision: &Decision, members: &Members<'_>) -> Json {
     let with_problems: Vec<&str> =
         problems.map(|(name, _)| *name).filter(|name| decision.has(name)).collect();
     let picked = decision.picks.iter().map(|pick| pick.cluster.as_str());
-    let in_sync =
-        picked.filter(|name| members.in_sync.contains(name) && with_problems.binary_search(name).is_err());
+    // A member may hold all of its folder, and yet not this workload: its copy could not be made.
+    let unmade = |name: &str| decision.failures.iter().any(|failure| failure.cluster == name);
+    let in_sync = picked.filter(|name| {
+        members.in_sync.contains(name) && with_problems.binary_search(name).is_err() && !unmade(name)
+    });
     let mut form = json!({
         "kind": &*key.kind,
         "namespace": &*key.namespace,

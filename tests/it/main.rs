@@ -21,6 +21,7 @@ mod generated;
 mod kube_smoke;
 mod lifecycle;
 mod looping;
+mod migration;
 mod replicas;
 mod support;
 mod tidy;

@@ -163,6 +163,7 @@ fn warn_of_floors(scope: &Scope, preference: &Preference) {
     if preference.total < 0 {
         let message = "spec.totalReplicas is negative, so one cluster is asked for negative replicas";
         say(message.to_owned(), "members refuse these; write 0 or more");
+        return;
     }
     let floors = preference.shares.values().fold(0, |sum: i64, (share, _)| sum.saturating_add(share.floor));
     let total = i64::from(preference.total);
