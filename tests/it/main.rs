@@ -23,6 +23,7 @@ mod lifecycle;
 mod looping;
 mod migration;
 mod replicas;
+mod snapshots;
 mod support;
 mod tidy;
 mod ugly;
