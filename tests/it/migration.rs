@@ -64,6 +64,20 @@ fn replicas_are_retained_only_where_there_can_be_some() {
 }
 
 #[test]
+fn an_object_that_was_being_deleted_does_not_come_back_in_silence() {
+    let repo = small_fleet();
+    let hung = "namespace: shop, deletionTimestamp: '2022-11-20T10:00:00Z', finalizers: [kubefed.io/sync-controller]";
+    repo.write(
+        "apps/web.yaml",
+        config_map("web", "one", "{clusterSelector: {}}").replace("namespace: shop", hung),
+    );
+    let told = found(&repo);
+    let wanted =
+        "apps/web.yaml:3:59: warning: FederatedConfigMap shop/web was being deleted when it was exported";
+    assert!(told.contains(wanted), "{told}");
+}
+
+#[test]
 fn a_preference_for_nobody_says_what_taking_part_takes() {
     let repo = small_fleet();
     repo.write(
@@ -173,4 +187,37 @@ fn a_namespace_that_members_may_not_remove_waits_for_removal() {
     assert_eq!(words(&repo)["shop"], (json!("CheckClusters"), json!({"b": "WaitingForRemoval"})));
     repo.sync("b", &members.path().join("b"), &["--allow-risky-prune"]).expect(0);
     assert_eq!(words(&repo)["shop"], (json!("True"), json!({})));
+}
+
+/// The blocks of YAML on the page.
+fn examples(page: &str) -> Vec<String> {
+    let mut blocks = page.split("```yaml\n").skip(1);
+    let first = |block: &str| block.split("```").next().unwrap_or_default().to_owned();
+    blocks.by_ref().map(first).collect()
+}
+
+#[test]
+fn the_examples_of_the_guide_are_read_without_a_complaint() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubefed.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let examples = examples(&page);
+    assert!(examples.len() >= 2, "{}", examples.len());
+    let repo = Repo::with(&[
+        ("clusters/oslo.yaml", &cluster("oslo", &[("region", "south")])),
+        ("apps/shop.yaml", &namespace("shop")),
+        ("apps/web.yaml", &deployment_of_web()),
+    ]);
+    for (index, example) in examples.iter().enumerate() {
+        repo.write(&format!("example-{index}.yaml"), example);
+    }
+    let ran = run(&["validate", repo.arg()]).expect(0);
+    assert!(!ran.err.contains("warning") && !ran.err.contains("error:"), "{}", ran.err);
+    let decided = run(&["explain", "settings", "--repo", repo.arg()]).expect(0).out;
+    assert!(decided.contains("picks 1 of 1 cluster"), "{decided}");
+}
+
+fn deployment_of_web() -> String {
+    "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedDeployment\nmetadata: {name: web, namespace: shop}\n\
+     spec: {placement: {clusterSelector: {}}}\n"
+        .to_owned()
 }

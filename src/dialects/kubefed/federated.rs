@@ -31,6 +31,7 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lo
         let hint = context.types.hint_for(group, kind);
         return scope.report(Diagnostic::error(document.at.clone(), message).hint(hint));
     };
+    lifecycle::warn_of_deletion(scope, document, &metadata);
     let target = &federated.target;
     if !check_namespace(scope, &metadata, target) {
         return;

@@ -63,6 +63,19 @@ fn annotation_at(document: &Document, metadata: &Metadata, name: &str) -> Mark {
     node.map_or(metadata.at, |node| node.at)
 }
 
+/// A live object whose deletion hung when it was exported would come to life again.
+pub(super) fn warn_of_deletion(scope: &Scope, document: &Document, metadata: &Metadata) {
+    if !metadata.deleting {
+        return;
+    }
+    let at = document.root.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp"));
+    let at = scope.pos(at.map_or(metadata.at, |node| node.at));
+    let message =
+        format!("{} was being deleted when it was exported, and is placed all the same", document.key);
+    let hint = "remove the object from its file to delete it, or the deletionTimestamp to keep it";
+    scope.report(Diagnostic::warning(at, message).hint(hint));
+}
+
 type Fault = (String, Option<String>);
 
 /// Kubernetes' DeleteOptions, checked and written in one form.
