@@ -134,6 +134,7 @@ impl<'f, 't> Run<'f, 't> {
             self.trace = Some(trace_own(&case, placement, &decision, standing.is_some()));
         }
         divide::warn(&case, placement, &decision, standing.is_none(), &mut self.diagnostics);
+        warn::about_names(placement, policy, table, &mut self.diagnostics);
         match standing {
             Some(_) => self.stood += 1,
             None => self.decided += 1,

@@ -78,6 +78,21 @@ fn an_object_that_was_being_deleted_does_not_come_back_in_silence() {
 }
 
 #[test]
+fn names_of_clusters_that_there_are_not_are_told_of() {
+    let repo = small_fleet();
+    let clusters = "{clusters: [{name: a}, {name: turn}, {name: u}, {name: v}, {name: w}]}";
+    repo.write("clusters/turin.yaml", cluster("turin", &[]));
+    repo.write("apps/web.yaml", config_map("web", "one", clusters));
+    let wanted = "apps/web.yaml:1:1: warning: FederatedConfigMap shop/web names `turn`, `u`, `v` and 1 more, \
+                  which are no clusters of the fleet\n  hint: did you mean `turin`?\n";
+    assert!(found(&repo).contains(wanted), "{}", found(&repo));
+    let decided = run(&["decide", "--repo", repo.arg(), "-o", "json"]).expect(0).json();
+    let web = decided["placements"].as_array().expect("placements").iter().find(|one| one["name"] == "web");
+    let clusters = web.expect("it is decided")["clusters"].as_array().expect("clusters");
+    assert_eq!(clusters.iter().map(|one| &one["name"]).collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
 fn a_preference_for_nobody_says_what_taking_part_takes() {
     let repo = small_fleet();
     repo.write(
