@@ -69,6 +69,9 @@ impl Preferences {
 
 pub(super) fn read(scope: &Scope, document: &Document, preferences: &mut Preferences) {
     let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    if metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
     let text = document.root.get("spec").map_or(Json::Null, Node::to_json);
     let spec = fields.required_fields("spec");
     fields.finish();
