@@ -20,7 +20,7 @@ use crate::model::Timestamp;
 use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;
-pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
+pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing, refuse_rewind};
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]

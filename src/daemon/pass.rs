@@ -200,7 +200,9 @@ fn attempt_pass(
     let seen = see_refs(&repo, settings, &name, source)?;
     let before = publish::read_processed(&repo, refs)?;
     let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
-    refuse_rewind(&repo, settings, &name, source, basis.since)?;
+    if !settings.allow_rewind {
+        refuse_rewind(&repo, &name, source, basis.since)?;
+    }
     let known = std::mem::take(&mut cache.known).into();
     let given = Given {
         source,
@@ -250,14 +252,13 @@ fn attempt_pass(
 }
 
 /// What was processed once is part of what comes after it, or somebody rewrote history.
-fn refuse_rewind(
+pub fn refuse_rewind(
     repo: &Repo,
-    settings: &Settings,
     name: &str,
     source: CommitId,
     last: Option<CommitId>,
 ) -> Result<(), PassError> {
-    let Some(last) = last.filter(|_| !settings.allow_rewind) else { return Ok(()) };
+    let Some(last) = last else { return Ok(()) };
     if repo.has_commit(last) && repo.is_same_or_after(source, last)? {
         return Ok(());
     }
