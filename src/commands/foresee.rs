@@ -34,21 +34,17 @@ impl Foreseen<'_> {
         {
             refusals.push(error.into());
         }
-        if self.rendered.is_some_and(|rendered| rendered.commit == self.source) {
-            refusals.push(PassError::SourceIsRendered(refs.rendered.clone()).into());
-        } else {
-            match refuse_rewind(repo, self.revision, self.source, self.since) {
-                Err(PassError::Rewound { name, source_commit, last }) => {
-                    let error = PassError::Rewound { name, source_commit, last };
-                    let hint = format!(
-                        "a branch under review: this plan takes back what the source got since; rebase it, or \
-                         compare with `--base`; the source itself: somebody force-pushed, so bring back {last}, \
-                         or allow it for one run with --allow-rewind"
-                    );
-                    refusals.push(CommandError::from(error).hint(hint));
-                }
-                rest => rest?,
+        match refuse_rewind(repo, self.revision, self.source, self.since) {
+            Err(PassError::Rewound { name, source_commit, last }) => {
+                let error = PassError::Rewound { name, source_commit, last };
+                let hint = format!(
+                    "a branch under review: this plan takes back what the source got since; rebase it, or \
+                     compare with `--base`; the source itself: somebody force-pushed, so bring back {last} \
+                     (git merge {last}), or allow it for one run with --allow-rewind"
+                );
+                refusals.push(CommandError::from(error).hint(hint));
             }
+            rest => rest?,
         }
         if let Err(error) = publish::refuse_empty(self.previous, self.next) {
             refusals.push(error.into());

@@ -9,8 +9,9 @@ use super::diff;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for, moment};
 use super::foresee::{Foreseen, lacks_base, refusals_json, refusals_text};
-use super::gate::{GateArgs, held_json, held_text};
+use super::gate::{GateArgs, When, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
+use crate::daemon::PassError;
 use crate::diag::Diagnostics;
 use crate::git::{GitContents, Repo};
 use crate::model::{ContentId, ObjectId, Timestamp, path};
@@ -72,6 +73,9 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let refs = Refs::default();
     let rendered = publish::read_previous(&repo, &refs.rendered)?;
     let source = repo.require(&args.head)?;
+    if rendered.as_ref().is_some_and(|rendered| rendered.commit == source) {
+        return Err(PassError::SourceIsRendered(refs.rendered).into());
+    }
     let limits = args.gate.limits();
     let mut diagnostics = Diagnostics::new();
     let (mut head, base_label, basis) = match &args.base {
@@ -135,7 +139,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
             }
             ui.out(&plan_text(&plan, ui));
             if !held.is_empty() {
-                ui.out(&held_text(&held, ui));
+                ui.out(&held_text(&held, When::Foreseen, ui));
             }
             if args.diff {
                 for change in plan.changes() {

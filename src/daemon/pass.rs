@@ -86,7 +86,7 @@ pub enum PassError {
     NoSuchSource { name: String, hint: String },
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
-    #[error("the source `{name}` is at {source_commit}, which does not come after {last}, processed last")]
+    #[error("the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last")]
     Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 
@@ -113,7 +113,7 @@ impl PassError {
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
             PassError::Rewound { last, .. } => Some(format!(
                 "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
-                 {last}, or allow it for one run with --allow-rewind"
+                 {last} (git merge {last}), or allow it for one run with --allow-rewind"
             )),
         }
     }

@@ -59,7 +59,7 @@ fn a_label_edit_that_empties_a_selector_is_held_and_the_rest_is_published() {
     repo.commit("a typing error beside a change");
     let ran = repo.publish().expect(5);
     assert!(ran.out.contains("FederatedConfigMap shop/web"), "{}", ran.out);
-    assert!(ran.out.contains("leave 3 of its 3 clusters"), "{}", ran.out);
+    assert!(ran.out.contains("removed from all of its clusters (3)"), "{}", ran.out);
     printed(&ran);
     let files = repo.files(RENDERED);
     assert!(files[WEB_IN_A].contains("one"), "the last good form stays");
@@ -153,7 +153,7 @@ fn an_approval_counts_once() {
     label(&repo, "none");
     repo.commit(&format!("web goes once more\n\n{line}"));
     let ran = repo.publish().expect(5);
-    assert!(ran.out.contains(&format!("the approval {} was used already", digest(&line))), "{}", ran.out);
+    assert!(ran.out.contains(&format!("the approval `{}` was used already", digest(&line))), "{}", ran.out);
     assert!(has(&repo, WEB_IN_A));
     let second = printed(&ran);
     assert_ne!(second, line);
