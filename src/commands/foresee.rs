@@ -63,7 +63,8 @@ pub fn lacks_base(
         return Ok(None);
     }
     let message = format!("`{base}` has commits that `{head}` lacks; the plan shows them as taken back");
-    let hint = format!("rebase it, or compare with where they parted: --base $(git merge-base {base} {head})");
+    let hint =
+        format!("rebase it, or compare with where they parted: --base $(git merge-base {base} {head})");
     let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
     Ok(Some(warning.hint(hint)))
 }

@@ -71,8 +71,7 @@ pub fn held_text(held: &[Held], when: When, ui: &Ui) -> String {
             let _ = writeln!(text, "  removes {}", one.losses());
         }
     }
-    let lines: BTreeSet<String> =
-        held.iter().filter(|one| one.is_approvable()).map(Held::approval).collect();
+    let lines: BTreeSet<String> = held.iter().filter(|one| one.is_approvable()).map(Held::approval).collect();
     if !lines.is_empty() {
         text.push_str(
             "\nif this was not meant, undo the change; if it was, end a commit's message on the source branch with\n\n",

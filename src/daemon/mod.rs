@@ -147,8 +147,11 @@ fn start(settings: &Settings, memory: &mut Memory) -> JoinHandle<Ended> {
 }
 
 fn report(passed: &Passed) {
-    for diagnostic in passed.diagnostics.iter().filter(|d| d.severity != Severity::Note) {
-        warn!(severity = diagnostic.severity.word(), "{diagnostic}");
+    for diagnostic in passed.diagnostics.iter() {
+        match diagnostic.severity {
+            Severity::Note => info!("{diagnostic}"),
+            severity => warn!(severity = severity.word(), "{diagnostic}"),
+        }
     }
     let counts = passed.plan.counts();
     if let PassOutcome::Published { commit, seq } = passed.outcome {

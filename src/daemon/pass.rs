@@ -86,7 +86,9 @@ pub enum PassError {
     NoSuchSource { name: String, hint: String },
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
-    #[error("the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last")]
+    #[error(
+        "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
+    )]
     Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 

@@ -12,9 +12,7 @@ pub enum PublishError {
     NewerFormat { name: String, format: u64 },
     #[error("`{name}` is gone, although `{witness}` shows that there was one")]
     Gone { name: String, witness: String, last: Option<String> },
-    #[error(
-        "the source gives no objects at all, where {objects} in {clusters} clusters are published"
-    )]
+    #[error("the source gives no objects at all, where {objects} in {clusters} clusters are published")]
     Empty { objects: usize, clusters: usize },
     /// Somebody else published first: fetch, recompute, try again.
     #[error("`{name}` was changed by somebody else in the meantime")]

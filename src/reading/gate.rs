@@ -165,6 +165,7 @@ impl Offers {
             }
         }
         for commit in new_commits(repo, step.source, basis.since)? {
+            offers.diagnostics.extend(misplaced(&commit));
             for value in trailers::values(&commit.message, ALLOW_DELETE) {
                 match value.parse() {
                     Ok(digest) => {
@@ -228,6 +229,25 @@ impl Offers {
         let (key, digest) = (&approved.key, approved.digest);
         Diagnostic::note(format!("{key}: its removals are approved by {by} (`{digest}`, which counts once)"))
     }
+}
+
+/// Says of approvals in a message that they do not count where they stand: forges put lines below.
+fn misplaced(commit: &CommitInfo) -> Option<Diagnostic> {
+    let begins = |line: &&str| {
+        let line = line.trim_start().as_bytes();
+        line.get(..ALLOW_DELETE.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(ALLOW_DELETE.as_bytes()))
+    };
+    let written = commit.message.lines().filter(begins).count();
+    if written <= trailers::values(&commit.message, ALLOW_DELETE).count() {
+        return None;
+    }
+    let message = format!("a `{ALLOW_DELETE}` does not count where it stands in the message");
+    let hint = format!(
+        "it counts in the last paragraph only, on a line of its own as `{ALLOW_DELETE}: ` and the digest; \
+         write it again in a later commit"
+    );
+    Some(Diagnostic::warning(in_commit(commit.id), message).hint(hint))
 }
 
 fn in_commit(commit: CommitId) -> Pos {

@@ -103,8 +103,16 @@ fn an_approval_in_a_later_commit_lets_a_held_workload_pass_and_is_recorded() {
     let line = printed(&repo.publish().expect(5));
     repo.commit("something else");
     assert_eq!(printed(&repo.publish().expect(5)), line, "the digest stays the same");
-    repo.commit(&format!("web may go\n\n{line}"));
-    repo.publish().expect(0);
+    let status = run(&["status", "--repo", repo.arg()]).expect(0);
+    assert!(
+        status.out.contains(&format!("held for approval: FederatedConfigMap shop/web ({line})")),
+        "{}",
+        status.out
+    );
+    let commit = repo.commit(&format!("web may go\n\n{line}"));
+    let ran = repo.publish().expect(0);
+    let by = format!("shop/web: its removals are approved by commit {}", &commit[..12]);
+    assert!(ran.err.contains(&by), "{}", ran.err);
     assert!(!has(&repo, WEB_IN_A));
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains(&format!("Berth-Used-Approval: {}", digest(&line))), "{message}");
@@ -135,6 +143,26 @@ fn an_approval_for_another_removal_does_nothing_and_is_named() {
     let ran = repo.publish().expect(5);
     assert!(ran.err.contains("32 digits"), "{}", ran.err);
     assert!(has(&repo, WEB_IN_A));
+}
+
+#[test]
+fn an_approval_that_stands_where_it_does_not_count_is_named() {
+    let repo = fleet();
+    label(&repo, "none");
+    repo.commit("retire web");
+    let line = printed(&repo.publish().expect(5));
+    for message in [
+        format!("web may go\n\n{line}\n\nCo-authored-by: Bo <bo@example.com>"),
+        format!("web may go\n\n{}", line.replace(": ", ":")),
+        format!("web may go\n\n  {line}"),
+    ] {
+        repo.commit(&message);
+        let ran = repo.publish().expect(5);
+        assert!(ran.err.contains("does not count where it stands"), "{message}\n{}", ran.err);
+    }
+    repo.commit(&format!("web may go\n\n{line}\nCo-authored-by: Bo <bo@example.com>"));
+    let ran = repo.publish().expect(0);
+    assert!(!ran.err.contains("does not count"), "{}", ran.err);
 }
 
 #[test]
@@ -171,11 +199,20 @@ fn an_approval_file_counts_until_it_expires() {
     repo.write("approvals/web.yaml", approval(digest(&line), "2025-12-31T00:00:00Z"));
     repo.commit("approve too late");
     let ran = repo.publish().expect(5);
-    assert!(ran.err.contains("its approval expired at 2025-12-31T00:00:00Z"), "{}", ran.err);
+    for text in [&ran.err, &ran.out] {
+        assert!(text.contains("its approval expired at 2025-12-31T00:00:00Z"), "{text}");
+    }
     assert!(has(&repo, WEB_IN_A));
+    repo.write("approvals/web.yaml", approval("00112233445566778899aabbccddeeff", "2026-12-31T00:00:00Z"));
+    repo.commit("approve something else");
+    let ran = repo.publish().expect(5);
+    let nothing =
+        "approvals/web.yaml:1:1: warning: the approval `00112233445566778899aabbccddeeff` fits no removal";
+    assert!(ran.err.contains(nothing), "{}", ran.err);
     repo.write("approvals/web.yaml", approval(digest(&line), "2026-12-31T00:00:00Z"));
     repo.commit("approve in time");
-    repo.publish().expect(0);
+    let ran = repo.publish().expect(0);
+    assert!(ran.err.contains("its removals are approved by approvals/web.yaml"), "{}", ran.err);
     assert!(!has(&repo, WEB_IN_A));
 }
 
@@ -210,7 +247,9 @@ fn the_revert_of_an_addition_passes() {
     repo.publish().expect(0);
     assert!(has(&repo, "clusters/c/shop/ConfigMap_new.yaml"));
     repo.git(&["revert", "--no-edit", "HEAD"]);
-    repo.publish().expect(0);
+    let earlier = repo.id(&format!("{RENDERED}^"));
+    let ran = repo.publish().expect(0);
+    assert!(ran.err.contains(&format!("the rendered commit {} had", &earlier[..12])), "{}", ran.err);
     assert!(!has(&repo, "clusters/c/shop/ConfigMap_new.yaml"));
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains("Berth-Rollback: "), "{message}");

@@ -159,7 +159,8 @@ fn a_plain_object_that_looks_like_a_slip_and_that_nothing_selects_gets_a_warning
         let found = load(&[("a.yaml", text)]).diagnostics;
         found.iter().map(ToString::to_string).filter(|text| text.contains("warning")).collect::<Vec<_>>()
     };
-    let both = said(&(object("tset.dev", "Widget") + &object("tset.dev", "Widget").replace("name: a", "name: b")));
+    let both =
+        said(&(object("tset.dev", "Widget") + &object("tset.dev", "Widget").replace("name: a", "name: b")));
     assert_eq!(both.len(), 1, "{both:?}");
     assert!(both[0].contains("this `Widget` of the group `tset.dev`, nor 1 more"), "{both:?}");
     assert!(both[0].contains("did you mean the group `test.dev`?"), "{both:?}");
