@@ -49,9 +49,13 @@ impl<'d> Groups<'d> {
     fn doubt(&self, document: &Document, count: usize) -> Option<Diagnostic> {
         let Key { group, kind, .. } = &document.key;
         let meant = nearest(group, all(self.dialects).map(|(_, known)| known)).or_else(|| {
-            let groups = all(self.dialects).filter(|(one, known)| is_kind_of(one, known, document));
             // Others have clusters and placements too, but not in groups that look alike.
-            nearest_within(group, groups.map(|(_, known)| known), group.chars().count() / 2)
+            let alike =
+                |known: &str| nearest_within(group, [known], group.len().max(known.len()) / 2).is_some();
+            let groups = all(self.dialects)
+                .filter(|(one, known)| alike(known) && is_kind_of(one, known, document))
+                .map(|(_, known)| known);
+            nearest_within(group, groups, usize::MAX)
         })?;
         let (dialect, _) = all(self.dialects).find(|(_, known)| *known == meant)?;
         let mut message = format!("no placement selects this `{kind}` of the group `{group}`");
