@@ -19,6 +19,8 @@ pub mod diag;
 pub mod dialects;
 pub mod gate;
 pub mod git;
+pub mod import;
+pub mod live;
 pub mod load;
 pub mod meta;
 pub mod model;

@@ -7,6 +7,7 @@ pub mod exit;
 mod files;
 mod fleet;
 mod gate;
+mod host;
 pub mod table;
 pub mod ui;
 
@@ -15,6 +16,7 @@ mod decide;
 mod demo;
 mod division;
 mod explain;
+mod import;
 mod init;
 mod logging;
 mod man;
@@ -64,6 +66,7 @@ enum Command {
     Sync(sync::SyncArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
+    Import(import::ImportArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -123,6 +126,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
+        Command::Import(args) => import::cmd_import(args, ui),
         Command::Completions(args) => completions::cmd_completions(args, ui),
         Command::Man(args) => man::cmd_man(args, ui),
     }

@@ -62,6 +62,16 @@ pub struct Committed {
 }
 
 impl Committed {
+    pub(super) fn new(
+        commit: CommitId,
+        trailers: &Trailers,
+        seconds: i64,
+        tree: TreeId,
+        ids: Ids,
+    ) -> Committed {
+        Committed { commit, seq: trailers.seq, seconds, tree, ids, trailers: trailers.clone() }
+    }
+
     /// The published state as the previous one of the next run, without reading it again.
     pub fn into_previous(self, state: State) -> Previous {
         Previous {
@@ -171,7 +181,8 @@ pub fn refuse_empty(previous: &State, next: &State) -> Result<(), PublishError> 
     Err(PublishError::Empty { objects, clusters })
 }
 
-fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
+/// Refuses to begin anew where there was a branch.
+pub(super) fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     if repo.read_ref(&refs.rendered)?.is_some() {
         return Ok(());
     }

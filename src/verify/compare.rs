@@ -26,6 +26,8 @@ pub enum Difference {
     Nothing,
     /// The inputs are refused.
     Refused(String),
+    /// It says that it was imported, and is not the first commit of its branch as berth made it.
+    NoRoot,
     /// The commit does not say what it was made from.
     NoSource,
 }
@@ -44,6 +46,9 @@ impl fmt::Display for Difference {
             Difference::Header => f.write_str("the commit's header has something that berth does not write"),
             Difference::Nothing => f.write_str("its inputs change nothing, so there must be no commit"),
             Difference::Refused(why) => write!(f, "its inputs are refused: {why}"),
+            Difference::NoRoot => {
+                f.write_str("it says that it was imported, but is not a first commit as berth makes it")
+            }
             Difference::NoSource => f.write_str("it does not name its source commit"),
         }
     }
