@@ -18,6 +18,7 @@ mod edges;
 mod fleet;
 mod gate;
 mod generated;
+mod import;
 mod kube_smoke;
 mod lifecycle;
 mod looping;
