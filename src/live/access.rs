@@ -39,6 +39,12 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
         .map_err(|error| unusable(error.to_string()))?;
     config.connect_timeout = Some(access.patience);
     config.read_timeout = Some(access.patience);
+    // In a cluster's audit log, berth is to be told from others.
+    if let (Ok(name), Ok(value)) =
+        ("user-agent".parse(), concat!("berth/", env!("CARGO_PKG_VERSION")).parse())
+    {
+        config.headers.push((name, value));
+    }
     if !has_proxy {
         // Only a proxy that the kubeconfig names counts: one of the environment is for other hosts.
         config.proxy_url = None;

@@ -196,7 +196,7 @@ impl Host {
             "template": {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]},
             "placement": everywhere,
         });
-        host.placed(CLUSTER_ROLE, "", "shop:viewer", viewer, &all).await;
+        host.placed(CLUSTER_ROLE, "", "viewer", viewer, &all).await;
         let ferry =
             json!({"template": {"spec": {"length": 30}}, "placement": {"clusters": [{"name": "turin"}]}});
         host.placed(BOAT, "shop", "ferry", ferry, &["turin"]).await;
