@@ -54,13 +54,13 @@ enum System {
     after_help = "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets"
 )]
 pub struct KubefedArgs {
-    #[command(flatten)]
-    host: HostArgs,
     /// Where the control plane's own objects are
     #[arg(long, value_name = "NAME", default_value = kubefed::USUAL_NAMESPACE, alias = "kubefed-namespace")]
     namespace: String,
     #[command(flatten)]
     into: IntoArgs,
+    #[command(flatten)]
+    host: HostArgs,
 }
 
 /// Where an import goes.
