@@ -130,14 +130,29 @@ impl<'a> Outliner<'a> {
         written.ends_with(bracket).then_some(Flow { inside: self.base + opening.start + written.len() })
     }
 
+    /// Past the bracket that closes, where there is one: behind the last part and a comma perhaps.
+    fn end(&self, flow: Option<Flow>, last: usize) -> Option<usize> {
+        let mut at = match flow {
+            Some(flow) => last.max(flow.inside - self.base),
+            None => return Some(last),
+        };
+        loop {
+            match self.part.as_bytes().get(at)? {
+                b']' | b'}' => return Some(at + 1),
+                b'#' => at += self.part.get(at..)?.find(['\n', '\r'])?,
+                _ => at += 1,
+            }
+        }
+    }
+
     fn list(&mut self, opening: &Range<usize>) -> Option<(Range<usize>, Shape)> {
         let flow = self.flow(opening, '[');
         let mut items: Vec<Outline> = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, closing) => {
+                (Event::SequenceEnd, _) => {
                     let last = items.last().map(|item| item.bytes.end - self.base);
-                    let end = if flow.is_some() { closing.end } else { last.unwrap_or(opening.end) };
+                    let end = self.end(flow, last.unwrap_or(opening.end))?;
                     return Some((opening.start..end.max(opening.start), Shape::List { items, flow }));
                 }
                 (event, span) => items.push(self.value(event, span)?),
@@ -150,9 +165,9 @@ impl<'a> Outliner<'a> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
             let (key, span) = match self.next()? {
-                (Event::MappingEnd, closing) => {
+                (Event::MappingEnd, _) => {
                     let last = entries.last().map(|entry| entry.end() - self.base);
-                    let end = if flow.is_some() { closing.end } else { last.unwrap_or(opening.end) };
+                    let end = self.end(flow, last.unwrap_or(opening.end))?;
                     return Some((opening.start..end.max(opening.start), Shape::Map { entries, flow }));
                 }
                 (Event::Scalar(key, style, ..), span) => (key.into_owned(), self.scalar(style, span)?.0),
