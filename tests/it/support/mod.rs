@@ -182,7 +182,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 13] = [
+pub const COMMANDS: [&str; 19] = [
     "demo",
     "init",
     "validate",
@@ -194,6 +194,12 @@ pub const COMMANDS: [&str; 13] = [
     "sync",
     "status",
     "verify",
+    "federate",
+    "join",
+    "unjoin",
+    "enable",
+    "disable",
+    "orphan",
     "completions",
     "man",
 ];
