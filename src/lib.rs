@@ -17,6 +17,7 @@ pub mod daemon;
 pub mod decide;
 pub mod diag;
 pub mod dialects;
+pub mod edit;
 pub mod gate;
 pub mod git;
 pub mod import;

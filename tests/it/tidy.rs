@@ -10,6 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &["diag"]),
     ("yaml", &["diag"]),
     ("meta", &["diag", "model", "yaml"]),
+    ("edit", &["yaml"]),
     ("source", &["diag", "yaml"]),
     ("patch", &["diag", "model", "yaml"]),
     ("report", &["diag", "model", "yaml"]),
@@ -18,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("decide", &["diag", "model"]),
     ("render", &["diag", "model", "patch", "yaml"]),
     ("state", &["diag", "model", "report", "yaml"]),
-    ("plan", &["model", "state"]),
+    ("plan", &["diag", "model", "state"]),
     ("gate", &["diag", "model", "state"]),
     ("pipeline", &["decide", "diag", "load", "model", "render", "source", "state"]),
     ("git", &["diag", "model", "source", "yaml"]),
@@ -41,7 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
     "diag", "model", "yaml", "meta", "patch", "report", "dialects", "load", "decide", "render", "state",
-    "plan", "gate", "pipeline",
+    "plan", "gate", "pipeline", "edit",
 ];
 
 const IMPURE: &[&str] = &[

@@ -9,7 +9,7 @@ use crate::dialects::Document;
 use crate::meta::open;
 use crate::yaml::{Fields, Scope};
 
-const DEFAULT_NAMESPACE: &str = "kube-federation-system";
+pub(super) const DEFAULT_NAMESPACE: &str = "kube-federation-system";
 
 /// Namespaces that are never made in members, though what is in them can be placed.
 const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];

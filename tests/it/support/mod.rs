@@ -183,7 +183,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 14] = [
+pub const COMMANDS: [&str; 20] = [
     "demo",
     "init",
     "validate",
@@ -196,6 +196,12 @@ pub const COMMANDS: [&str; 14] = [
     "status",
     "verify",
     "import",
+    "federate",
+    "join",
+    "unjoin",
+    "enable",
+    "disable",
+    "orphan",
     "completions",
     "man",
 ];
