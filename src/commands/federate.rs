@@ -1,4 +1,4 @@
-//! `berth federate FILE…`: plain objects → Federated objects.
+//! `berth federate FILE…`: plain objects, of files or of a live cluster → Federated objects.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,10 @@ use serde_json::{Value as Json, json};
 
 use super::exit::{CommandError, Exit};
 use super::fleet::exit_for;
+use super::host::HostArgs;
 use super::ui::{Ui, counted};
 use super::working_tree::{DocumentFormat, WorkingTree};
-use super::{Outcome, documents_in, files};
+use super::{Outcome, documents_in, files, from_cluster};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialects::kubefed::make::{Federated, Made, Options, Where, federate};
 use crate::meta::parse_selector;
@@ -23,12 +24,15 @@ use crate::yaml::emit_documents;
 /// go to every cluster, unless --clusters or --selector says where.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth federate web.yaml --output-dir apps\n  kubectl get deploy,svc,cm -n shop -o yaml | berth federate - --selector region=south\n  berth federate manifests/ --contents -n shop --skip-api-resources secrets,pods --output-dir apps"
+    after_help = "Example:\n  berth federate web.yaml --output-dir apps\n  kubectl get deploy,svc,cm -n shop -o yaml | berth federate - --selector region=south\n  berth federate manifests/ --contents -n shop --skip-api-resources secrets,pods --output-dir apps\n  berth federate --from-cluster deployment web -n shop --context host\n  berth federate --from-cluster namespace shop --contents --output-dir apps"
 )]
 pub struct FederateArgs {
-    /// Files, folders, or `-` for the standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Files, folders, or `-` for the standard input; with --from-cluster, a type and a name
+    #[arg(required = true, value_name = "FILE|TYPE NAME")]
     files: Vec<PathBuf>,
+    /// Take the object TYPE NAME of a live cluster, or with --contents all that stands in the namespace NAME
+    #[arg(long)]
+    from_cluster: bool,
     /// For objects that name no namespace; with --contents, the namespace that is meant
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
@@ -56,11 +60,21 @@ pub struct FederateArgs {
     /// How the objects are printed; with --output-dir, `json` lists the files
     #[arg(short, long, value_enum, default_value = "yaml")]
     output: DocumentFormat,
+    #[command(flatten)]
+    host: HostArgs,
 }
 
 pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
-    let options = options(args)?;
-    let read = documents_in::read(&args.files)?;
+    let mut options = options(args)?;
+    let read = if args.from_cluster {
+        let wanted = wanted(args)?;
+        if args.contents {
+            options.namespace = Some(wanted.name.to_owned());
+        }
+        from_cluster::read(&args.host, &wanted)?
+    } else {
+        documents_in::read(&args.files)?
+    };
     let Federated { documents, diagnostics } = federate(&read.subjects, &options);
     let mut found = read.found;
     found.extend(diagnostics);
@@ -79,6 +93,22 @@ pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
     }
     ui.status(&format!("made {}", counted(documents.len(), "document")));
     Ok(exit_for(&found))
+}
+
+/// What is asked of a live cluster.
+fn wanted(args: &FederateArgs) -> Result<from_cluster::Wanted<'_>, CommandError> {
+    let words: Vec<&str> = args.files.iter().filter_map(|word| word.to_str()).collect();
+    let [kind, name] = words[..] else {
+        let error = CommandError::usage("--from-cluster takes a type and a name");
+        return Err(error.hint("berth federate --from-cluster deployment web -n shop"));
+    };
+    Ok(from_cluster::Wanted {
+        kind,
+        name,
+        namespace: args.namespace.as_deref(),
+        contents: args.contents,
+        skip: &args.skip_api_resources,
+    })
 }
 
 fn options(args: &FederateArgs) -> Result<Options, CommandError> {

@@ -7,6 +7,7 @@ mod errors;
 pub mod exit;
 mod files;
 mod fleet;
+mod from_cluster;
 mod gate;
 mod host;
 mod mentioned;

@@ -16,6 +16,7 @@ mod daemon;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
+mod from_cluster;
 mod gate;
 mod generated;
 mod import;
