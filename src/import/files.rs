@@ -35,10 +35,10 @@ pub fn path_of(key: &Key) -> String {
     }
 }
 
-/// The kind, with its group where two groups could have the same.
+/// The kind, with its group where it is none of the usual ones: two groups may have the same kind.
 fn kind_folder(key: &Key) -> String {
     let kind = key.kind.to_lowercase();
-    let own = key.group.is_empty() || key.group.ends_with(".kubefed.io");
+    let own = ["", "core.kubefed.io", "scheduling.kubefed.io", "types.kubefed.io"].contains(&&*key.group);
     if own { kind } else { format!("{kind}.{}", key.group) }
 }
 

@@ -10,6 +10,8 @@ pub mod clean;
 pub mod files;
 pub mod first;
 pub mod kubefed;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

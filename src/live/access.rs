@@ -50,7 +50,13 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
         config.proxy_url = None;
     }
     let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-    let client = Client::try_from(config).map_err(|error| unusable(error.to_string()))?;
+    let client = Client::try_from(config).map_err(|error| match error {
+        kube::Error::ProxyProtocolDisabled { proxy_url, .. }
+        | kube::Error::ProxyProtocolUnsupported { proxy_url } => {
+            unusable(format!("it names the proxy {proxy_url}, and berth can not go through one"))
+        }
+        error => unusable(error.to_string()),
+    })?;
     Ok((client, server))
 }
 

@@ -40,6 +40,7 @@ async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
     let ran = import(host.plane.kubeconfig(), &repo, &[]).expect(0);
     assert!(ran.out.contains("3  KubeFedCluster.core.kubefed.io"), "{}", ran.out);
     assert!(ran.out.contains("all where berth places them"), "{}", ran.out);
+    assert!(!ran.err.contains("warning"), "{}", ran.err);
 
     let text = |path: &str| std::fs::read_to_string(repo.path().join(path)).expect(path);
     assert_eq!(
@@ -327,6 +328,18 @@ fn a_cluster_out_of_reach_and_a_missing_kubeconfig_end_with_6() {
     assert!(ran.err.contains("no kubeconfig can be read from "), "{}", ran.err);
     assert!(ran.err.contains("hint: name the file with `--kubeconfig`"), "{}", ran.err);
     assert!(repo.git(&["for-each-ref"]).is_empty());
+}
+
+#[test]
+fn a_server_that_takes_its_time_is_given_up_on() {
+    // It listens, and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("an address").port();
+    let repo = Repo::new();
+    repo.write(".kubeconfig", UNREACHABLE.replace("127.0.0.1:1", &format!("127.0.0.1:{port}")));
+    let ran = import(&repo.path().join(".kubeconfig"), &repo, &["--timeout", "1"]).expect(6);
+    assert!(ran.err.contains(&format!("the API server https://127.0.0.1:{port} ")), "{}", ran.err);
+    assert!(ran.err.contains("hint: check that the cluster runs"), "{}", ran.err);
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! Whatever a hub says of where objects are, the first state has them there, and the first plan shows just
+//! what differs from what berth decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::first::{first_state, in_force};
+use super::{Placed, Standing};
+use crate::decide;
+use crate::load::{self, History};
+use crate::model::{Key, Timestamp};
+use crate::pipeline::{self, Inputs};
+use crate::plan::plan;
+use crate::render::MemoryContents;
+use crate::source::{SourceFile, SourceTree};
+
+const CLUSTERS: [&str; 4] = ["a", "b", "c", "d"];
+
+fn fleet(wanted: &[BTreeSet<usize>]) -> SourceTree {
+    let cluster = |name: &&str| {
+        format!(
+            "apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nmetadata: {{name: {name}, namespace: k}}\n\
+             spec: {{apiEndpoint: \"https://{name}\", secretRef: {{name: {name}}}}}\n---\n"
+        )
+    };
+    let role = |(index, clusters): (usize, &BTreeSet<usize>)| {
+        let names: Vec<String> =
+            clusters.iter().map(|cluster| format!("{{name: {}}}", CLUSTERS[*cluster])).collect();
+        format!(
+            "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedClusterRole\nmetadata: {{name: r{index}}}\n\
+             spec: {{template: {{rules: []}}, placement: {{clusters: [{}]}}}}\n---\n",
+            names.join(", ")
+        )
+    };
+    let text: String = CLUSTERS.iter().map(cluster).chain(wanted.iter().enumerate().map(role)).collect();
+    let file = SourceFile { path: "fleet.yaml".into(), bytes: text.into_bytes().into() };
+    SourceTree { files: vec![file], ..SourceTree::default() }
+}
+
+fn key(index: usize) -> Key {
+    Key::new("types.kubefed.io", "FederatedClusterRole", "", &format!("r{index}"))
+}
+
+fn sets() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
+    prop::collection::vec(prop::collection::btree_set(0..CLUSTERS.len(), 0..=CLUSTERS.len()), 3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_first_plan_is_the_difference_and_nothing_else(wanted in sets(), live in sets()) {
+        let tree = fleet(&wanted);
+        let standing = |cluster: &usize| {
+            let standing = Standing { there: true, doubtful: false, word: String::new() };
+            (CLUSTERS[*cluster].to_owned(), standing)
+        };
+        let placed: BTreeMap<Key, Placed> = live
+            .iter()
+            .enumerate()
+            .map(|(index, set)| {
+                (key(index), Placed { clusters: set.iter().map(standing).collect(), ..Placed::default() })
+            })
+            .collect();
+        let (now, statuses) = (Timestamp::UNIX_EPOCH, BTreeMap::new());
+        let loaded = load::load(&tree, History::None);
+        prop_assert!(!loaded.diagnostics.has_errors());
+        let in_force = in_force(&loaded.fleet, &placed);
+        let decided = decide::decide(&loaded.fleet, &in_force, &statuses, now);
+        let mut contents = MemoryContents::default();
+        let first = first_state(&loaded.fleet, decided, in_force, &placed, &mut contents).expect("memory");
+        for (index, set) in live.iter().enumerate() {
+            for (number, cluster) in CLUSTERS.iter().enumerate() {
+                let path = format!("_cluster/ClusterRole.rbac.authorization.k8s.io_r{index}.yaml");
+                let there = first.state.folders.get(*cluster).is_some_and(|folder| folder.contains_key(path.as_str()));
+                prop_assert_eq!(there, set.contains(&number), "{} on {}", path, cluster);
+            }
+        }
+        let inputs = Inputs { tree: &tree, history: History::None, previous: &first.state, statuses: &statuses, now };
+        let next = pipeline::build(inputs, &mut contents).expect("memory").state;
+        let plan = plan(&first.state, &next);
+        let differ: BTreeSet<Key> =
+            (0..wanted.len()).filter(|index| wanted[*index] != live[*index]).map(key).collect();
+        let changed: BTreeSet<Key> = plan.workloads.keys().cloned().collect();
+        prop_assert_eq!(&changed, &differ);
+        let named: BTreeSet<Key> = first.moves.iter().map(|one| one.key.clone()).collect();
+        prop_assert_eq!(named, differ);
+        if changed.is_empty() {
+            prop_assert_eq!(next, first.state);
+        }
+    }
+}
