@@ -57,7 +57,8 @@ pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<()
 /// Deletes a file that still holds what was read.
 pub fn delete(path: &Path, before: &[u8]) -> Result<(), CommandError> {
     unchanged(path, before)?;
-    std::fs::remove_file(path).map_err(|error| CommandError::io(format!("deleting {}", path.display()), &error))
+    std::fs::remove_file(path)
+        .map_err(|error| CommandError::io(format!("deleting {}", path.display()), &error))
 }
 
 fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {

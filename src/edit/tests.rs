@@ -54,7 +54,9 @@ fn json_of(text: &str) -> Vec<Json> {
 fn paths(value: &Json, above: &[Step], found: &mut Vec<Vec<Step>>) {
     let below: Vec<(Step, &Json)> = match value {
         Json::Object(fields) => fields.iter().map(|(key, value)| (Step::from(key.as_str()), value)).collect(),
-        Json::Array(items) => items.iter().enumerate().map(|(index, value)| (Step::from(index), value)).collect(),
+        Json::Array(items) => {
+            items.iter().enumerate().map(|(index, value)| (Step::from(index), value)).collect()
+        }
         _ => Vec::new(),
     };
     for (step, value) in below {
@@ -105,7 +107,8 @@ fn items_are_added_in_front_behind_and_in_brackets() {
     assert_eq!(after, MIXED.replace("ports:\n", "ports:\n  - name: x\n    port: 1\n"));
     let after = insert(MIXED, 1, &[Step::from("items"), Step::from(1)], &json!({"a": 9})).unwrap();
     assert_eq!(after, MIXED.replace("{a: 2}", "{a: 9}, {a: 2}"));
-    let after = insert(MIXED, 0, &[Step::from("spec"), Step::from("none"), Step::from(0)], &json!("x")).unwrap();
+    let after =
+        insert(MIXED, 0, &[Step::from("spec"), Step::from("none"), Step::from(0)], &json!("x")).unwrap();
     assert_eq!(after, MIXED.replace("none: []", "none: [x]"));
 }
 
@@ -126,7 +129,14 @@ fn what_is_removed_takes_its_lines_along_and_leaves_comments() {
 fn every_path_can_be_set_removed_and_added_to() {
     for (document, values) in [(0, json_of(MIXED)[0].clone()), (1, json_of(MIXED)[1].clone())] {
         for path in all_paths(MIXED, document) {
-            for value in [json!("new"), json!("a: b # c"), json!({"k": ["v", {"w": 1}]}), json!("x\n\ny\n"), json!([]), json!(null)] {
+            for value in [
+                json!("new"),
+                json!("a: b # c"),
+                json!({"k": ["v", {"w": 1}]}),
+                json!("x\n\ny\n"),
+                json!([]),
+                json!(null),
+            ] {
                 let after = set(MIXED, document, &path, &value);
                 assert!(after.is_ok(), "set {} to {value}: {after:?}", show(&path));
             }
@@ -197,7 +207,10 @@ fn what_would_change_more_than_was_asked_is_refused() {
     // A key of its own hides the merged one, which is what was asked for.
     let own = set(merged, 0, &keys(["b", "num"]), &json!(2)).unwrap();
     assert!(own.contains("  m: 1\n  num: 2\n"), "{own}");
-    assert_eq!(set("a: x\n", 0, &keys(["a", "b"]), &json!(1)).unwrap_err().to_string(), "`a` is a string, so that nothing can stand below it");
+    assert_eq!(
+        set("a: x\n", 0, &keys(["a", "b"]), &json!(1)).unwrap_err().to_string(),
+        "`a` is a string, so that nothing can stand below it"
+    );
     assert_eq!(remove("a: x\n", 0, &keys(["b"])), Err(EditError::Missing("b".to_owned())));
     assert_eq!(insert("a: x\n", 0, &keys(["a"]), &json!(1)), Err(EditError::AlreadyThere("a".to_owned())));
     assert_eq!(set("a: x\n", 3, &keys(["a"]), &json!(1)), Err(EditError::NoSuchDocument(3)));
@@ -221,8 +234,15 @@ fn a_document_that_can_not_be_read_stays_as_it_is() {
 fn objects_are_found_in_documents_and_lists() {
     let text = "x: 1\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
     let objects = objects(text.as_bytes());
-    let names: Vec<_> = objects.found.iter().map(|one| (one.document, show(&one.path), one.kind.as_str(), one.group())).collect();
-    assert_eq!(names, [(1, "items[0]".to_owned(), "Deployment", "apps"), (2, String::new(), "Namespace", "")]);
+    let names: Vec<_> = objects
+        .found
+        .iter()
+        .map(|one| (one.document, show(&one.path), one.kind.as_str(), one.group()))
+        .collect();
+    assert_eq!(
+        names,
+        [(1, "items[0]".to_owned(), "Deployment", "apps"), (2, String::new(), "Namespace", "")]
+    );
     let after = set(text, 1, &objects.found[0].path_to(&keys(["metadata", "name"])), &json!("shop")).unwrap();
     assert!(after.contains("metadata: {name: shop, namespace: shop}"), "{after}");
 }

@@ -19,6 +19,7 @@ mod fleet;
 mod gate;
 mod generated;
 mod kube_smoke;
+mod kubefed_commands;
 mod lifecycle;
 mod looping;
 mod replicas;
