@@ -130,6 +130,9 @@ fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: Documen
     {
         return Err(files::already_there(&there));
     }
+    for path in named.keys() {
+        files::refuse_links(folder, path)?;
+    }
     for (path, made) in &named {
         files::write_new(&folder.join(path), emit_documents([&made.document]))?;
     }

@@ -175,6 +175,7 @@ impl WorkingTree {
             let error = CommandError::usage(format!("berth does not read `{path}`"));
             return Err(error.hint("name another folder with --dir; see `exclude` in berth.yaml"));
         }
+        files::refuse_links(&self.root, &path)?;
         let file = self.root.join(&path);
         if file.symlink_metadata().is_ok() { Err(files::already_there(&file)) } else { Ok(path) }
     }

@@ -1,7 +1,8 @@
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::yaml::{Limits, read};
+use crate::yaml::{Limits, emit, emit_flow, read};
 
 /// What people write: comments, quotes, brackets, blocks, dashes in every style.
 const MIXED: &str = "\
@@ -245,4 +246,77 @@ fn objects_are_found_in_documents_and_lists() {
     );
     let after = set(text, 1, &objects.found[0].path_to(&keys(["metadata", "name"])), &json!("shop")).unwrap();
     assert!(after.contains("metadata: {name: shop, namespace: shop}"), "{after}");
+}
+
+/// Small values of every shape.
+fn value() -> impl Strategy<Value = Json> {
+    let text = prop_oneof!["[a-z]{0,3}", "[ a:#,'\"\n{}\\[\\]-]{0,6}"];
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        any::<i32>().prop_map(Json::from),
+        text.prop_map(Json::from)
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            prop::collection::btree_map("[a-z#: ]{1,3}", inner, 0..4)
+                .prop_map(|fields| Json::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// The value at a path.
+fn at<'j>(root: &'j Json, path: &[Step]) -> &'j Json {
+    path.iter().fold(root, |at, step| match step {
+        Step::Key(key) => &at[key.as_str()],
+        Step::Index(index) => &at[*index],
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_berth_wrote_can_be_edited_everywhere(
+        root in prop::collection::btree_map("[a-z]{1,3}", value(), 1..4),
+        new in value(),
+        in_brackets in any::<bool>(),
+    ) {
+        let root = Json::Object(root.into_iter().collect());
+        let text = if in_brackets { format!("{}  # end\n", emit_flow(&root)) } else { emit(&root) };
+        let mut all = Vec::new();
+        paths(&root, &[], &mut all);
+        for path in all {
+            let after = set(&text, 0, &path, &new);
+            prop_assert!(after.is_ok(), "set {} in\n{text}: {after:?}", show(&path));
+            let now = json_of(&after.unwrap());
+            prop_assert_eq!(at(&now[0], &path), &new);
+            let after = remove(&text, 0, &path);
+            prop_assert!(after.is_ok(), "remove {} in\n{text}: {after:?}", show(&path));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_editor_panic(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "a", "b", ":", " ", "  ", "\n", "- ", "{", "}", "[", "]", ",", "#", "&x ", "*x", "|\n", ">-\n",
+                "? ", "'", "\"", "!!str ", "---\n", "...\n", "é", "\r\n", "a: 1\n", "<<: ", "|+\n", "\u{FEFF}",
+            ]),
+            0..24,
+        ),
+    ) {
+        let text = parts.concat();
+        for document in 0..2 {
+            let mut all = vec![Vec::new(), keys(["a"]), vec![Step::from(0)]];
+            if let Some(root) = json_of(&text).get(document) {
+                paths(root, &[], &mut all);
+            }
+            for path in all {
+                let _ = set(&text, document, &path, &json!({"k": "v\nw"}));
+                let _ = insert(&text, document, &path, &json!([1]));
+                let _ = remove(&text, document, &path);
+            }
+            let _ = remove_document(&text, document);
+        }
+    }
 }

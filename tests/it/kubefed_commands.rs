@@ -220,6 +220,27 @@ fn a_cluster_that_can_not_join_leaves_no_file() {
     assert_eq!(git_status(&repo), "");
 }
 
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    let repo = small_fleet();
+    let outside = tempfile::tempdir().unwrap();
+    let link = |path: &str, to: &Path| std::os::unix::fs::symlink(to, repo.path().join(path)).unwrap();
+    link("linked", outside.path());
+    let join = ["join", "oslo", "--dialect", "ocm", "--dir", "linked/x", "--repo", repo.arg()];
+    assert!(run(&join).expect(2).err.contains("symbolic link"));
+    let (_folder, live) = self::outside("live.yaml", LIVE);
+    link("store", outside.path());
+    run(&["federate", &live, "--output-dir", repo.arg()]).expect(2);
+    let victim = outside.path().join("victim");
+    std::fs::write(&victim, "precious").unwrap();
+    link("apps/.web.yaml.berth-new", &victim);
+    run(&["orphan", "enable", "cm", "web", "--repo", repo.arg()]).expect(0);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+    assert!(text(&repo, "apps/web.yaml").contains("kubefed.io/orphan"));
+}
+
 #[test]
 fn unjoin_shows_what_would_go_and_writes_only_when_told() {
     let two = format!("# Both.\n{}---\n# The second.\n{}", cluster("a", &[]), cluster("b", &[]));
@@ -255,7 +276,7 @@ fn unjoin_shows_what_would_go_and_writes_only_when_told() {
     assert_eq!(text(&repo, "clusters/two.yaml"), format!("# Both.\n{}", cluster("a", &[])));
     assert_eq!(clusters_of(&repo, "named"), ["a"]);
     run(&["unjoin", "c", "--repo", repo.arg(), "--yes"]).expect(0);
-    assert_eq!(git_status(&repo), "D clusters/c.yaml\n M clusters/two.yaml");
+    assert_eq!(git_status(&repo), " D clusters/c.yaml\n M clusters/two.yaml");
     let none = run(&["unjoin", "aa", "--repo", repo.arg()]).expect(2);
     assert!(none.err.contains("no cluster `aa`"), "{}", none.err);
 }
