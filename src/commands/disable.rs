@@ -22,7 +22,9 @@ use crate::yaml::emit;
 /// the type changes until it is enabled again. With --delete the type config is removed, which needs
 /// that no object of the type is left.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth disable deployments.apps\n  berth disable deployments.apps --yes\n  berth disable widgets.example.com --delete --yes")]
+#[command(
+    after_help = "Example:\n  berth disable deployments.apps\n  berth disable deployments.apps --yes\n  berth disable widgets.example.com --delete --yes"
+)]
 pub struct DisableArgs {
     /// The type: short name, kind, plural, or plural with group; or its Federated kind
     #[arg(value_name = "TYPE")]
@@ -101,10 +103,19 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
                 let _ = writeln!(text, "{name} is disabled already");
             }
             if !args.delete {
-                let _ = writeln!(text, "{} {} as it is in every member", counted(of_type.len(), "object"), if of_type.len() == 1 { "stays" } else { "stay" });
+                let _ = writeln!(
+                    text,
+                    "{} {} as it is in every member",
+                    counted(of_type.len(), "object"),
+                    if of_type.len() == 1 { "stays" } else { "stay" }
+                );
             }
             for (file, found) in &of_type {
-                let _ = writeln!(text, "  {file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name);
+                let _ = writeln!(
+                    text,
+                    "  {file}:{}:{}: {} {}",
+                    found.at.line, found.at.column, found.kind, found.name
+                );
             }
             let _ = write!(text, "members: {}", plan_text(&plan, ui));
             ui.out(&text);
@@ -145,13 +156,17 @@ fn deletion(
 ) -> Result<Vec<Edit>, CommandError> {
     let name = known.target.full_name();
     let Some(config) = config else {
-        return Err(CommandError::usage(format!("{name} has no type config to delete")).hint("leave --delete out"));
+        return Err(
+            CommandError::usage(format!("{name} has no type config to delete")).hint("leave --delete out")
+        );
     };
     let is_shipped = KnownTypes::default().of_federated(&known.group, &known.kind).is_some();
     if !is_shipped && !of_type.is_empty() {
         let places: Vec<String> = of_type
             .iter()
-            .map(|(file, found)| format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name))
+            .map(|(file, found)| {
+                format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name)
+            })
             .collect();
         let message = format!("{} of {name} would lose their meaning", counted(of_type.len(), "object"));
         let hint = format!("remove them first, or leave --delete out\n{}", places.join("\n"));

@@ -19,7 +19,9 @@ use crate::yaml::emit;
 /// Kubernetes are known by name, those of custom resources by their CustomResourceDefinition in the
 /// repository, and any other by --kind and --version. The types that KubeFed ships need no config.
 #[derive(Debug, clap::Args)]
+// `--version` is that of the type, as with KubeFed's own command.
 #[command(
+    disable_version_flag = true,
     after_help = "Example:\n  berth enable statefulsets.apps\n  berth enable widgets.example.com --kind Widget --version v1\n  berth enable -f directive.yaml -o yaml"
 )]
 pub struct EnableArgs {
@@ -88,9 +90,13 @@ pub fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     let known = types.of_target(&resource.group, &resource.kind);
     if let (Some((file, found)), Some(known)) = (config, known) {
         let place = format!("{file}:{}:{}", found.at.line, found.at.column);
-        if asks_for_names && (&known.group, &known.version, &known.kind) != (&made.group, &made.version, &made.kind) {
-            let message = format!("{name} is federated as {} {} already: {place}", known.api_version(), known.kind);
-            return Err(CommandError::usage(message).hint("objects of that kind would lose their meaning; edit the file by hand"));
+        if asks_for_names
+            && (&known.group, &known.version, &known.kind) != (&made.group, &made.version, &made.kind)
+        {
+            let message =
+                format!("{name} is federated as {} {} already: {place}", known.api_version(), known.kind);
+            return Err(CommandError::usage(message)
+                .hint("objects of that kind would lose their meaning; edit the file by hand"));
         }
         if known.propagates {
             ui.out(&format!("{place}: {name} is enabled already"));
@@ -98,7 +104,8 @@ pub fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
         }
         let text = tree.text(file)?;
         let path = found.path_to(&keys(["spec", "propagation"]));
-        let text = edit::set(text, found.document, &path, &"Enabled".into()).map_err(|error| refused(file, found, &error))?;
+        let text = edit::set(text, found.document, &path, &"Enabled".into())
+            .map_err(|error| refused(file, found, &error))?;
         write(&tree, Edit { path: file.to_string(), text: Some(text) })?;
         ui.out(&format!("{place}: {name} is enabled again"));
         return Ok(Exit::Done);
@@ -127,8 +134,11 @@ fn write(tree: &WorkingTree, edit: Edit) -> Result<(), CommandError> {
 
 fn refuse_clash(made: &FederatedKind, types: &KnownTypes) -> Result<(), CommandError> {
     match types.of_federated(&made.group, &made.kind) {
-        Some(other) if (&other.target.group, &other.target.kind) != (&made.target.group, &made.target.kind) => {
-            let message = format!("{} of {} stands for {} already", made.kind, made.group, other.target.full_name());
+        Some(other)
+            if (&other.target.group, &other.target.kind) != (&made.target.group, &made.target.kind) =>
+        {
+            let message =
+                format!("{} of {} stands for {} already", made.kind, made.group, other.target.full_name());
             Err(CommandError::usage(message).hint("give --federated-group with a group of your own"))
         }
         _ => Ok(()),
@@ -159,7 +169,8 @@ fn directive(path: &Path) -> Result<Wish, CommandError> {
             None => error.hint("or name the type: `berth enable TYPE`"),
         });
     };
-    let text = |key: &str| subject.object["spec"][key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let text =
+        |key: &str| subject.object["spec"][key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let name = subject.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if name.is_empty() {
         return Err(CommandError::usage(format!("{}: metadata.name must be the type", subject.at)));
@@ -186,7 +197,11 @@ fn described(wish: &Wish, kind: &str, namespaced: bool) -> Result<ApiResource, C
 }
 
 /// The one type that words mean.
-pub(super) fn one_called(name: &str, resources: &Resources, types: &KnownTypes) -> Result<ApiResource, CommandError> {
+pub(super) fn one_called(
+    name: &str,
+    resources: &Resources,
+    types: &KnownTypes,
+) -> Result<ApiResource, CommandError> {
     let mut meant = resources.called(name);
     meant.extend(types.iter().filter(|known| known.is_called(name)).map(|known| &known.target));
     meant.sort();

@@ -79,7 +79,10 @@ pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
     let mut found = read.found;
     found.extend(diagnostics);
     if read.passed_over > 0 {
-        found.push(Diagnostic::note(format!("documents that are no Kubernetes objects, passed over: {}", read.passed_over)));
+        found.push(Diagnostic::note(format!(
+            "documents that are no Kubernetes objects, passed over: {}",
+            read.passed_over
+        )));
     }
     ui.diagnostics(&found);
     if let Some(folder) = &args.output_dir {
@@ -136,7 +139,10 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
         let tree = WorkingTree::read(repo)?;
         (options.types, options.resources) = tree.types();
         let is_namespace = |kind: &str| kind == "FederatedNamespace";
-        let named = tree.objects().filter(|(_, found)| is_namespace(&found.kind)).map(|(_, found)| found.name.clone());
+        let named = tree
+            .objects()
+            .filter(|(_, found)| is_namespace(&found.kind))
+            .map(|(_, found)| found.name.clone());
         options.federated_namespaces = named.collect();
     }
     Ok(options)
@@ -149,8 +155,13 @@ fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: Documen
         return Ok(Exit::Faulty);
     }
     let named = names(documents);
-    if let Some(there) = named.keys().map(|path| folder.join(path)).find(|path| path.symlink_metadata().is_ok()) {
+    if let Some(there) =
+        named.keys().map(|path| folder.join(path)).find(|path| path.symlink_metadata().is_ok())
+    {
         return Err(files::already_there(&there));
+    }
+    for path in named.keys() {
+        files::refuse_links(folder, path)?;
     }
     for (path, made) in &named {
         files::write_new(&folder.join(path), emit_documents([&made.document]))?;

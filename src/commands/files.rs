@@ -46,7 +46,10 @@ pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<()
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.berth-new"));
     let permissions = std::fs::metadata(path).map_err(failed)?.permissions();
-    std::fs::write(&aside, after).map_err(failed)?;
+    // What an earlier crash, or somebody else, left there.
+    let _ = std::fs::remove_file(&aside);
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside);
+    file.and_then(|mut file| file.write_all(after.as_ref())).map_err(failed)?;
     let moved = std::fs::set_permissions(&aside, permissions).and_then(|()| std::fs::rename(&aside, path));
     moved.map_err(|error| {
         let _ = std::fs::remove_file(&aside);
@@ -57,7 +60,8 @@ pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<()
 /// Deletes a file that still holds what was read.
 pub fn delete(path: &Path, before: &[u8]) -> Result<(), CommandError> {
     unchanged(path, before)?;
-    std::fs::remove_file(path).map_err(|error| CommandError::io(format!("deleting {}", path.display()), &error))
+    std::fs::remove_file(path)
+        .map_err(|error| CommandError::io(format!("deleting {}", path.display()), &error))
 }
 
 fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {
@@ -68,4 +72,17 @@ fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {
     }
     let message = format!("{} was changed by somebody else meanwhile", path.display());
     Err(CommandError::new(super::exit::Exit::Raced, message).hint("nothing was written to it; try again"))
+}
+
+/// Refuses a path below a folder that leads through a symbolic link: it could lead anywhere.
+pub fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandError> {
+    let mut at = folder.to_owned();
+    for part in Path::new(below) {
+        at.push(part);
+        if at.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+            let error = CommandError::usage(format!("{} is a symbolic link", at.display()));
+            return Err(error.hint("nothing is written through links; name another folder"));
+        }
+    }
+    Ok(())
 }

@@ -73,9 +73,8 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     }
     if args.dialect == Inventory::Kubefed && args.api_endpoint.is_none() {
         let error = CommandError::usage("a KubeFedCluster needs --api-endpoint");
-        return Err(error.hint(
-            "berth never calls it; --dialect kubefleet and --dialect ocm make kinds that need none",
-        ));
+        return Err(error
+            .hint("berth never calls it; --dialect kubefleet and --dialect ocm make kinds that need none"));
     }
     let new = NewCluster {
         name: name.clone(),
@@ -110,7 +109,8 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     let plan = tree.plan(&edits)?;
     tree.write(&edits)?;
     ui.out(&path);
-    let gets = plan.changes().filter(|change| change.cluster == *name && change.change == Change::Added).count();
+    let gets =
+        plan.changes().filter(|change| change.cluster == *name && change.change == Change::Added).count();
     ui.status(&format!(
         "{name} gets {}\nnext: commit the file, look at `berth plan`, and run `berth sync --cluster {name}` there",
         counted(gets, "object")

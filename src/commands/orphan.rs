@@ -18,7 +18,9 @@ use crate::yaml::{Node, Value};
 ///
 /// Sets or removes the annotation kubefed.io/orphan on a Federated object, in its file.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth orphan enable deployment web -n shop\n  berth orphan status FederatedDeployment web\n  berth orphan disable deploy web")]
+#[command(
+    after_help = "Example:\n  berth orphan enable deployment web -n shop\n  berth orphan status FederatedDeployment web\n  berth orphan disable deploy web"
+)]
 pub struct OrphanArgs {
     #[command(subcommand)]
     action: Action,
@@ -103,7 +105,10 @@ pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
                 if now { "enabled" } else { "disabled" },
                 if wanted.is_some() && is_as_wanted { " already" } else { "" },
             );
-            ui.out(&format!("{file}:{}: orphaning is {word}{already} for {} {name}", found.at.line, found.kind));
+            ui.out(&format!(
+                "{file}:{}: orphaning is {word}{already} for {} {name}",
+                found.at.line, found.kind
+            ));
         }
     }
     Ok(Exit::Done)
@@ -127,7 +132,8 @@ fn find<'t>(tree: &'t WorkingTree, args: &ObjectArgs) -> Result<(&'t Arc<str>, &
             known.is_some_and(|known| known.is_called(&args.kind))
         })
         .collect();
-    let in_namespace = |found: &Found| args.namespace.as_ref().is_none_or(|namespace| found.namespace == *namespace);
+    let in_namespace =
+        |found: &Found| args.namespace.as_ref().is_none_or(|namespace| found.namespace == *namespace);
     let meant: Vec<_> =
         of_kind.iter().copied().filter(|(_, found)| found.name == args.name && in_namespace(found)).collect();
     match meant.as_slice() {
@@ -139,10 +145,18 @@ fn find<'t>(tree: &'t WorkingTree, args: &ObjectArgs) -> Result<(&'t Arc<str>, &
                 "no Federated object of kind `{kind}` is called `{name}`{}",
                 place.unwrap_or_default()
             ));
-            let near = did_you_mean(name, of_kind.iter().map(|(_, found)| found.name.as_str()).filter(|near| near != name));
-            let named = tree.objects().filter(|(_, found)| found.name == *name && found.kind.starts_with("Federated"));
-            let others: Vec<String> =
-                named.map(|(file, found)| format!("{file}:{}: {} in `{}`", found.at.line, found.kind, found.namespace)).collect();
+            let near = did_you_mean(
+                name,
+                of_kind.iter().map(|(_, found)| found.name.as_str()).filter(|near| near != name),
+            );
+            let named = tree
+                .objects()
+                .filter(|(_, found)| found.name == *name && found.kind.starts_with("Federated"));
+            let others: Vec<String> = named
+                .map(|(file, found)| {
+                    format!("{file}:{}: {} in `{}`", found.at.line, found.kind, found.namespace)
+                })
+                .collect();
             Err(match (near, others.is_empty()) {
                 (Some(near), true) => error.hint(near),
                 (_, false) => error.hint(format!("of that name there is\n{}", others.join("\n"))),
@@ -152,7 +166,9 @@ fn find<'t>(tree: &'t WorkingTree, args: &ObjectArgs) -> Result<(&'t Arc<str>, &
         several => {
             let places: Vec<String> = several
                 .iter()
-                .map(|(file, found)| format!("{file}:{}: {} in `{}`", found.at.line, found.kind, found.namespace))
+                .map(|(file, found)| {
+                    format!("{file}:{}: {} in `{}`", found.at.line, found.kind, found.namespace)
+                })
                 .collect();
             let error = CommandError::usage(format!("{} objects are meant by this", several.len()));
             Err(error.hint(format!("name one with --namespace and its full kind\n{}", places.join("\n"))))

@@ -20,7 +20,9 @@ use crate::edit::Found;
 /// documents that describe the cluster are removed, and files that held nothing else. Nothing
 /// leaves the cluster before the edit is committed and published, which the deletion gate watches.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth unjoin oslo\n  berth unjoin oslo --yes && git commit -am 'oslo leaves'")]
+#[command(
+    after_help = "Example:\n  berth unjoin oslo\n  berth unjoin oslo --yes && git commit -am 'oslo leaves'"
+)]
 pub struct UnjoinArgs {
     /// The cluster's name
     name: String,
@@ -43,7 +45,10 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
         return Err(error.hint(near.unwrap_or_else(|| "`berth status` lists the clusters".to_owned())));
     };
     let describes = |(file, found): &(&Arc<str>, &Found)| {
-        cluster.origins.iter().any(|at| at.file == **file && (at.line, at.column) == (found.at.line, found.at.column))
+        cluster
+            .origins
+            .iter()
+            .any(|at| at.file == **file && (at.line, at.column) == (found.at.line, found.at.column))
     };
     let gone: Vec<(&Arc<str>, &Found)> = tree.objects().filter(describes).collect();
     let edits = tree.without(&gone)?;
@@ -79,13 +84,19 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
             let mut text = format!("{} is described by\n", ui.tint(name, Tone::Strong));
             for (file, found) in &gone {
                 let whole = |edit: &&Edit| *edit.path == ***file && edit.text.is_none();
-                let extent = if edits.iter().any(|edit| whole(&edit)) { " (the whole file goes)" } else { "" };
-                let _ = writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
+                let extent =
+                    if edits.iter().any(|edit| whole(&edit)) { " (the whole file goes)" } else { "" };
+                let _ =
+                    writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
             }
             let _ = writeln!(text, "\nwithout it: {}", plan_text(&plan, ui).trim_end());
             let named = mentioned::text(&after.fleet, name);
             if !named.is_empty() {
-                let _ = writeln!(text, "\nstill named by, which counts again if a cluster `{name}` joins\n{}", named.trim_end());
+                let _ = writeln!(
+                    text,
+                    "\nstill named by, which counts again if a cluster `{name}` joins\n{}",
+                    named.trim_end()
+                );
             }
             ui.out(&text);
         }

@@ -52,7 +52,10 @@ pub struct Edit {
 impl WorkingTree {
     pub fn read(root: &Path) -> Result<WorkingTree, CommandError> {
         if Repo::is_git_folder(root) {
-            let message = format!("`{}` is a bare repository or a .git folder, which has no files to edit", root.display());
+            let message = format!(
+                "`{}` is a bare repository or a .git folder, which has no files to edit",
+                root.display()
+            );
             return Err(CommandError::usage(message).hint("name a working tree"));
         }
         let tree = source::read_dir(root, &Limits::default()).map_err(ReadingError::from)?;
@@ -127,7 +130,9 @@ impl WorkingTree {
         let loaded = load::load(&tree, History::None);
         let mut new = Diagnostics::new();
         let before: Vec<&str> = self.loaded.diagnostics.errors().map(|one| one.message.as_str()).collect();
-        new.extend(loaded.diagnostics.errors().filter(|one| !before.contains(&one.message.as_str())).cloned());
+        new.extend(
+            loaded.diagnostics.errors().filter(|one| !before.contains(&one.message.as_str())).cloned(),
+        );
         (loaded, new)
     }
 
@@ -161,7 +166,8 @@ impl WorkingTree {
     pub fn new_file(&self, folder: &str, name: &str) -> Result<String, CommandError> {
         let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         if folder.starts_with('/') || parts.contains(&"..") {
-            let error = CommandError::usage(format!("`{folder}` is not a folder below the repository's root"));
+            let error =
+                CommandError::usage(format!("`{folder}` is not a folder below the repository's root"));
             return Err(error.hint("name it as seen from there, such as `clusters`"));
         }
         let path = parts.into_iter().chain([format!("{name}.yaml").as_str()]).collect::<Vec<_>>().join("/");
@@ -169,6 +175,7 @@ impl WorkingTree {
             let error = CommandError::usage(format!("berth does not read `{path}`"));
             return Err(error.hint("name another folder with --dir; see `exclude` in berth.yaml"));
         }
+        files::refuse_links(&self.root, &path)?;
         let file = self.root.join(&path);
         if file.symlink_metadata().is_ok() { Err(files::already_there(&file)) } else { Ok(path) }
     }
@@ -197,6 +204,7 @@ pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
 /// Faults that an edit would bring in: nothing is written.
 pub fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
     let faults: Vec<String> = new.errors().map(Diagnostic::to_string).collect();
-    let message = format!("nothing was written, since the fleet would have new errors\n{}", faults.join("\n"));
+    let message =
+        format!("nothing was written, since the fleet would have new errors\n{}", faults.join("\n"));
     (!faults.is_empty()).then(|| CommandError::new(super::exit::Exit::Faulty, message))
 }

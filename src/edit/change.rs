@@ -53,7 +53,8 @@ fn replace(source: &Source<'_>, place: Place<'_>, value: &Json) -> Cut {
     };
     let written = below(place.in_list, value, column, source.line_break());
     let one_line = !written.contains('\n') && !written.contains('\r');
-    let on_its_line = matches!(place.value.shape, Shape::Scalar | Shape::Alias) || is_flow(&place.value.shape);
+    let on_its_line =
+        matches!(place.value.shape, Shape::Scalar | Shape::Alias) || is_flow(&place.value.shape);
     if one_line && on_its_line && !there.is_empty() {
         return Cut { bytes: there.clone(), with: written.trim_start().to_owned() };
     }

@@ -18,7 +18,9 @@ pub enum EditError {
 impl EditError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            EditError::NotInPlace(_) => Some("aliases, merge keys and `? key` are left to people: edit the file by hand"),
+            EditError::NotInPlace(_) => {
+                Some("aliases, merge keys and `? key` are left to people: edit the file by hand")
+            }
             _ => None,
         }
     }

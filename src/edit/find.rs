@@ -63,7 +63,8 @@ fn take(objects: &mut Objects, document: usize, path: Vec<Step>, node: Node) {
         objects.passed_over += 1;
         return;
     }
-    let is_list = kind == "List" || (kind.ends_with("List") && node.get("metadata").is_none_or(|of| of.get("name").is_none()));
+    let is_list = kind == "List"
+        || (kind.ends_with("List") && node.get("metadata").is_none_or(|of| of.get("name").is_none()));
     if let Some(Value::List(items)) = node.get("items").map(|items| &items.value).filter(|_| is_list) {
         for (index, item) in items.iter().enumerate() {
             let path = path.iter().cloned().chain([Step::from("items"), Step::Index(index)]).collect();

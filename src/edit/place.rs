@@ -1,8 +1,8 @@
 //! Walks down an outline, and answers where in the text a value, a line and a column are.
 
+use super::EditError;
 use super::path::{Step, show};
 use super::verify::Source;
-use super::EditError;
 use crate::yaml::outline::{Outline, Shape};
 
 /// A value on the way down.
@@ -86,7 +86,13 @@ impl<'a> Source<'a> {
                 b'#' => at = self.line_end(at),
                 b'-' => return Ok(at),
                 // An anchor or a tag of the list itself.
-                b'&' | b'!' => at += self.text.get(at..).and_then(|rest| rest.find(char::is_whitespace)).ok_or_else(refused)?,
+                b'&' | b'!' => {
+                    at += self
+                        .text
+                        .get(at..)
+                        .and_then(|rest| rest.find(char::is_whitespace))
+                        .ok_or_else(refused)?
+                }
                 _ => return Err(refused()),
             }
         }

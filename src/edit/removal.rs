@@ -30,11 +30,7 @@ pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditErro
                 let dash = source.dash(parent, items, index)?;
                 Ok(dash..items.get(index).map_or(dash + 1, |item| item.bytes.end.max(dash + 1)))
             };
-            (
-                (0..items.len()).map(part).collect::<Result<Vec<Range<usize>>, EditError>>()?,
-                *index,
-                None,
-            )
+            ((0..items.len()).map(part).collect::<Result<Vec<Range<usize>>, EditError>>()?, *index, None)
         }
         _ => return Err(refused()),
     };
@@ -50,7 +46,9 @@ pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditErro
         (None, _) if source.begins_its_line(part.start) => cut(whole_lines(source, &part)),
         // It stands behind a dash, on its line: what comes next takes its place.
         (None, _) => match parts.get(index + 1) {
-            Some(next) if source.text.get(part.end..next.start).is_some_and(|between| between.trim().is_empty()) => {
+            Some(next)
+                if source.text.get(part.end..next.start).is_some_and(|between| between.trim().is_empty()) =>
+            {
                 cut(part.start..next.start)
             }
             _ => cut(part),

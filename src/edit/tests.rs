@@ -1,7 +1,8 @@
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::yaml::{Limits, read};
+use crate::yaml::{Limits, emit, emit_flow, read};
 
 /// What people write: comments, quotes, brackets, blocks, dashes in every style.
 const MIXED: &str = "\
@@ -54,7 +55,9 @@ fn json_of(text: &str) -> Vec<Json> {
 fn paths(value: &Json, above: &[Step], found: &mut Vec<Vec<Step>>) {
     let below: Vec<(Step, &Json)> = match value {
         Json::Object(fields) => fields.iter().map(|(key, value)| (Step::from(key.as_str()), value)).collect(),
-        Json::Array(items) => items.iter().enumerate().map(|(index, value)| (Step::from(index), value)).collect(),
+        Json::Array(items) => {
+            items.iter().enumerate().map(|(index, value)| (Step::from(index), value)).collect()
+        }
         _ => Vec::new(),
     };
     for (step, value) in below {
@@ -105,7 +108,8 @@ fn items_are_added_in_front_behind_and_in_brackets() {
     assert_eq!(after, MIXED.replace("ports:\n", "ports:\n  - name: x\n    port: 1\n"));
     let after = insert(MIXED, 1, &[Step::from("items"), Step::from(1)], &json!({"a": 9})).unwrap();
     assert_eq!(after, MIXED.replace("{a: 2}", "{a: 9}, {a: 2}"));
-    let after = insert(MIXED, 0, &[Step::from("spec"), Step::from("none"), Step::from(0)], &json!("x")).unwrap();
+    let after =
+        insert(MIXED, 0, &[Step::from("spec"), Step::from("none"), Step::from(0)], &json!("x")).unwrap();
     assert_eq!(after, MIXED.replace("none: []", "none: [x]"));
 }
 
@@ -126,7 +130,14 @@ fn what_is_removed_takes_its_lines_along_and_leaves_comments() {
 fn every_path_can_be_set_removed_and_added_to() {
     for (document, values) in [(0, json_of(MIXED)[0].clone()), (1, json_of(MIXED)[1].clone())] {
         for path in all_paths(MIXED, document) {
-            for value in [json!("new"), json!("a: b # c"), json!({"k": ["v", {"w": 1}]}), json!("x\n\ny\n"), json!([]), json!(null)] {
+            for value in [
+                json!("new"),
+                json!("a: b # c"),
+                json!({"k": ["v", {"w": 1}]}),
+                json!("x\n\ny\n"),
+                json!([]),
+                json!(null),
+            ] {
                 let after = set(MIXED, document, &path, &value);
                 assert!(after.is_ok(), "set {} to {value}: {after:?}", show(&path));
             }
@@ -197,7 +208,10 @@ fn what_would_change_more_than_was_asked_is_refused() {
     // A key of its own hides the merged one, which is what was asked for.
     let own = set(merged, 0, &keys(["b", "num"]), &json!(2)).unwrap();
     assert!(own.contains("  m: 1\n  num: 2\n"), "{own}");
-    assert_eq!(set("a: x\n", 0, &keys(["a", "b"]), &json!(1)).unwrap_err().to_string(), "`a` is a string, so that nothing can stand below it");
+    assert_eq!(
+        set("a: x\n", 0, &keys(["a", "b"]), &json!(1)).unwrap_err().to_string(),
+        "`a` is a string, so that nothing can stand below it"
+    );
     assert_eq!(remove("a: x\n", 0, &keys(["b"])), Err(EditError::Missing("b".to_owned())));
     assert_eq!(insert("a: x\n", 0, &keys(["a"]), &json!(1)), Err(EditError::AlreadyThere("a".to_owned())));
     assert_eq!(set("a: x\n", 3, &keys(["a"]), &json!(1)), Err(EditError::NoSuchDocument(3)));
@@ -221,8 +235,88 @@ fn a_document_that_can_not_be_read_stays_as_it_is() {
 fn objects_are_found_in_documents_and_lists() {
     let text = "x: 1\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
     let objects = objects(text.as_bytes());
-    let names: Vec<_> = objects.found.iter().map(|one| (one.document, show(&one.path), one.kind.as_str(), one.group())).collect();
-    assert_eq!(names, [(1, "items[0]".to_owned(), "Deployment", "apps"), (2, String::new(), "Namespace", "")]);
+    let names: Vec<_> = objects
+        .found
+        .iter()
+        .map(|one| (one.document, show(&one.path), one.kind.as_str(), one.group()))
+        .collect();
+    assert_eq!(
+        names,
+        [(1, "items[0]".to_owned(), "Deployment", "apps"), (2, String::new(), "Namespace", "")]
+    );
     let after = set(text, 1, &objects.found[0].path_to(&keys(["metadata", "name"])), &json!("shop")).unwrap();
     assert!(after.contains("metadata: {name: shop, namespace: shop}"), "{after}");
+}
+
+/// Small values of every shape.
+fn value() -> impl Strategy<Value = Json> {
+    let text = prop_oneof!["[a-z]{0,3}", "[ a:#,'\"\n{}\\[\\]-]{0,6}"];
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        any::<i32>().prop_map(Json::from),
+        text.prop_map(Json::from)
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            prop::collection::btree_map("[a-z#: ]{1,3}", inner, 0..4)
+                .prop_map(|fields| Json::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// The value at a path.
+fn at<'j>(root: &'j Json, path: &[Step]) -> &'j Json {
+    path.iter().fold(root, |at, step| match step {
+        Step::Key(key) => &at[key.as_str()],
+        Step::Index(index) => &at[*index],
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_berth_wrote_can_be_edited_everywhere(
+        root in prop::collection::btree_map("[a-z]{1,3}", value(), 1..4),
+        new in value(),
+        in_brackets in any::<bool>(),
+    ) {
+        let root = Json::Object(root.into_iter().collect());
+        let text = if in_brackets { format!("{}  # end\n", emit_flow(&root)) } else { emit(&root) };
+        let mut all = Vec::new();
+        paths(&root, &[], &mut all);
+        for path in all {
+            let after = set(&text, 0, &path, &new);
+            prop_assert!(after.is_ok(), "set {} in\n{text}: {after:?}", show(&path));
+            let now = json_of(&after.unwrap());
+            prop_assert_eq!(at(&now[0], &path), &new);
+            let after = remove(&text, 0, &path);
+            prop_assert!(after.is_ok(), "remove {} in\n{text}: {after:?}", show(&path));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_editor_panic(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "a", "b", ":", " ", "  ", "\n", "- ", "{", "}", "[", "]", ",", "#", "&x ", "*x", "|\n", ">-\n",
+                "? ", "'", "\"", "!!str ", "---\n", "...\n", "é", "\r\n", "a: 1\n", "<<: ", "|+\n", "\u{FEFF}",
+            ]),
+            0..24,
+        ),
+    ) {
+        let text = parts.concat();
+        for document in 0..2 {
+            let mut all = vec![Vec::new(), keys(["a"]), vec![Step::from(0)]];
+            if let Some(root) = json_of(&text).get(document) {
+                paths(root, &[], &mut all);
+            }
+            for path in all {
+                let _ = set(&text, document, &path, &json!({"k": "v\nw"}));
+                let _ = insert(&text, document, &path, &json!([1]));
+                let _ = remove(&text, document, &path);
+            }
+            let _ = remove_document(&text, document);
+        }
+    }
 }

@@ -40,7 +40,8 @@ impl<'a> Source<'a> {
         let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
         let text = format!("{before}{}{after}", cut.with);
         let now = read(text.as_bytes(), &Limits::default());
-        let mut wanted: Vec<Json> = self.read.documents.iter().map(|document| document.root.to_json()).collect();
+        let mut wanted: Vec<Json> =
+            self.read.documents.iter().map(|document| document.root.to_json()).collect();
         match expected {
             Some(expected) => wanted[self.document] = expected,
             None => drop(wanted.remove(self.document)),

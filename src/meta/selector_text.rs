@@ -67,11 +67,16 @@ fn requirement(part: &str) -> Result<Requirement<'_>, String> {
         return Ok(Requirement::Expression(key(rest)?, "DoesNotExist", Vec::new()));
     }
     if let Some((before, list)) = part.split_once('(') {
-        let list = list.trim_end().strip_suffix(')').ok_or_else(|| format!("`{part}` goes on after its bracket"))?;
+        let list =
+            list.trim_end().strip_suffix(')').ok_or_else(|| format!("`{part}` goes on after its bracket"))?;
         let (before, operator) = match before.trim_end().rsplit_once(char::is_whitespace) {
             Some((before, "in")) => (before, "In"),
             Some((before, "notin")) => (before, "NotIn"),
-            _ => return Err(format!("`{part}` is not understood; write `key in (a, b)` or `key notin (a, b)`")),
+            _ => {
+                return Err(format!(
+                    "`{part}` is not understood; write `key in (a, b)` or `key notin (a, b)`"
+                ));
+            }
         };
         let values = list.split(',').map(value).collect::<Result<Vec<_>, _>>()?;
         return Ok(Requirement::Expression(key(before)?, operator, values));

@@ -18,7 +18,9 @@ pub struct Mention {
 /// Every object that names a cluster, by key.
 pub fn mentions(fleet: &Fleet, cluster: &str) -> Vec<Mention> {
     let mut found = BTreeSet::new();
-    let mut add = |by: &Key, at: &Pos, how| found.insert(Mention { by: by.clone(), at: at.clone(), how });
+    let mut add = |by: &Key, at: &Pos, how| {
+        found.insert(Mention { by: by.clone(), at: at.clone(), how });
+    };
     // A filter of another object's is that object's own.
     let named = |filter: &Filter| {
         filter.by.is_none() && matches!(&filter.rule, Rule::Named(names) if names.contains(cluster))
@@ -26,7 +28,9 @@ pub fn mentions(fleet: &Fleet, cluster: &str) -> Vec<Mention> {
     for placement in fleet.placements.values() {
         let (key, origin) = (&placement.key, &placement.origin);
         match &placement.source {
-            Source::Follows(follow) if follow.filters.iter().any(named) => drop(add(key, origin, "placement")),
+            Source::Follows(follow) if follow.filters.iter().any(named) => {
+                add(key, origin, "placement");
+            }
             Source::Follows(_) => {}
             Source::Own(policy) => {
                 let exact = matches!(&policy.selection, Selection::Exactly(names) if names.contains(cluster));

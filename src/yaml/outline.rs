@@ -63,7 +63,8 @@ pub fn outline(text: &str, document: &ReadDocument) -> Option<Outline> {
     let part = text.get(document.bytes.clone())?;
     let mut offsets: Vec<usize> = part.char_indices().map(|(at, _)| at).collect();
     offsets.push(part.len());
-    let mut outliner = Outliner { parser: Parser::new_from_str(part), part, offsets, base: document.bytes.start };
+    let mut outliner =
+        Outliner { parser: Parser::new_from_str(part), part, offsets, base: document.bytes.start };
     loop {
         match outliner.next()? {
             (Event::StreamStart | Event::DocumentStart(_), _) => {}
@@ -177,7 +178,12 @@ impl<'a> Outliner<'a> {
             let (event, value_span) = self.next()?;
             let value = self.value(event, value_span)?;
             let colon = self.base + self.past_colon(span.end);
-            entries.push(Entry { key, key_bytes: self.base + span.start..self.base + span.end, colon, value });
+            entries.push(Entry {
+                key,
+                key_bytes: self.base + span.start..self.base + span.end,
+                colon,
+                value,
+            });
         }
     }
 

@@ -21,6 +21,7 @@ mod gate;
 mod generated;
 mod import;
 mod kube_smoke;
+mod kubefed_commands;
 mod lifecycle;
 mod looping;
 mod replicas;

@@ -80,8 +80,11 @@ impl<'a> Work<'a> {
         if !self.options.contents {
             return subjects.to_vec();
         }
-        let given = |subject: &&Subject| subject.object["apiVersion"] == "v1" && subject.object["kind"] == "Namespace";
-        let name = |subject: &Subject| subject.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let given = |subject: &&Subject| {
+            subject.object["apiVersion"] == "v1" && subject.object["kind"] == "Namespace"
+        };
+        let name =
+            |subject: &Subject| subject.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut meant: BTreeSet<String> = subjects.iter().filter(given).map(name).collect();
         let mut made = Vec::new();
         if let Some(only) = &self.options.namespace {
@@ -106,7 +109,9 @@ impl<'a> Work<'a> {
             let fault = Diagnostic { at: None, ..Diagnostic::error(Pos::file(""), message) };
             self.found.push(fault.hint("give the Namespace's file as well, or name it with --namespace"));
         } else if passed_over > 0 {
-            self.found.push(Diagnostic::note(format!("objects outside of the namespace, passed over: {passed_over}")));
+            self.found.push(Diagnostic::note(format!(
+                "objects outside of the namespace, passed over: {passed_over}"
+            )));
         }
         made
     }
@@ -116,7 +121,8 @@ impl<'a> Work<'a> {
         let own = object["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty());
         let group = group_of(object["apiVersion"].as_str().unwrap_or_default());
         let kind = object["kind"].as_str().unwrap_or_default();
-        let cluster_scoped = self.options.resources.of_kind(group, kind).is_some_and(|resource| !resource.namespaced);
+        let cluster_scoped =
+            self.options.resources.of_kind(group, kind).is_some_and(|resource| !resource.namespaced);
         own.or(self.options.namespace.as_deref()).filter(|_| !cluster_scoped)
     }
 
@@ -126,7 +132,9 @@ impl<'a> Work<'a> {
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (name, given) = (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
         if name.is_empty() {
-            return self.found.push(Diagnostic::error(at.clone(), format!("{kind}: metadata.name is required")));
+            return self
+                .found
+                .push(Diagnostic::error(at.clone(), format!("{kind}: metadata.name is required")));
         }
         let resource = self.resource(&api_version, &kind, !given.is_empty());
         let described = Key::new(&resource.group, &kind, &given, &name);
@@ -200,7 +208,13 @@ impl<'a> Work<'a> {
     }
 
     /// The namespace of the Federated object; empty where it has none.
-    fn namespace(&mut self, federated: &FederatedKind, object: &Json, described: &Key, at: &Pos) -> Option<String> {
+    fn namespace(
+        &mut self,
+        federated: &FederatedKind,
+        object: &Json,
+        described: &Key,
+        at: &Pos,
+    ) -> Option<String> {
         if federated.is_of_namespaces() {
             return Some(described.name.to_string());
         }
@@ -222,9 +236,11 @@ impl<'a> Work<'a> {
     }
 
     fn finish(mut self) -> Federated {
-        let mut named: BTreeSet<&str> = self.options.federated_namespaces.iter().map(String::as_str).collect();
+        let mut named: BTreeSet<&str> =
+            self.options.federated_namespaces.iter().map(String::as_str).collect();
         named.extend(self.namespaces.iter().map(|made| &*made.key.name));
-        let used: BTreeSet<&str> = self.others.iter().map(|made| &*made.key.namespace).filter(|one| !one.is_empty()).collect();
+        let used: BTreeSet<&str> =
+            self.others.iter().map(|made| &*made.key.namespace).filter(|one| !one.is_empty()).collect();
         for namespace in used.difference(&named) {
             let message = format!("namespace `{namespace}` is not federated, so that its objects go nowhere");
             let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
@@ -240,7 +256,8 @@ impl<'a> Work<'a> {
             of_kind: super::TYPE_CONFIG_KIND.to_owned(),
             document,
         };
-        let documents = self.configs.into_iter().map(config).chain(self.namespaces).chain(self.others).collect();
+        let documents =
+            self.configs.into_iter().map(config).chain(self.namespaces).chain(self.others).collect();
         Federated { documents, diagnostics: self.found }
     }
 }

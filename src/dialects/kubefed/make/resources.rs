@@ -71,7 +71,8 @@ impl Resources {
         let text = |value: &Json| value.as_str().map(str::to_owned);
         let names = &spec["names"];
         let listed = spec["versions"].as_array().into_iter().flatten();
-        let storage = listed.clone().find(|version| version["storage"] == true).or_else(|| listed.clone().next());
+        let storage =
+            listed.clone().find(|version| version["storage"] == true).or_else(|| listed.clone().next());
         let version = storage.and_then(|version| text(&version["name"])).or_else(|| text(&spec["version"]));
         let parts = (text(&spec["group"]), version, text(&names["kind"]), text(&names["plural"]));
         let (Some(group), Some(version), Some(kind), Some(plural)) = parts else { return };

@@ -29,7 +29,9 @@ pub(super) fn reason(object: &Json, resource: &ApiResource, options: &Options) -
     if OF_CONTROLLERS.contains(&(group, kind)) {
         return Some("controllers of each cluster make their own".to_owned());
     }
-    if let Some(asked) = options.skip_api_resources.iter().find(|name| resource.is_called(name) || *name == group) {
+    if let Some(asked) =
+        options.skip_api_resources.iter().find(|name| resource.is_called(name) || *name == group)
+    {
         return Some(format!("`{asked}` is to be skipped"));
     }
     if let Some(owner) = controller(object) {
@@ -57,7 +59,7 @@ fn controller(object: &Json) -> Option<String> {
 
 /// An account that says nothing but that it is there.
 fn is_bare(account: &Json) -> bool {
-    account
-        .as_object()
-        .is_some_and(|fields| fields.keys().all(|key| ["apiVersion", "kind", "metadata", "secrets"].contains(&key.as_str())))
+    account.as_object().is_some_and(|fields| {
+        fields.keys().all(|key| ["apiVersion", "kind", "metadata", "secrets"].contains(&key.as_str()))
+    })
 }

@@ -23,7 +23,8 @@ pub(super) fn template(object: &Json, federated: &FederatedKind) -> Json {
     template.remove("kind");
     template.remove("status");
     // The type's version stands for itself; another one says what the fields mean.
-    let own_version = template.get("apiVersion").and_then(Json::as_str).map(|own| own.rsplit('/').next().unwrap_or(own));
+    let own_version =
+        template.get("apiVersion").and_then(Json::as_str).map(|own| own.rsplit('/').next().unwrap_or(own));
     if own_version.is_none_or(|own| own == target.version) {
         template.remove("apiVersion");
     }
@@ -57,8 +58,11 @@ fn kept_metadata(metadata: &Json) -> Map<String, Json> {
     let own = |key: &str| !OF_TOOLS.iter().any(|tool| key.starts_with(tool));
     for field in ["labels", "annotations"] {
         let Some(entries) = metadata.get(field).and_then(Json::as_object) else { continue };
-        let entries: Map<String, Json> =
-            entries.iter().filter(|(key, _)| own(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+        let entries: Map<String, Json> = entries
+            .iter()
+            .filter(|(key, _)| own(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
         if !entries.is_empty() {
             kept.insert(field.to_owned(), entries.into());
         }

@@ -74,7 +74,8 @@ fn a_namespace_with_its_contents_takes_what_stands_in_it_and_no_more() {
 fn what_each_cluster_makes_for_itself_is_named_and_left_out() {
     let owned = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-1", "namespace": "n",
         "ownerReferences": [{"kind": "Deployment", "name": "web", "controller": true}]}});
-    let endpoints = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "web", "namespace": "n"}});
+    let endpoints =
+        json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "web", "namespace": "n"}});
     let token = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token", "metadata": {"name": "t", "namespace": "n"}});
     let mut root = config_map("n");
     root["metadata"]["name"] = "kube-root-ca.crt".into();
@@ -110,9 +111,11 @@ fn types_are_found_by_every_name_kubectl_knows() {
     assert_eq!(resources.called("ingresses")[0].kind, "Ingress");
     assert_eq!(resources.called("netpol")[0].plural, "networkpolicies");
     assert!(resources.called("gw").is_empty());
-    resources.learn(&json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.io", "scope": "Cluster",
+    resources.learn(
+        &json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.io", "scope": "Cluster",
         "names": {"kind": "Gateway", "plural": "gateways", "shortNames": ["gw"]},
-        "versions": [{"name": "v1"}, {"name": "v2", "storage": true}]}}));
+        "versions": [{"name": "v1"}, {"name": "v2", "storage": true}]}}),
+    );
     let found = resources.called("gw");
     assert_eq!((found[0].version.as_str(), found[0].namespaced), ("v2", false));
 }

@@ -3,8 +3,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::resources::{ApiResource, plural_of};
 use super::SYSTEM_NAMESPACE;
+use super::resources::{ApiResource, Resources, plural_of};
 use crate::dialects::kubefed::kinds::{CORE, TYPES};
 use crate::dialects::kubefed::types::SHIPPED;
 
@@ -33,8 +33,11 @@ impl FederatedKind {
         let lower = name.to_lowercase();
         let kind = self.kind.to_lowercase();
         let plural = plural_of(&self.kind);
-        let own = [&kind, &plural].into_iter().any(|word| lower == *word || lower == format!("{word}.{}", self.group));
-        own || self.target.is_called(name)
+        let own = [&kind, &plural]
+            .into_iter()
+            .any(|word| lower == *word || lower == format!("{word}.{}", self.group));
+        let short = self.target.short.iter().any(|short| lower == format!("f{short}"));
+        own || short || self.target.is_called(name)
     }
 
     pub fn is_of_namespaces(&self) -> bool {
@@ -52,7 +55,7 @@ impl Default for KnownTypes {
             group: TYPES.to_owned(),
             version: FEDERATED_VERSION.to_owned(),
             kind: format!("Federated{kind}"),
-            target: super::Resources::default()
+            target: Resources::default()
                 .of_kind(group, kind)
                 .cloned()
                 .unwrap_or_else(|| ApiResource::guessed(group, version, kind, *namespaced)),
@@ -71,7 +74,9 @@ impl KnownTypes {
             return;
         }
         if let Some(known) = read(object) {
-            self.0.retain(|one| (&one.target.group, &one.target.kind) != (&known.target.group, &known.target.kind));
+            self.0.retain(|one| {
+                (&one.target.group, &one.target.kind) != (&known.target.group, &known.target.kind)
+            });
             self.0.push(known);
         }
     }
@@ -97,12 +102,14 @@ fn read(config: &Json) -> Option<FederatedKind> {
     let text = |value: &Json| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let name = text(&config["metadata"]["name"])?;
     let (plural, group) = name.split_once('.').unwrap_or((&name, ""));
+    let (group, kind) = (text(&target["group"]).unwrap_or_else(|| group.to_owned()), text(&target["kind"])?);
+    let short = Resources::default().of_kind(&group, &kind).map(|known| known.short.clone());
     let target = ApiResource {
-        group: text(&target["group"]).unwrap_or_else(|| group.to_owned()),
+        group,
         version: text(&target["version"])?,
-        kind: text(&target["kind"])?,
+        kind,
         plural: text(&target["pluralName"]).unwrap_or_else(|| plural.to_owned()),
-        short: Vec::new(),
+        short: short.unwrap_or_default(),
         namespaced: target["scope"] != "Cluster",
     };
     Some(FederatedKind {
