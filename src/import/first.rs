@@ -159,10 +159,14 @@ fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diag
     let warn = |message: String, hint: &str| Diagnostic::warning(Pos::file(""), message).hint(hint);
     let mut doubtful: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut gone: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut unread = BTreeSet::new();
+    let (mut unread, mut frozen) = (BTreeSet::new(), BTreeSet::new());
     for (key, placed) in placed {
         if !fleet.placements.contains_key(key) {
             unread.insert(key.to_string());
+        }
+        let is_there = placed.clusters.values().any(|standing| standing.there);
+        if is_there && fleet.workloads.get(key).is_some_and(|workload| workload.frozen) {
+            frozen.insert(key.to_string());
         }
         for (cluster, standing) in &placed.clusters {
             if !fleet.clusters.contains_key(cluster) {
@@ -184,6 +188,14 @@ fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diag
             "the host says that {count} objects are on `{cluster}`, which is no cluster of the fleet"
         );
         warnings.push(warn(message, "they stay behind there, unmanaged"));
+    }
+    if !frozen.is_empty() {
+        let message =
+            format!("{} is not propagated, so that the first state is without its copies", some_of(frozen));
+        warnings.push(warn(
+            message,
+            "they stay in members as they are; once it is propagated, members adopt them",
+        ));
     }
     if !unread.is_empty() {
         let message = format!("berth can not read {}, so that the first state is without", some_of(unread));

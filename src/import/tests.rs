@@ -46,6 +46,39 @@ fn sets() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
     prop::collection::vec(prop::collection::btree_set(0..CLUSTERS.len(), 0..=CLUSTERS.len()), 3)
 }
 
+#[test]
+fn what_kubefed_did_not_propagate_stays_in_members_and_is_in_no_plan() {
+    let disabled = "\
+apiVersion: core.kubefed.io/v1beta1
+kind: FederatedTypeConfig
+metadata: {name: clusterroles.rbac.authorization.k8s.io, namespace: k}
+spec:
+  propagation: Disabled
+  targetType: {group: rbac.authorization.k8s.io, version: v1, kind: ClusterRole, pluralName: clusterroles, scope: Cluster}
+  federatedType: {group: types.kubefed.io, version: v1beta1, kind: FederatedClusterRole, pluralName: federatedclusterroles, scope: Cluster}
+";
+    let mut tree = fleet(&[[0, 1].into()]);
+    tree.files.push(SourceFile { path: "type.yaml".into(), bytes: disabled.as_bytes().into() });
+    let standing = Standing { there: true, doubtful: false, word: String::new() };
+    let clusters = BTreeMap::from([("b".to_owned(), standing.clone()), ("gone".to_owned(), standing)]);
+    let placed = BTreeMap::from([(key(0), Placed { clusters, ..Placed::default() })]);
+    let loaded = load::load(&tree, History::None);
+    let in_force = in_force(&loaded.fleet, &placed);
+    let (now, statuses) = (Timestamp::UNIX_EPOCH, BTreeMap::new());
+    let decided = decide::decide(&loaded.fleet, &in_force, &statuses, now);
+    let mut contents = MemoryContents::default();
+    let first = first_state(&loaded.fleet, decided, in_force, &placed, &mut contents).expect("memory");
+    assert!(first.moves.is_empty(), "{:?}", first.moves);
+    assert!(first.state.decisions[&key(0)].has("b") && !first.state.decisions[&key(0)].has("gone"));
+    let said: String = first.diagnostics.iter().map(|one| format!("{one}\n")).collect();
+    assert!(said.contains("1 objects are on `gone`, which is no cluster of the fleet"), "{said}");
+    assert!(said.contains("FederatedClusterRole r0 is not propagated"), "{said}");
+    let inputs =
+        Inputs { tree: &tree, history: History::None, previous: &first.state, statuses: &statuses, now };
+    let next = pipeline::build(inputs, &mut contents).expect("memory").state;
+    assert_eq!(next, first.state);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

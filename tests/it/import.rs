@@ -84,6 +84,14 @@ async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
     assert!(message.contains("\nBerth-Import: kubefed https://"), "{message}");
     nothing_moves(&repo);
 
+    // The import serves the other commands like any commit that was decided.
+    run(&["status", "--repo", repo.arg()]).expect(0);
+    let explained = run(&["explain", "web", "--repo", repo.arg()]).expect(0);
+    assert!(explained.out.contains("turin"), "{}", explained.out);
+    let member = tempfile::tempdir().expect("a folder");
+    repo.sync("turin", member.path(), &[]).expect(0);
+    assert!(member.path().join("shop/Deployment.apps_web.yaml").exists());
+
     // What follows is proven from the root.
     let path = "namespaces/shop/federatedconfigmap/settings.yaml";
     repo.write(path, text(path).replace("fast", "slow"));
@@ -96,6 +104,24 @@ async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
     );
     let verified = run(&["verify", "--repo", repo.arg()]).expect(0);
     assert!(verified.err.contains("1 commit proven, 1 trusted as the root"), "{}", verified.err);
+}
+
+#[tokio::test]
+async fn a_file_that_breaks_right_after_the_import_changes_no_cluster() {
+    let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
+    let host = Host::stocked(plane).await;
+    let repo = Repo::new();
+    import(host.plane.kubeconfig(), &repo, &[]).expect(0);
+    nothing_moves(&repo);
+    repo.write("namespaces/shop/federateddeployment/web.yaml", "spec: [unclosed");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "slip"]);
+    repo.publish().expect(1);
+    assert_eq!(
+        repo.git(&["diff", "--name-only", "berth/rendered~1", "berth/rendered", "--", "clusters"]),
+        ""
+    );
+    run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
 #[tokio::test]

@@ -176,6 +176,35 @@ fn a_type_that_is_not_served_is_named_and_stops_nothing() {
 }
 
 #[test]
+fn a_namespace_scoped_control_plane_is_read_in_its_namespace_alone() {
+    struct Narrow(Fake);
+    impl Host for Narrow {
+        fn server(&self) -> &str {
+            self.0.server()
+        }
+        fn groups(&self) -> Result<BTreeSet<String>, LiveError> {
+            self.0.groups()
+        }
+        fn resources(&self) -> Result<Vec<Resource>, LiveError> {
+            self.0.resources()
+        }
+        fn list(&self, queries: &[Query]) -> Vec<Result<Vec<Json>, LiveError>> {
+            assert!(queries.iter().all(|query| query.namespace.as_deref() == Some(NAMESPACE)), "{queries:?}");
+            self.0.list(queries)
+        }
+    }
+    let mut host = divided(preference("FederatedDeployment"));
+    let settings = json!({
+        "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedConfig",
+        "metadata": {"name": "kubefed", "namespace": NAMESPACE}, "spec": {"scope": "Namespaced"},
+    });
+    host.0.insert("kubefedconfigs", vec![settings]);
+    let options = Options { namespace: NAMESPACE.to_owned(), secrets: true };
+    let gathered = (IMPORTER.gather)(&Narrow(host), &options).expect("a host");
+    assert!(gathered.missing.is_empty());
+}
+
+#[test]
 fn an_object_that_is_being_deleted_is_left_out_by_name() {
     let mut host = divided(preference("FederatedDeployment"));
     let deployments = host.0.get_mut("federateddeployments").expect("some");
