@@ -87,11 +87,8 @@ impl<'a> Source<'a> {
                 b'-' => return Ok(at),
                 // An anchor or a tag of the list itself.
                 b'&' | b'!' => {
-                    at += self
-                        .text
-                        .get(at..)
-                        .and_then(|rest| rest.find(char::is_whitespace))
-                        .ok_or_else(refused)?
+                    let rest = self.text.get(at..).unwrap_or_default();
+                    at += rest.find(char::is_whitespace).ok_or_else(refused)?;
                 }
                 _ => return Err(refused()),
             }
