@@ -241,15 +241,17 @@ fn warn_of_secrets(gathered: &mut Gathered, rendered: bool) {
     if gathered.secrets == 0 {
         return;
     }
-    let too = if rendered { ", and into the rendered branch" } else { "" };
-    let message = format!(
-        "THE DATA OF {} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository",
-        counted(gathered.secrets, "SECRET")
-    );
-    gathered.warn(
-        message,
-        Some("delete and import again with `--no-secrets`, or encrypt them (SOPS) before you commit"),
-    );
+    let (too, hint) = if rendered {
+        let hint = "keep the repository as closed as the Secrets are; or delete the files and the branch, and \
+                    import again with `--no-secrets`";
+        (", and into the rendered branch", hint)
+    } else {
+        ("", "encrypt them (SOPS) before you commit; or delete them, and import again with `--no-secrets`")
+    };
+    let count = counted(gathered.secrets, "SECRET");
+    let message =
+        format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
+    gathered.warn(message, Some(hint));
 }
 
 /// What is shown of an import.

@@ -154,6 +154,10 @@ impl fmt::Display for Move {
     }
 }
 
+fn objects(count: usize) -> String {
+    if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
+}
+
 /// What the hub's account leaves open.
 fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diagnostics) {
     let warn = |message: String, hint: &str| Diagnostic::warning(Pos::file(""), message).hint(hint);
@@ -179,14 +183,14 @@ fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diag
     let mut warnings = Vec::new();
     for ((cluster, word), count) in doubtful {
         let message = format!(
-            "the host says {word} of {count} objects on `{cluster}`, which may differ there from what it has"
+            "the host says {word} of {} on `{cluster}`, which may differ there from what it has",
+            objects(count)
         );
         warnings.push(warn(message, "the member brings them to what is rendered when it first syncs"));
     }
     for (cluster, count) in gone {
-        let message = format!(
-            "the host says that {count} objects are on `{cluster}`, which is no cluster of the fleet"
-        );
+        let message =
+            format!("the host has {} on `{cluster}`, which is no cluster of the fleet", objects(count));
         warnings.push(warn(message, "they stay behind there, unmanaged"));
     }
     if !frozen.is_empty() {

@@ -140,7 +140,7 @@ async fn what_kubefed_had_not_done_yet_is_named_and_is_all_the_first_plan_shows(
         "FederatedConfigMap shop/failed is not as berth decides it: it is not on `turin` (CreationFailed), where berth places it",
         "FederatedConfigMap shop/leaving is not as berth decides it: it is on `turin` (WaitingForRemoval), where berth does not place it",
         "FederatedConfigMap shop/untouched is not as berth decides it: it is not on `oslo`",
-        "the host says UpdateFailed of 1 objects on `paris`",
+        "the host says UpdateFailed of 1 object on `paris`",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
