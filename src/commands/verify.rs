@@ -31,6 +31,9 @@ pub struct VerifyArgs {
     /// The branch berth writes
     #[arg(long, value_name = "REF", default_value = "refs/heads/berth/rendered", env = "BERTH_RENDERED")]
     rendered: String,
+    /// Trust only this import as the root of the branch; without it, any import that begins one
+    #[arg(long, value_name = "COMMIT")]
+    root: Option<String>,
     /// Name at most this many differences of a commit
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     most: usize,
@@ -42,7 +45,8 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let refs = Refs { rendered: args.rendered.clone(), ..Refs::default() };
     let commits = select(&repo, args.commits.as_deref().unwrap_or(&refs.rendered), &refs.rendered)?;
-    let verifier = Verifier::new(&repo, &refs)?;
+    let root = args.root.as_ref().map(|root| repo.require(root)).transpose()?;
+    let verifier = Verifier::new(&repo, &refs)?.trusting(root);
     let mut proofs = Vec::with_capacity(commits.len());
     for commit in commits {
         let proof = verifier.prove(commit)?;

@@ -62,12 +62,21 @@ pub struct Verifier<'r> {
     repo: &'r Repo,
     refs: &'r Refs,
     scratch: Scratch,
+    /// The one import that is trusted; `None` for any.
+    root: Option<CommitId>,
 }
 
 impl<'r> Verifier<'r> {
     /// `refs` as the daemon had them: the branch's name can stand in a message.
     pub fn new(repo: &'r Repo, refs: &'r Refs) -> Result<Verifier<'r>, VerifyError> {
-        Ok(Verifier { repo, refs, scratch: repo.scratch()? })
+        Ok(Verifier { repo, refs, scratch: repo.scratch()?, root: None })
+    }
+
+    /// Trusts no import but this one.
+    #[must_use]
+    pub fn trusting(mut self, root: Option<CommitId>) -> Verifier<'r> {
+        self.root = root;
+        self
     }
 
     pub fn prove(&self, commit: CommitId) -> Result<Proof, VerifyError> {
@@ -98,7 +107,13 @@ impl<'r> Verifier<'r> {
 
     fn generated(&self, info: &CommitInfo, trailers: &Trailers) -> Result<Verdict, VerifyError> {
         match publish::import::import_of(self.repo, info) {
-            Ok(Some((from, true))) => return Ok(Verdict::Root(from)),
+            Ok(Some((from, true))) => {
+                let other = self.root.filter(|root| *root != info.id);
+                return Ok(match other {
+                    Some(root) => Verdict::Differs(vec![Difference::OtherRoot(root)]),
+                    None => Verdict::Root(from),
+                });
+            }
             Ok(Some((_, false))) => return Ok(Verdict::Differs(vec![Difference::NoRoot])),
             Ok(None) => {}
             Err(PublishError::Git(error)) => return Err(error.into()),
