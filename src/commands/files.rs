@@ -1,5 +1,6 @@
 //! Writing files and the folders they are in, with what was being done in every error.
 
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use super::exit::CommandError;
@@ -16,4 +17,72 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
 pub fn create_folder(path: &Path) -> Result<(), CommandError> {
     std::fs::create_dir_all(path)
         .map_err(|error| CommandError::io(format!("creating {}", path.display()), &error))
+}
+
+/// Writes a file that is not there yet. One that is there stays as it is, which is an error.
+pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    if let Some(parent) = path.parent() {
+        create_folder(parent)?;
+    }
+    let doing = format!("writing {}", path.display());
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = file.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => already_there(path),
+        _ => CommandError::io(&doing, &error),
+    })?;
+    file.write_all(bytes.as_ref()).map_err(|error| CommandError::io(&doing, &error))
+}
+
+pub fn already_there(path: &Path) -> CommandError {
+    let error = CommandError::usage(format!("{} is there already", path.display()));
+    error.hint("it was not touched; move it, or write somewhere else")
+}
+
+/// Puts other bytes into a file that still holds what was read. A crash leaves the old or the new ones.
+pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    unchanged(path, before)?;
+    let doing = format!("writing {}", path.display());
+    let failed = |error: std::io::Error| CommandError::io(&doing, &error);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let aside = path.with_file_name(format!(".{name}.berth-new"));
+    let permissions = std::fs::metadata(path).map_err(failed)?.permissions();
+    // What an earlier crash, or somebody else, left there.
+    let _ = std::fs::remove_file(&aside);
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside);
+    file.and_then(|mut file| file.write_all(after.as_ref())).map_err(failed)?;
+    let moved = std::fs::set_permissions(&aside, permissions).and_then(|()| std::fs::rename(&aside, path));
+    moved.map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        failed(error)
+    })
+}
+
+/// Deletes a file that still holds what was read.
+pub fn delete(path: &Path, before: &[u8]) -> Result<(), CommandError> {
+    unchanged(path, before)?;
+    std::fs::remove_file(path)
+        .map_err(|error| CommandError::io(format!("deleting {}", path.display()), &error))
+}
+
+fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {
+    let now = std::fs::read(path)
+        .map_err(|error| CommandError::io(format!("reading {}", path.display()), &error))?;
+    if now == before {
+        return Ok(());
+    }
+    let message = format!("{} was changed by somebody else meanwhile", path.display());
+    Err(CommandError::new(super::exit::Exit::Raced, message).hint("nothing was written to it; try again"))
+}
+
+/// Refuses a path below a folder that leads through a symbolic link: it could lead anywhere.
+pub fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandError> {
+    let mut at = folder.to_owned();
+    for part in Path::new(below) {
+        at.push(part);
+        if at.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+            let error = CommandError::usage(format!("{} is a symbolic link", at.display()));
+            return Err(error.hint("nothing is written through links; name another folder"));
+        }
+    }
+    Ok(())
 }

@@ -2,28 +2,40 @@
 
 mod bug;
 mod diff;
+mod documents_in;
 mod errors;
 pub mod exit;
 mod files;
 mod fleet;
 mod foresee;
+mod from_cluster;
 mod gate;
+mod host;
+mod mentioned;
 pub mod table;
 pub mod ui;
+mod working_tree;
 
 mod completions;
 mod decide;
 mod demo;
+mod disable;
 mod division;
+mod enable;
 mod explain;
+mod federate;
+mod import;
 mod init;
+mod join;
 mod logging;
 mod man;
+mod orphan;
 mod plan;
 mod render;
 mod run;
 mod status;
 mod sync;
+mod unjoin;
 mod validate;
 mod verify;
 
@@ -65,6 +77,13 @@ enum Command {
     Sync(sync::SyncArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
+    Import(import::ImportArgs),
+    Federate(federate::FederateArgs),
+    Join(join::JoinArgs),
+    Unjoin(unjoin::UnjoinArgs),
+    Enable(enable::EnableArgs),
+    Disable(disable::DisableArgs),
+    Orphan(orphan::OrphanArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -124,6 +143,13 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
+        Command::Import(args) => import::cmd_import(args, ui),
+        Command::Federate(args) => federate::cmd_federate(args, ui),
+        Command::Join(args) => join::cmd_join(args, ui),
+        Command::Unjoin(args) => unjoin::cmd_unjoin(args, ui),
+        Command::Enable(args) => enable::cmd_enable(args, ui),
+        Command::Disable(args) => disable::cmd_disable(args, ui),
+        Command::Orphan(args) => orphan::cmd_orphan(args, ui),
         Command::Completions(args) => completions::cmd_completions(args, ui),
         Command::Man(args) => man::cmd_man(args, ui),
     }

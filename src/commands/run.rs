@@ -80,7 +80,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
 }
 
 /// `Name <email>` with nothing that could break a commit's header.
-fn identity(text: &str) -> Result<Identity, String> {
+pub(super) fn identity(text: &str) -> Result<Identity, String> {
     let wrong = || "write it as `Name <email>`".to_owned();
     let (name, rest) = text.split_once('<').ok_or_else(wrong)?;
     let email = rest.strip_suffix('>').ok_or_else(wrong)?;

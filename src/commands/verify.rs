@@ -31,6 +31,9 @@ pub struct VerifyArgs {
     /// The branch berth writes
     #[arg(long, value_name = "REF", default_value = "refs/heads/berth/rendered", env = "BERTH_RENDERED")]
     rendered: String,
+    /// Trust only this import as the root of the branch; without it, any import that begins one
+    #[arg(long, value_name = "COMMIT")]
+    root: Option<String>,
     /// Name at most this many differences of a commit
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     most: usize,
@@ -42,7 +45,8 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let refs = Refs { rendered: args.rendered.clone(), ..Refs::default() };
     let commits = select(&repo, args.commits.as_deref().unwrap_or(&refs.rendered), &refs.rendered)?;
-    let verifier = Verifier::new(&repo, &refs)?;
+    let root = args.root.as_ref().map(|root| repo.require(root)).transpose()?;
+    let verifier = Verifier::new(&repo, &refs)?.trusting(root);
     let mut proofs = Vec::with_capacity(commits.len());
     for commit in commits {
         let proof = verifier.prove(commit)?;
@@ -57,11 +61,14 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
         Format::Yaml => ui.out(&crate::yaml::emit(&proofs_json(&proofs))),
     }
     let count = |word| proofs.iter().filter(|proof| proof.verdict.word() == word).count();
-    let rest: String = ["differs", "foreign", "missing"]
+    let rest: String = ["root", "differs", "foreign", "missing"]
         .map(|word| (word, count(word)))
         .into_iter()
         .filter(|(_, count)| *count > 0)
-        .map(|(word, count)| format!(", {count} {word}"))
+        .map(|(word, count)| match word {
+            "root" => format!(", {count} trusted as the root"),
+            word => format!(", {count} {word}"),
+        })
         .collect();
     ui.status(&format!("{} proven{rest}", counted(count("ok"), "commit")));
     if count("differs") + count("missing") > 0 && repo.is_shallow() {
@@ -82,6 +89,7 @@ fn exit_of(proof: &Proof) -> Exit {
 fn proof_text(proof: &Proof, most: usize, ui: &Ui) -> String {
     let tone = match &proof.verdict {
         Verdict::Proven => Tone::Good,
+        Verdict::Root(_) => Tone::Strong,
         Verdict::Foreign(changed) if changed.is_empty() => Tone::Faint,
         Verdict::Foreign(_) | Verdict::Missing(_) => Tone::Warn,
         Verdict::Differs(_) => Tone::Bad,
@@ -102,6 +110,9 @@ fn proof_text(proof: &Proof, most: usize, ui: &Ui) -> String {
 fn details(verdict: &Verdict) -> Vec<String> {
     match verdict {
         Verdict::Proven => Vec::new(),
+        Verdict::Root(from) => {
+            vec![format!("trusted as the root: imported from {from}; what follows is proven from it")]
+        }
         Verdict::Differs(found) => found.iter().map(ToString::to_string).collect(),
         Verdict::Foreign(changed) if changed.is_empty() => {
             vec!["not made by berth; it changes nothing of berth's".to_owned()]

@@ -4,12 +4,15 @@
 //! selection and conditions its semantics need. Adding one is adding a folder and a row here.
 
 mod each;
+mod joining;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod ocm;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+pub use joining::NewCluster;
 
 use crate::diag::{Diagnostics, Pos, Severity};
 use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Workload};

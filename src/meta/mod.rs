@@ -3,9 +3,11 @@
 pub mod metadata;
 pub mod names;
 pub mod selector;
+mod selector_text;
 
 pub use metadata::{Metadata, open};
 pub use selector::{label_selector, match_expressions};
+pub use selector_text::parse_selector;
 
 #[cfg(test)]
 pub mod testing;

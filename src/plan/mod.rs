@@ -2,8 +2,12 @@
 //!
 //! Pure. Compares ids, never contents, so its cost does not depend on how large the objects are.
 
+mod mentions;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+pub use mentions::{Mention, mentions};
 
 use crate::model::decision::PickCursor;
 use crate::model::{ContentId, Decision, Folder, Key, ObjectId, Pick, Shared, path};

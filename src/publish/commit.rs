@@ -62,6 +62,16 @@ pub struct Committed {
 }
 
 impl Committed {
+    pub(super) fn new(
+        commit: CommitId,
+        trailers: &Trailers,
+        seconds: i64,
+        tree: TreeId,
+        ids: Ids,
+    ) -> Committed {
+        Committed { commit, seq: trailers.seq, seconds, tree, ids, trailers: trailers.clone() }
+    }
+
     /// The published state as the previous one of the next run, without reading it again.
     pub fn into_previous(self, state: State) -> Previous {
         Previous {

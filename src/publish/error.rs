@@ -14,6 +14,8 @@ pub enum PublishError {
     Gone { name: String, witness: String, last: Option<String> },
     #[error("the source gives no objects at all, where {objects} in {clusters} clusters are published")]
     Empty { objects: usize, clusters: usize },
+    #[error("`{name}` is there already, and an import begins one")]
+    Begun { name: String },
     /// Somebody else published first: fetch, recompute, try again.
     #[error("`{name}` was changed by somebody else in the meantime")]
     Raced { name: String, hint: Option<String> },
@@ -59,6 +61,9 @@ impl PublishError {
                  `--allow-empty` and approve each removal"
                     .to_owned(),
             ),
+            PublishError::Begun { name } => Some(format!(
+                "import into a repository without one; to begin again, delete it: git update-ref -d {name}"
+            )),
             PublishError::Raced { hint, .. } => hint.clone(),
             PublishError::KeptIsMissing { .. } => {
                 Some("fetch the source commits that had the file".to_owned())

@@ -4,12 +4,14 @@
 //! same commit id on any machine.
 //!
 //! - [`read`]: the previous state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
+//! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`statuses`], [`report`]: the small refs beside the branch.
 //! - [`ledger`]: approvals that earlier commits used. [`rollback`]: whether a state was in force before.
 
 pub mod cluster_refs;
 pub mod commit;
 mod error;
+pub mod import;
 pub mod ledger;
 pub mod processed;
 pub mod read;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::git::{CommitInfo, GitError, Repo};
+use crate::git::{CommitId, CommitInfo, GitError, Repo};
 
 /// One thing in which a commit is not what its inputs give.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub enum Difference {
     Nothing,
     /// The inputs are refused.
     Refused(String),
+    /// It says that it was imported, and is not the first commit of its branch as berth made it.
+    NoRoot,
+    /// It was imported, and another import is the one to trust.
+    OtherRoot(CommitId),
     /// The commit does not say what it was made from.
     NoSource,
 }
@@ -44,6 +48,12 @@ impl fmt::Display for Difference {
             Difference::Header => f.write_str("the commit's header has something that berth does not write"),
             Difference::Nothing => f.write_str("its inputs change nothing, so there must be no commit"),
             Difference::Refused(why) => write!(f, "its inputs are refused: {why}"),
+            Difference::NoRoot => {
+                f.write_str("it says that it was imported, but is not a first commit as berth makes it")
+            }
+            Difference::OtherRoot(root) => {
+                write!(f, "it was imported, but only the import {root} is trusted")
+            }
             Difference::NoSource => f.write_str("it does not name its source commit"),
         }
     }

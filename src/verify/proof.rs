@@ -25,6 +25,9 @@ pub struct Proof {
 pub enum Verdict {
     /// Its inputs give this commit, to the last byte.
     Proven,
+    /// The first commit of its branch, which an import wrote from a live hub: all others are proven from it,
+    /// and it has to be trusted.
+    Root(String),
     Differs(Vec<Difference>),
     /// Made by somebody else: these of the paths that are berth's alone it changed.
     Foreign(Vec<String>),
@@ -36,6 +39,7 @@ impl Verdict {
     pub fn word(&self) -> &'static str {
         match self {
             Verdict::Proven => "ok",
+            Verdict::Root(_) => "root",
             Verdict::Differs(_) => "differs",
             Verdict::Foreign(_) => "foreign",
             Verdict::Missing(_) => "missing",
@@ -47,7 +51,7 @@ impl Verdict {
         match self {
             Verdict::Differs(_) => true,
             Verdict::Foreign(changed) => !changed.is_empty(),
-            Verdict::Proven | Verdict::Missing(_) => false,
+            Verdict::Proven | Verdict::Root(_) | Verdict::Missing(_) => false,
         }
     }
 }
@@ -58,12 +62,21 @@ pub struct Verifier<'r> {
     repo: &'r Repo,
     refs: &'r Refs,
     scratch: Scratch,
+    /// The one import that is trusted; `None` for any.
+    root: Option<CommitId>,
 }
 
 impl<'r> Verifier<'r> {
     /// `refs` as the daemon had them: the branch's name can stand in a message.
     pub fn new(repo: &'r Repo, refs: &'r Refs) -> Result<Verifier<'r>, VerifyError> {
-        Ok(Verifier { repo, refs, scratch: repo.scratch()? })
+        Ok(Verifier { repo, refs, scratch: repo.scratch()?, root: None })
+    }
+
+    /// Trusts no import but this one.
+    #[must_use]
+    pub fn trusting(mut self, root: Option<CommitId>) -> Verifier<'r> {
+        self.root = root;
+        self
     }
 
     pub fn prove(&self, commit: CommitId) -> Result<Proof, VerifyError> {
@@ -93,6 +106,19 @@ impl<'r> Verifier<'r> {
     }
 
     fn generated(&self, info: &CommitInfo, trailers: &Trailers) -> Result<Verdict, VerifyError> {
+        match publish::import::import_of(self.repo, info) {
+            Ok(Some((from, true))) => {
+                let other = self.root.filter(|root| *root != info.id);
+                return Ok(match other {
+                    Some(root) => Verdict::Differs(vec![Difference::OtherRoot(root)]),
+                    None => Verdict::Root(from),
+                });
+            }
+            Ok(Some((_, false))) => return Ok(Verdict::Differs(vec![Difference::NoRoot])),
+            Ok(None) => {}
+            Err(PublishError::Git(error)) => return Err(error.into()),
+            Err(refusal) => return Ok(refused(&refusal)),
+        }
         let Some(source) = trailers.source else { return Ok(Verdict::Differs(vec![Difference::NoSource])) };
         if !self.repo.has_commit(source) {
             return Ok(no_commit("source", source));

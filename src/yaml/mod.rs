@@ -1,7 +1,8 @@
 //! YAML as kubectl reads it, with places; and YAML that every reader reads the same.
 //!
 //! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults.
-//! - [`emit`]: values to canonical text.
+//! - [`emit`]: values to canonical text. [`flow`]: values on one line.
+//! - [`mod@outline`]: where each value stands in its text, for who edits it in place.
 //! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
 //!
 //! One reader serves everything people write: two parsers for one file would be a security hole.
@@ -9,8 +10,10 @@
 mod builder;
 pub mod emit;
 pub mod fields;
+pub mod flow;
 mod merge;
 pub mod node;
+pub mod outline;
 mod quote;
 pub mod reader;
 pub mod scalar;
@@ -21,5 +24,7 @@ mod tests;
 
 pub use emit::{emit, emit_documents};
 pub use fields::{Fields, Scope};
+pub use flow::emit_flow;
 pub use node::{Mark, Node, Value};
+pub use outline::outline;
 pub use reader::{Fault, Limits, Read, ReadDocument, read};

@@ -15,6 +15,9 @@ fn the_command_line_page_is_what_help_says() {
     add("berth", &["--help"]);
     for command in COMMANDS {
         add(&format!("berth {command}"), &[command, "--help"]);
+        if *command == *"import" {
+            add("berth import kubefed", &["import", "kubefed", "--help"]);
+        }
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");
     if std::env::var_os("BERTH_UPDATE").is_some() {

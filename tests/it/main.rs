@@ -17,10 +17,13 @@ mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
 mod foresee;
+mod from_cluster;
 mod fuzzing;
 mod gate;
 mod generated;
+mod import;
 mod kube_smoke;
+mod kubefed_commands;
 mod lifecycle;
 mod looping;
 mod migration;

@@ -11,7 +11,7 @@ use crate::meta::open;
 use crate::yaml::{Fields, Scope};
 
 const NAME: &str = "kubefed";
-const DEFAULT_NAMESPACE: &str = "kube-federation-system";
+pub(super) const DEFAULT_NAMESPACE: &str = "kube-federation-system";
 
 /// Namespaces that are never made in members, though what is in them can be placed.
 const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];

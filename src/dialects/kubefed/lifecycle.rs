@@ -14,7 +14,7 @@ use crate::model::Object;
 use crate::model::workload::Retained;
 use crate::yaml::{Fields, Mark, Scope, Value};
 
-const ORPHAN: &str = "kubefed.io/orphan";
+pub(super) const ORPHAN: &str = "kubefed.io/orphan";
 const DELETE_OPTIONS: &str = "kubefed.io/deleteoption";
 
 const RETAIN: &str = "retainReplicas";

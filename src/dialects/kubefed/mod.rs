@@ -12,6 +12,7 @@ mod federated;
 mod files;
 mod kinds;
 mod lifecycle;
+pub mod make;
 mod namespaces;
 mod overrides;
 mod placement;

@@ -34,7 +34,7 @@ pub(super) struct FederatedType {
 #[derive(Debug, Default)]
 pub(super) struct Types(BTreeMap<(String, String), Vec<FederatedType>>);
 
-const SHIPPED: [(&str, &str, &str, bool); 11] = [
+pub(super) const SHIPPED: [(&str, &str, &str, bool); 11] = [
     ("rbac.authorization.k8s.io", "v1", "ClusterRole", false),
     ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", false),
     ("", "v1", "ConfigMap", true),

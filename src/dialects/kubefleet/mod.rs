@@ -6,6 +6,7 @@
 mod cluster;
 mod envelope;
 mod kinds;
+pub mod make;
 mod overrides;
 mod placement;
 mod policy;

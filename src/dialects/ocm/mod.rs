@@ -7,6 +7,7 @@ mod bindings;
 mod cluster;
 mod common;
 mod kinds;
+pub mod make;
 mod placement;
 mod rollout;
 mod score;

@@ -1,6 +1,7 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
 pub mod kube;
+pub mod kubefed;
 pub mod random;
 
 use std::collections::BTreeMap;
@@ -182,7 +183,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 13] = [
+pub const COMMANDS: [&str; 20] = [
     "demo",
     "init",
     "validate",
@@ -194,6 +195,13 @@ pub const COMMANDS: [&str; 13] = [
     "sync",
     "status",
     "verify",
+    "import",
+    "federate",
+    "join",
+    "unjoin",
+    "enable",
+    "disable",
+    "orphan",
     "completions",
     "man",
 ];

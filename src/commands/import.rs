@@ -1,0 +1,330 @@
+//! `berth import`: a live hub becomes files, and its placement the first commit of the rendered branch.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::files::{create_folder, write};
+use super::fleet::{Format, exit_for, moment};
+use super::host::HostArgs;
+use super::run::identity;
+use super::ui::{Ui, counted};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::git::{CommitId, GitContents, Identity, Repo};
+use crate::import::first::{First, first_state, in_force};
+use crate::import::{Gathered, Importer, Options, files, kubefed};
+use crate::live::Host as _;
+use crate::load::{self, History, Loaded};
+use crate::model::Timestamp;
+use crate::publish::Refs;
+use crate::publish::import::{Import, begin, refuse_begun};
+use crate::reading::Reading;
+use crate::source::{self, SourceFile, SourceTree};
+
+/// Bring in what a live hub has
+///
+/// Reads the hub and writes one file an object, as its author would have written it. With --repo, the
+/// rendered branch of that repository begins with the placement as it is now, so that the first plan
+/// after committing the files moves nothing. Nothing is changed on the hub.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  git init fleet\n  berth import kubefed --context host --out fleet --repo fleet\n  cd fleet && git add -A && git commit -m 'Import from KubeFed' && berth plan"
+)]
+pub struct ImportArgs {
+    #[command(subcommand)]
+    system: System,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum System {
+    Kubefed(KubefedArgs),
+}
+
+/// Import from a KubeFed host cluster
+///
+/// Brings in the settings, type configs and clusters of the control plane, the Federated objects of every
+/// type it knows, replica preferences, and the plain Namespaces that hold them. What the server added
+/// (uids, statuses, managed fields and the like) is left out.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets"
+)]
+pub struct KubefedArgs {
+    /// Where the control plane's own objects are
+    #[arg(long, value_name = "NAME", default_value = kubefed::USUAL_NAMESPACE, alias = "kubefed-namespace")]
+    namespace: String,
+    #[command(flatten)]
+    into: IntoArgs,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// Where an import goes.
+#[derive(Debug, clap::Args)]
+struct IntoArgs {
+    /// The folder for the files; what is there already is never overwritten
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// The fleet repository, DIR being in its work tree: its rendered branch begins with the live placement
+    #[arg(long, value_name = "PATH")]
+    repo: Option<PathBuf>,
+    /// Leave out what holds the data of Secrets
+    #[arg(long)]
+    no_secrets: bool,
+    /// Who the first rendered commit is by
+    #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
+    identity: Identity,
+    /// Date the first rendered commit at this moment, in place of now
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
+    match &args.system {
+        System::Kubefed(args) => {
+            let options = Options { namespace: args.namespace.clone(), secrets: !args.into.no_secrets };
+            import(&kubefed::IMPORTER, &args.host, &options, &args.into, ui)
+        }
+    }
+}
+
+fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoArgs, ui: &Ui) -> Outcome {
+    let refs = Refs::default();
+    let fleet = into.repo.as_ref().map(|path| Fleet::open(path, &into.out, &refs)).transpose()?;
+    let cluster = host.connect()?;
+    let server = cluster.server().to_owned();
+    ui.status(&format!("reading {server}"));
+    let mut gathered = (importer.gather)(&cluster, options)?;
+    let prefix = fleet.as_ref().map_or("", |fleet| fleet.prefix.as_str());
+    let loaded = load_files(&files::files(&gathered.objects), prefix);
+    (importer.settle)(&mut gathered, &loaded.fleet);
+    let files = files::files(&gathered.objects);
+    write_files(&into.out, &files)?;
+    warn_of_secrets(&mut gathered, fleet.is_some());
+    let mut told = std::mem::take(&mut gathered.diagnostics);
+    told.extend(gathered.missing.iter().map(|error| Diagnostic {
+        at: None,
+        severity: Severity::Error,
+        message: error.to_string(),
+        hint: error.hint(),
+    }));
+    let mut begun = None;
+    match &fleet {
+        None => told.extend(load_files(&files, prefix).diagnostics),
+        Some(_) if !gathered.missing.is_empty() => told.push(Diagnostic {
+            at: None,
+            severity: Severity::Error,
+            message: "no first commit was written: it would be without what could not be read".to_owned(),
+            hint: Some(
+                "import again once everything can be read; files that are there and equal stay".to_owned(),
+            ),
+        }),
+        Some(fleet) => {
+            let from = format!("{} {server}", importer.name);
+            let now = into.now.unwrap_or_else(Timestamp::now);
+            let import = Import { from, now, identity: into.identity.clone() };
+            let (commit, first) = fleet.begin(&gathered, &import, &refs, &mut told)?;
+            begun = Some((commit, first));
+        }
+    }
+    told.sort();
+    ui.diagnostics(&told);
+    let shown = Shown { server: &server, out: &into.out, gathered: &gathered, files: &files, begun: &begun };
+    match into.output {
+        Format::Text => ui.out(&shown.text(&refs)),
+        Format::Json => ui.json(&shown.json()),
+        Format::Yaml => ui.yaml(&shown.json()),
+    }
+    let missing = if gathered.missing.is_empty() { Exit::Done } else { Exit::Unreachable };
+    Ok(exit_for(&told).worst(missing))
+}
+
+/// The fleet repository whose rendered branch is to begin.
+struct Fleet {
+    path: PathBuf,
+    repo: Repo,
+    /// Of the files, in the repository; empty, or with a slash at its end.
+    prefix: String,
+}
+
+impl Fleet {
+    /// Refuses before the hub is asked what would be refused after.
+    fn open(path: &Path, out: &Path, refs: &Refs) -> Result<Fleet, CommandError> {
+        if Repo::is_git_folder(path) {
+            let message = format!(
+                "`{}` is a bare repository or a .git folder, where no files can be put",
+                path.display()
+            );
+            return Err(CommandError::usage(message).hint("name the root of a work tree"));
+        }
+        let repo = Repo::open(path)?;
+        refuse_begun(&repo, refs)?;
+        create_folder(out)?;
+        let whole = |path: &Path| {
+            path.canonicalize()
+                .map_err(|error| CommandError::io(format!("looking for {}", path.display()), &error))
+        };
+        let (root, folder) = (whole(path)?, whole(out)?);
+        let below = folder.strip_prefix(&root).map_err(|_| {
+            let message = format!("`{}` is not in the repository `{}`", out.display(), path.display());
+            CommandError::usage(message).hint("name a folder of the repository with `--out`")
+        })?;
+        let prefix: String = below.iter().map(|part| format!("{}/", part.to_string_lossy())).collect();
+        if !source::wanted_folder(prefix.trim_end_matches('/')) {
+            let message =
+                format!("berth does not read `{}`: a folder on its way begins with a dot", out.display());
+            return Err(CommandError::usage(message));
+        }
+        Ok(Fleet { path: path.to_owned(), repo, prefix })
+    }
+
+    /// Decides as the first run will, and begins the branch with what is in force now.
+    fn begin(
+        &self,
+        gathered: &Gathered,
+        import: &Import,
+        refs: &Refs,
+        told: &mut Diagnostics,
+    ) -> Result<(CommitId, First), CommandError> {
+        let mut reading = Reading::folder(&self.path, import.now)?;
+        let (loaded, _, _) = reading.decide();
+        let live = in_force(&loaded.fleet, &gathered.placed);
+        reading.previous.decisions.clone_from(&live);
+        let (loaded, decided, found) = reading.decide();
+        let mut contents = GitContents::writing(&self.repo)?;
+        let mut first = first_state(&loaded.fleet, decided, live, &gathered.placed, &mut contents)?;
+        told.extend(found);
+        told.extend(std::mem::take(&mut first.diagnostics));
+        let commit = begin(&self.repo, refs, &first.state, import)?;
+        Ok((commit, first))
+    }
+}
+
+/// What berth makes of files that are not written yet.
+fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
+    let file = |(path, text): (&String, &String)| SourceFile {
+        path: format!("{prefix}{path}").into(),
+        bytes: text.as_bytes().into(),
+    };
+    let tree = SourceTree { files: files.iter().map(file).collect(), ..SourceTree::default() };
+    load::load(&tree, History::None)
+}
+
+/// Writes all files, or none where one is there in another form.
+fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), CommandError> {
+    let mut fresh = Vec::new();
+    let mut others = Vec::new();
+    for (path, text) in files {
+        match std::fs::read(out.join(path)) {
+            Ok(there) if there == text.as_bytes() => {}
+            Ok(_) => others.push(path.as_str()),
+            Err(_) => fresh.push((path, text)),
+        }
+    }
+    if !others.is_empty() {
+        let message = format!("{} has another form of {}", out.display(), crate::import::some_of(others));
+        return Err(
+            CommandError::usage(message).hint("nothing was written; name another folder with `--out`")
+        );
+    }
+    create_folder(out)?;
+    fresh.into_iter().try_for_each(|(path, text)| write(&out.join(path), text))
+}
+
+fn warn_of_secrets(gathered: &mut Gathered, rendered: bool) {
+    if gathered.secrets == 0 {
+        return;
+    }
+    let (too, hint) = if rendered {
+        let hint = "keep the repository as closed as the Secrets are; or delete the files and the branch, and \
+                    import again with `--no-secrets`";
+        (", and into the rendered branch", hint)
+    } else {
+        ("", "encrypt them (SOPS) before you commit; or delete them, and import again with `--no-secrets`")
+    };
+    let count = counted(gathered.secrets, "SECRET");
+    let message =
+        format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
+    gathered.warn(message, Some(hint));
+}
+
+/// What is shown of an import.
+struct Shown<'a> {
+    server: &'a str,
+    out: &'a Path,
+    gathered: &'a Gathered,
+    files: &'a BTreeMap<String, String>,
+    begun: &'a Option<(CommitId, First)>,
+}
+
+impl Shown<'_> {
+    fn text(&self, refs: &Refs) -> String {
+        let mut text = format!(
+            "{} from {} in {}\n",
+            counted(self.files.len(), "object"),
+            self.server,
+            self.out.display()
+        );
+        for (kind, count) in self.gathered.counts() {
+            let _ = writeln!(text, "{count:>7}  {kind}");
+        }
+        match self.begun {
+            Some((commit, first)) => {
+                let objects: usize = first.state.folders.values().map(|folder| folder.len()).sum();
+                let _ = writeln!(
+                    text,
+                    "{} begins with {}: {} on {}, {}",
+                    refs.rendered,
+                    commit.short(),
+                    counted(objects, "object"),
+                    counted(first.state.folders.len(), "cluster"),
+                    match first.moves.len() {
+                        0 => "all where berth places them".to_owned(),
+                        moves => format!("{} not as berth decides", counted(moves, "workload")),
+                    }
+                );
+                text.push_str("next: look at the files, commit them, then `berth plan`\n");
+            }
+            None if self.gathered.missing.is_empty() => text.push_str(
+                "next: look at the files, and commit them; with --repo, the rendered branch would begin with the live placement\n",
+            ),
+            None => {}
+        }
+        text
+    }
+
+    fn json(&self) -> Json {
+        let moves = self.begun.iter().flat_map(|(_, first)| &first.moves).map(|one| {
+            let names = |all: &[(String, String)]| {
+                all.iter()
+                    .map(|(cluster, word)| json!({"cluster": cluster, "status": word}))
+                    .collect::<Vec<_>>()
+            };
+            let replicas = one.replicas.iter();
+            let replicas = replicas.map(
+                |(cluster, before, after)| json!({"cluster": cluster, "before": before, "after": after}),
+            );
+            json!({
+                "kind": &*one.key.kind, "namespace": &*one.key.namespace, "name": &*one.key.name,
+                "file": one.file, "loses": names(&one.loses), "gains": names(&one.gains),
+                "replicas": replicas.collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "server": self.server,
+            "out": self.out.display().to_string(),
+            "objects": self.gathered.counts(),
+            "files": self.files.keys().collect::<Vec<_>>(),
+            "secrets": self.gathered.secrets,
+            "missing": self.gathered.missing.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "commit": self.begun.as_ref().map(|(commit, _)| commit.to_string()),
+            "moves": moves.collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! What the editing commands share: the files of a working tree, what stands where in them, and edits that
+//! are checked by reading the whole fleet again before anything is written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::exit::CommandError;
+use super::files;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::dialects::kubefed::make::{KnownTypes, Resources};
+use crate::edit::{EditError, Found, Objects, objects};
+use crate::git::Repo;
+use crate::load::{self, History, Loaded};
+use crate::model::Timestamp;
+use crate::plan::{Plan, plan};
+use crate::reading::{Reading, ReadingError};
+use crate::render::MemoryContents;
+use crate::source::{self, SourceFile, SourceTree};
+use crate::yaml::Limits;
+
+/// The fleet repository whose files are edited.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RepoArg {
+    /// The fleet repository, or a folder that looks like one
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    pub repo: PathBuf,
+}
+
+/// How documents are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DocumentFormat {
+    Yaml,
+    Json,
+}
+
+/// A working tree as it stands.
+#[derive(Debug)]
+pub struct WorkingTree {
+    root: PathBuf,
+    pub tree: SourceTree,
+    pub loaded: Loaded,
+    files: Vec<(Arc<str>, Objects)>,
+}
+
+/// What a file is to hold; `None` for a file that is to go.
+#[derive(Clone, Debug)]
+pub struct Edit {
+    pub path: String,
+    pub text: Option<String>,
+}
+
+impl WorkingTree {
+    pub fn read(root: &Path) -> Result<WorkingTree, CommandError> {
+        if Repo::is_git_folder(root) {
+            let message = format!(
+                "`{}` is a bare repository or a .git folder, which has no files to edit",
+                root.display()
+            );
+            return Err(CommandError::usage(message).hint("name a working tree"));
+        }
+        let tree = source::read_dir(root, &Limits::default()).map_err(ReadingError::from)?;
+        let loaded = load::load(&tree, History::None);
+        let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
+        let files = tree.files.iter().filter(|file| !loaded.config.excludes(&file.path)).map(read).collect();
+        Ok(WorkingTree { root: root.to_owned(), tree, loaded, files })
+    }
+
+    /// Every object, with its file.
+    pub fn objects(&self) -> impl Iterator<Item = (&Arc<str>, &Found)> {
+        self.files.iter().flat_map(|(path, objects)| objects.found.iter().map(move |found| (path, found)))
+    }
+
+    /// The types that its type configs and CustomResourceDefinitions add to the known ones.
+    pub fn types(&self) -> (KnownTypes, Resources) {
+        let (mut types, mut resources) = (KnownTypes::default(), Resources::default());
+        for (_, found) in self.objects() {
+            if ["FederatedTypeConfig", "CustomResourceDefinition"].contains(&found.kind.as_str()) {
+                let object = found.node.to_json();
+                types.learn(&object);
+                resources.learn(&object);
+            }
+        }
+        (types, resources)
+    }
+
+    /// A file's text.
+    pub fn text(&self, path: &str) -> Result<&str, CommandError> {
+        let text = std::str::from_utf8(self.bytes(path));
+        text.map_err(|_| CommandError::usage(format!("{path} is not UTF-8 text")))
+    }
+
+    fn bytes(&self, path: &str) -> &[u8] {
+        self.tree.files.iter().find(|file| *file.path == *path).map_or(&[], |file| &file.bytes)
+    }
+
+    /// Takes objects out: items from their lists, documents from their files, and files that would be left empty.
+    pub fn without(&self, gone: &[(&Arc<str>, &Found)]) -> Result<Vec<Edit>, CommandError> {
+        let mut edits = Vec::new();
+        for (path, objects) in &self.files {
+            let mut here: Vec<&Found> =
+                gone.iter().filter(|(file, _)| *file == path).map(|(_, found)| *found).collect();
+            if here.is_empty() {
+                continue;
+            }
+            let unreadable = objects.faults.iter().any(|fault| fault.unreadable.is_some());
+            let alone = here.len() == objects.found.len() && objects.passed_over == 0 && !unreadable;
+            if alone {
+                edits.push(Edit { path: path.to_string(), text: None });
+                continue;
+            }
+            // From the last to the first, so that indexes stay true.
+            here.sort_by_key(|found| std::cmp::Reverse(found.at));
+            let mut text = self.text(path)?.to_owned();
+            for found in here {
+                let edited = match found.path.is_empty() {
+                    true => crate::edit::remove_document(&text, found.document),
+                    false => crate::edit::remove(&text, found.document, &found.path),
+                };
+                text = edited.map_err(|error| refused(path, found, &error))?;
+            }
+            edits.push(Edit { path: path.to_string(), text: Some(text) });
+        }
+        Ok(edits)
+    }
+
+    /// The fleet with edits made, and what is wrong with it that was not wrong before.
+    pub fn check(&self, edits: &[Edit]) -> (Loaded, Diagnostics) {
+        let mut tree = self.tree.clone();
+        apply(&mut tree, edits);
+        let loaded = load::load(&tree, History::None);
+        let mut new = Diagnostics::new();
+        let before: Vec<&str> = self.loaded.diagnostics.errors().map(|one| one.message.as_str()).collect();
+        new.extend(
+            loaded.diagnostics.errors().filter(|one| !before.contains(&one.message.as_str())).cloned(),
+        );
+        (loaded, new)
+    }
+
+    /// What edits would do to every cluster, against the working tree as it stands.
+    pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
+        let now = Timestamp::now();
+        let mut contents = MemoryContents::default();
+        let before = Reading::folder(&self.root, now)?.build(&mut contents)?.state;
+        let mut reading = Reading::folder(&self.root, now)?;
+        apply(&mut reading.tree, edits);
+        reading.previous = before.clone();
+        let after = reading.build(&mut contents)?.state;
+        Ok(plan(&before, &after))
+    }
+
+    /// Writes edits, if the files still hold what was read.
+    pub fn write(&self, edits: &[Edit]) -> Result<(), CommandError> {
+        for Edit { path, text } in edits {
+            let file = self.root.join(path);
+            let known = self.tree.files.iter().find(|file| *file.path == **path);
+            match (text, known) {
+                (Some(text), Some(known)) => files::replace(&file, &known.bytes, text)?,
+                (Some(text), None) => files::write_new(&file, text)?,
+                (None, known) => files::delete(&file, known.map_or(&[], |known| &known.bytes))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of a new file in a folder of the repository; refuses one that is there, and one berth would not read.
+    pub fn new_file(&self, folder: &str, name: &str) -> Result<String, CommandError> {
+        let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        if folder.starts_with('/') || parts.contains(&"..") {
+            let error =
+                CommandError::usage(format!("`{folder}` is not a folder below the repository's root"));
+            return Err(error.hint("name it as seen from there, such as `clusters`"));
+        }
+        let path = parts.into_iter().chain([format!("{name}.yaml").as_str()]).collect::<Vec<_>>().join("/");
+        if !source::wanted(&path) || self.loaded.config.excludes(&path) {
+            let error = CommandError::usage(format!("berth does not read `{path}`"));
+            return Err(error.hint("name another folder with --dir; see `exclude` in berth.yaml"));
+        }
+        files::refuse_links(&self.root, &path)?;
+        let file = self.root.join(&path);
+        if file.symlink_metadata().is_ok() { Err(files::already_there(&file)) } else { Ok(path) }
+    }
+}
+
+fn apply(tree: &mut SourceTree, edits: &[Edit]) {
+    for Edit { path, text } in edits {
+        tree.files.retain(|file| *file.path != **path);
+        if let Some(text) = text {
+            tree.files.push(SourceFile { path: path.as_str().into(), bytes: text.as_bytes().into() });
+        }
+    }
+    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+}
+
+/// An edit that could not be made, with its place.
+pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
+    let message = format!("{path}:{}:{}: {error}", found.at.line, found.at.column);
+    let refused = CommandError::usage(message);
+    match error.hint() {
+        Some(hint) => refused.hint(hint),
+        None => refused,
+    }
+}
+
+/// Faults that an edit would bring in: nothing is written.
+pub fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
+    let faults: Vec<String> = new.errors().map(Diagnostic::to_string).collect();
+    let message =
+        format!("nothing was written, since the fleet would have new errors\n{}", faults.join("\n"));
+    (!faults.is_empty()).then(|| CommandError::new(super::exit::Exit::Faulty, message))
+}

@@ -1,0 +1,24 @@
+//! A new member → its KubeFedCluster.
+
+use serde_json::{Value as Json, json};
+
+use super::SYSTEM_NAMESPACE;
+use crate::dialects::NewCluster;
+
+/// The KubeFedCluster of a member. Its kind cannot do without an endpoint: that one is left out shows when
+/// the document is checked.
+pub fn cluster(new: &NewCluster) -> Json {
+    let mut document = json!({
+        "apiVersion": "core.kubefed.io/v1beta1",
+        "kind": "KubeFedCluster",
+        "metadata": {"name": new.name, "namespace": SYSTEM_NAMESPACE},
+        "spec": {"secretRef": {"name": new.account.as_ref().unwrap_or(&new.name)}},
+    });
+    if let Some(endpoint) = &new.endpoint {
+        document["spec"]["apiEndpoint"] = endpoint.clone().into();
+    }
+    if !new.labels.is_empty() {
+        document["metadata"]["labels"] = json!(new.labels);
+    }
+    document
+}

@@ -1,0 +1,101 @@
+//! An object → the template of its Federated object: without what a server wrote, its status, and what names it.
+//!
+//! Its annotations stay, other than with KubeFed's own command, since berth carries a template's
+//! annotations; those that tools keep for themselves do not.
+
+use serde_json::{Map, Value as Json};
+
+use super::types::FederatedKind;
+
+/// Annotations that say something of this very object, in the cluster it came from.
+const OF_TOOLS: [&str; 5] = [
+    "control-plane.alpha.kubernetes.io/",
+    "deployment.kubernetes.io/",
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "kubefed.io/",
+    "pv.kubernetes.io/",
+];
+
+/// The template of an object that has the shape of one.
+pub(super) fn template(object: &Json, federated: &FederatedKind) -> Json {
+    let mut template = object.as_object().cloned().unwrap_or_default();
+    let target = &federated.target;
+    template.remove("kind");
+    template.remove("status");
+    // The type's version stands for itself; another one says what the fields mean.
+    let own_version =
+        template.get("apiVersion").and_then(Json::as_str).map(|own| own.rsplit('/').next().unwrap_or(own));
+    if own_version.is_none_or(|own| own == target.version) {
+        template.remove("apiVersion");
+    }
+    let metadata = template.remove("metadata").as_ref().map(kept_metadata).unwrap_or_default();
+    if !metadata.is_empty() {
+        template.insert("metadata".to_owned(), metadata.into());
+    }
+    match (&*target.group, &*target.kind) {
+        ("", "Namespace") => {
+            if let Some(spec) = template.get_mut("spec").and_then(Json::as_object_mut) {
+                spec.remove("finalizers");
+            }
+            if template.get("spec").and_then(Json::as_object).is_some_and(Map::is_empty) {
+                template.remove("spec");
+            }
+        }
+        ("", "ServiceAccount") => drop(template.remove("secrets")),
+        ("", "Service") => service(&mut template),
+        ("batch", "Job") => job(&mut template),
+        _ => {}
+    }
+    let pods = template.get_mut("spec").and_then(|spec| spec.get_mut("template")?.get_mut("metadata"));
+    if let Some(pods) = pods.and_then(Json::as_object_mut) {
+        pods.remove("creationTimestamp");
+    }
+    template.into()
+}
+
+fn kept_metadata(metadata: &Json) -> Map<String, Json> {
+    let mut kept = Map::new();
+    let own = |key: &str| !OF_TOOLS.iter().any(|tool| key.starts_with(tool));
+    for field in ["labels", "annotations"] {
+        let Some(entries) = metadata.get(field).and_then(Json::as_object) else { continue };
+        let entries: Map<String, Json> = entries
+            .iter()
+            .filter(|(key, _)| own(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        if !entries.is_empty() {
+            kept.insert(field.to_owned(), entries.into());
+        }
+    }
+    kept
+}
+
+/// Addresses and ports that a cluster gave out. A headless Service is so on purpose.
+fn service(template: &mut Map<String, Json>) {
+    let Some(spec) = template.get_mut("spec").and_then(Json::as_object_mut) else { return };
+    if spec.get("clusterIP").is_none_or(|address| address != "None") {
+        spec.remove("clusterIP");
+        spec.remove("clusterIPs");
+    }
+    spec.remove("healthCheckNodePort");
+    for port in spec.get_mut("ports").and_then(Json::as_array_mut).into_iter().flatten() {
+        if let Some(port) = port.as_object_mut() {
+            port.remove("nodePort");
+        }
+    }
+}
+
+/// A Job's selector and the labels it adds to its pods hold the uid of that very Job.
+fn job(template: &mut Map<String, Json>) {
+    const ADDED: [&str; 4] =
+        ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"];
+    let Some(spec) = template.get_mut("spec").and_then(Json::as_object_mut) else { return };
+    if spec.get("manualSelector") == Some(&Json::Bool(true)) {
+        return;
+    }
+    spec.remove("selector");
+    let labels = spec.get_mut("template").and_then(|pods| pods.get_mut("metadata")?.get_mut("labels"));
+    if let Some(labels) = labels.and_then(Json::as_object_mut) {
+        labels.retain(|key, _| !ADDED.contains(&key.as_str()));
+    }
+}

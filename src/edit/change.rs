@@ -1,0 +1,177 @@
+//! Setting and inserting: which bytes give way to which.
+//!
+//! Between brackets a value is written in brackets, elsewhere in lines of its own, indented as its
+//! neighbours are.
+
+use serde_json::{Map, Value as Json};
+
+use super::path::{Step, show};
+use super::place::Place;
+use super::verify::Source;
+use super::{Cut, EditError};
+use crate::yaml::outline::Shape;
+use crate::yaml::{emit, emit_flow};
+
+pub(super) fn set(source: &Source<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
+    let (place, depth) = source.descend(path)?;
+    match path.get(depth) {
+        None => Ok(replace(source, place, value)),
+        Some(step) => add(source, place, step, &nested(&path[depth + 1..], value), path, depth),
+    }
+}
+
+pub(super) fn insert(source: &Source<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
+    let (_, depth) = source.descend(path)?;
+    match path.split_last() {
+        Some((Step::Index(index), above)) if depth == path.len() => {
+            let (list, _) = source.descend(above)?;
+            before_item(source, list, *index, value)
+        }
+        _ => set(source, path, value),
+    }
+}
+
+/// A value with the mappings that lead to it.
+fn nested(path: &[Step], value: &Json) -> Json {
+    path.iter().rev().fold(value.clone(), |inner, step| match step {
+        Step::Key(key) => Json::Object(Map::from_iter([(key.clone(), inner)])),
+        Step::Index(_) => Json::Array(vec![inner]),
+    })
+}
+
+/// Another value in the place of the one that is there.
+fn replace(source: &Source<'_>, place: Place<'_>, value: &Json) -> Cut {
+    let there = &place.value.bytes;
+    if place.in_flow {
+        let blank = if there.is_empty() && place.from == there.start { " " } else { "" };
+        let start = there.start.max(place.from);
+        return Cut { bytes: start..there.end.max(start), with: format!("{blank}{}", emit_flow(value)) };
+    }
+    let Some(column) = place.column else {
+        let body = emit(value).trim_end().replace('\n', source.line_break());
+        return Cut { bytes: there.clone(), with: body };
+    };
+    let written = below(place.in_list, value, column, source.line_break());
+    let one_line = !written.contains('\n') && !written.contains('\r');
+    let on_its_line =
+        matches!(place.value.shape, Shape::Scalar | Shape::Alias) || is_flow(&place.value.shape);
+    if one_line && on_its_line && !there.is_empty() {
+        return Cut { bytes: there.clone(), with: written.trim_start().to_owned() };
+    }
+    // A comment on the line of the key stays there; one inside the old value goes with it.
+    let end = there.end.max(place.from);
+    let comment_in = |bytes: std::ops::Range<usize>| {
+        source.text.get(bytes).map(str::trim).filter(|text| text.starts_with('#'))
+    };
+    let behind = comment_in(end..source.line_end(end));
+    let end = if behind.is_some() { source.line_end(end) } else { end };
+    let comment = comment_in(place.from..source.line_end(place.from)).or(behind.filter(|_| on_its_line));
+    let Some(comment) = comment else { return Cut { bytes: place.from..end, with: written } };
+    let (first, rest) = written.split_at(written.find(['\n', '\r']).unwrap_or(written.len()));
+    let end = end.max(source.line_end(place.from));
+    Cut { bytes: place.from..end, with: format!("{first} {comment}{rest}") }
+}
+
+fn is_flow(shape: &Shape) -> bool {
+    matches!(shape, Shape::List { flow: Some(_), .. } | Shape::Map { flow: Some(_), .. })
+}
+
+/// What follows a key's colon or an item's dash.
+fn below(in_list: bool, value: &Json, column: usize, line_break: &str) -> String {
+    let (text, prefix) = if in_list {
+        (emit(&Json::Array(vec![value.clone()])), 1)
+    } else {
+        (emit(&Json::Object(Map::from_iter([("k".to_owned(), value.clone())]))), 2)
+    };
+    let body = indented(&text, column, line_break);
+    body.get(prefix..).unwrap_or_default().to_owned()
+}
+
+/// Lines one below the other; the first stands where it is put.
+fn indented(text: &str, column: usize, line_break: &str) -> String {
+    let padding = " ".repeat(column);
+    let mut lines = text.trim_end_matches('\n').split('\n');
+    let mut body = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        body.push_str(line_break);
+        if !line.is_empty() {
+            body.push_str(&padding);
+            body.push_str(line);
+        }
+    }
+    body
+}
+
+/// A new key or item at the end of what is there.
+fn add(
+    source: &Source<'_>,
+    place: Place<'_>,
+    step: &Step,
+    value: &Json,
+    path: &[Step],
+    depth: usize,
+) -> Result<Cut, EditError> {
+    let refused = || EditError::NotInPlace(show(&path[..depth]));
+    let one = |key: &String| Json::Object(Map::from_iter([(key.clone(), value.clone())]));
+    match (&place.value.shape, step) {
+        (Shape::Map { entries, flow: Some(flow) }, Step::Key(key)) => {
+            let text = emit_flow(&one(key));
+            let text = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
+            Ok(match entries.last() {
+                Some(last) => at(last.end(), format!(", {text}")),
+                None => at(flow.inside, text),
+            })
+        }
+        (Shape::Map { entries, flow: None }, Step::Key(key)) => {
+            let (first, last) = entries.first().zip(entries.last()).ok_or_else(refused)?;
+            let column = source.column(first.key_bytes.start);
+            Ok(line_after(source, last.end(), column, &emit(&one(key))))
+        }
+        (Shape::List { items, flow: Some(flow) }, Step::Index(_)) => Ok(match items.last() {
+            Some(last) => at(last.bytes.end, format!(", {}", emit_flow(value))),
+            None => at(flow.inside, emit_flow(value)),
+        }),
+        (Shape::List { items, flow: None }, Step::Index(_)) => {
+            let last = items.last().ok_or_else(refused)?;
+            let dash = source.dash(place, items, items.len() - 1)?;
+            let text = emit(&Json::Array(vec![value.clone()]));
+            Ok(line_after(source, last.bytes.end.max(dash + 1), source.column(dash), &text))
+        }
+        // Nothing is there, or null.
+        (Shape::Scalar, Step::Key(key)) => Ok(replace(source, place, &one(key))),
+        (Shape::Scalar, Step::Index(_)) => Ok(replace(source, place, &Json::Array(vec![value.clone()]))),
+        _ => Err(refused()),
+    }
+}
+
+fn before_item(source: &Source<'_>, list: Place<'_>, index: usize, value: &Json) -> Result<Cut, EditError> {
+    let Shape::List { items, flow } = &list.value.shape else {
+        return Err(EditError::NotInPlace(show(&[Step::Index(index)])));
+    };
+    let Some(item) = items.get(index) else {
+        return Err(EditError::Missing(show(&[Step::Index(index)])));
+    };
+    if flow.is_some() {
+        return Ok(at(item.bytes.start, format!("{}, ", emit_flow(value))));
+    }
+    let dash = source.dash(list, items, index)?;
+    let column = source.column(dash);
+    let text = indented(&emit(&Json::Array(vec![value.clone()])), column, source.line_break());
+    Ok(at(dash, format!("{text}{}{}", source.line_break(), " ".repeat(column))))
+}
+
+fn at(place: usize, with: String) -> Cut {
+    Cut { bytes: place..place, with }
+}
+
+/// New lines after the one that a value ends on.
+fn line_after(source: &Source<'_>, end: usize, column: usize, text: &str) -> Cut {
+    let ended = source.text.get(..end).is_some_and(|before| before.ends_with(['\n', '\r']));
+    let line_break = source.line_break();
+    let body = format!("{}{}", " ".repeat(column), indented(text, column, line_break));
+    if ended {
+        // A block that keeps its line breaks: what follows begins a line already.
+        return at(end, format!("{body}{line_break}"));
+    }
+    at(source.line_end(end), format!("{line_break}{body}"))
+}

@@ -1,0 +1,80 @@
+//! Which Kubernetes object stands where in a file: its document, and the path to it in a List.
+
+use super::path::Step;
+use crate::yaml::{Fault, Limits, Mark, Node, Value, read};
+
+/// A file's objects.
+#[derive(Debug, Default)]
+pub struct Objects {
+    pub found: Vec<Found>,
+    /// Documents that are none: no apiVersion, no kind.
+    pub passed_over: usize,
+    pub faults: Vec<Fault>,
+    /// How many documents were read.
+    pub documents: usize,
+}
+
+/// One object of a file.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The index of its document among those of the file that can be read.
+    pub document: usize,
+    /// The way to it from the document's root: empty, or `items[…]`.
+    pub path: Vec<Step>,
+    pub api_version: String,
+    pub kind: String,
+    /// Empty where there is none.
+    pub namespace: String,
+    pub name: String,
+    pub at: Mark,
+    pub node: Node,
+}
+
+impl Found {
+    /// The empty group is Kubernetes' core.
+    pub fn group(&self) -> &str {
+        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    pub fn version(&self) -> &str {
+        self.api_version.rsplit_once('/').map_or(&self.api_version, |(_, version)| version)
+    }
+
+    /// The path to one of its fields from the root of the document.
+    pub fn path_to(&self, path: &[Step]) -> Vec<Step> {
+        self.path.iter().chain(path).cloned().collect()
+    }
+}
+
+/// Reads a file's objects; Lists are taken apart.
+pub fn objects(bytes: &[u8]) -> Objects {
+    let read = read(bytes, &Limits::default());
+    let mut objects = Objects { faults: read.faults, documents: read.documents.len(), ..Objects::default() };
+    for (document, read) in read.documents.into_iter().enumerate() {
+        take(&mut objects, document, Vec::new(), read.root);
+    }
+    objects
+}
+
+fn take(objects: &mut Objects, document: usize, path: Vec<Step>, node: Node) {
+    let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text(&node, "apiVersion"), text(&node, "kind"));
+    if api_version.is_empty() || kind.is_empty() {
+        objects.passed_over += 1;
+        return;
+    }
+    let is_list = kind == "List"
+        || (kind.ends_with("List") && node.get("metadata").is_none_or(|of| of.get("name").is_none()));
+    if let Some(Value::List(items)) = node.get("items").map(|items| &items.value).filter(|_| is_list) {
+        for (index, item) in items.iter().enumerate() {
+            let path = path.iter().cloned().chain([Step::from("items"), Step::Index(index)]).collect();
+            take(objects, document, path, item.clone());
+        }
+        return;
+    }
+    let metadata = node.get("metadata");
+    let of = |key: &str| metadata.map(|metadata| text(metadata, key)).unwrap_or_default();
+    let (namespace, name) = (of("namespace"), of("name"));
+    let at = node.at;
+    objects.found.push(Found { document, path, api_version, kind, namespace, name, at, node });
+}

@@ -1,0 +1,63 @@
+//! Changes one value of a YAML file and leaves every other byte as it is: comments, order and formatting
+//! of what people wrote.
+//!
+//! - [`set`], [`insert`], [`remove`]: one value at a path, in one document of a file. [`remove_document`]:
+//!   a whole document. [`objects`]: which object stands where.
+//! - No edit is trusted: what it gives is read again, and must differ from what was there in exactly what
+//!   was asked for. Else there is an error and no text.
+
+mod change;
+mod error;
+mod find;
+mod path;
+mod place;
+mod removal;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+use serde_json::Value as Json;
+
+pub use error::EditError;
+pub use find::{Found, Objects, objects};
+pub use path::{Step, keys, show};
+
+use verify::{Source, apply_insert, apply_remove, apply_set};
+
+/// Part of a text, and what stands there instead.
+#[derive(Debug)]
+struct Cut {
+    bytes: std::ops::Range<usize>,
+    with: String,
+}
+
+/// Puts a value at a path; mappings on the way there are made, and an index past the end appends.
+pub fn set(text: &str, document: usize, path: &[Step], value: &Json) -> Result<String, EditError> {
+    let source = Source::read(text, document)?;
+    let expected = apply_set(source.json(), path, value)?;
+    let cut = change::set(&source, path, value)?;
+    source.verified(cut, Some(expected))
+}
+
+/// Puts a value where none is: under a new key, or before the item of that index (past the end: as the last).
+pub fn insert(text: &str, document: usize, path: &[Step], value: &Json) -> Result<String, EditError> {
+    let source = Source::read(text, document)?;
+    let expected = apply_insert(source.json(), path, value)?;
+    let cut = change::insert(&source, path, value)?;
+    source.verified(cut, Some(expected))
+}
+
+/// Takes a key or an item out. The last one leaves an empty mapping or list.
+pub fn remove(text: &str, document: usize, path: &[Step]) -> Result<String, EditError> {
+    let source = Source::read(text, document)?;
+    let expected = apply_remove(source.json(), path)?;
+    let cut = removal::remove(&source, path)?;
+    source.verified(cut, Some(expected))
+}
+
+/// Takes a whole document out, with the comments that stand in it.
+pub fn remove_document(text: &str, document: usize) -> Result<String, EditError> {
+    let source = Source::read(text, document)?;
+    let bytes = source.document().bytes.clone();
+    source.verified(Cut { bytes, with: String::new() }, None)
+}

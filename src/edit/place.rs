@@ -1,0 +1,133 @@
+//! Walks down an outline, and answers where in the text a value, a line and a column are.
+
+use super::EditError;
+use super::path::{Step, show};
+use super::verify::Source;
+use crate::yaml::outline::{Outline, Shape};
+
+/// A value on the way down.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'o> {
+    pub(super) value: &'o Outline,
+    /// Where what holds the value ends: past its colon or dash.
+    pub(super) from: usize,
+    /// The column that its key or dash stands at, which what is below it is indented from. `None` for the root.
+    pub(super) column: Option<usize>,
+    /// Whether it stands in a list.
+    pub(super) in_list: bool,
+    /// Whether it stands between brackets.
+    pub(super) in_flow: bool,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn root(&self) -> Place<'_> {
+        let start = self.document().bytes.start;
+        let marker = self.text.get(start..).is_some_and(|text| text.starts_with("---"));
+        let from = if marker { start + 3 } else { start };
+        Place { value: &self.outline, from, column: None, in_list: false, in_flow: false }
+    }
+
+    /// The deepest value on a path that is there, and how many steps lead to it.
+    pub(super) fn descend(&self, path: &[Step]) -> Result<(Place<'_>, usize), EditError> {
+        let mut place = self.root();
+        for (depth, step) in path.iter().enumerate() {
+            match self.below(place, step)? {
+                Some(below) => place = below,
+                None => return Ok((place, depth)),
+            }
+        }
+        Ok((place, path.len()))
+    }
+
+    fn below<'s>(&'s self, place: Place<'s>, step: &Step) -> Result<Option<Place<'s>>, EditError> {
+        let flow = |inner: &Option<_>| place.in_flow || inner.is_some();
+        match (&place.value.shape, step) {
+            (Shape::Map { entries, flow: inner }, Step::Key(key)) => {
+                let Some(entry) = entries.iter().find(|entry| entry.key == *key) else { return Ok(None) };
+                Ok(Some(Place {
+                    value: &entry.value,
+                    from: entry.colon,
+                    column: Some(self.column(entry.key_bytes.start)),
+                    in_list: false,
+                    in_flow: flow(inner),
+                }))
+            }
+            (Shape::List { items, flow: inner }, Step::Index(index)) => {
+                let Some(item) = items.get(*index) else { return Ok(None) };
+                let dash = match inner {
+                    Some(_) => item.bytes.start,
+                    None => self.dash(place, items, *index)?,
+                };
+                let from = if inner.is_some() { dash } else { dash + 1 };
+                Ok(Some(Place {
+                    value: item,
+                    from,
+                    column: Some(self.column(dash)),
+                    in_list: true,
+                    in_flow: flow(inner),
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The dash of an item: between what is before it and the item there are only blanks and comments.
+    pub(super) fn dash(&self, list: Place<'_>, items: &[Outline], index: usize) -> Result<usize, EditError> {
+        let from = match index.checked_sub(1).and_then(|before| items.get(before)) {
+            Some(before) => before.bytes.end,
+            None => list.from,
+        };
+        let refused = || EditError::NotInPlace(show(&[Step::Index(index)]));
+        let mut at = from;
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(at).ok_or_else(refused)? {
+                b' ' | b'\t' | b'\n' | b'\r' => at += 1,
+                b'#' => at = self.line_end(at),
+                b'-' => return Ok(at),
+                // An anchor or a tag of the list itself.
+                b'&' | b'!' => {
+                    let rest = self.text.get(at..).unwrap_or_default();
+                    at += rest.find(char::is_whitespace).ok_or_else(refused)?;
+                }
+                _ => return Err(refused()),
+            }
+        }
+    }
+
+    pub(super) fn line_start(&self, at: usize) -> usize {
+        self.text.get(..at).and_then(|before| before.rfind(['\n', '\r'])).map_or(self.bom(), |end| end + 1)
+    }
+
+    fn bom(&self) -> usize {
+        if self.text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 }
+    }
+
+    /// Where the line ends, its break excluded.
+    pub(super) fn line_end(&self, at: usize) -> usize {
+        let rest = self.text.get(at..).unwrap_or_default();
+        at + rest.find(['\n', '\r']).unwrap_or(rest.len())
+    }
+
+    /// Where the next line begins, or the end of the text.
+    pub(super) fn next_line(&self, at: usize) -> usize {
+        let end = self.line_end(at);
+        let rest = self.text.get(end..).unwrap_or_default();
+        end + if rest.starts_with("\r\n") { 2 } else { rest.len().min(1) }
+    }
+
+    /// How many characters stand before it on its line.
+    pub(super) fn column(&self, at: usize) -> usize {
+        self.text.get(self.line_start(at)..at).unwrap_or_default().chars().count()
+    }
+
+    /// Whether nothing but blanks stands before it on its line.
+    pub(super) fn begins_its_line(&self, at: usize) -> bool {
+        self.text.get(self.line_start(at)..at).unwrap_or_default().trim().is_empty()
+    }
+
+    /// How this file breaks lines.
+    pub(super) fn line_break(&self) -> &'static str {
+        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
+    }
+}

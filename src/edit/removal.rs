@@ -1,0 +1,91 @@
+//! Removing: which bytes go with a key or an item. Whole lines where it has lines of its own; comments above
+//! it stay, since nobody knows whose they are.
+
+use std::ops::Range;
+
+use super::path::{Step, show};
+use super::place::Place;
+use super::verify::Source;
+use super::{Cut, EditError};
+use crate::yaml::outline::{Entry, Shape};
+
+pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditError> {
+    let refused = || EditError::NotInPlace(show(path));
+    let (last, above) = path.split_last().ok_or_else(refused)?;
+    let (parent, depth) = source.descend(above)?;
+    if depth < above.len() {
+        return Err(refused());
+    }
+    let (parts, index, inside) = match (&parent.value.shape, last) {
+        (Shape::Map { entries, flow }, Step::Key(key)) => {
+            let index = entries.iter().position(|entry| entry.key == *key).ok_or_else(refused)?;
+            let part = |entry: &Entry| entry.key_bytes.start..entry.end();
+            (entries.iter().map(part).collect::<Vec<_>>(), index, flow.map(|flow| flow.inside))
+        }
+        (Shape::List { items, flow: Some(flow) }, Step::Index(index)) => {
+            (items.iter().map(|item| item.bytes.clone()).collect(), *index, Some(flow.inside))
+        }
+        (Shape::List { items, flow: None }, Step::Index(index)) => {
+            let part = |index| {
+                let dash = source.dash(parent, items, index)?;
+                Ok(dash..items.get(index).map_or(dash + 1, |item| item.bytes.end.max(dash + 1)))
+            };
+            ((0..items.len()).map(part).collect::<Result<Vec<Range<usize>>, EditError>>()?, *index, None)
+        }
+        _ => return Err(refused()),
+    };
+    let part = parts.get(index).ok_or_else(refused)?.clone();
+    let cut = |bytes| Ok(Cut { bytes, with: String::new() });
+    match (inside, parts.len()) {
+        (Some(inside), 1) => cut(inside..parent.value.bytes.end.saturating_sub(1).max(inside)),
+        (Some(_), _) => match parts.get(index + 1) {
+            Some(next) => cut(part.start..next.start),
+            None => cut(parts.get(index.wrapping_sub(1)).map_or(part.start, |before| before.end)..part.end),
+        },
+        (None, 1) => Ok(emptied(source, parent, &part, matches!(last, Step::Index(_)))),
+        (None, _) if source.begins_its_line(part.start) => cut(whole_lines(source, &part)),
+        // It stands behind a dash, on its line: what comes next takes its place.
+        (None, _) => match parts.get(index + 1) {
+            Some(next)
+                if source.text.get(part.end..next.start).is_some_and(|between| between.trim().is_empty()) =>
+            {
+                cut(part.start..next.start)
+            }
+            _ => cut(part),
+        },
+    }
+}
+
+/// The last one of a mapping or list in lines of its own leaves empty brackets.
+fn emptied(source: &Source<'_>, parent: Place<'_>, part: &Range<usize>, is_list: bool) -> Cut {
+    let brackets = if is_list { "[]" } else { "{}" };
+    if parent.column.is_none() {
+        return Cut { bytes: part.clone(), with: brackets.to_owned() };
+    }
+    // A comment on the line of the key stays, as do those between.
+    let between = source.text.get(parent.from..part.start).unwrap_or_default();
+    if between.trim().is_empty() {
+        return Cut { bytes: parent.from..part.end, with: format!(" {brackets}") };
+    }
+    let kept = between.trim_end();
+    Cut { bytes: parent.from..part.end, with: format!(" {brackets}{kept}", kept = spaced(kept)) }
+}
+
+fn spaced(kept: &str) -> String {
+    if kept.starts_with([' ', '\n', '\r', '\t']) { kept.to_owned() } else { format!(" {kept}") }
+}
+
+fn whole_lines(source: &Source<'_>, part: &Range<usize>) -> Range<usize> {
+    let start = source.line_start(part.start);
+    // A block that keeps its line breaks ends where a line begins.
+    let ended = source.text.get(..part.end).is_some_and(|before| before.ends_with(['\n', '\r']));
+    let end = if ended { part.end } else { source.next_line(part.end) };
+    let unended = !source.text.get(..end).is_some_and(|before| before.ends_with(['\n', '\r']));
+    if unended && start > 0 {
+        // The last line of a file without a break at its end: the break before it goes.
+        let before = source.text.get(..start).unwrap_or_default();
+        let before = before.strip_suffix('\n').unwrap_or(before);
+        return before.strip_suffix('\r').unwrap_or(before).len()..end;
+    }
+    start..end
+}

@@ -1,0 +1,131 @@
+//! A file before an edit, and the proof that the edit did what was asked and nothing else: both texts are
+//! read by the reader that everything is read with, and compared value by value.
+
+use serde_json::{Map, Value as Json};
+
+use super::path::{Step, show};
+use super::{Cut, EditError};
+use crate::yaml::outline::{Outline, outline};
+use crate::yaml::{Fault, Limits, Read, ReadDocument, read};
+
+/// A file and the document of it that is edited.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    pub(super) text: &'a str,
+    pub(super) outline: Outline,
+    read: Read,
+    document: usize,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn read(text: &'a str, document: usize) -> Result<Source<'a>, EditError> {
+        let read = read(text.as_bytes(), &Limits::default());
+        let there = read.documents.get(document).ok_or(EditError::NoSuchDocument(document))?;
+        let outline = outline(text, there).ok_or_else(|| EditError::NotInPlace(String::new()))?;
+        Ok(Source { text, outline, read, document })
+    }
+
+    pub(super) fn document(&self) -> &ReadDocument {
+        &self.read.documents[self.document]
+    }
+
+    pub(super) fn json(&self) -> Json {
+        self.document().root.to_json()
+    }
+
+    /// The text after a cut, if it holds this document as expected (`None`: not at all), and all others as they were.
+    pub(super) fn verified(&self, cut: Cut, expected: Option<Json>) -> Result<String, EditError> {
+        let refused = || EditError::NotInPlace(format!("line {}", self.document().line));
+        let (before, after) = (self.text.get(..cut.bytes.start), self.text.get(cut.bytes.end..));
+        let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
+        let text = format!("{before}{}{after}", cut.with);
+        let now = read(text.as_bytes(), &Limits::default());
+        let mut wanted: Vec<Json> =
+            self.read.documents.iter().map(|document| document.root.to_json()).collect();
+        match expected {
+            Some(expected) => wanted[self.document] = expected,
+            None => drop(wanted.remove(self.document)),
+        }
+        let found: Vec<Json> = now.documents.iter().map(|document| document.root.to_json()).collect();
+        let same_faults = unreadable(&self.read.faults) == unreadable(&now.faults);
+        if found == wanted && same_faults { Ok(text) } else { Err(refused()) }
+    }
+}
+
+/// What was not readable before may stay so, but nothing else may become so.
+fn unreadable(faults: &[Fault]) -> Vec<&str> {
+    faults.iter().filter(|fault| fault.unreadable.is_some()).map(|fault| &*fault.message).collect()
+}
+
+pub(super) fn apply_set(mut root: Json, path: &[Step], value: &Json) -> Result<Json, EditError> {
+    let mut at = &mut root;
+    for (depth, step) in path.iter().enumerate() {
+        if at.is_null() {
+            *at = Json::Object(Map::new());
+        }
+        let refused = not_a_collection(&path[..depth], at);
+        at = match (step, at) {
+            (Step::Key(key), Json::Object(fields)) => fields.entry(key.clone()).or_insert(Json::Null),
+            (Step::Index(index), Json::Array(items)) => {
+                if *index == items.len() {
+                    items.push(Json::Null);
+                }
+                items.get_mut(*index).ok_or_else(|| EditError::Missing(show(path)))?
+            }
+            _ => return Err(refused),
+        };
+    }
+    *at = value.clone();
+    Ok(root)
+}
+
+pub(super) fn apply_insert(root: Json, path: &[Step], value: &Json) -> Result<Json, EditError> {
+    match (find(&root, path), path.split_last()) {
+        (Some(_), Some((Step::Index(index), above))) => {
+            let mut root = root;
+            if let Some(Json::Array(items)) = find_mut(&mut root, above) {
+                items.insert(*index, value.clone());
+            }
+            Ok(root)
+        }
+        (Some(_), _) => Err(EditError::AlreadyThere(show(path))),
+        (None, _) => apply_set(root, path, value),
+    }
+}
+
+pub(super) fn apply_remove(mut root: Json, path: &[Step]) -> Result<Json, EditError> {
+    let missing = || EditError::Missing(show(path));
+    let (last, above) = path.split_last().ok_or_else(missing)?;
+    match (last, find_mut(&mut root, above)) {
+        (Step::Key(key), Some(Json::Object(fields))) => drop(fields.remove(key).ok_or_else(missing)?),
+        (Step::Index(index), Some(Json::Array(items))) if *index < items.len() => drop(items.remove(*index)),
+        _ => return Err(missing()),
+    }
+    Ok(root)
+}
+
+fn find<'j>(root: &'j Json, path: &[Step]) -> Option<&'j Json> {
+    path.iter().try_fold(root, |at, step| match step {
+        Step::Key(key) => at.get(key),
+        Step::Index(index) => at.get(index),
+    })
+}
+
+fn find_mut<'j>(root: &'j mut Json, path: &[Step]) -> Option<&'j mut Json> {
+    path.iter().try_fold(root, |at, step| match step {
+        Step::Key(key) => at.get_mut(key),
+        Step::Index(index) => at.get_mut(index),
+    })
+}
+
+fn not_a_collection(path: &[Step], value: &Json) -> EditError {
+    let what = match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a string",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "a mapping",
+    };
+    EditError::NotACollection { path: show(path), what }
+}

@@ -1,0 +1,104 @@
+//! An object as its server shows it → the object as its author would write it: without what only a server
+//! or a controller puts there.
+
+use serde_json::{Map, Value as Json};
+
+/// What stays of an object's own metadata. Finalizers hold a deletion for a controller that is left behind.
+const KEPT_METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
+
+/// What kubectl and the servers note in annotations for themselves.
+const SERVER_ANNOTATIONS: [&str; 2] =
+    ["kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"];
+
+/// What a server writes into the metadata of any object, so that it may stand in a copied template too.
+const SERVER_METADATA: [&str; 9] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// A whole object: its server's metadata and its status go.
+pub fn object(object: &mut Json) {
+    let Some(fields) = object.as_object_mut() else { return };
+    fields.remove("status");
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Json::as_object_mut) {
+        metadata.retain(|key, _| KEPT_METADATA.contains(&key.as_str()));
+        tidy(metadata);
+    }
+}
+
+/// An object inside another, such as a template.
+pub fn template(template: &mut Json) {
+    let Some(fields) = template.as_object_mut() else { return };
+    fields.remove("status");
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Json::as_object_mut) {
+        metadata.retain(|key, _| !SERVER_METADATA.contains(&key.as_str()));
+        tidy(metadata);
+        if metadata.is_empty() {
+            fields.remove("metadata");
+        }
+    }
+}
+
+/// Drops servers' annotations, and what is left empty.
+fn tidy(metadata: &mut Map<String, Json>) {
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut) {
+        annotations.retain(|key, _| !SERVER_ANNOTATIONS.contains(&key.as_str()));
+    }
+    let is_empty = |value: &Json| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    for key in ["annotations", "labels"] {
+        if metadata.get(key).is_some_and(is_empty) {
+            metadata.remove(key);
+        }
+    }
+}
+
+/// Whether somebody asked for the object's deletion.
+pub fn is_deleting(object: &Json) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_added_goes_and_what_a_person_wrote_stays() {
+        let mut live = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {
+                "name": "shop", "uid": "1", "resourceVersion": "7", "generation": 2, "managedFields": [{}],
+                "creationTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["kubefed.io/sync-controller"],
+                "labels": {"team": "a"},
+                "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+            },
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        });
+        object(&mut live);
+        let metadata = json!({"name": "shop", "labels": {"team": "a"}});
+        let kept = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": {"finalizers": ["kubernetes"]}});
+        assert_eq!(live, kept);
+    }
+
+    #[test]
+    fn a_template_keeps_its_own_metadata() {
+        let mut copied = json!({"metadata": {"creationTimestamp": null, "labels": {"a": "b"}, "annotations": {"c": "d"}}, "data": {}});
+        template(&mut copied);
+        assert_eq!(
+            copied,
+            json!({"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, "data": {}})
+        );
+        let mut bare = json!({"metadata": {"creationTimestamp": null}, "status": {}});
+        template(&mut bare);
+        assert_eq!(bare, json!({}));
+    }
+}

@@ -1,0 +1,236 @@
+//! A KubeFed host cluster → its objects, ready to commit, and where each Federated object is now.
+//!
+//! The settings, the type configs and the clusters are asked for first: they say which Federated types
+//! there are, and how far the control plane reaches.
+//!
+//! - [`placed`]: the status of a Federated object → where it is. [`settle`]: what the scheduler of replicas
+//!   wrote into Federated objects → taken out again. [`tidy`]: each kind as it is written to a file.
+
+mod placed;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod tidy;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::{Gathered, Importer, Options, clean, some_of};
+use crate::live::{Host, LiveError, Query, Resource};
+use crate::model::{Key, ObjectId};
+
+pub const IMPORTER: Importer = Importer { name: "kubefed", gather, settle: settle::settle };
+
+/// Where KubeFed's own objects are unless somebody put them elsewhere.
+pub const USUAL_NAMESPACE: &str = "kube-federation-system";
+
+const CORE: &str = "core.kubefed.io";
+const SCHEDULING: &str = "scheduling.kubefed.io";
+const TYPES: &str = "types.kubefed.io";
+
+fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
+    let groups = host.groups()?;
+    if !groups.contains(CORE) {
+        let server = host.server().to_owned();
+        return Err(LiveError::NoHub { server, system: "KubeFed".to_owned(), group: CORE.to_owned() });
+    }
+    let mut gathered = Gathered::default();
+    let [settings, configs, clusters] = ask_core(host, options, &mut gathered)?;
+    let scope = settings.iter().find_map(|one| one.pointer("/spec/scope").and_then(Json::as_str));
+    let within = (scope == Some("Namespaced")).then_some(options.namespace.as_str());
+    let types = federated_types(&configs, options, within.is_some(), &mut gathered);
+    let mut queries: Vec<Query> =
+        types.iter().map(|one| Query::all(one.resource.clone()).within(within)).collect();
+    if groups.contains(SCHEDULING) {
+        let preferences = "replicaschedulingpreferences";
+        let preference =
+            Resource::new(SCHEDULING, "v1alpha1", preferences, "ReplicaSchedulingPreference", true);
+        queries.push(Query::all(preference).within(within));
+    }
+    let answers = host.list(&queries);
+    for objects in [settings, configs] {
+        objects.into_iter().for_each(|object| take(&mut gathered, object, clean::object));
+    }
+    for cluster in clusters {
+        take_cluster(&mut gathered, cluster);
+    }
+    for (index, answer) in answers.into_iter().enumerate() {
+        let federated = types.get(index);
+        match answer {
+            Ok(objects) => {
+                gathered.secrets += if federated.is_some_and(|one| one.secret) { objects.len() } else { 0 };
+                for object in objects {
+                    match federated {
+                        Some(_) => take_federated(&mut gathered, object),
+                        None => take(&mut gathered, object, clean::object),
+                    }
+                }
+            }
+            Err(error @ LiveError::NotServed { .. }) => {
+                let hint = "its definition is gone; delete the type config, if nobody needs it";
+                let message = format!("{error}, although a type config of the host names it");
+                gathered.warn(message, federated.map(|_| hint));
+            }
+            Err(error) if error.is_final() => return Err(error),
+            Err(error) => gathered.missing.push(error),
+        }
+    }
+    if within.is_none() {
+        take_namespaces(host, options, &mut gathered)?;
+    }
+    tidy::report(&mut gathered);
+    Ok(gathered)
+}
+
+/// The control plane's own objects: settings, type configs, clusters.
+fn ask_core(
+    host: &dyn Host,
+    options: &Options,
+    gathered: &mut Gathered,
+) -> Result<[Vec<Json>; 3], LiveError> {
+    let query = |plural, kind| {
+        Query::all(Resource::new(CORE, "v1beta1", plural, kind, true)).within(Some(&options.namespace))
+    };
+    let queries = [
+        query("kubefedconfigs", "KubeFedConfig"),
+        query("federatedtypeconfigs", "FederatedTypeConfig"),
+        query("kubefedclusters", "KubeFedCluster"),
+    ];
+    let mut answers = host.list(&queries).into_iter();
+    let mut next = || match answers.next() {
+        Some(Ok(objects)) => Ok(objects),
+        Some(Err(error)) if error.is_final() => Err(error),
+        Some(Err(error)) => {
+            gathered.missing.push(error);
+            Ok(Vec::new())
+        }
+        None => Ok(Vec::new()),
+    };
+    let found = [next()?, next()?, next()?];
+    if found.iter().all(Vec::is_empty) && gathered.missing.is_empty() {
+        let message = format!("nothing of KubeFed is in the namespace `{}`", options.namespace);
+        gathered.warn(message, Some("name the control plane's namespace with `--namespace`"));
+    }
+    Ok(found)
+}
+
+/// A federated type that a type config names.
+#[derive(Debug)]
+struct Federated {
+    resource: Resource,
+    /// Its objects hold the data of Secrets.
+    secret: bool,
+}
+
+fn federated_types(
+    configs: &[Json],
+    options: &Options,
+    namespaced_plane: bool,
+    gathered: &mut Gathered,
+) -> Vec<Federated> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for config in configs {
+        let text = |pointer: &str| config.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
+        let (kind, version) = (text("/spec/federatedType/kind"), text("/spec/federatedType/version"));
+        if kind.is_empty() || version.is_empty() {
+            continue;
+        }
+        let of_core = text("/spec/targetType/group").is_empty() && !text("/metadata/name").contains('.');
+        let secret = of_core && text("/spec/targetType/kind") == "Secret";
+        if secret && !options.secrets {
+            let message = format!("no {kind} was imported, as asked");
+            let hint = "what is in members stays as it is; berth will know nothing of it";
+            gathered.warn(message, Some(hint));
+            continue;
+        }
+        let namespaced = text("/spec/federatedType/scope") != "Cluster";
+        if namespaced_plane && !namespaced {
+            // A namespace-scoped control plane never places these.
+            continue;
+        }
+        let group =
+            Some(text("/spec/federatedType/group")).filter(|group| !group.is_empty()).unwrap_or(TYPES);
+        let plural = Some(text("/spec/federatedType/pluralName")).filter(|plural| !plural.is_empty());
+        let plural = plural.map_or_else(|| plural_of(kind), str::to_owned);
+        let resource = Resource::new(group, version, &plural, kind, namespaced);
+        if seen.insert((resource.group.clone(), resource.kind.clone())) {
+            found.push(Federated { resource, secret });
+        }
+    }
+    found
+}
+
+/// The plural that KubeFed makes of a kind.
+fn plural_of(kind: &str) -> String {
+    let kind = kind.to_lowercase();
+    match kind.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if ["s", "x", "ch", "sh", "z", "o"].iter().any(|end| kind.ends_with(end)) => format!("{kind}es"),
+        None => format!("{kind}s"),
+    }
+}
+
+fn key_of(object: &Json) -> Option<Key> {
+    let id = ObjectId::of(object)?;
+    Some(Key::new(&id.group, &id.kind, &id.namespace, &id.name))
+}
+
+fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) {
+    let Some(key) = key_of(&object) else { return };
+    if clean::is_deleting(&object) {
+        let message = format!("{key} is being deleted on the host, so it was left out");
+        return gathered.warn(message, Some("what is left of it in members stays there, unmanaged"));
+    }
+    clean(&mut object);
+    gathered.objects.insert(key, object);
+}
+
+fn take_federated(gathered: &mut Gathered, object: Json) {
+    if let Some(key) = key_of(&object).filter(|_| !clean::is_deleting(&object)) {
+        gathered.placed.insert(key, placed::placed(&object));
+    }
+    take(gathered, object, tidy::federated);
+}
+
+fn take_cluster(gathered: &mut Gathered, cluster: Json) {
+    let name = cluster.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default().to_owned();
+    if !clean::is_deleting(&cluster) && !tidy::is_ready(&cluster) {
+        let message = format!("cluster `{name}` is not ready on the host, and its file says so");
+        let hint = "once its member reports, the report counts; or take `status` out of the file";
+        gathered.warn(message, Some(hint));
+    }
+    take(gathered, cluster, tidy::cluster);
+}
+
+/// The plain Namespaces that hold something. berth makes members' namespaces from FederatedNamespaces, so
+/// that doing without these loses no more than the host's own labels.
+fn take_namespaces(host: &dyn Host, options: &Options, gathered: &mut Gathered) -> Result<(), LiveError> {
+    let needed: BTreeSet<String> = gathered
+        .objects
+        .keys()
+        .map(|key| key.namespace.to_string())
+        .filter(|namespace| !namespace.is_empty() && *namespace != options.namespace)
+        .collect();
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let query = Query::all(Resource::new("", "v1", "namespaces", "Namespace", false));
+    match host.list(&[query]).pop() {
+        Some(Ok(objects)) => {
+            let is_needed = |object: &Json| {
+                let name = object.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default();
+                needed.contains(name)
+            };
+            objects.into_iter().filter(is_needed).for_each(|object| take(gathered, object, tidy::namespace));
+        }
+        Some(Err(error)) if error.is_final() => return Err(error),
+        Some(Err(error)) => {
+            let message = format!("no plain Namespace was imported ({}): {error}", some_of(needed));
+            gathered.warn(message, Some("FederatedNamespaces do without them"));
+        }
+        None => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! A live cluster's API server → plain objects: the only folder that names the `kube` crate.
+//!
+//! - [`access`]: a kubeconfig and a context → a connection. [`client`]: lists in pages, within time limits,
+//!   some at once. [`error`]: what went wrong, in sentences. [`resource`]: what can be asked for.
+//!
+//! Whoever asks does so through [`Host`], so that it can be asked about without a cluster. Nothing is
+//! ever written to a cluster from here.
+
+pub mod access;
+pub mod client;
+pub mod error;
+pub mod resource;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+pub use access::Access;
+pub use client::Cluster;
+pub use error::LiveError;
+pub use resource::{Query, Resource};
+
+/// A cluster that can be asked what it holds.
+pub trait Host {
+    /// Where its API server is.
+    fn server(&self) -> &str;
+
+    /// The API groups it serves; the core group is the empty text.
+    fn groups(&self) -> Result<BTreeSet<String>, LiveError>;
+
+    /// Every resource that can be listed, each in the version its group prefers.
+    fn resources(&self) -> Result<Vec<Resource>, LiveError>;
+
+    /// The objects of each query, in the order of the queries; one that fails does not stop the others.
+    /// Objects come with their `apiVersion` and `kind`, by namespace and name.
+    fn list(&self, queries: &[Query]) -> Vec<Result<Vec<Json>, LiveError>>;
+}
