@@ -17,7 +17,7 @@ use crate::decide::Decided;
 use crate::diag::Diagnostics;
 use crate::dialects;
 use crate::git::{self, CommitId, GitError, Repo};
-use crate::load::{self, History, Loaded, Parsed};
+use crate::load::{self, First, History, Loaded, Parsed};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
 use crate::publish::{self, Previous, PublishError, Refs};
@@ -42,6 +42,8 @@ pub struct Reading {
     /// The repository, where there is one.
     repo: Option<PathBuf>,
     known: RefCell<Known>,
+    /// The tree as it was read when last good forms were looked for.
+    first: RefCell<Option<First>>,
     /// The fleet, once it was read.
     loaded: OnceCell<Loaded>,
 }
@@ -152,6 +154,7 @@ impl Reading {
                 history: GoodForms::None,
                 repo: None,
                 known: RefCell::default(),
+                first: RefCell::default(),
                 loaded: OnceCell::new(),
             });
         };
@@ -189,7 +192,10 @@ impl Reading {
         let in_force = InForce { commit: Some(base.commit), kept: base.kept };
         let mut reading = Reading::source(&repo, commit, None, Known::default())?;
         let parsed = &mut reading.known.get_mut().parsed;
-        reading.history = history::find(&repo, &mut reading.tree, Some(commit), &in_force, parsed)?;
+        let first = load::first(&reading.tree, parsed);
+        let tree = &mut reading.tree;
+        reading.history = history::find(&repo, tree, &first, Some(commit), || Ok(in_force), parsed)?;
+        reading.first = Some(first).into();
         reading.previous = base.state;
         reading.take_reports(&repo, &Refs::default())?;
         reading.at_the_latest_report(Timestamp::now());
@@ -283,8 +289,11 @@ impl Reading {
         mut known: Known,
     ) -> Result<Reading, ReadingError> {
         let parsed = &mut known.parsed;
+        let first = load::first(&tree, parsed);
         let history = match previous {
-            Some(previous) => history::find(repo, &mut tree, older, &in_force(repo, previous)?, parsed)?,
+            Some(previous) => {
+                history::find(repo, &mut tree, &first, older, || in_force(repo, previous), parsed)?
+            }
             None => GoodForms::None,
         };
         Ok(Reading {
@@ -298,6 +307,7 @@ impl Reading {
             history,
             repo: Some(repo.path().to_owned()),
             known: known.into(),
+            first: Some(first).into(),
             loaded: OnceCell::new(),
         })
     }
@@ -326,10 +336,12 @@ impl Reading {
     }
 
     fn load(&self) -> Loaded {
-        let parsed = |inputs: Inputs<'_>| {
-            load::load_knowing(inputs.tree, inputs.history, &mut self.known.borrow_mut().parsed)
+        let load = |inputs: Inputs<'_>| {
+            let parsed = &mut self.known.borrow_mut().parsed;
+            let first = self.first.take().unwrap_or_else(|| load::first(inputs.tree, parsed));
+            load::finish(inputs.tree, first, inputs.history, parsed)
         };
-        self.loaded.get_or_init(|| self.inputs(parsed)).clone()
+        self.loaded.get_or_init(|| self.inputs(load)).clone()
     }
 
     /// Builds for the reading's moment, then for each moment since at which something changed by itself.
