@@ -9,6 +9,7 @@ use std::hint::black_box;
 
 use berth::daemon::{Cache, Settings, pass, pass_knowing};
 use berth::decide::decide;
+use berth::gate::Limits;
 use berth::git::{CommitId, GitContents, Identity, Repo};
 use berth::load::{self, History, Parsed};
 use berth::model::Timestamp;
@@ -112,7 +113,7 @@ fn stages(c: &mut Criterion) {
                     let mut contents = GitContents::writing(&repo).expect("its objects");
                     let built = build(inputs, &mut contents).expect("it is stored");
                     let stamp = Stamp::new(CommitId([0xab; 20]), "bench", 0, now());
-                    let summary = Summary::between(None, &built.state);
+                    let summary = Summary::of(&plan(&nothing, &built.state), true);
                     publish(&repo, &Refs::default(), None, &built.state, &stamp, &summary)
                         .expect("published");
                     folder
@@ -133,6 +134,9 @@ fn one_edit(c: &mut Criterion) {
             source: None,
             refs: Refs::default(),
             identity: Identity::default(),
+            limits: Limits::default(),
+            allow_rewind: false,
+            allow_empty: false,
         };
         let (cache, number) = (RefCell::new(Cache::default()), RefCell::new(0));
         let edit = || {

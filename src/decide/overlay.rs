@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 
 use super::reads::{Read, Reads};
 use crate::model::selector::{Labels, Measure};
-use crate::model::{Cluster, ClusterStatus, Fleet};
+use crate::model::{Cluster, ClusterStatus, Fleet, Shared};
 
 /// The clusters with what statuses add to them, by name ascending.
 pub(super) fn overlay<'a>(
     fleet: &'a Fleet,
     statuses: &BTreeMap<String, ClusterStatus>,
 ) -> Vec<Cow<'a, Cluster>> {
-    let one = |(name, cluster): (&String, &'a Cluster)| {
+    let one = |(name, cluster): (&String, &'a Shared<Cluster>)| {
         let reports = [fleet.statuses.get(name), statuses.get(name)];
-        reports.into_iter().flatten().fold(Cow::Borrowed(cluster), |mut cluster, status| {
+        reports.into_iter().flatten().fold(Cow::Borrowed(&**cluster), |mut cluster, status| {
             if !says_nothing(status) {
                 let of_file = fleet.clusters.get(name).map(|cluster| &cluster.labels);
                 add(cluster.to_mut(), of_file, status);

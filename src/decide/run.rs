@@ -48,7 +48,7 @@ impl<'f, 't> Run<'f, 't> {
         table: &'t Table<'t>,
         watched: Option<&'f Key>,
     ) -> Run<'f, 't> {
-        let policies = fleet.placements.values().filter_map(own_policy);
+        let policies = fleet.placements.values().filter_map(|placement| own_policy(placement));
         let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
         Run {
             fleet,

@@ -33,7 +33,7 @@ use keep::{Kept, keep};
 use today::{Today, find_broken, objects_of, read_files};
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::dialects::{Claim, DIALECTS, Dialect};
+use crate::dialects::{Claim, DIALECTS, Dialect, Memory};
 use crate::model::{Fleet, Key, Shared};
 use crate::source::SourceTree;
 use crate::yaml::{Limits, Scope};
@@ -105,7 +105,8 @@ fn first_with(
     let files = read_files(tree, &config, limits, parsed);
     let mut loaded = Loaded { config, ..Loaded::default() };
     let today = objects_of(files, &mut loaded);
-    let assembled = assemble(&today.documents, dialects, loaded.config.unknown_fields);
+    let assembled = assemble(&today.documents, dialects, loaded.config.unknown_fields, &parsed.readings);
+    parsed.readings.forget_unused();
     First { today, assembled, loaded }
 }
 
@@ -198,7 +199,7 @@ fn assemble_again(
     }
     documents.extend(kept.documents.iter().cloned());
     documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
-    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields);
+    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields, &Memory::default());
     let in_replaced = |diagnostic: &Diagnostic| {
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))

@@ -1,4 +1,5 @@
-//! What files held when they were last read: an unchanged file is not parsed again.
+//! What files held when they were last read: an unchanged file is not parsed again, an unchanged
+//! document not lowered again.
 //!
 //! Losing it costs time only. A file counts as unchanged where its bytes are the same.
 
@@ -6,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::documents::{self, FileDocuments};
+use crate::dialects::Memory;
 use crate::source::{SourceFile, SourceTree};
 use crate::yaml::Limits;
 
@@ -17,10 +19,11 @@ struct Entry {
     documents: Arc<FileDocuments>,
 }
 
-/// The documents of files by path.
+/// The documents of files by path, and what was made of them.
 #[derive(Debug, Default)]
 pub struct Parsed {
     files: BTreeMap<Arc<str>, Entry>,
+    pub(super) readings: Memory,
     count: usize,
 }
 

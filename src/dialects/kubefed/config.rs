@@ -15,10 +15,10 @@ const DEFAULT_NAMESPACE: &str = "kube-federation-system";
 const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
 /// The control planes by namespace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Planes(BTreeMap<String, Plane>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Plane {
     namespaced: bool,
     adopts: bool,
