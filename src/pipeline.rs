@@ -43,13 +43,31 @@ pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
 }
 
 /// [`decide`] over a tree that was read already.
-pub fn decide_loaded(mut loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
-    let mut decided = decide::decide(&loaded.fleet, &inputs.previous.decisions, inputs.statuses, inputs.now);
+pub fn decide_loaded(loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
+    let (loaded, decided, diagnostics, _) = decide_after(loaded, inputs, None);
+    (loaded, decided, diagnostics)
+}
+
+fn decide_after(
+    mut loaded: Loaded,
+    inputs: Inputs<'_>,
+    memo: Option<&decide::Memo>,
+) -> (Loaded, Decided, Diagnostics, decide::Memo) {
+    let previous = &inputs.previous.decisions;
+    let (mut decided, memo) =
+        decide::decide_after(memo, &loaded.fleet, previous, inputs.statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
     diagnostics.sort();
-    (loaded, decided, diagnostics)
+    (loaded, decided, diagnostics, memo)
+}
+
+/// What a build leaves for the next one, of the state that became of it and no other.
+#[derive(Clone, Debug)]
+pub struct Memo {
+    decided: decide::Memo,
+    pub rendered: render::Memo,
 }
 
 /// Reads the tree, decides, and renders every cluster's folder into `contents`.
@@ -62,14 +80,17 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
-    memo: Option<&render::Memo>,
+    memo: Option<&Memo>,
     contents: &mut dyn Contents,
-) -> Result<(Built, render::Memo), ContentError> {
-    let (loaded, decided, mut diagnostics) = decide_loaded(loaded, inputs);
+) -> Result<(Built, Memo), ContentError> {
+    let (loaded, decided, mut diagnostics, decided_memo) =
+        decide_after(loaded, inputs, memo.map(|memo| &memo.decided));
     let mut decisions = decided.decisions;
     let previous =
         render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
-    let (rendered, memo) = render::render_after(memo, &loaded.fleet, &mut decisions, previous, contents)?;
+    let memo = memo.map(|memo| &memo.rendered);
+    let (rendered, rendered_memo) =
+        render::render_after(memo, &loaded.fleet, &mut decisions, previous, contents)?;
     diagnostics.extend(rendered.diagnostics);
     diagnostics.sort();
     let mut kept = BTreeMap::new();
@@ -77,5 +98,6 @@ pub fn build_loaded(
         kept.insert(path, contents.put(&bytes)?);
     }
     let state = State { decisions, folders: rendered.folders, facts: decided.facts, kept };
+    let memo = Memo { decided: decided_memo, rendered: rendered_memo };
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
 }

@@ -31,7 +31,7 @@ impl Cache {
         match self.previous.take().filter(|previous| Some(previous.commit) == now) {
             Some(previous) => Ok(Some(previous)),
             None => {
-                self.known.rendered = None;
+                self.known.built = None;
                 Ok(publish::read_previous(repo, rendered)?)
             }
         }
@@ -39,8 +39,8 @@ impl Cache {
 
     /// Keeps what a pass ended with, `rendered` being in force then.
     pub(super) fn keep(&mut self, mut known: Known, rendered: Option<Previous>) {
-        if let (Some(memo), Some(rendered)) = (&mut known.rendered, &rendered) {
-            memo.keep_published(&rendered.state.folders);
+        if let (Some(memo), Some(rendered)) = (&mut known.built, &rendered) {
+            memo.rendered.keep_published(&rendered.state.folders);
         }
         self.known = known;
         self.previous = rendered;

@@ -36,6 +36,25 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && status.workloads.is_empty()
 }
 
+/// Of each status that says anything, what it says.
+pub(super) type Spoken = BTreeMap<String, ClusterStatus>;
+
+pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
+    let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status));
+    let stripped = |status: &ClusterStatus| ClusterStatus {
+        cluster: status.cluster.clone(),
+        reported: None,
+        next_due: None,
+        applied: None,
+        labels: status.labels.clone(),
+        claims: status.claims.clone(),
+        properties: status.properties.clone(),
+        scores: status.scores.clone(),
+        workloads: status.workloads.clone(),
+    };
+    speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
+}
+
 fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) {
     let reported = |key: &String| of_file.is_none_or(|labels| !labels.contains_key(key));
     let newer = |from: &BTreeMap<String, String>| from.clone().into_iter();

@@ -21,7 +21,6 @@ use crate::load::{self, First, History, Loaded, Parsed};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
 use crate::publish::{self, Previous, PublishError, Refs};
-use crate::render;
 use crate::source::{self, SourceTree};
 use crate::state::{self, State};
 
@@ -54,7 +53,7 @@ pub struct Known {
     blobs: git::Blobs,
     parsed: Parsed,
     /// Of the state in force, and no other.
-    pub rendered: Option<render::Memo>,
+    pub built: Option<pipeline::Memo>,
 }
 
 impl Known {
@@ -364,9 +363,9 @@ impl Reading {
     /// Reads the fleet, decides and renders.
     pub fn build(&self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
         self.inputs(|inputs| {
-            let before = self.known.borrow_mut().rendered.take();
+            let before = self.known.borrow_mut().built.take();
             let (built, memo) = pipeline::build_loaded(self.load(), inputs, before.as_ref(), contents)?;
-            self.known.borrow_mut().rendered = Some(memo);
+            self.known.borrow_mut().built = Some(memo);
             Ok(built)
         })
     }
