@@ -8,9 +8,8 @@ use super::error::PublishError;
 use super::refs::Refs;
 use super::single;
 use crate::git::{CommitId, Identity, Repo};
-use crate::yaml;
 
-/// Replaces the report, as YAML and as JSON.
+/// Replaces the report.
 pub fn write_report(
     repo: &Repo,
     refs: &Refs,
@@ -18,9 +17,6 @@ pub fn write_report(
     identity: &Identity,
     seconds: i64,
 ) -> Result<CommitId, PublishError> {
-    let files = BTreeMap::from([
-        ("report.json", format!("{report:#}\n").into_bytes()),
-        ("report.yaml", yaml::emit(report).into_bytes()),
-    ]);
+    let files = BTreeMap::from([("report.json", format!("{report:#}\n").into_bytes())]);
     single::replace(repo, &refs.report, &files, "berth: report\n", identity, seconds)
 }

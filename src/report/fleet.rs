@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::propagation::{self, Member};
-use crate::model::{ClusterStatus, Decision, Key, ObjectId, Timestamp};
+use super::propagation;
+use crate::model::decision::rows_among;
+use crate::model::status::Problem;
+use crate::model::{ClusterStatus, Decision, Key, Timestamp};
 
 /// The folder a cluster should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,39 +30,52 @@ pub fn summarize(
     now: Timestamp,
 ) -> Json {
     let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
-    let states: BTreeMap<&str, State> = names
-        .iter()
-        .map(|name| (name.as_str(), state(statuses.get(*name), published.get(*name), now)))
+    let members: Vec<Member<'_>> = names
+        .into_iter()
+        .map(|name| {
+            let (status, published) = (statuses.get(name), published.get(name));
+            Member { name, status, published, state: state(status, published, now) }
+        })
         .collect();
-    let clusters: Vec<Json> = names
-        .iter()
-        .map(|name| cluster(name, states[name.as_str()], statuses.get(*name), published.get(*name)))
-        .collect();
-    let with_problems = statuses.iter().filter_map(|(name, status)| Some((name, status.applied.as_ref()?)));
-    let members = Members {
-        statuses,
-        states: &states,
-        in_sync: states.iter().filter(|(_, state)| **state == State::InSync).map(|(name, _)| *name).collect(),
-        problems: with_problems
-            .filter(|(_, applied)| !applied.problems.is_empty())
-            .map(|(name, applied)| (name.as_str(), applied.problems.iter().map(|one| &one.object).collect()))
-            .collect(),
-    };
-    let workloads: Vec<Json> = decisions
-        .iter()
-        .filter(|(_, decision)| !decision.objects.is_empty())
-        .map(|(key, decision)| workload(key, decision, &members))
-        .collect();
+    let clusters: Vec<Json> = members.iter().map(cluster).collect();
+    let with_objects = decisions.iter().filter(|(_, decision)| !decision.objects.is_empty());
+    let workloads: Vec<Json> =
+        with_objects.map(|(key, decision)| workload(key, decision, &members)).collect();
     let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
-    for state in states.values() {
-        *totals.entry(state.word()).or_default() += 1;
+    for member in &members {
+        *totals.entry(member.state.word()).or_default() += 1;
     }
     json!({ "clusters": clusters, "workloads": workloads, "totals": totals })
 }
 
+/// One cluster: what it should have, and what it says of itself.
+#[derive(Debug)]
+pub(super) struct Member<'s> {
+    pub(super) name: &'s str,
+    status: Option<&'s ClusterStatus>,
+    published: Option<&'s Published>,
+    pub(super) state: State,
+}
+
+impl<'s> Member<'s> {
+    pub(super) fn problems(&self) -> &'s [Problem] {
+        let applied = self.status.and_then(|status| status.applied.as_ref());
+        applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
+    }
+}
+
+/// A decision's clusters, each with its member where it has one; both go by name.
+pub(super) fn placed<'m, 's>(
+    decision: &'m Decision,
+    members: &'m [Member<'s>],
+) -> impl Iterator<Item = (&'m str, Option<&'m Member<'s>>)> {
+    let rows = rows_among(&decision.picks, members.len(), |row| members[row].name);
+    decision.picks.iter().zip(rows).map(|(pick, row)| (pick.cluster.as_str(), row.map(|row| &members[row])))
+}
+
 /// Where a cluster stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     InSync,
     Behind,
     Silent,
@@ -95,54 +110,42 @@ pub fn is_silent(status: &ClusterStatus, now: Timestamp) -> bool {
     now.as_second() > reported.as_second().saturating_add(interval.saturating_mul(3))
 }
 
-fn cluster(name: &str, state: State, status: Option<&ClusterStatus>, published: Option<&Published>) -> Json {
-    let mut form = json!({ "name": name, "state": state.word(), "problems": 0 });
-    if let Some(published) = published {
+fn cluster(member: &Member<'_>) -> Json {
+    let mut form = json!({ "name": member.name, "state": member.state.word(), "problems": 0 });
+    if let Some(published) = member.published {
         form["published"] = json!(published.sequence);
     }
-    if let Some(applied) = status.and_then(|status| status.applied.as_ref()) {
+    if let Some(applied) = member.status.and_then(|status| status.applied.as_ref()) {
         form["applied"] = json!(applied.sequence);
         form["objects"] = json!(applied.objects);
         form["problems"] = json!(applied.problems.len());
     }
-    if let Some(reported) = status.and_then(|status| status.reported) {
+    if let Some(reported) = member.status.and_then(|status| status.reported) {
         form["reported"] = json!(reported.to_string());
     }
     form
 }
 
-/// What members report of themselves, as far as it counts for workloads.
-struct Members<'s> {
-    statuses: &'s BTreeMap<String, ClusterStatus>,
-    states: &'s BTreeMap<&'s str, State>,
-    in_sync: BTreeSet<&'s str>,
-    /// The objects that the clusters with problems have them with.
-    problems: BTreeMap<&'s str, Vec<&'s ObjectId>>,
-}
-
-fn workload(key: &Key, decision: &Decision, members: &Members<'_>) -> Json {
-    let failing = |objects: &[&ObjectId]| objects.iter().any(|object| decision.objects.contains(object));
-    let problems = members.problems.iter().filter(|(_, objects)| failing(objects));
-    let with_problems: Vec<&str> =
-        problems.map(|(name, _)| *name).filter(|name| decision.has(name)).collect();
-    let picked = decision.picks.iter().map(|pick| pick.cluster.as_str());
-    let in_sync =
-        picked.filter(|name| members.in_sync.contains(name) && with_problems.binary_search(name).is_err());
+fn workload(key: &Key, decision: &Decision, members: &[Member<'_>]) -> Json {
+    let (mut in_sync, mut with_problems) = (0, Vec::new());
+    for (name, member) in placed(decision, members) {
+        let Some(member) = member else { continue };
+        if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
+            with_problems.push(name);
+        } else if member.state == State::InSync {
+            in_sync += 1;
+        }
+    }
     let mut form = json!({
         "kind": &*key.kind,
         "namespace": &*key.namespace,
         "name": &*key.name,
-        "inSync": in_sync.count(),
+        "inSync": in_sync,
         "placed": decision.picks.len(),
         "withProblems": with_problems,
     });
     if propagation::is_federated(key) {
-        let stands = |cluster: &str| match members.states.get(cluster) {
-            Some(State::InSync) => Member::InSync,
-            Some(State::Behind) => Member::Behind,
-            Some(State::Silent | State::NeverReported) | None => Member::Unheard,
-        };
-        form["status"] = propagation::status(decision, members.statuses, stands);
+        form["status"] = propagation::status(decision, members);
     }
     form
 }

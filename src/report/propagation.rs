@@ -8,44 +8,42 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
+use super::fleet::{Member, State, placed};
 use crate::model::status::Problem;
-use crate::model::{ClusterStatus, Decision, Failure, Key};
+use crate::model::{Decision, Failure, Key};
 
-/// How a member stands, as far as its report tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Member {
-    InSync,
-    Behind,
-    /// Silent, or never heard of.
-    Unheard,
-}
+/// So many clusters are listed with each word. The counts are of all.
+const LISTED: usize = 20;
+
+const WAITING: &str = "WaitingForRemoval";
 
 /// Whether a workload is one of KubeFed's. Types under names of one's own are not told apart from others.
 pub(super) fn is_federated(key: &Key) -> bool {
     *key.group == *"types.kubefed.io" || key.kind.starts_with("Federated")
 }
 
-/// Conditions, clusters and counts. `member` says how a cluster stands.
-pub(super) fn status(
-    decision: &Decision,
-    statuses: &BTreeMap<String, ClusterStatus>,
-    member: impl Fn(&str) -> Member,
-) -> Json {
-    let mut words: BTreeMap<&str, &'static str> = BTreeMap::new();
-    for pick in &decision.picks {
-        let word = placed(decision, &pick.cluster, statuses.get(&pick.cluster), member(&pick.cluster));
-        words.extend(word.map(|word| (pick.cluster.as_str(), word)));
+/// Conditions, clusters and counts.
+pub(super) fn status(decision: &Decision, members: &[Member<'_>]) -> Json {
+    let failures: BTreeMap<&str, &Failure> =
+        decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
+    let mut words: Vec<(&str, &'static str)> = Vec::new();
+    for (name, member) in placed(decision, members) {
+        words.extend(word(decision, failures.get(name), member).map(|word| (name, word)));
     }
-    for (name, status) in statuses.iter().filter(|(name, _)| !decision.has(name)) {
-        if problem_of(decision, status).is_some_and(|problem| problem.message.contains("no longer wanted")) {
-            words.insert(name, "WaitingForRemoval");
+    let in_sync = decision.picks.len() - words.len();
+    let kept = |problem: &Problem| problem.message.contains("no longer wanted");
+    let waiting = members.iter().filter(|member| problem_of(decision, member).is_some_and(kept));
+    words.extend(waiting.map(|one| one.name).filter(|name| !decision.has(name)).map(|name| (name, WAITING)));
+    words.sort_unstable();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut clusters: Vec<Json> = Vec::new();
+    for (name, word) in &words {
+        let count = counts.entry(word).or_default();
+        *count += 1;
+        if *count <= LISTED {
+            clusters.push(json!({ "name": name, "status": word }));
         }
     }
-    let in_sync = decision.picks.iter().filter(|pick| !words.contains_key(pick.cluster.as_str())).count();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    words.values().for_each(|word| *counts.entry(word).or_default() += 1);
-    let clusters: Vec<Json> =
-        words.iter().map(|(name, word)| json!({ "name": name, "status": word })).collect();
     json!({
         "conditions": [condition(decision, words.is_empty())],
         "clusters": clusters,
@@ -63,23 +61,22 @@ fn condition(decision: &Decision, all_in_sync: bool) -> Json {
 }
 
 /// The word for a cluster the workload is placed in; none where it is in sync.
-fn placed(
+fn word(
     decision: &Decision,
-    cluster: &str,
-    status: Option<&ClusterStatus>,
-    member: Member,
+    failure: Option<&&Failure>,
+    member: Option<&Member<'_>>,
 ) -> Option<&'static str> {
-    if let Some(failure) = decision.failures.iter().find(|failure| failure.cluster == cluster) {
+    if let Some(failure) = failure {
         return Some(unrendered(failure));
     }
-    if member == Member::Unheard {
+    let Some(member) = member.filter(|one| matches!(one.state, State::InSync | State::Behind)) else {
         return Some("ClusterNotReady");
-    }
-    match status.and_then(|status| problem_of(decision, status)) {
+    };
+    match problem_of(decision, member) {
         Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),
         Some(_) => Some("UpdateFailed"),
         // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
-        None => (member == Member::Behind).then_some("UpdateTimedOut"),
+        None => (member.state == State::Behind).then_some("UpdateTimedOut"),
     }
 }
 
@@ -89,7 +86,6 @@ fn unrendered(failure: &Failure) -> &'static str {
     if of_patch { "ApplyOverridesFailed" } else { "ComputeResourceFailed" }
 }
 
-fn problem_of<'a>(decision: &Decision, status: &'a ClusterStatus) -> Option<&'a Problem> {
-    let applied = status.applied.as_ref()?;
-    applied.problems.iter().find(|problem| decision.objects.contains(&problem.object))
+fn problem_of<'a>(decision: &Decision, member: &Member<'a>) -> Option<&'a Problem> {
+    member.problems().iter().find(|problem| decision.objects.contains(&problem.object))
 }
