@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::decide::{self, Decided};
 use crate::diag::Diagnostics;
 use crate::load::{self, History, Loaded};
-use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Shared, Timestamp};
+use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Folders, Shared, Timestamp};
 use crate::render;
 use crate::source::SourceTree;
 use crate::state::State;
@@ -66,8 +66,30 @@ fn decide_after(
 /// What a build leaves for the next one, of the state that became of it and no other.
 #[derive(Clone, Debug)]
 pub struct Memo {
-    decided: decide::Memo,
-    pub rendered: render::Memo,
+    decided: Option<decide::Memo>,
+    rendered: render::Earlier,
+}
+
+impl Memo {
+    /// What another process left.
+    pub fn stored(rendered: render::Stored) -> Memo {
+        Memo { decided: None, rendered: render::Earlier::Stored(rendered) }
+    }
+
+    /// What to leave for another process, `published` being the state that became of it.
+    pub fn to_stored(&self, published: &Folders) -> Option<render::Stored> {
+        match &self.rendered {
+            render::Earlier::Memo(memo) => memo.to_stored(published),
+            render::Earlier::Stored(stored) => Some(stored.clone()),
+        }
+    }
+
+    /// Forgets what was rendered and then not published: it may be gone.
+    pub fn keep_published(&mut self, published: &Folders) {
+        if let render::Earlier::Memo(memo) = &mut self.rendered {
+            memo.keep_published(published);
+        }
+    }
 }
 
 /// Reads the tree, decides, and renders every cluster's folder into `contents`.
@@ -84,7 +106,7 @@ pub fn build_loaded(
     contents: &mut dyn Contents,
 ) -> Result<(Built, Memo), ContentError> {
     let (loaded, decided, mut diagnostics, decided_memo) =
-        decide_after(loaded, inputs, memo.map(|memo| &memo.decided));
+        decide_after(loaded, inputs, memo.and_then(|memo| memo.decided.as_ref()));
     let mut decisions = decided.decisions;
     let previous =
         render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
@@ -98,6 +120,6 @@ pub fn build_loaded(
         kept.insert(path, contents.put(&bytes)?);
     }
     let state = State { decisions, folders: rendered.folders, facts: decided.facts, kept };
-    let memo = Memo { decided: decided_memo, rendered: rendered_memo };
+    let memo = Memo { decided: Some(decided_memo), rendered: render::Earlier::Memo(rendered_memo) };
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
 }

@@ -137,7 +137,7 @@ const ATTEMPTS: usize = 5;
 
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
-    pass_knowing(settings, clock, &mut Cache::default())
+    pass_knowing(settings, clock, &mut Cache::forgetful())
 }
 
 /// [`pass`], with what earlier ones left.

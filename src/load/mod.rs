@@ -13,6 +13,7 @@ mod keep;
 mod merge_clusters;
 mod own;
 mod parsed;
+mod stored;
 mod survey;
 #[cfg(test)]
 mod tests;

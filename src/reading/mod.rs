@@ -57,6 +57,16 @@ pub struct Known {
 }
 
 impl Known {
+    /// Begins with files that another process has read.
+    pub fn of_files(parsed: Parsed) -> Known {
+        Known { parsed, ..Known::default() }
+    }
+
+    /// Files as they were read.
+    pub fn files(&self) -> &Parsed {
+        &self.parsed
+    }
+
     /// How many files were parsed since this began.
     pub fn parsed(&self) -> usize {
         self.parsed.count()

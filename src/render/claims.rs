@@ -55,7 +55,8 @@ impl<'a> Claim<'a> {
             && self.template == other.template
     }
 
-    fn numbers(&self) -> impl Iterator<Item = (&String, Option<i64>)> {
+    /// Where the copies go, and with how many replicas.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&String, Option<i64>)> {
         self.picks.iter().map(|pick| (&pick.cluster, pick.replicas))
     }
 }

@@ -7,6 +7,7 @@ pub mod decision;
 pub mod layout;
 pub mod print;
 pub mod record;
+pub mod stored;
 #[cfg(test)]
 pub mod tests;
 
