@@ -1,4 +1,5 @@
-//! The replica planner: 10,000 preferences over 100 clusters each. `cargo bench --bench planner`.
+//! The replica planner: 10,000 preferences over 100 clusters each, and how the cost of one grows with the
+//! clusters. `cargo bench --bench planner` takes a minute.
 
 use std::hint::black_box;
 
@@ -26,10 +27,23 @@ fn contenders(names: &[String], seed: usize) -> Vec<Contender<'_>> {
     names.iter().enumerate().map(|(index, name)| contender(name, index, seed)).collect()
 }
 
-fn planner(c: &mut Criterion) {
-    let names: Vec<String> = (0..CLUSTERS).map(|index| format!("cluster-{index:03}")).collect();
-    let keys: Vec<String> =
-        (0..PREFERENCES).map(|index| format!("team-{}/app-{index}", index % 50)).collect();
+fn names(clusters: usize) -> Vec<String> {
+    (0..clusters).map(|index| format!("cluster-{index:04}")).collect()
+}
+
+fn keys(preferences: usize) -> Vec<String> {
+    (0..preferences).map(|index| format!("team-{}/app-{index}", index % 50)).collect()
+}
+
+/// Plans every preference once, over inputs that take turns.
+fn plan_all(keys: &[String], inputs: &[Vec<Contender<'_>>], total: i32, rebalance: bool) {
+    for (index, key) in keys.iter().enumerate() {
+        black_box(plan(Request { total, rebalance, key }, &inputs[index % inputs.len()]));
+    }
+}
+
+fn fleet(c: &mut Criterion) {
+    let (names, keys) = (names(CLUSTERS), keys(PREFERENCES));
     let inputs: Vec<_> = (0..16).map(|seed| contenders(&names, seed)).collect();
     let mut group = c.benchmark_group("planner");
     group.throughput(Throughput::Elements(PREFERENCES as u64));
@@ -37,16 +51,29 @@ fn planner(c: &mut Criterion) {
     for rebalance in [false, true] {
         let name = if rebalance { "from scratch" } else { "keeping what runs" };
         group.bench_function(format!("{PREFERENCES}x{CLUSTERS}, {name}"), |b| {
-            b.iter(|| {
-                for (index, key) in keys.iter().enumerate() {
-                    let request = Request { total: 1_000, rebalance, key };
-                    black_box(plan(request, &inputs[index % inputs.len()]));
-                }
-            });
+            b.iter(|| plan_all(&keys, &inputs, 1_000, rebalance));
         });
     }
     group.finish();
 }
 
-criterion_group!(benches, planner);
+/// How the cost of one preference grows with the clusters it divides over, ten replicas for each.
+fn growth(c: &mut Criterion) {
+    let keys = keys(16);
+    let mut group = c.benchmark_group("planner, 16 preferences");
+    group.throughput(Throughput::Elements(16));
+    group.sample_size(20);
+    group.measurement_time(std::time::Duration::from_secs(2));
+    for clusters in [10, 100, 1_000, 10_000] {
+        let names = names(clusters);
+        let inputs: Vec<_> = (0..16).map(|seed| contenders(&names, seed)).collect();
+        let total = i32::try_from(clusters * 10).unwrap_or(i32::MAX);
+        group.bench_function(format!("{clusters} clusters"), |b| {
+            b.iter(|| plan_all(&keys, &inputs, total, false));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, fleet, growth);
 criterion_main!(benches);

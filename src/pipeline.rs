@@ -119,7 +119,7 @@ pub fn build_loaded(
     for (path, bytes) in loaded.kept {
         kept.insert(path, contents.put(&bytes)?);
     }
-    let state = State { decisions, folders: rendered.folders, facts: decided.facts, kept };
+    let state = State { decisions: decisions.into(), folders: rendered.folders, facts: decided.facts, kept };
     let memo = Memo { decided: Some(decided_memo), rendered: render::Earlier::Memo(rendered_memo) };
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
 }

@@ -179,6 +179,7 @@ impl<'f, 't> Run<'f, 't> {
         }
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
+        warn::about_names(placement, policy, table, &mut said);
         warn::about(placement, &decision, &mut said);
         // What a new division has to say is said once.
         let settled = !case.held && (standing.is_some() || policy.division.is_none());

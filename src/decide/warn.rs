@@ -1,10 +1,13 @@
-//! Placing nowhere is no error, but somebody should know: a warning with the reasons summed up.
+//! Placing nowhere is no error, nor is naming clusters that there are not, but somebody should know:
+//! warnings with the reasons summed up.
 
-use crate::diag::{Diagnostic, Diagnostics};
-use crate::model::placement::{Placement, Source};
+use super::table::Table;
+use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
+use crate::model::placement::{Placement, Policy, Rule, Source};
 use crate::model::{Decision, Refused};
 
 const REASONS_NAMED: usize = 3;
+const CLUSTERS_NAMED: usize = 3;
 
 /// Says what a person should know of a decision.
 pub(super) fn about(placement: &Placement, decision: &Decision, diagnostics: &mut Diagnostics) {
@@ -23,6 +26,31 @@ pub(super) fn about(placement: &Placement, decision: &Decision, diagnostics: &mu
         return;
     };
     diagnostics.push(Diagnostic::warning(placement.origin.clone(), text));
+}
+
+/// Says which clusters a placement names that there are not: nobody else would.
+pub(super) fn about_names(
+    placement: &Placement,
+    policy: &Policy,
+    table: &Table<'_>,
+    diagnostics: &mut Diagnostics,
+) {
+    // What a namespace names is said at the namespace.
+    for filter in policy.filters.iter().filter(|filter| filter.by.is_none()) {
+        let Rule::Named(names) = &filter.rule else { continue };
+        let unknown: Vec<&String> = names.iter().filter(|name| table.row(name).is_none()).collect();
+        let Some(first) = unknown.first() else { continue };
+        let shown: Vec<String> =
+            unknown.iter().take(CLUSTERS_NAMED).map(|name| format!("`{name}`")).collect();
+        let (more, are) = match unknown.len() {
+            1 => (String::new(), "is no cluster"),
+            count if count <= CLUSTERS_NAMED => (String::new(), "are no clusters"),
+            count => (format!(" and {} more", count - CLUSTERS_NAMED), "are no clusters"),
+        };
+        let message = format!("{} names {}{more}, which {are} of the fleet", placement.key, shown.join(", "));
+        let hint = did_you_mean(first, table.rows().map(|row| table.name(row)));
+        diagnostics.push(Diagnostic::warning(placement.origin.clone(), message).maybe_hint(hint));
+    }
 }
 
 fn summed_up(refused: &[Refused]) -> String {

@@ -336,7 +336,7 @@ impl Reading {
             decision.policy =
                 decision.policy.take().map(|written| dialects::policy_text(&key.kind, &written));
         }
-        self.previous = State { decisions, ..State::default() };
+        self.previous = State { decisions: decisions.into(), ..State::default() };
     }
 
     /// Reads the fleet and decides.

@@ -127,12 +127,14 @@ fn cluster(member: &Member<'_>) -> Json {
 }
 
 fn workload(key: &Key, decision: &Decision, members: &[Member<'_>]) -> Json {
+    // A member may hold all of its folder, and yet not this workload: its copy could not be made.
+    let unmade: BTreeSet<&str> = decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
     let (mut in_sync, mut with_problems) = (0, Vec::new());
     for (name, member) in placed(decision, members) {
         let Some(member) = member else { continue };
         if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
             with_problems.push(name);
-        } else if member.state == State::InSync {
+        } else if member.state == State::InSync && !unmade.contains(name) {
             in_sync += 1;
         }
     }

@@ -15,6 +15,7 @@ use crate::model::{Decision, Failure, Key};
 /// So many clusters are listed with each word. The counts are of all.
 const LISTED: usize = 20;
 
+const NOT_READY: &str = "ClusterNotReady";
 const WAITING: &str = "WaitingForRemoval";
 
 /// Whether a workload is one of KubeFed's. Types under names of one's own are not told apart from others.
@@ -40,7 +41,8 @@ pub(super) fn status(decision: &Decision, members: &[Member<'_>]) -> Json {
     for (name, word) in &words {
         let count = counts.entry(word).or_default();
         *count += 1;
-        if *count <= LISTED {
+        // Who is silent is so for every workload, and stands in the fleet's list of clusters.
+        if *count <= LISTED && *word != NOT_READY {
             clusters.push(json!({ "name": name, "status": word }));
         }
     }
@@ -70,7 +72,7 @@ fn word(
         return Some(unrendered(failure));
     }
     let Some(member) = member.filter(|one| matches!(one.state, State::InSync | State::Behind)) else {
-        return Some("ClusterNotReady");
+        return Some(NOT_READY);
     };
     match problem_of(decision, member) {
         Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),

@@ -113,8 +113,8 @@ pub(super) fn warn(
             "the placement stands as it is written"
         };
         let rule = division.among.iter().map(|filter| Checked::new(table, filter, &[]).words());
-        let rule = rule.collect::<Vec<_>>().join("; ");
-        let hint = format!("a cluster takes part if it is: {rule}");
+        let rule = rule.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ");
+        let hint = format!("a cluster takes part if all of this holds: {rule}");
         say(at, format!("{by} divides nothing, since no cluster takes part: {stands}"), Some(hint));
         return;
     }
@@ -133,7 +133,7 @@ pub(super) fn warn(
     let running = current(case.previous);
     let running = rows.iter().filter_map(|row| running.get(table.name(*row)));
     let running = running.fold(0, |sum: i64, count| sum.saturating_add(*count));
-    if fresh && !division.rebalance && running > i64::from(division.total) {
+    if fresh && !division.rebalance && running > i64::from(division.total.max(0)) {
         let message = format!(
             "{by} asks for {}, and {running} run: without `rebalance` some clusters keep all they have and \
              others give up all",

@@ -67,8 +67,13 @@ fn read_status(mut status: Fields<'_>) -> Standing {
     if status.entries().is_empty() {
         return Standing::Assumed;
     }
+    status.str("kubernetesVersion");
+    status.str("region");
+    status.strings("zones");
     let mut ready = false;
     for mut condition in status.each("conditions") {
+        condition.require("type");
+        condition.require("status");
         let kind = condition.choice("type", &["Ready", "Offline", "ConfigMalformed"]);
         let value = condition.choice("status", &["True", "False", "Unknown"]);
         ready |= kind == Some("Ready") && value == Some("True");

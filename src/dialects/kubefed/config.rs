@@ -5,14 +5,25 @@
 
 use std::collections::BTreeMap;
 
+use crate::diag::{Diagnostic, did_you_mean};
 use crate::dialects::Document;
 use crate::meta::open;
 use crate::yaml::{Fields, Scope};
 
+const NAME: &str = "kubefed";
 const DEFAULT_NAMESPACE: &str = "kube-federation-system";
 
 /// Namespaces that are never made in members, though what is in them can be placed.
 const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// Those of the last release, and of earlier ones.
+const GATES: [&str; 5] = [
+    "CrossClusterServiceDiscovery",
+    "FederatedIngress",
+    "PushReconciler",
+    "RawResourceStatusCollection",
+    "SchedulerPreferences",
+];
 
 /// The control planes by namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +77,11 @@ pub(super) fn read(scope: &Scope, document: &Document, planes: &mut Planes) {
     let spec = fields.required_fields("spec");
     fields.finish();
     let Some(mut spec) = spec else { return };
+    if metadata.name != NAME && !metadata.name.is_empty() {
+        let message = format!("a KubeFedConfig counts only under the name `{NAME}`, so this one is ignored");
+        scope.warning(metadata.name_at, message);
+        return;
+    }
     spec.require("scope");
     let reach = spec.choice("scope", &["Cluster", "Namespaced"]);
     let adopts = spec.fields("syncController").and_then(read_sync).unwrap_or(true);
@@ -90,10 +106,23 @@ fn read_gates(spec: &mut Fields<'_>) -> bool {
     for mut gate in spec.each("featureGates") {
         let name = gate.required_str("name");
         let state = gate.choice("configuration", &["Enabled", "Disabled"]);
-        gate.finish();
-        if name == Some("SchedulerPreferences") {
-            divides = state != Some("Disabled");
+        let off = state == Some("Disabled");
+        let at = gate.scope().pos(gate.place_of("name"));
+        let say = |message: String, hint: Option<String>| {
+            gate.scope().report(Diagnostic::warning(at, message).maybe_hint(hint));
+        };
+        match name {
+            Some("SchedulerPreferences") => divides = !off,
+            Some("PushReconciler") if off => {
+                let hint = "`propagation: Disabled` in the type configs keeps members as they are";
+                say("berth propagates without the gate PushReconciler too".to_owned(), Some(hint.to_owned()));
+            }
+            Some(name) if !GATES.contains(&name) => {
+                say(format!("KubeFed has no feature gate `{name}`"), did_you_mean(name, GATES));
+            }
+            _ => {}
         }
+        gate.finish();
     }
     divides
 }

@@ -38,6 +38,7 @@ pub(super) fn read(
         let hint = context.types.hint_for(group, kind);
         return scope.report(Diagnostic::error(document.at.clone(), message).hint(hint));
     };
+    lifecycle::warn_of_deletion(scope, document, &metadata);
     let target = &federated.target;
     if !check_namespace(scope, &metadata, target) {
         return;
@@ -54,7 +55,7 @@ pub(super) fn read(
         namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone(), selector);
     }
     let content = files::content(&mut spec, document, &context.files, lowered);
-    let retains = lifecycle::read_retain_replicas(&mut spec);
+    let retains = lifecycle::read_retain_replicas(&mut spec, target);
     spec.finish();
     let sync_annotations =
         lifecycle::annotations(scope, document, &metadata, context.planes.adopts(&metadata.namespace));
@@ -173,6 +174,7 @@ fn source_of(
         text: Json::Null,
     };
     let mut namespace_text = Json::Null;
+    policy.filters.extend(out_of_reach(context, target, &metadata.namespace));
     if target.namespaced {
         match context.namespaces.narrowing(&metadata.namespace, &context.planes) {
             Narrowing::None => {}
@@ -186,9 +188,6 @@ fn source_of(
             }
             Narrowing::Unreadable(key) => policy.blocked = Some(unreadable(&key)),
         }
-    } else if !target.is_namespace() && context.planes.all_namespaced() {
-        let reason = "a namespace-scoped control plane places no cluster-scoped objects".to_owned();
-        policy.filters.push(Filter { rule: Rule::Nowhere(reason), by: None });
     }
     if !federated.propagates {
         policy.blocked = Some(disabled(target));
@@ -216,6 +215,19 @@ fn source_of(
             Source::Own(Box::new(policy))
         }
     }
+}
+
+/// What keeps an object from everywhere that no control plane looks at.
+fn out_of_reach(context: &Context, target: &Target, namespace: &str) -> Option<Filter> {
+    if !context.planes.all_namespaced() || context.planes.is_namespaced(namespace) {
+        return None;
+    }
+    let reason = if target.namespaced || target.is_namespace() {
+        format!("every control plane is namespace-scoped, and none is for the namespace `{namespace}`")
+    } else {
+        "a namespace-scoped control plane places no cluster-scoped objects".to_owned()
+    };
+    Some(Filter { rule: Rule::Nowhere(reason), by: None })
 }
 
 fn disabled(target: &Target) -> Blocked {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
+use super::types::Target;
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::dialects::Document;
 use crate::meta::Metadata;
@@ -15,6 +16,8 @@ use crate::yaml::{Fields, Mark, Scope, Value};
 
 const ORPHAN: &str = "kubefed.io/orphan";
 const DELETE_OPTIONS: &str = "kubefed.io/deleteoption";
+
+const RETAIN: &str = "retainReplicas";
 
 const POLICIES: [&str; 3] = ["Background", "Foreground", "Orphan"];
 const OPTIONS: [&str; 7] = [
@@ -58,6 +61,19 @@ pub(super) fn annotations(
 fn annotation_at(document: &Document, metadata: &Metadata, name: &str) -> Mark {
     let node = document.root.get("metadata").and_then(|metadata| metadata.get("annotations")?.get(name));
     node.map_or(metadata.at, |node| node.at)
+}
+
+/// A live object whose deletion hung when it was exported would come to life again.
+pub(super) fn warn_of_deletion(scope: &Scope, document: &Document, metadata: &Metadata) {
+    if !metadata.deleting {
+        return;
+    }
+    let at = document.root.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp"));
+    let at = scope.pos(at.map_or(metadata.at, |node| node.at));
+    let message =
+        format!("{} was being deleted when it was exported, and is placed all the same", document.key);
+    let hint = "remove the object from its file to delete it, or the deletionTimestamp to keep it";
+    scope.report(Diagnostic::warning(at, message).hint(hint));
 }
 
 type Fault = (String, Option<String>);
@@ -116,14 +132,24 @@ impl RetainReplicas {
 }
 
 /// Reads `retainReplicas`: true or false, or, as berth's extension, a list of clusters.
-pub(super) fn read_retain_replicas(spec: &mut Fields<'_>) -> RetainReplicas {
-    let is_list = spec.node("retainReplicas").is_some_and(|node| matches!(node.value, Value::List(_)));
+pub(super) fn read_retain_replicas(spec: &mut Fields<'_>, target: &Target) -> RetainReplicas {
+    let wanted = read_wanted(spec);
+    if !wanted.any() || target.may_have_replicas() {
+        return wanted;
+    }
+    let message = format!("{} has no effect: a {} has no replicas", spec.path_of(RETAIN), target.kind);
+    spec.scope().warning(spec.place_of(RETAIN), message);
+    RetainReplicas::Nowhere
+}
+
+fn read_wanted(spec: &mut Fields<'_>) -> RetainReplicas {
+    let is_list = spec.node(RETAIN).is_some_and(|node| matches!(node.value, Value::List(_)));
     if is_list {
-        let names = spec.strings("retainReplicas").unwrap_or_default();
+        let names = spec.strings(RETAIN).unwrap_or_default();
         let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
         return if names.is_empty() { RetainReplicas::Nowhere } else { RetainReplicas::In(names) };
     }
-    match spec.bool("retainReplicas") {
+    match spec.bool(RETAIN) {
         Some(true) => RetainReplicas::Everywhere,
         _ => RetainReplicas::Nowhere,
     }

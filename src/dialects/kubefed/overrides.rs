@@ -16,10 +16,11 @@ const FIXED: [&str; 4] = ["/kind", "/metadata/generateName", "/metadata/name", "
 
 pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override> {
     let scope = fields.scope();
+    let path_of_list = fields.path_of("overrides");
     let mut named = BTreeMap::new();
     let mut overrides = Vec::new();
     for mut entry in fields.each("overrides") {
-        let clusters = read_clusters(scope, &mut entry, &mut named);
+        let clusters = read_clusters(scope, &mut entry, &path_of_list, &mut named);
         let path = entry.path_of("clusterOverrides");
         let list = entry.list("clusterOverrides").unwrap_or_default();
         let operations = patch::operations(scope, list, &path, Style::KubeFed);
@@ -45,6 +46,7 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
 fn read_clusters<'a>(
     scope: &Scope,
     entry: &mut Fields<'a>,
+    list: &str,
     named: &mut BTreeMap<&'a str, Mark>,
 ) -> Option<Applies> {
     if let Some(selector) = entry.node("clusterSelector") {
@@ -61,10 +63,8 @@ fn read_clusters<'a>(
     let name = entry.required_str("clusterName")?;
     let at = entry.place_of("clusterName");
     if let Some(first) = named.insert(name, at) {
-        let message = format!(
-            "{}: `{name}` has an entry of its own in spec.overrides already",
-            entry.path_of("clusterName")
-        );
+        let message =
+            format!("{}: `{name}` has an entry of its own in {list} already", entry.path_of("clusterName"));
         let hint = format!("move the operations to the entry at line {}", first.line);
         scope.report(Diagnostic::error(scope.pos(at), message).hint(hint));
         named.insert(name, first);

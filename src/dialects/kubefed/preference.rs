@@ -74,6 +74,9 @@ impl Preferences {
 
 pub(super) fn read(scope: &Scope, document: &Document, preferences: &mut Preferences) {
     let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    if metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
     let text = document.root.get("spec").map_or(Json::Null, Node::to_json);
     let spec = fields.required_fields("spec");
     fields.finish();
@@ -168,6 +171,7 @@ fn warn_of_floors(scope: &Scope, preference: &Preference) {
     if preference.total < 0 {
         let message = "spec.totalReplicas is negative, so one cluster is asked for negative replicas";
         say(message.to_owned(), "members refuse these; write 0 or more");
+        return;
     }
     let floors = preference.shares.values().fold(0, |sum: i64, (share, _)| sum.saturating_add(share.floor));
     let total = i64::from(preference.total);

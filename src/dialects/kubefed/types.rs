@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diag::{Pos, did_you_mean};
+use crate::diag::{Diagnostic, Pos, did_you_mean};
 use crate::dialects::Document;
 use crate::meta::names::{is_dns_1035_label, is_dns_subdomain};
 use crate::meta::{Metadata, open};
@@ -53,6 +53,12 @@ impl Target {
         self.group.is_empty() && self.kind == "Namespace"
     }
 
+    /// Whether objects of the kind may have a `spec.replicas`; of kinds that are not shipped, nobody knows.
+    pub(super) fn may_have_replicas(&self) -> bool {
+        let shipped = SHIPPED.iter().any(|(group, _, kind, _)| self.group == *group && self.kind == *kind);
+        !shipped || ["Deployment", "ReplicaSet"].contains(&self.kind.as_str())
+    }
+
     pub(super) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
@@ -98,17 +104,32 @@ struct Named {
     namespaced: bool,
 }
 
+/// What stands for fields of a type that are not given.
+#[derive(Clone, Copy, Debug, Default)]
+struct Defaults<'a> {
+    plural: &'a str,
+    group: &'a str,
+    /// Empty where it must be given.
+    version: &'a str,
+    /// Only a target may be of the core group.
+    may_be_core: bool,
+}
+
 pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
     let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
     let spec = fields.required_fields("spec");
     fields.finish();
     let Some(mut spec) = spec else { return };
     let (plural, group) = metadata.name.split_once('.').unwrap_or((&metadata.name, ""));
-    let target =
-        spec.required_fields("targetType").and_then(|fields| read_type(fields, Some((plural, group))));
-    let federated = spec.required_fields("federatedType").and_then(|fields| read_type(fields, None));
+    let of_name = Defaults { plural, group, version: "", may_be_core: true };
+    let target = spec.required_fields("targetType").and_then(|fields| read_type(fields, &of_name));
+    let federated =
+        spec.required_fields("federatedType").and_then(|fields| read_type(fields, &Defaults::default()));
     if let Some(fields) = spec.fields("statusType") {
-        read_type(fields, None);
+        // Beside a faulty federated type nothing is said of what it would have given.
+        let (group, version) =
+            federated.as_ref().map_or((TYPES, "v1beta1"), |one| (one.group.as_str(), one.version.as_str()));
+        read_type(fields, &Defaults { group, version, ..Defaults::default() });
     }
     spec.choice("statusCollection", &["Enabled", "Disabled"]);
     spec.require("propagation");
@@ -141,34 +162,40 @@ pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
     all.push(made);
 }
 
-/// `defaults` are plural and group as the config's name gives them; only a target has these, and only
-/// a target may be of the core group.
-fn read_type(mut fields: Fields<'_>, defaults: Option<(&str, &str)>) -> Option<Named> {
-    let group = fields.str("group").filter(|group| !group.is_empty());
-    if group.is_some_and(|group| !is_dns_subdomain(group)) {
+fn read_type(mut fields: Fields<'_>, defaults: &Defaults<'_>) -> Option<Named> {
+    let given = |text: &&str| !text.is_empty();
+    let group = fields.str("group").filter(given).unwrap_or(defaults.group);
+    if !group.is_empty() && !is_dns_subdomain(group) {
         fields.error_at("group", format!("{} is not a DNS name", fields.path_of("group")));
     }
-    if defaults.is_none() && !group.unwrap_or(TYPES).contains('.') {
-        fields.error_at("group", format!("{} must have a dot", fields.path_of("group")));
+    if !defaults.may_be_core && !group.contains('.') {
+        let fault = if group.is_empty() { "is required" } else { "must have a dot" };
+        let message = format!("{} {fault}", fields.path_of("group"));
+        let at = fields.scope().pos(fields.place_of("group"));
+        fields.scope().report(Diagnostic::error(at, message).hint(format!("KubeFed's own is `{TYPES}`")));
     }
-    let version = fields.required_str("version");
+    let version = match defaults.version {
+        "" => fields.required_str("version"),
+        default => fields.str("version").filter(given).or(Some(default)),
+    };
     let kind = fields.required_str("kind");
-    let plural = fields.str("pluralName").filter(|plural| !plural.is_empty());
-    for (key, text) in [("version", version), ("kind", kind), ("pluralName", plural)] {
-        if text.is_some_and(|text| !is_dns_1035_label(&text.to_lowercase())) {
-            let must = "must be letters, digits and dashes, and begin with a letter";
+    let plural = fields.str("pluralName").filter(given);
+    let lower_kind = kind.map(str::to_lowercase);
+    for (key, text) in [("version", version), ("kind", lower_kind.as_deref()), ("pluralName", plural)] {
+        if text.is_some_and(|text| !is_dns_1035_label(text)) {
+            let letters = if key == "kind" { "letters" } else { "lower-case letters" };
+            let must = format!("must be {letters}, digits and dashes, and begin with a letter");
             fields.error_at(key, format!("{} {must}", fields.path_of(key)));
         }
     }
     fields.require("scope");
     let reach = fields.choice("scope", &["Cluster", "Namespaced"]);
     fields.finish();
-    let (default_plural, default_group) = defaults.unwrap_or((plural.unwrap_or_default(), TYPES));
     Some(Named {
-        group: group.unwrap_or(default_group).to_owned(),
+        group: group.to_owned(),
         version: version?.to_owned(),
         kind: kind?.to_owned(),
-        plural: plural.unwrap_or(default_plural).to_owned(),
+        plural: plural.unwrap_or(defaults.plural).to_owned(),
         namespaced: reach? == "Namespaced",
     })
 }
