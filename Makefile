@@ -27,7 +27,7 @@ deny:
 bench:
 	cargo bench
 
-# Needs a nightly toolchain and cargo-fuzz. One minute each.
+# Needs a nightly toolchain and cargo-fuzz. One minute each. The tests run what the targets do as well.
 fuzz:
 	cd fuzz && for target in $$(cargo fuzz list); do cargo fuzz run $$target -- -max_total_time=60 || exit 1; done
 

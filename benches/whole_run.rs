@@ -1,11 +1,13 @@
 //! Whole runs of the binary over a generated fleet, beside `git fast-import` of the identical tree:
-//! a full run, runs after one workload was edited, cold and warm. `cargo bench --bench whole_run`.
+//! a full run, runs after one workload was edited, cold and warm; and `kubectl kustomize` of single
+//! clusters, where there is a kubectl. `cargo bench --bench whole_run`.
 //!
 //! `cargo bench --bench whole_run -- CLUSTERS WORKLOADS EACH OVERRIDDEN` sets another size.
 
 #![allow(clippy::print_stdout)]
 
 mod fleet;
+mod kustomize;
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -24,6 +26,9 @@ use fleet::{Dialect, Shape};
 const LEVEL: &str = "core.compression=1";
 
 const EDITS: usize = 7;
+
+/// Clusters that are built as overlays too.
+const SAMPLES: usize = 5;
 
 fn main() {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
@@ -69,6 +74,8 @@ fn main() {
         ratio(full.processor, import.processor)
     );
 
+    beside_kustomize(shape, &repository, folder.path(), full);
+
     let mut number = 0;
     let mut edit = || {
         number += 1;
@@ -105,6 +112,40 @@ fn main() {
         pass()
     }));
     println!("one edit, warm daemon     {}   {}", warm.shown(), warm.of(full));
+}
+
+/// A cluster's part of the full run beside its overlay's build. The latter starts a process for each
+/// cluster, as its users do; what an overlay without anything takes is shown, so that it can be subtracted.
+fn beside_kustomize(shape: Shape, repository: &Path, folder: &Path, full: Took) {
+    let Some(kubectl) = kustomize::kubectl() else {
+        println!("kubectl kustomize         NOT COMPARED: set BERTH_KUBECTL, or run `make control-plane`");
+        return;
+    };
+    let empty = folder.join("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    std::fs::write(empty.join("kustomization.yaml"), "namePrefix: x\n").expect("a file");
+    let median = |mut all: Vec<Duration>| {
+        all.sort();
+        all[all.len() / 2]
+    };
+    let start = median((0..SAMPLES).map(|_| kustomize::start(&kubectl, &empty)).collect());
+    let sampled = (0..SAMPLES).map(|sample| {
+        let cluster = fleet::cluster_name(sample * shape.clusters / SAMPLES);
+        kustomize::Overlay::write(repository, &cluster, &folder.join(format!("kustomize-{sample}")))
+    });
+    let sampled: Vec<kustomize::Overlay> = sampled.collect();
+    let built = median(sampled.iter().map(|overlay| overlay.build(&kubectl)).collect());
+    let clusters = u32::try_from(shape.clusters).expect("a number of clusters");
+    let each = full.wall / clusters;
+    println!(
+        "kubectl kustomize         {built:>8.1?} a cluster ({} objects, {} patched), {:.1?} of it for nothing; \
+         the full run {each:.2?} a cluster: {:.0} times faster, {:.0} times without the start",
+        sampled[0].objects(),
+        sampled[0].patched,
+        start,
+        ratio(built, each),
+        ratio(built.saturating_sub(start), each)
+    );
 }
 
 /// What a run took.

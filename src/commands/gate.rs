@@ -1,18 +1,19 @@
 //! The gate's flags, and how what it holds is shown.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
 use super::ui::{Tone, Ui, counted};
 use crate::gate::limits::Limit;
-use crate::gate::{Held, Limits, Percent};
+use crate::gate::{Held, Limits, Percent, Why};
 
 /// How much may be removed without an approval.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Removals")]
 pub struct GateArgs {
-    /// Hold a workload that would leave more of its clusters than this share, or all; two go free
+    /// Hold a workload that would be removed from more of its clusters than this share, or all; two go free
     #[arg(long, value_name = "SHARE", default_value = "50%", env = "BERTH_MAX_REMOVED_CLUSTERS")]
     max_removed_clusters: Percent,
     /// Hold what would take more of one cluster's objects than this share; ten go free
@@ -42,29 +43,43 @@ impl GateArgs {
     }
 }
 
+/// Whether something is held by now, or would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Now,
+    Foreseen,
+}
+
 /// What is held, and what to paste.
-pub fn held_text(held: &[Held], ui: &Ui) -> String {
-    let mut text = format!(
-        "\n{}\n",
-        ui.tint(&format!("{} held for approval", counted(held.len(), "workload")), Tone::Bad)
-    );
+pub fn held_text(held: &[Held], when: When, ui: &Ui) -> String {
+    let workloads = counted(held.len(), "workload");
+    let (title, stays) = match when {
+        When::Now => (format!("{workloads} held for approval"), "stays"),
+        When::Foreseen => (format!("berth run would hold {workloads} for approval"), "would stay"),
+    };
+    let title = ui.tint(&title, Tone::Bad);
+    let mut text =
+        format!("\n{title}: what is held {stays} as it was, in every cluster; the rest is published\n");
     for one in held {
-        let _ = writeln!(text, "\n{}", ui.tint(&one.key.to_string(), Tone::Strong));
-        for why in &one.why {
-            let _ = writeln!(text, "  {}", why.words());
-        }
-        for digest in &one.spent {
-            let _ = writeln!(text, "  the approval {digest} was used already");
+        let (key, source) = (ui.tint(&one.key.to_string(), Tone::Strong), &one.source);
+        let gone = if one.is_gone { "was in" } else { "in" };
+        let _ = writeln!(text, "\n{key} ({gone} {source})");
+        for line in one.why.iter().map(Why::words).chain(one.failed_approvals()) {
+            let _ = writeln!(text, "  {line}");
         }
         if !one.pairs.is_empty() {
             let _ = writeln!(text, "  removes {}", one.losses());
         }
     }
-    let lines: std::collections::BTreeSet<String> =
-        held.iter().filter(|one| one.is_approvable()).map(Held::approval).collect();
+    let lines: BTreeSet<String> = held.iter().filter(|one| one.is_approvable()).map(Held::approval).collect();
     if !lines.is_empty() {
-        text.push_str("\nto approve, end a commit's message on the source branch with\n\n");
+        text.push_str(
+            "\nif this was not meant, undo the change; if it was, end a commit's message on the source branch with\n\n",
+        );
         lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        text.push_str(
+            "\nan empty commit will do (git commit --allow-empty), and so will a file under approvals/\n",
+        );
     }
     text
 }
@@ -80,9 +95,12 @@ pub fn held_json(held: &[Held]) -> Json {
             "kind": &*held.key.kind,
             "namespace": &*held.key.namespace,
             "name": &*held.key.name,
-            "why": held.why.iter().map(crate::gate::Why::words).collect::<Vec<_>>(),
+            "why": held.why.iter().map(Why::words).collect::<Vec<_>>(),
             "removes": removes.collect::<Vec<_>>(),
             "digest": held.is_approvable().then(|| held.digest.to_string()),
+            "approval": held.is_approvable().then(|| held.approval()),
+            "source": held.source,
+            "failedApprovals": held.failed_approvals(),
         })
     };
     held.iter().map(one).collect()

@@ -6,6 +6,7 @@ mod errors;
 pub mod exit;
 mod files;
 mod fleet;
+mod foresee;
 mod gate;
 pub mod table;
 pub mod ui;

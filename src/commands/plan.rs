@@ -8,8 +8,11 @@ use super::Outcome;
 use super::diff;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for, moment};
-use super::gate::{GateArgs, held_json, held_text};
+use super::foresee::{Foreseen, lacks_base, refusals_json, refusals_text};
+use super::gate::{GateArgs, When, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
+use crate::daemon::PassError;
+use crate::diag::Diagnostics;
 use crate::git::{GitContents, Repo};
 use crate::model::{ContentId, ObjectId, Timestamp, path};
 use crate::pipeline::Built;
@@ -56,7 +59,7 @@ pub struct PlanArgs {
 enum FailOn {
     Any,
     Removals,
-    /// Removals that would be held for approval; the exit code is 5
+    /// Removals that would be held for approval, or anything that `run` would refuse; the exit code is 5
     Held,
 }
 
@@ -70,7 +73,11 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let refs = Refs::default();
     let rendered = publish::read_previous(&repo, &refs.rendered)?;
     let source = repo.require(&args.head)?;
+    if rendered.as_ref().is_some_and(|rendered| rendered.commit == source) {
+        return Err(PassError::SourceIsRendered(refs.rendered).into());
+    }
     let limits = args.gate.limits();
+    let mut diagnostics = Diagnostics::new();
     let (mut head, base_label, basis) = match &args.base {
         Some(revision) => {
             let mut base = Reading::revision(&args.repo, revision, args.now)?;
@@ -78,6 +85,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
             let kept = state.kept.iter().map(|(path, id)| Ok((path.clone(), contents.get(*id)?)));
             let kept = kept.collect::<Result<_, crate::git::GitError>>()?;
             let commit = repo.require(revision)?;
+            diagnostics.extend(lacks_base(&repo, (revision, commit), (&args.head, source))?);
             let upon = Base { commit, state, kept };
             let basis = Basis { limits, since: Some(commit), retried: Vec::new() };
             (Reading::upon(&args.repo, &args.head, upon, args.now)?, base.label, basis)
@@ -101,17 +109,24 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     };
     let gated = reading::gate::ask(&repo, &step, &basis)?;
     let held = gated.verdict.held;
-    let mut diagnostics = built.diagnostics.clone();
-    diagnostics.extend(gated.diagnostics);
+    let told = [&head.diagnostics, &head.odd_reports, &built.diagnostics, &gated.diagnostics];
+    diagnostics.extend(told.into_iter().flat_map(Diagnostics::iter).cloned());
     diagnostics.sort();
     ui.diagnostics(&diagnostics);
-    if let Err(refused) = publish::refuse_empty(&head.previous, &built.state) {
-        ui.status(&format!("berth run will refuse this: {refused}"));
-    }
+    let foreseen = Foreseen {
+        revision: &args.head,
+        source,
+        previous: &head.previous,
+        next: &built.state,
+        rendered: rendered.as_ref(),
+        since: basis.since.filter(|_| args.base.is_none()),
+    };
+    let refused = foreseen.refusals(&repo, &refs)?;
     let plan = plan(&head.previous, &built.state);
     let to_json = || {
         let mut form = plan_json(&plan);
         form["held"] = held_json(&held);
+        form["refused"] = refusals_json(&refused);
         form
     };
     let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
@@ -119,9 +134,12 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         Format::Json => ui.json(&to_json()),
         Format::Yaml => ui.yaml(&to_json()),
         Format::Text => {
+            if !refused.is_empty() {
+                ui.out(&refusals_text(&refused, ui));
+            }
             ui.out(&plan_text(&plan, ui));
             if !held.is_empty() {
-                ui.out(&held_text(&held, ui));
+                ui.out(&held_text(&held, When::Foreseen, ui));
             }
             if args.diff {
                 for change in plan.changes() {
@@ -135,7 +153,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let exit = match args.fail_on {
         Some(FailOn::Any) => fails(counts.added + counts.changed + counts.removed > 0, Exit::Different),
         Some(FailOn::Removals) => fails(counts.removed > 0, Exit::Different),
-        Some(FailOn::Held) => fails(!held.is_empty(), Exit::Held),
+        Some(FailOn::Held) => fails(!held.is_empty() || !refused.is_empty(), Exit::Held),
         None => Exit::Done,
     };
     Ok(exit_for(&diagnostics).worst(exit))

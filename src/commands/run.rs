@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::exit::Exit;
 use super::fleet::exit_for;
-use super::gate::{GateArgs, held_text};
+use super::gate::{GateArgs, When, held_text};
 use super::plan::plan_text;
 use super::ui::Ui;
 use super::{Outcome, logging};
@@ -77,7 +77,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     if passed.held.is_empty() {
         return Ok(exit_for(&passed.diagnostics));
     }
-    ui.out(&held_text(&passed.held, ui));
+    ui.out(&held_text(&passed.held, When::Now, ui));
     Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
 }
 

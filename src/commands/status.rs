@@ -9,6 +9,7 @@ use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
+use crate::gate::{HeldRecord, words::ALLOW_DELETE};
 use crate::git::Repo;
 use crate::model::Timestamp;
 use crate::publish::{self, Refs};
@@ -62,9 +63,17 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
             "source": processed.source.to_string(),
             "errors": processed.errors,
             "warnings": processed.warnings,
+            "held": processed.held.iter().filter_map(|line| held_json(line)).collect::<Vec<_>>(),
         })),
         "fleet": fleet,
     }))
+}
+
+/// A workload that was held, and what would let it go.
+fn held_json(line: &str) -> Option<Json> {
+    let record: HeldRecord = line.parse().ok()?;
+    let approval = format!("{ALLOW_DELETE}: {}", record.digest);
+    Some(json!({"workload": record.key.to_string(), "approval": approval}))
 }
 
 fn status_text(status: &Json, ui: &Ui) -> String {
@@ -96,6 +105,10 @@ fn status_text(status: &Json, ui: &Ui) -> String {
         ));
     }
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
+    for held in list(&status["processed"]["held"]) {
+        let line = format!("held for approval: {} ({})", text(&held["workload"]), text(&held["approval"]));
+        out.push_str(&format!("{}\n", ui.tint(&line, Tone::Bad)));
+    }
     let state = |cluster: &Json| {
         let word = text(&cluster["state"]);
         let tone = match word.as_str() {

@@ -21,7 +21,7 @@ use crate::model::Timestamp;
 use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;
-pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
+pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing, refuse_rewind};
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]
@@ -149,8 +149,11 @@ fn start(settings: &Settings, memory: &mut Memory) -> JoinHandle<Ended> {
 }
 
 fn report(passed: &Passed) {
-    for diagnostic in passed.diagnostics.iter().filter(|d| d.severity != Severity::Note) {
-        warn!(severity = diagnostic.severity.word(), "{diagnostic}");
+    for diagnostic in passed.diagnostics.iter() {
+        match diagnostic.severity {
+            Severity::Note => info!("{diagnostic}"),
+            severity => warn!(severity = severity.word(), "{diagnostic}"),
+        }
     }
     let counts = passed.plan.counts();
     if let PassOutcome::Published { commit, seq } = passed.outcome {

@@ -86,7 +86,9 @@ pub enum PassError {
     NoSuchSource { name: String, hint: String },
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
-    #[error("the source `{name}` is at {source_commit}, which does not come after {last}, processed last")]
+    #[error(
+        "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
+    )]
     Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 
@@ -113,7 +115,7 @@ impl PassError {
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
             PassError::Rewound { last, .. } => Some(format!(
                 "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
-                 {last}, or allow it for one run with --allow-rewind"
+                 {last} (git merge {last}), or allow it for one run with --allow-rewind"
             )),
         }
     }
@@ -200,7 +202,9 @@ fn attempt_pass(
     let seen = see_refs(&repo, settings, &name, source)?;
     let before = publish::read_processed(&repo, refs)?;
     let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
-    refuse_rewind(&repo, settings, &name, source, basis.since)?;
+    if !settings.allow_rewind {
+        refuse_rewind(&repo, &name, source, basis.since)?;
+    }
     let known = std::mem::take(&mut cache.known).into();
     let given = Given {
         source,
@@ -250,14 +254,13 @@ fn attempt_pass(
 }
 
 /// What was processed once is part of what comes after it, or somebody rewrote history.
-fn refuse_rewind(
+pub fn refuse_rewind(
     repo: &Repo,
-    settings: &Settings,
     name: &str,
     source: CommitId,
     last: Option<CommitId>,
 ) -> Result<(), PassError> {
-    let Some(last) = last.filter(|_| !settings.allow_rewind) else { return Ok(()) };
+    let Some(last) = last else { return Ok(()) };
     if repo.has_commit(last) && repo.is_same_or_after(source, last)? {
         return Ok(());
     }

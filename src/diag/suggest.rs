@@ -2,7 +2,15 @@
 
 /// The candidate nearest to `word`, if it is near enough to be a slip of the keyboard.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (word.chars().count() / 3).clamp(1, 3);
+    nearest_within(word, candidates, (word.chars().count() / 3).clamp(1, 3))
+}
+
+/// The candidate nearest to `word`, if no more than so many edits lie between them.
+pub fn nearest_within<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    limit: usize,
+) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (distance(&word.to_lowercase(), &candidate.to_lowercase()), candidate))

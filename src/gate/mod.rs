@@ -18,7 +18,7 @@ pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Digest, Key, ObjectId, path};
+use crate::model::{Digest, Key, ObjectId, Timestamp, path};
 use crate::state::State;
 
 pub use limits::{Limits, Percent};
@@ -73,8 +73,12 @@ pub struct Held {
     /// What an approval must name.
     pub digest: Digest,
     pub why: Vec<Why>,
+    /// Whether the source describes it no more.
+    pub is_gone: bool,
     /// Approvals that were offered for it and had been used before.
     pub spent: Vec<Digest>,
+    /// When an approval that was offered for it ceased to count.
+    pub expired: Option<Timestamp>,
 }
 
 /// A removal that somebody approved.
@@ -187,19 +191,26 @@ fn held_one(question: &Question<'_>, removals: &BTreeMap<&Key, Removal>, key: Ke
     let decision = question.previous.decisions.get(&key);
     let source = decision.map(|decision| decision.source.clone()).unwrap_or_default();
     let cause = if question.source_changed { Cause::Source } else { Cause::Itself };
-    match removals.get(&key) {
+    let pairs = Pairs::new();
+    let held = Held {
+        source,
+        cause,
+        digest: digest(&pairs),
+        pairs,
+        why,
+        is_gone: !question.next.decisions.contains_key(&key),
+        spent: Vec::new(),
+        expired: None,
+        key,
+    };
+    match removals.get(&held.key) {
         Some(removal) => Held {
-            source,
             cause: removal.cause,
             pairs: removal.pairs.clone(),
             digest: removal.digest,
-            why,
             spent: removal.spent.clone(),
-            key,
+            ..held
         },
-        None => {
-            let pairs = Pairs::new();
-            Held { source, cause, digest: digest(&pairs), pairs, why, spent: Vec::new(), key }
-        }
+        None => held,
     }
 }

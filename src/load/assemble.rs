@@ -76,7 +76,16 @@ pub(super) fn assemble(
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
     check_follows(&mut done);
     check_statuses(&mut done);
-    note_what_does_not_count(&mut done, documents, plain.len().saturating_sub(selected.len()));
+    let unselected: Vec<&Document> = documents
+        .iter()
+        .zip(&done.claims)
+        .filter(|(_, claim)| **claim == Claim::Foreign)
+        .enumerate()
+        .filter(|(index, _)| !selected.contains(index))
+        .map(|(_, (document, _))| document)
+        .collect();
+    done.diagnostics.extend(groups.doubtful(unselected.iter().copied()));
+    note_what_does_not_count(&mut done, documents, unselected.len());
     done
 }
 

@@ -171,7 +171,8 @@ pub fn refuse_empty(previous: &State, next: &State) -> Result<(), PublishError> 
     Err(PublishError::Empty { objects, clusters })
 }
 
-fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
+/// Refuses to start over where something shows that there was a rendered branch.
+pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     if repo.read_ref(&refs.rendered)?.is_some() {
         return Ok(());
     }

@@ -12,9 +12,7 @@ pub enum PublishError {
     NewerFormat { name: String, format: u64 },
     #[error("`{name}` is gone, although `{witness}` shows that there was one")]
     Gone { name: String, witness: String, last: Option<String> },
-    #[error(
-        "the next state has no objects at all, where the previous one had {objects} in {clusters} clusters"
-    )]
+    #[error("the source gives no objects at all, where {objects} in {clusters} clusters are published")]
     Empty { objects: usize, clusters: usize },
     /// Somebody else published first: fetch, recompute, try again.
     #[error("`{name}` was changed by somebody else in the meantime")]
@@ -48,10 +46,12 @@ impl PublishError {
             }
             PublishError::Gone { name, witness, last } => Some(match last {
                 Some(commit) => format!(
-                    "bring it back: git update-ref {name} {commit}; only to start over, delete `{witness}` and its like"
+                    "bring it back: git update-ref {name} {commit}; only to start over, delete `{witness}` and \
+                     all `refs/berth/clusters/`"
                 ),
                 None => format!(
-                    "bring it back from a clone or a reflog; only to start over, delete `{witness}` and its like"
+                    "bring it back from a clone or a reflog; only to start over, delete `{witness}` and all \
+                     `refs/berth/clusters/`"
                 ),
             }),
             PublishError::Empty { .. } => Some(

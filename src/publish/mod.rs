@@ -23,7 +23,9 @@ pub mod summary;
 pub mod trailers;
 mod tree;
 
-pub use commit::{Committed, Published, Stamp, draft, point, publish, refuse_empty, refuse_loss};
+pub use commit::{
+    Committed, Published, Stamp, draft, point, publish, refuse_empty, refuse_gone, refuse_loss,
+};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
 pub use read::{Ids, Previous, StateRead, read_previous, read_previous_at, read_state};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ReadingError;
 use crate::diag::{Diagnostic, Diagnostics, Pos};
-use crate::gate::{self, HeldRecord, Limits, Question, Verdict, words::ALLOW_DELETE};
+use crate::gate::{self, Approved, Held, HeldRecord, Limits, Question, Verdict, words::ALLOW_DELETE};
 use crate::git::{CommitId, CommitInfo, Repo};
 use crate::model::{Approval, Digest, Timestamp};
 use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
@@ -117,9 +117,12 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
     if rollback.is_some() {
         verdict = Verdict::default();
     }
+    for held in &mut verdict.held {
+        held.expired = offers.expired.get(&held.digest).copied();
+    }
     let trailers = trailers_of(basis, &verdict, rollback);
     let mut diagnostics = offers.diagnostics.clone();
-    offers.explain(&verdict, &used, rollback.is_some(), &mut diagnostics);
+    offers.explain(&verdict, &used, rollback, &mut diagnostics);
     Ok(Gated { verdict, rollback, trailers, diagnostics })
 }
 
@@ -145,6 +148,8 @@ struct Offers {
     expired: BTreeMap<Digest, Timestamp>,
     /// Where trailers stand.
     commits: BTreeMap<Digest, CommitId>,
+    /// Where those approvals stand that are files.
+    files: BTreeMap<Digest, Pos>,
     diagnostics: Diagnostics,
 }
 
@@ -154,11 +159,13 @@ impl Offers {
         for approval in step.files {
             if approval.expires > step.now {
                 offers.counting.insert(approval.digest);
+                offers.files.insert(approval.digest, approval.origin.clone());
             } else {
                 offers.expired.insert(approval.digest, approval.expires);
             }
         }
         for commit in new_commits(repo, step.source, basis.since)? {
+            offers.diagnostics.extend(misplaced(&commit));
             for value in trailers::values(&commit.message, ALLOW_DELETE) {
                 match value.parse() {
                     Ok(digest) => {
@@ -166,7 +173,7 @@ impl Offers {
                         offers.commits.insert(digest, commit.id);
                     }
                     Err(()) => offers.diagnostics.push(Diagnostic::warning(
-                        Pos::file(format!("commit {}", commit.id.short())),
+                        in_commit(commit.id),
                         format!(
                             "`{ALLOW_DELETE}` must have the 32 digits that berth printed for the removal"
                         ),
@@ -177,27 +184,33 @@ impl Offers {
         Ok(offers)
     }
 
-    /// Says what is held, and what became of approvals that did nothing.
+    /// Says what is held and what was let pass, and what became of approvals that did nothing.
     fn explain(
         &self,
         verdict: &Verdict,
         used: &BTreeMap<Digest, u64>,
-        is_rollback: bool,
+        rollback: Option<CommitId>,
         diagnostics: &mut Diagnostics,
     ) {
-        for held in &verdict.held {
-            let mut diagnostic = held.diagnostic();
-            if let Some(expires) = self.expired.get(&held.digest) {
-                diagnostic.message.push_str(&format!("; its approval expired at {expires}"));
-            }
-            diagnostics.push(diagnostic);
-        }
+        diagnostics.extend(verdict.held.iter().map(Held::diagnostic));
+        diagnostics.extend(verdict.approved.iter().map(|approved| self.approved(approved)));
+        diagnostics.extend(rollback.map(|commit| {
+            let earlier = commit.short();
+            let message = format!(
+                "this goes back to the state that the rendered commit {earlier} had, so its removals need no approval"
+            );
+            Diagnostic::note(message)
+        }));
         let matched = |digest: &Digest| {
             verdict.approved.iter().any(|approved| approved.digest == *digest)
                 || verdict.held.iter().any(|held| held.spent.contains(digest))
         };
-        for (digest, commit) in self.commits.iter().filter(|(digest, _)| !is_rollback && !matched(digest)) {
-            let at = Pos::file(format!("commit {}", commit.short()));
+        let commits = self.commits.iter().filter(|_| rollback.is_none());
+        let commits = commits.map(|(digest, commit)| (digest, in_commit(*commit)));
+        // A file may lie there for long, and matters only while something waits for an approval.
+        let files = self.files.iter().filter(|_| !verdict.held.is_empty());
+        let files = files.map(|(digest, at)| (digest, at.clone()));
+        for (digest, at) in commits.chain(files).filter(|(digest, _)| !matched(digest)) {
             let message = match used.get(digest) {
                 Some(seq) => format!("the approval `{digest}` was used already, by number {seq}"),
                 None => format!("the approval `{digest}` fits no removal"),
@@ -206,6 +219,39 @@ impl Offers {
             diagnostics.push(Diagnostic::warning(at, message).hint(hint));
         }
     }
+
+    fn approved(&self, approved: &Approved) -> Diagnostic {
+        let by = match (self.commits.get(&approved.digest), self.files.get(&approved.digest)) {
+            (Some(commit), _) => in_commit(*commit).to_string(),
+            (None, Some(at)) => at.file.to_string(),
+            (None, None) => "somebody".to_owned(),
+        };
+        let (key, digest) = (&approved.key, approved.digest);
+        Diagnostic::note(format!("{key}: its removals are approved by {by} (`{digest}`, which counts once)"))
+    }
+}
+
+/// Says of approvals in a message that they do not count where they stand: forges put lines below.
+fn misplaced(commit: &CommitInfo) -> Option<Diagnostic> {
+    let begins = |line: &&str| {
+        let line = line.trim_start().as_bytes();
+        line.get(..ALLOW_DELETE.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(ALLOW_DELETE.as_bytes()))
+    };
+    let written = commit.message.lines().filter(begins).count();
+    if written <= trailers::values(&commit.message, ALLOW_DELETE).count() {
+        return None;
+    }
+    let message = format!("a `{ALLOW_DELETE}` does not count where it stands in the message");
+    let hint = format!(
+        "it counts in the last paragraph only, on a line of its own as `{ALLOW_DELETE}: ` and the digest; \
+         write it again in a later commit"
+    );
+    Some(Diagnostic::warning(in_commit(commit.id), message).hint(hint))
+}
+
+fn in_commit(commit: CommitId) -> Pos {
+    Pos::file(format!("commit {}", commit.short()))
 }
 
 /// The source commits that no pass has seen.

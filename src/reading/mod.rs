@@ -198,6 +198,7 @@ impl Reading {
     ) -> Result<Reading, ReadingError> {
         let repo = Repo::open(path)?;
         let commit = repo.require(revision)?;
+        check_date(&repo, commit, Timestamp::now())?;
         let in_force = InForce { commit: Some(base.commit), kept: base.kept };
         let mut reading = Reading::source(&repo, commit, None, Known::default())?;
         let parsed = &mut reading.known.get_mut().parsed;

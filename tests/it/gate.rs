@@ -59,7 +59,7 @@ fn a_label_edit_that_empties_a_selector_is_held_and_the_rest_is_published() {
     repo.commit("a typing error beside a change");
     let ran = repo.publish().expect(5);
     assert!(ran.out.contains("FederatedConfigMap shop/web"), "{}", ran.out);
-    assert!(ran.out.contains("leave 3 of its 3 clusters"), "{}", ran.out);
+    assert!(ran.out.contains("removed from all of its clusters (3)"), "{}", ran.out);
     printed(&ran);
     let files = repo.files(RENDERED);
     assert!(files[WEB_IN_A].contains("one"), "the last good form stays");
@@ -103,8 +103,16 @@ fn an_approval_in_a_later_commit_lets_a_held_workload_pass_and_is_recorded() {
     let line = printed(&repo.publish().expect(5));
     repo.commit("something else");
     assert_eq!(printed(&repo.publish().expect(5)), line, "the digest stays the same");
-    repo.commit(&format!("web may go\n\n{line}"));
-    repo.publish().expect(0);
+    let status = run(&["status", "--repo", repo.arg()]).expect(0);
+    assert!(
+        status.out.contains(&format!("held for approval: FederatedConfigMap shop/web ({line})")),
+        "{}",
+        status.out
+    );
+    let commit = repo.commit(&format!("web may go\n\n{line}"));
+    let ran = repo.publish().expect(0);
+    let by = format!("shop/web: its removals are approved by commit {}", &commit[..12]);
+    assert!(ran.err.contains(&by), "{}", ran.err);
     assert!(!has(&repo, WEB_IN_A));
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains(&format!("Berth-Used-Approval: {}", digest(&line))), "{message}");
@@ -138,6 +146,26 @@ fn an_approval_for_another_removal_does_nothing_and_is_named() {
 }
 
 #[test]
+fn an_approval_that_stands_where_it_does_not_count_is_named() {
+    let repo = fleet();
+    label(&repo, "none");
+    repo.commit("retire web");
+    let line = printed(&repo.publish().expect(5));
+    for message in [
+        format!("web may go\n\n{line}\n\nCo-authored-by: Bo <bo@example.com>"),
+        format!("web may go\n\n{}", line.replace(": ", ":")),
+        format!("web may go\n\n  {line}"),
+    ] {
+        repo.commit(&message);
+        let ran = repo.publish().expect(5);
+        assert!(ran.err.contains("does not count where it stands"), "{message}\n{}", ran.err);
+    }
+    repo.commit(&format!("web may go\n\n{line}\nCo-authored-by: Bo <bo@example.com>"));
+    let ran = repo.publish().expect(0);
+    assert!(!ran.err.contains("does not count"), "{}", ran.err);
+}
+
+#[test]
 fn an_approval_counts_once() {
     let repo = fleet();
     label(&repo, "none");
@@ -153,7 +181,7 @@ fn an_approval_counts_once() {
     label(&repo, "none");
     repo.commit(&format!("web goes once more\n\n{line}"));
     let ran = repo.publish().expect(5);
-    assert!(ran.out.contains(&format!("the approval {} was used already", digest(&line))), "{}", ran.out);
+    assert!(ran.out.contains(&format!("the approval `{}` was used already", digest(&line))), "{}", ran.out);
     assert!(has(&repo, WEB_IN_A));
     let second = printed(&ran);
     assert_ne!(second, line);
@@ -171,11 +199,20 @@ fn an_approval_file_counts_until_it_expires() {
     repo.write("approvals/web.yaml", approval(digest(&line), "2025-12-31T00:00:00Z"));
     repo.commit("approve too late");
     let ran = repo.publish().expect(5);
-    assert!(ran.err.contains("its approval expired at 2025-12-31T00:00:00Z"), "{}", ran.err);
+    for text in [&ran.err, &ran.out] {
+        assert!(text.contains("its approval expired at 2025-12-31T00:00:00Z"), "{text}");
+    }
     assert!(has(&repo, WEB_IN_A));
+    repo.write("approvals/web.yaml", approval("00112233445566778899aabbccddeeff", "2026-12-31T00:00:00Z"));
+    repo.commit("approve something else");
+    let ran = repo.publish().expect(5);
+    let nothing =
+        "approvals/web.yaml:1:1: warning: the approval `00112233445566778899aabbccddeeff` fits no removal";
+    assert!(ran.err.contains(nothing), "{}", ran.err);
     repo.write("approvals/web.yaml", approval(digest(&line), "2026-12-31T00:00:00Z"));
     repo.commit("approve in time");
-    repo.publish().expect(0);
+    let ran = repo.publish().expect(0);
+    assert!(ran.err.contains("its removals are approved by approvals/web.yaml"), "{}", ran.err);
     assert!(!has(&repo, WEB_IN_A));
 }
 
@@ -210,7 +247,9 @@ fn the_revert_of_an_addition_passes() {
     repo.publish().expect(0);
     assert!(has(&repo, "clusters/c/shop/ConfigMap_new.yaml"));
     repo.git(&["revert", "--no-edit", "HEAD"]);
-    repo.publish().expect(0);
+    let earlier = repo.id(&format!("{RENDERED}^"));
+    let ran = repo.publish().expect(0);
+    assert!(ran.err.contains(&format!("the rendered commit {} had", &earlier[..12])), "{}", ran.err);
     assert!(!has(&repo, "clusters/c/shop/ConfigMap_new.yaml"));
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains("Berth-Rollback: "), "{message}");

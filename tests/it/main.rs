@@ -16,6 +16,8 @@ mod daemon;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
+mod foresee;
+mod fuzzing;
 mod gate;
 mod generated;
 mod kube_smoke;

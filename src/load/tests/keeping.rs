@@ -153,6 +153,28 @@ fn a_misspelt_group_is_an_error_and_keeps_the_last_good_form() {
 }
 
 #[test]
+fn a_plain_object_that_looks_like_a_slip_and_that_nothing_selects_gets_a_warning() {
+    let object = |group: &str, kind: &str| doc(kind, "a", "").replacen("test.dev", group, 1);
+    let said = |text: &str| {
+        let found = load(&[("a.yaml", text)]).diagnostics;
+        found.iter().map(ToString::to_string).filter(|text| text.contains("warning")).collect::<Vec<_>>()
+    };
+    let both =
+        said(&(object("tset.dev", "Widget") + &object("tset.dev", "Widget").replace("name: a", "name: b")));
+    assert_eq!(both.len(), 1, "{both:?}");
+    assert!(both[0].contains("this `Widget` of the group `tset.dev`, nor 1 more"), "{both:?}");
+    assert!(both[0].contains("did you mean the group `test.dev`?"), "{both:?}");
+    let kind = said(&object("tset.dev", "Memmber"));
+    assert!(kind[0].contains("`test.dev`, and the kind `Member`?"), "{kind:?}");
+    for group in ["test.devices.io", "t.dev"] {
+        let far = said(&object(group, "Member"));
+        assert!(far[0].contains("did you mean the group `test.dev`?"), "{group}: {far:?}");
+    }
+    assert_eq!(said(&object("test.devices.io", "Widget")), [""; 0], "another system's");
+    assert_eq!(said(&object("other.example.com", "Member")), [""; 0], "another system's kind of that name");
+}
+
+#[test]
 fn a_kind_of_the_same_name_in_a_distant_group_is_a_plain_object() {
     let member = |group: &str| doc("Member", "a", "").replacen("test.dev", group, 1);
     for (group, kind) in [("other.example.com", "Member"), ("tset.dev", "Widget")] {

@@ -1,0 +1,17 @@
+//! Any source tree loads: the bytes are cut at 0xFF into files, the first of which is the last good form of all.
+
+use std::sync::Arc;
+
+use berth::load::{History, load};
+use berth::source::{SourceFile, SourceTree};
+
+pub fn run(bytes: &[u8]) {
+    let mut parts = bytes.split(|byte| *byte == 0xFF);
+    let last_good: Option<Arc<[u8]>> = parts.next().map(Into::into);
+    let file = |(index, bytes): (usize, &[u8])| SourceFile {
+        path: if index == 0 { "berth.yaml".into() } else { format!("{index:04}.yaml").into() },
+        bytes: bytes.into(),
+    };
+    let tree = SourceTree { files: parts.enumerate().map(file).collect(), ..SourceTree::default() };
+    load(&tree, History::Known(&|_| last_good.clone()));
+}

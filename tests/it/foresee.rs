@@ -1,0 +1,99 @@
+//! `berth plan` says before what `berth run` would refuse, and does not mistake a branch that is behind.
+
+use crate::support::{RENDERED, Ran, Repo, cluster, config_map, hermetic, run, small_fleet};
+
+const EVERYWHERE: &str = "{clusterSelector: {}}";
+
+fn fleet() -> Repo {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    repo
+}
+
+/// A plan whose text, JSON and exit code all say that run would refuse, and a run that does.
+#[track_caller]
+fn refused(repo: &Repo, why: &str, help: &str) {
+    let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "held"]).expect(5);
+    assert!(plan.out.starts_with("berth run would refuse this"), "{}", plan.out);
+    assert!(plan.out.contains(why) && plan.out.contains(help), "{}", plan.out);
+    let form = run(&["plan", "--repo", repo.arg(), "-o", "json"]).expect(0).json();
+    assert!(form["refused"][0]["message"].as_str().is_some_and(|text| text.contains(why)), "{form}");
+    assert!(form["refused"][0]["hint"].as_str().is_some_and(|text| text.contains(help)), "{form}");
+    let ran = repo.publish().expect(5);
+    assert!(ran.err.contains(why), "{}", ran.err);
+}
+
+#[test]
+fn nothing_is_refused_where_run_refuses_nothing() {
+    let repo = fleet();
+    repo.write("apps/api.yaml", config_map("api", "one", EVERYWHERE));
+    repo.commit("an addition");
+    let form = run(&["plan", "--repo", repo.arg(), "-o", "json", "--fail-on", "held"]).expect(0).json();
+    assert_eq!(form["refused"], serde_json::json!([]));
+}
+
+#[test]
+fn an_empty_result_is_foreseen() {
+    let repo = fleet();
+    repo.git(&["rm", "-q", "-r", "apps"]);
+    repo.commit("clean up");
+    refused(&repo, "no objects at all", "--allow-empty");
+}
+
+#[test]
+fn a_rewound_source_is_foreseen() {
+    let repo = fleet();
+    repo.write("apps/api.yaml", config_map("api", "one", EVERYWHERE));
+    repo.commit("an addition");
+    repo.publish().expect(0);
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    repo.commit("rewritten");
+    refused(&repo, "does not come after", "--allow-rewind");
+}
+
+#[test]
+fn a_vanished_branch_is_foreseen() {
+    let repo = fleet();
+    let last = repo.id(RENDERED);
+    repo.git(&["update-ref", "-d", RENDERED]);
+    refused(&repo, "is gone", &format!("git update-ref {RENDERED} {last}"));
+}
+
+#[test]
+fn a_branch_that_is_behind_its_base_is_named() {
+    let repo = fleet();
+    repo.git(&["checkout", "-q", "-b", "review"]);
+    repo.write("apps/api.yaml", config_map("api", "one", EVERYWHERE));
+    repo.commit("an addition");
+    let plan = || run(&["plan", "--repo", repo.arg(), "--base", "main"]).expect(0);
+    assert!(!plan().err.contains("lacks"), "{}", plan().err);
+    repo.git(&["checkout", "-q", "main"]);
+    repo.write("clusters/d.yaml", cluster("d", &[]));
+    repo.commit("d joins");
+    repo.git(&["checkout", "-q", "review"]);
+    assert!(plan().err.contains("`main` has commits that `HEAD` lacks"), "{}", plan().err);
+    repo.publish().expect(0);
+    repo.git(&["checkout", "-q", "main"]);
+    let behind = run(&["plan", "--repo", repo.arg(), "--fail-on", "held"]).expect(5);
+    assert!(behind.out.contains("compare with `--base`"), "{}", behind.out);
+}
+
+#[test]
+fn a_head_from_the_future_is_refused_beside_a_base_too() {
+    let repo = fleet();
+    repo.git(&["checkout", "-q", "-b", "review"]);
+    let mut git = hermetic("git");
+    git.current_dir(repo.path()).env("GIT_COMMITTER_DATE", "2099-01-01T00:00:00Z");
+    Ran::of(git.args(["commit", "-q", "--allow-empty", "-m", "from the future"])).expect(0);
+    for base in [&["--base", "main"][..], &[]] {
+        let ran = run(&[&["plan", "--repo", repo.arg()], base].concat()).expect(5);
+        assert!(ran.err.contains("in the future"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn the_rendered_branch_is_no_head() {
+    let repo = fleet();
+    let ran = run(&["plan", "--repo", repo.arg(), "--head", RENDERED]).expect(2);
+    assert!(ran.err.contains("can not be its own source"), "{}", ran.err);
+}

@@ -1,0 +1,69 @@
+//! What the fuzz targets do, over the fixtures and over damaged copies of them, so that the targets do
+//! not rot between two fuzzings. `BERTH_FUZZ_ROUNDS` sets how many copies.
+
+use crate::support::fixtures;
+use crate::support::random::{Random, rounds};
+
+#[path = "../../fuzz/bodies/load.rs"]
+mod load;
+#[path = "../../fuzz/bodies/stored.rs"]
+mod stored;
+#[path = "../../fuzz/bodies/yaml.rs"]
+mod yaml;
+
+const TARGETS: [fn(&[u8]); 3] = [load::run, stored::run, yaml::run];
+
+/// What is put into copies: signs of the syntax, and the byte at which `load` cuts its files.
+const SIGNS: &[u8] = b"\xFF\xFF:-?#&*!|>'\"%@`[]{},~ \t\r\n0";
+
+fn seeds() -> Vec<Vec<u8>> {
+    let mut folders = vec![fixtures("")];
+    let mut paths = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let list = if path.is_dir() { &mut folders } else { &mut paths };
+            list.push(path);
+        }
+    }
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
+}
+
+/// A copy with something cut out, put in or turned round; `load` gets it as a last good form and as files.
+fn damaged(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
+    let mut below = |end: usize| usize::try_from(random.below(end.max(1) as u64)).expect("an index");
+    let mut bytes = seeds[below(seeds.len())].clone();
+    for _ in 0..below(6) {
+        let (from, length) = (below(bytes.len()), below(20));
+        let to = (from + length).min(bytes.len());
+        match below(4) {
+            0 => drop(bytes.drain(from..to)),
+            1 => bytes.insert(from, SIGNS[below(SIGNS.len())]),
+            2 => {
+                let copied = bytes[from..to].to_vec();
+                let at = below(bytes.len());
+                bytes.splice(at..at, copied);
+            }
+            _ => bytes[from..to].reverse(),
+        }
+    }
+    let other = &seeds[below(seeds.len())];
+    [&bytes[..], &b"\xFF"[..], &other[..], &b"\xFF"[..], &bytes[..]].concat()
+}
+
+#[test]
+fn fixtures_and_damaged_copies_of_them_are_read_or_refused() {
+    let seeds = seeds();
+    assert!(seeds.len() > 100, "the fixtures are there");
+    for bytes in &seeds {
+        TARGETS.iter().for_each(|run| run(bytes));
+    }
+    let mut random = Random::new(1);
+    for _ in 0..rounds("BERTH_FUZZ_ROUNDS", 300) {
+        let bytes = damaged(&mut random, &seeds);
+        TARGETS.iter().for_each(|run| run(&bytes));
+        let alone = bytes.split(|byte| *byte == 0xFF).next().unwrap_or_default();
+        TARGETS.iter().for_each(|run| run(alone));
+    }
+}
