@@ -19,6 +19,8 @@ pub enum PublishError {
     Raced { name: String, hint: Option<String> },
     #[error("the kept form of `{path}` is not in the repository")]
     KeptIsMissing { path: String },
+    #[error("writing the report failed: {message}")]
+    Report { message: String },
     #[error(transparent)]
     Git(GitError),
 }
@@ -63,6 +65,7 @@ impl PublishError {
             PublishError::KeptIsMissing { .. } => {
                 Some("fetch the source commits that had the file".to_owned())
             }
+            PublishError::Report { .. } => None,
             PublishError::Git(error) => error.hint(),
         }
     }

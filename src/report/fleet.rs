@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
-use super::propagation;
+use super::propagation::{self, Propagation};
 use crate::model::decision::rows_among;
 use crate::model::status::Problem;
 use crate::model::{ClusterStatus, Decision, Key, Timestamp};
@@ -21,14 +21,50 @@ pub struct Published {
     pub tree: String,
 }
 
-/// Sums up the fleet: `clusters` with their state and problems, `workloads` with how many of their
-/// clusters are in sync, and `totals`.
-pub fn summarize(
-    statuses: &BTreeMap<String, ClusterStatus>,
-    decisions: &BTreeMap<Key, Decision>,
-    published: &BTreeMap<String, Published>,
+/// The fleet summed up: clusters with their state and problems, workloads with how many of their clusters
+/// are in sync, and how many clusters are in each state.
+#[derive(Debug, Serialize)]
+pub struct FleetReport<'s> {
+    clusters: Vec<ClusterLine<'s>>,
+    totals: BTreeMap<&'static str, usize>,
+    workloads: Vec<WorkloadLine<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ClusterLine<'s> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    applied: Option<u64>,
+    name: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objects: Option<usize>,
+    problems: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reported: Option<String>,
+    state: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkloadLine<'s> {
+    in_sync: usize,
+    kind: &'s str,
+    name: &'s str,
+    namespace: &'s str,
+    placed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Propagation<'s>>,
+    with_problems: Vec<&'s str>,
+}
+
+/// Sums up the fleet.
+pub fn summarize<'s>(
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+    decisions: &'s BTreeMap<Key, Decision>,
+    published: &'s BTreeMap<String, Published>,
     now: Timestamp,
-) -> Json {
+) -> FleetReport<'s> {
     let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
     let members: Vec<Member<'_>> = names
         .into_iter()
@@ -37,15 +73,13 @@ pub fn summarize(
             Member { name, status, published, state: state(status, published, now) }
         })
         .collect();
-    let clusters: Vec<Json> = members.iter().map(cluster).collect();
     let with_objects = decisions.iter().filter(|(_, decision)| !decision.objects.is_empty());
-    let workloads: Vec<Json> =
-        with_objects.map(|(key, decision)| workload(key, decision, &members)).collect();
-    let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
+    let workloads = with_objects.map(|(key, decision)| workload(key, decision, &members)).collect();
+    let mut totals: BTreeMap<&'static str, usize> = BTreeMap::new();
     for member in &members {
         *totals.entry(member.state.word()).or_default() += 1;
     }
-    json!({ "clusters": clusters, "workloads": workloads, "totals": totals })
+    FleetReport { clusters: members.iter().map(cluster).collect(), totals, workloads }
 }
 
 /// One cluster: what it should have, and what it says of itself.
@@ -66,9 +100,9 @@ impl<'s> Member<'s> {
 
 /// A decision's clusters, each with its member where it has one; both go by name.
 pub(super) fn placed<'m, 's>(
-    decision: &'m Decision,
+    decision: &'s Decision,
     members: &'m [Member<'s>],
-) -> impl Iterator<Item = (&'m str, Option<&'m Member<'s>>)> {
+) -> impl Iterator<Item = (&'s str, Option<&'m Member<'s>>)> {
     let rows = rows_among(&decision.picks, members.len(), |row| members[row].name);
     decision.picks.iter().zip(rows).map(|(pick, row)| (pick.cluster.as_str(), row.map(|row| &members[row])))
 }
@@ -110,44 +144,40 @@ pub fn is_silent(status: &ClusterStatus, now: Timestamp) -> bool {
     now.as_second() > reported.as_second().saturating_add(interval.saturating_mul(3))
 }
 
-fn cluster(member: &Member<'_>) -> Json {
-    let mut form = json!({ "name": member.name, "state": member.state.word(), "problems": 0 });
-    if let Some(published) = member.published {
-        form["published"] = json!(published.sequence);
+fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
+    let applied = member.status.and_then(|status| status.applied.as_ref());
+    ClusterLine {
+        applied: applied.map(|applied| applied.sequence),
+        name: member.name,
+        objects: applied.map(|applied| applied.objects),
+        problems: member.problems().len(),
+        published: member.published.map(|published| published.sequence),
+        reported: member.status.and_then(|status| status.reported).map(|reported| reported.to_string()),
+        state: member.state.word(),
     }
-    if let Some(applied) = member.status.and_then(|status| status.applied.as_ref()) {
-        form["applied"] = json!(applied.sequence);
-        form["objects"] = json!(applied.objects);
-        form["problems"] = json!(applied.problems.len());
-    }
-    if let Some(reported) = member.status.and_then(|status| status.reported) {
-        form["reported"] = json!(reported.to_string());
-    }
-    form
 }
 
-fn workload(key: &Key, decision: &Decision, members: &[Member<'_>]) -> Json {
+fn workload<'s>(key: &'s Key, decision: &'s Decision, members: &[Member<'s>]) -> WorkloadLine<'s> {
     // A member may hold all of its folder, and yet not this workload: its copy could not be made.
     let unmade: BTreeSet<&str> = decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
+    let placed: Vec<_> = placed(decision, members).collect();
     let (mut in_sync, mut with_problems) = (0, Vec::new());
-    for (name, member) in placed(decision, members) {
+    for (name, member) in &placed {
         let Some(member) = member else { continue };
         if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
-            with_problems.push(name);
+            with_problems.push(*name);
         } else if member.state == State::InSync && !unmade.contains(name) {
             in_sync += 1;
         }
     }
-    let mut form = json!({
-        "kind": &*key.kind,
-        "namespace": &*key.namespace,
-        "name": &*key.name,
-        "inSync": in_sync,
-        "placed": decision.picks.len(),
-        "withProblems": with_problems,
-    });
-    if propagation::is_federated(key) {
-        form["status"] = propagation::status(decision, members);
+    let status = propagation::is_federated(key).then(|| propagation::status(decision, &placed, members));
+    WorkloadLine {
+        in_sync,
+        kind: &key.kind,
+        name: &key.name,
+        namespace: &key.namespace,
+        placed: decision.picks.len(),
+        status,
+        with_problems,
     }
-    form
 }

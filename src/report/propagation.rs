@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
-use super::fleet::{Member, State, placed};
+use super::fleet::{Member, State};
 use crate::model::status::Problem;
 use crate::model::{Decision, Failure, Key};
 
@@ -24,42 +24,82 @@ pub(super) fn is_federated(key: &Key) -> bool {
 }
 
 /// Conditions, clusters and counts.
-pub(super) fn status(decision: &Decision, members: &[Member<'_>]) -> Json {
+#[derive(Debug, Serialize)]
+pub(super) struct Propagation<'s> {
+    clusters: Vec<ClusterWord<'s>>,
+    conditions: [PropagationCondition<'s>; 1],
+    summary: Summary,
+}
+
+#[derive(Debug, Serialize)]
+struct ClusterWord<'s> {
+    name: &'s str,
+    status: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PropagationCondition<'s> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'s str>,
+    status: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    by_status: BTreeMap<&'static str, usize>,
+    clusters: usize,
+    in_sync: usize,
+}
+
+/// `placed` are the decision's clusters.
+pub(super) fn status<'s>(
+    decision: &'s Decision,
+    placed: &[(&'s str, Option<&Member<'s>>)],
+    members: &[Member<'s>],
+) -> Propagation<'s> {
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
-    let mut words: Vec<(&str, &'static str)> = Vec::new();
-    for (name, member) in placed(decision, members) {
-        words.extend(word(decision, failures.get(name), member).map(|word| (name, word)));
+    let mut words: Vec<(&'s str, &'static str)> = Vec::new();
+    for (name, member) in placed {
+        words.extend(word(decision, failures.get(name), *member).map(|word| (*name, word)));
     }
-    let in_sync = decision.picks.len() - words.len();
+    let in_sync = placed.len() - words.len();
     let kept = |problem: &Problem| problem.message.contains("no longer wanted");
-    let waiting = members.iter().filter(|member| problem_of(decision, member).is_some_and(kept));
-    words.extend(waiting.map(|one| one.name).filter(|name| !decision.has(name)).map(|name| (name, WAITING)));
-    words.sort_unstable();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut clusters: Vec<Json> = Vec::new();
+    let with_problems = members.iter().filter(|member| !member.problems().is_empty());
+    let waiting = with_problems.filter(|member| problem_of(decision, member).is_some_and(kept));
+    let waiting: Vec<&'s str> = waiting.map(|one| one.name).filter(|name| !decision.has(name)).collect();
+    if !waiting.is_empty() {
+        words.extend(waiting.into_iter().map(|name| (name, WAITING)));
+        words.sort_unstable();
+    }
+    let mut by_status: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut clusters = Vec::new();
     for (name, word) in &words {
-        let count = counts.entry(word).or_default();
+        let count = by_status.entry(word).or_default();
         *count += 1;
         // Who is silent is so for every workload, and stands in the fleet's list of clusters.
         if *count <= LISTED && *word != NOT_READY {
-            clusters.push(json!({ "name": name, "status": word }));
+            clusters.push(ClusterWord { name, status: word });
         }
     }
-    json!({
-        "conditions": [condition(decision, words.is_empty())],
-        "clusters": clusters,
-        "summary": { "clusters": decision.picks.len(), "inSync": in_sync, "byStatus": counts },
-    })
+    Propagation {
+        clusters,
+        conditions: [condition(decision, words.is_empty())],
+        summary: Summary { by_status, clusters: decision.picks.len(), in_sync },
+    }
 }
 
-fn condition(decision: &Decision, all_in_sync: bool) -> Json {
+fn condition(decision: &Decision, all_in_sync: bool) -> PropagationCondition<'_> {
     let own = decision.condition.as_ref().filter(|own| own.kind == "Propagation" && !own.status);
-    match own {
-        Some(own) => json!({ "type": "Propagation", "status": "False", "reason": own.reason }),
-        None if all_in_sync => json!({ "type": "Propagation", "status": "True" }),
-        None => json!({ "type": "Propagation", "status": "False", "reason": "CheckClusters" }),
-    }
+    let (status, reason) = match own {
+        Some(own) => ("False", Some(own.reason.as_str())),
+        None if all_in_sync => ("True", None),
+        None => ("False", Some("CheckClusters")),
+    };
+    PropagationCondition { reason, status, kind: "Propagation" }
 }
 
 /// The word for a cluster the workload is placed in; none where it is in sync.
