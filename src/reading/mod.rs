@@ -3,10 +3,14 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
+mod error;
 pub mod gate;
 mod history;
+mod known;
 
+pub use error::ReadingError;
 pub use history::InForce;
+pub use known::Known;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -17,10 +21,10 @@ use crate::decide::Decided;
 use crate::diag::Diagnostics;
 use crate::dialects;
 use crate::git::{self, CommitId, GitError, Repo};
-use crate::load::{self, First, History, Loaded, Parsed};
+use crate::load::{self, First, History, Loaded};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
-use crate::publish::{self, Previous, PublishError, Refs};
+use crate::publish::{self, Previous, Refs};
 use crate::source::{self, SourceTree};
 use crate::state::{self, State};
 
@@ -47,32 +51,6 @@ pub struct Reading {
     loaded: OnceCell<Loaded>,
 }
 
-/// What earlier readings found. Losing it costs time only.
-#[derive(Debug, Default)]
-pub struct Known {
-    blobs: git::Blobs,
-    parsed: Parsed,
-    /// Of the state in force, and no other.
-    pub built: Option<pipeline::Memo>,
-}
-
-impl Known {
-    /// Begins with files that another process has read.
-    pub fn of_files(parsed: Parsed) -> Known {
-        Known { parsed, ..Known::default() }
-    }
-
-    /// Files as they were read.
-    pub fn files(&self) -> &Parsed {
-        &self.parsed
-    }
-
-    /// How many files were parsed since this began.
-    pub fn parsed(&self) -> usize {
-        self.parsed.count()
-    }
-}
-
 /// The last good forms of files that are broken now.
 #[derive(Debug)]
 enum GoodForms {
@@ -81,21 +59,6 @@ enum GoodForms {
     /// Decisions exist, but the source they were made from is gone.
     Unavailable,
     Found(BTreeMap<String, Arc<[u8]>>),
-}
-
-/// A fleet could not be read at all.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadingError {
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Publish(#[from] PublishError),
-    #[error(transparent)]
-    Folder(#[from] source::SourceError),
-    #[error("the rendered branch has no `{0}`, which an earlier state named")]
-    MissingContent(ContentId),
-    #[error("commit {commit} is dated {date}, which is in the future")]
-    FutureCommit { commit: CommitId, date: String },
 }
 
 /// How far ahead of this machine's clock a commit's date may be.
@@ -111,20 +74,6 @@ pub struct Base {
     pub state: State,
     /// The forms in force of files that are broken in that commit.
     pub kept: BTreeMap<String, Vec<u8>>,
-}
-
-impl ReadingError {
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            ReadingError::Git(error) => error.hint(),
-            ReadingError::Publish(error) => error.hint(),
-            ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
-            ReadingError::FutureCommit { .. } => Some(
-                "deadlines would pass before their time; commit again with a right clock, or set this one's"
-                    .into(),
-            ),
-        }
-    }
 }
 
 /// What a rendered state was made from.
