@@ -1,87 +1,165 @@
-//! The pure pipeline over generated fleets: load, decide, render. `cargo bench`.
+//! Each stage apart, over generated fleets: load, decide, render, plan, publish, and a pass after one
+//! edit with and without what earlier passes left. `cargo bench --bench pipeline`.
 
+mod fleet;
+
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::hint::black_box;
 
-use berth::load::{self, History};
+use berth::daemon::{Cache, Settings, pass, pass_knowing};
+use berth::decide::decide;
+use berth::gate::Limits;
+use berth::git::{CommitId, GitContents, Identity, Repo};
+use berth::load::{self, History, Parsed};
 use berth::model::Timestamp;
 use berth::pipeline::{Inputs, build};
-use berth::render::MemoryContents;
+use berth::plan::plan;
+use berth::publish::{Refs, Stamp, Summary, publish};
+use berth::render::{self, MemoryContents};
 use berth::source::{SourceFile, SourceTree};
 use berth::state::State;
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fleet::{Dialect, Shape};
 
-/// A fleet whose every workload goes to a tenth of the clusters, with an override in one of them.
-fn fleet(clusters: usize, workloads: usize) -> SourceTree {
-    let mut files = Vec::new();
-    let mut file = |path: String, text: String| {
-        files.push(SourceFile { path: path.into(), bytes: text.into_bytes().into() });
-    };
-    for n in 0..clusters {
-        file(
-            format!("clusters/c{n:05}.yaml"),
-            format!(
-                "apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nmetadata:\n  name: c{n:05}\n  namespace: kube-federation-system\n  \
-                 labels: {{shard: s{}, region: r{}}}\nspec:\n  apiEndpoint: https://c{n:05}.example.com\n  secretRef: {{name: t}}\n",
-                n % 10,
-                n % 7
-            ),
-        );
-    }
-    file(
-        "apps/namespace.yaml".into(),
-        "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedNamespace\nmetadata: {name: shop, namespace: shop}\nspec: {placement: {clusterSelector: {}}}\n".into(),
-    );
-    for n in 0..workloads {
-        let mut text = format!(
-            "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedConfigMap\nmetadata: {{name: app-{n:05}, namespace: shop}}\nspec:\n  \
-             placement: {{clusterSelector: {{matchLabels: {{shard: s{}}}}}}}\n  template:\n    data:\n",
-            n % 10
-        );
-        for key in 0..10 {
-            let _ = writeln!(text, "      key-{key}: value of {n} at {key}");
-        }
-        let _ = write!(
-            text,
-            "  overrides:\n  - clusterName: c{:05}\n    clusterOverrides: [{{path: /data/key-1, value: other}}]\n",
-            n % 10
-        );
-        file(format!("apps/app-{n:05}.yaml"), text);
-    }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    SourceTree { files, ..SourceTree::default() }
+fn shapes() -> [(&'static str, Shape); 4] {
+    let shape = |dialect| Shape { clusters: 100, workloads: 100, each: 10, overridden: 10, dialect };
+    [
+        ("kubefed", shape(Dialect::KubeFed)),
+        ("kubefleet", shape(Dialect::KubeFleet)),
+        ("ocm", shape(Dialect::Ocm)),
+        ("kubefed x10", Shape { clusters: 1000, each: 100, ..shape(Dialect::KubeFed) }),
+    ]
 }
 
-fn pipeline(c: &mut Criterion) {
-    let now: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a moment");
-    let nothing = State::default();
-    let statuses = BTreeMap::new();
-    for (clusters, workloads) in [(10, 10), (100, 100), (1000, 100)] {
-        let tree = fleet(clusters, workloads);
-        let inputs =
-            |previous| Inputs { tree: &tree, history: History::None, previous, statuses: &statuses, now };
-        let size = BenchmarkId::from_parameter(format!("{clusters}x{workloads}"));
+fn tree(shape: &Shape) -> SourceTree {
+    let file =
+        |(path, text): (String, String)| SourceFile { path: path.into(), bytes: text.into_bytes().into() };
+    SourceTree { files: shape.files().into_iter().map(file).collect(), ..SourceTree::default() }
+}
+
+fn now() -> Timestamp {
+    "2027-01-01T00:00:00Z".parse().expect("a moment")
+}
+
+fn stages(c: &mut Criterion) {
+    let (nothing, statuses) = (State::default(), BTreeMap::new());
+    for (name, shape) in shapes() {
+        let tree = tree(&shape);
+        let files = Throughput::Elements(tree.files.len() as u64);
+        let copies = Throughput::Elements(shape.manifests() as u64);
+        let size = || BenchmarkId::from_parameter(name);
         let mut group = c.benchmark_group("load");
-        group.throughput(Throughput::Elements((clusters + workloads) as u64));
-        group.bench_with_input(size.clone(), &tree, |b, tree| {
-            b.iter(|| black_box(load::load(tree, History::None)));
+        group.throughput(files.clone());
+        group.bench_function(size(), |b| b.iter(|| black_box(load::load(&tree, History::None))));
+        group.finish();
+
+        let mut parsed = Parsed::default();
+        load::load_knowing(&tree, History::None, &mut parsed);
+        let mut group = c.benchmark_group("load, parsed before");
+        group.throughput(files);
+        group.bench_function(size(), |b| {
+            b.iter(|| black_box(load::load_knowing(&tree, History::None, &mut parsed)));
         });
         group.finish();
-        let mut group = c.benchmark_group("build from nothing");
-        group.throughput(Throughput::Elements((clusters * workloads / 10) as u64));
-        group.bench_function(size.clone(), |b| {
-            b.iter(|| build(inputs(&nothing), &mut MemoryContents::default()).expect("memory holds it"));
+
+        let loaded = load::load(&tree, History::None);
+        let decided = || decide(&loaded.fleet, &BTreeMap::new(), &statuses, now());
+        let mut group = c.benchmark_group("decide");
+        group.throughput(Throughput::Elements(loaded.fleet.placements.len() as u64));
+        group.bench_function(size(), |b| b.iter(|| black_box(decided())));
+        group.finish();
+
+        let mut group = c.benchmark_group("render");
+        group.throughput(copies.clone());
+        let previous = render::Previous { decisions: &nothing.decisions, folders: &nothing.folders };
+        group.bench_function(size(), |b| {
+            b.iter_batched(
+                || decided().decisions,
+                |mut decisions| {
+                    let mut contents = MemoryContents::default();
+                    render::render(&loaded.fleet, &mut decisions, previous, &mut contents)
+                        .expect("memory takes it")
+                },
+                BatchSize::LargeInput,
+            );
         });
         group.finish();
-        let before = build(inputs(&nothing), &mut MemoryContents::default()).expect("memory holds it").state;
-        let mut group = c.benchmark_group("build again, nothing changed");
-        group.bench_function(size, |b| {
-            b.iter(|| build(inputs(&before), &mut MemoryContents::default()).expect("memory holds it"));
+
+        let inputs = Inputs {
+            tree: &tree,
+            history: History::None,
+            previous: &nothing,
+            statuses: &statuses,
+            now: now(),
+        };
+        let built = build(inputs, &mut MemoryContents::default()).expect("memory takes it");
+        let mut group = c.benchmark_group("plan from nothing");
+        group.throughput(copies.clone());
+        group.bench_function(size(), |b| b.iter(|| black_box(plan(&nothing, &built.state))));
+        group.finish();
+
+        let mut group = c.benchmark_group("publish from nothing");
+        group.sample_size(10).throughput(copies);
+        group.bench_function(size(), |b| {
+            b.iter_batched(
+                || {
+                    let folder = tempfile::tempdir().expect("a folder");
+                    fleet::git(folder.path(), &["init", "-q", "--bare", "."]);
+                    folder
+                },
+                |folder| {
+                    let repo = Repo::open(folder.path()).expect("a repository");
+                    let mut contents = GitContents::writing(&repo).expect("its objects");
+                    let built = build(inputs, &mut contents).expect("it is stored");
+                    let stamp = Stamp::new(CommitId([0xab; 20]), "bench", 0, now());
+                    let summary = Summary::of(&plan(&nothing, &built.state), true);
+                    publish(&repo, &Refs::default(), None, &built.state, &stamp, &summary)
+                        .expect("published");
+                    folder
+                },
+                BatchSize::PerIteration,
+            );
         });
         group.finish();
     }
 }
 
-criterion_group!(benches, pipeline);
+fn one_edit(c: &mut Criterion) {
+    for (name, shape) in shapes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        shape.repository(folder.path());
+        let settings = Settings {
+            repo: folder.path().to_owned(),
+            source: None,
+            refs: Refs::default(),
+            identity: Identity::default(),
+            limits: Limits::default(),
+            allow_rewind: false,
+            allow_empty: false,
+        };
+        let (cache, number) = (RefCell::new(Cache::default()), RefCell::new(0));
+        let edit = || {
+            *number.borrow_mut() += 1;
+            fleet::commit(
+                folder.path(),
+                &[shape.workload(*number.borrow() % 100, *number.borrow())],
+                *number.borrow(),
+            );
+        };
+        let warm = || pass_knowing(&settings, now(), &mut cache.borrow_mut()).expect("a pass");
+        warm();
+        let mut group = c.benchmark_group("pass after one edit");
+        group.sample_size(10);
+        group.bench_function(BenchmarkId::new("remembering", name), |b| {
+            b.iter_batched(edit, |()| warm(), BatchSize::PerIteration);
+        });
+        group.bench_function(BenchmarkId::new("from nothing", name), |b| {
+            b.iter_batched(edit, |()| pass(&settings, now()).expect("a pass"), BatchSize::PerIteration);
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, stages, one_edit);
 criterion_main!(benches);

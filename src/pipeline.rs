@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::decide::{self, Decided};
 use crate::diag::Diagnostics;
 use crate::load::{self, History, Loaded};
-use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Shared, Timestamp};
+use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Folders, Shared, Timestamp};
 use crate::render;
 use crate::source::SourceTree;
 use crate::state::State;
@@ -43,13 +43,53 @@ pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
 }
 
 /// [`decide`] over a tree that was read already.
-pub fn decide_loaded(mut loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
-    let mut decided = decide::decide(&loaded.fleet, &inputs.previous.decisions, inputs.statuses, inputs.now);
+pub fn decide_loaded(loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
+    let (loaded, decided, diagnostics, _) = decide_after(loaded, inputs, None);
+    (loaded, decided, diagnostics)
+}
+
+fn decide_after(
+    mut loaded: Loaded,
+    inputs: Inputs<'_>,
+    memo: Option<&decide::Memo>,
+) -> (Loaded, Decided, Diagnostics, decide::Memo) {
+    let previous = &inputs.previous.decisions;
+    let (mut decided, memo) =
+        decide::decide_after(memo, &loaded.fleet, previous, inputs.statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
     diagnostics.sort();
-    (loaded, decided, diagnostics)
+    (loaded, decided, diagnostics, memo)
+}
+
+/// What a build leaves for the next one, of the state that became of it and no other.
+#[derive(Clone, Debug)]
+pub struct Memo {
+    decided: Option<decide::Memo>,
+    rendered: render::Earlier,
+}
+
+impl Memo {
+    /// What another process left.
+    pub fn stored(rendered: render::Stored) -> Memo {
+        Memo { decided: None, rendered: render::Earlier::Stored(rendered) }
+    }
+
+    /// What to leave for another process, `published` being the state that became of it.
+    pub fn to_stored(&self, published: &Folders) -> Option<render::Stored> {
+        match &self.rendered {
+            render::Earlier::Memo(memo) => memo.to_stored(published),
+            render::Earlier::Stored(stored) => Some(stored.clone()),
+        }
+    }
+
+    /// Forgets what was rendered and then not published: it may be gone.
+    pub fn keep_published(&mut self, published: &Folders) {
+        if let render::Earlier::Memo(memo) = &mut self.rendered {
+            memo.keep_published(published);
+        }
+    }
 }
 
 /// Reads the tree, decides, and renders every cluster's folder into `contents`.
@@ -62,20 +102,24 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
-    memo: Option<&render::Memo>,
+    memo: Option<&Memo>,
     contents: &mut dyn Contents,
-) -> Result<(Built, render::Memo), ContentError> {
-    let (loaded, decided, mut diagnostics) = decide_loaded(loaded, inputs);
+) -> Result<(Built, Memo), ContentError> {
+    let (loaded, decided, mut diagnostics, decided_memo) =
+        decide_after(loaded, inputs, memo.and_then(|memo| memo.decided.as_ref()));
     let mut decisions = decided.decisions;
     let previous =
         render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
-    let (rendered, memo) = render::render_after(memo, &loaded.fleet, &mut decisions, previous, contents)?;
+    let memo = memo.map(|memo| &memo.rendered);
+    let (rendered, rendered_memo) =
+        render::render_after(memo, &loaded.fleet, &mut decisions, previous, contents)?;
     diagnostics.extend(rendered.diagnostics);
     diagnostics.sort();
     let mut kept = BTreeMap::new();
     for (path, bytes) in loaded.kept {
         kept.insert(path, contents.put(&bytes)?);
     }
-    let state = State { decisions, folders: rendered.folders, facts: decided.facts, kept };
+    let state = State { decisions: decisions.into(), folders: rendered.folders, facts: decided.facts, kept };
+    let memo = Memo { decided: Some(decided_memo), rendered: render::Earlier::Memo(rendered_memo) };
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
 }

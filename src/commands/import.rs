@@ -195,7 +195,7 @@ impl Fleet {
         let mut reading = Reading::folder(&self.path, import.now)?;
         let (loaded, _, _) = reading.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
-        reading.previous.decisions.clone_from(&live);
+        reading.previous.decisions = live.clone().into();
         let (loaded, decided, found) = reading.decide();
         let mut contents = GitContents::writing(&self.repo)?;
         let mut first = first_state(&loaded.fleet, decided, live, &gathered.placed, &mut contents)?;

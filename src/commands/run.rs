@@ -62,7 +62,9 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         daemon::run(settings, Duration::from_secs(args.poll))?;
         return Ok(Exit::Done);
     }
-    let passed = daemon::pass(&settings, Timestamp::now())?;
+    let mut cache = daemon::Cache::default();
+    let passed = daemon::pass_knowing(&settings, Timestamp::now(), &mut cache)?;
+    cache.store(&settings);
     ui.status(&format!("read commit {}", passed.source));
     ui.diagnostics(&passed.diagnostics);
     ui.out(&plan_text(&passed.plan, ui));

@@ -1,8 +1,10 @@
 //! What a pass leaves for the next one: files as parsed, objects as rendered, the state in force.
 //! Losing it costs time only.
 
-use super::pass::PassError;
-use crate::git::Repo;
+use super::pass::{PassError, Settings};
+use super::stored;
+use crate::git::{CommitId, Repo};
+use crate::pipeline;
 use crate::publish::{self, Previous, cluster_refs};
 use crate::reading::Known;
 
@@ -13,12 +15,34 @@ pub struct Cache {
     /// The state in force when the last pass ended.
     previous: Option<Previous>,
     pub(super) cluster_refs: cluster_refs::Known,
+    /// What another process left was looked for.
+    begun: bool,
+    /// The state that what is stored is for.
+    stored: Option<CommitId>,
 }
 
 impl Cache {
+    /// A cache that begins with nothing, whatever other processes left.
+    pub fn forgetful() -> Cache {
+        Cache { begun: true, ..Cache::default() }
+    }
+
     /// How many files were parsed since this began.
     pub fn parsed(&self) -> usize {
         self.known.parsed()
+    }
+
+    /// Leaves for the next process what it would take long to make again.
+    pub fn store(&mut self, settings: &Settings) {
+        let Some(previous) = &self.previous else { return };
+        if self.stored == Some(previous.commit) {
+            return;
+        }
+        let Ok(repo) = Repo::open(&settings.repo) else { return };
+        let rendered = self.known.built.as_ref().and_then(|memo| memo.to_stored(&previous.state.folders));
+        if stored::save(&repo, self.known.files(), previous, rendered.as_ref()).is_some() {
+            self.stored = Some(previous.commit);
+        }
     }
 
     /// What the branch holds; read again only where it is not what was left.
@@ -28,10 +52,20 @@ impl Cache {
         rendered: &str,
     ) -> Result<Option<Previous>, PassError> {
         let now = repo.read_ref(rendered)?;
+        if !std::mem::replace(&mut self.begun, true)
+            && let Some(left) = stored::load(repo, now)
+        {
+            self.known = Known::of_files(left.parsed);
+            if let Some((previous, rendered)) = left.rendered {
+                self.stored = Some(previous.commit);
+                self.previous = Some(previous);
+                self.known.built = rendered.map(pipeline::Memo::stored);
+            }
+        }
         match self.previous.take().filter(|previous| Some(previous.commit) == now) {
             Some(previous) => Ok(Some(previous)),
             None => {
-                self.known.rendered = None;
+                self.known.built = None;
                 Ok(publish::read_previous(repo, rendered)?)
             }
         }
@@ -39,7 +73,7 @@ impl Cache {
 
     /// Keeps what a pass ended with, `rendered` being in force then.
     pub(super) fn keep(&mut self, mut known: Known, rendered: Option<Previous>) {
-        if let (Some(memo), Some(rendered)) = (&mut known.rendered, &rendered) {
+        if let (Some(memo), Some(rendered)) = (&mut known.built, &rendered) {
             memo.keep_published(&rendered.state.folders);
         }
         self.known = known;

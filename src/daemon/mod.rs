@@ -7,6 +7,7 @@ mod cache;
 mod pass;
 mod schedule;
 mod source;
+mod stored;
 mod watch;
 
 use std::time::Duration;
@@ -81,6 +82,7 @@ async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError>
             pause = memory.deadline();
         }
     }
+    memory.cache.store(&settings);
     info!("stopped");
     Ok(())
 }

@@ -139,7 +139,7 @@ const ATTEMPTS: usize = 5;
 
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
-    pass_knowing(settings, clock, &mut Cache::default())
+    pass_knowing(settings, clock, &mut Cache::forgetful())
 }
 
 /// [`pass`], with what earlier ones left.
@@ -170,13 +170,19 @@ pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
 pub fn see(settings: &Settings) -> Result<Seen, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let (name, source) = source(&repo, settings)?;
-    see_refs(&repo, settings, &name, source)
+    Ok(Seen { asked: asked_refs(&repo, settings, &name, source)?, own: own_refs(&repo, settings)? })
 }
 
-fn see_refs(repo: &Repo, settings: &Settings, name: &str, source: CommitId) -> Result<Seen, PassError> {
+/// What is asked of berth.
+fn asked_refs(
+    repo: &Repo,
+    settings: &Settings,
+    name: &str,
+    source: CommitId,
+) -> Result<Vec<(String, CommitId)>, PassError> {
     let mut asked = vec![(name.to_owned(), source)];
     asked.extend(repo.list_refs(&settings.refs.status)?);
-    Ok(Seen { asked, own: own_refs(repo, settings)? })
+    Ok(asked)
 }
 
 /// What berth itself writes, apart from what it reads.
@@ -199,7 +205,7 @@ fn attempt_pass(
     // The state before the source: a source read earlier could be older than what the state was made from.
     let previous = cache.take_previous(&repo, &refs.rendered)?;
     let (name, source) = source(&repo, settings)?;
-    let seen = see_refs(&repo, settings, &name, source)?;
+    let asked = asked_refs(&repo, settings, &name, source)?;
     let before = publish::read_processed(&repo, refs)?;
     let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
     if !settings.allow_rewind {
@@ -247,7 +253,7 @@ fn attempt_pass(
         still_in_force(&repo, settings, rendered.commit)?;
     }
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
-    let seen = Seen { own: own_refs(&repo, settings)?, ..seen };
+    let seen = Seen { asked, own: own_refs(&repo, settings)? };
     cache.keep(reading.into_known(), rendered);
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(Passed { source, outcome, plan, held, diagnostics, next_change: built.next_change, seen })

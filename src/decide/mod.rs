@@ -13,6 +13,7 @@ mod filter;
 mod follow;
 mod group;
 mod hold;
+mod memo;
 mod overlay;
 mod own;
 mod reads;
@@ -33,6 +34,7 @@ use std::collections::BTreeMap;
 use crate::diag::Diagnostics;
 use crate::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
 
+pub use memo::Memo;
 pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
 
 /// What a run decided.
@@ -56,18 +58,31 @@ pub fn decide(
     statuses: &BTreeMap<String, ClusterStatus>,
     now: Timestamp,
 ) -> Decided {
+    decide_after(None, fleet, previous, statuses, now).0
+}
+
+/// [`decide`], going on from an earlier run.
+pub fn decide_after(
+    memo: Option<&Memo>,
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+) -> (Decided, Memo) {
     let clusters = overlay::overlay(fleet, statuses);
     let table = table::Table::new(&clusters, now);
-    let mut run = run::Run::new(fleet, previous, &table, None);
-    run.all();
-    Decided {
+    let memo = memo.filter(|memo| memo.is_of(fleet, statuses, now));
+    let mut run = run::Run::new(fleet, previous, &table, Memo::of(fleet, statuses, now));
+    run.all(memo);
+    let decided = Decided {
         facts: overlay::facts(fleet, statuses, &reads_of(fleet)),
         decisions: run.decisions,
         diagnostics: run.diagnostics,
         decided: run.decided,
         stood: run.stood,
         next_change: run.next_change,
-    }
+    };
+    (decided, run.settled)
 }
 
 /// Why each cluster is picked or not for one placement; none where there is no such placement.
@@ -81,8 +96,9 @@ pub fn explain(
     let (key, _) = fleet.placements.get_key_value(key)?;
     let clusters = overlay::overlay(fleet, statuses);
     let table = table::Table::new(&clusters, now);
-    let mut run = run::Run::new(fleet, previous, &table, Some(key));
-    run.all();
+    let mut run = run::Run::new(fleet, previous, &table, Memo::default());
+    run.watch(key);
+    run.all(None);
     run.trace
 }
 

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 
 use super::reads::{Read, Reads};
 use crate::model::selector::{Labels, Measure};
-use crate::model::{Cluster, ClusterStatus, Fleet};
+use crate::model::{Cluster, ClusterStatus, Fleet, Shared};
 
 /// The clusters with what statuses add to them, by name ascending.
 pub(super) fn overlay<'a>(
     fleet: &'a Fleet,
     statuses: &BTreeMap<String, ClusterStatus>,
 ) -> Vec<Cow<'a, Cluster>> {
-    let one = |(name, cluster): (&String, &'a Cluster)| {
+    let one = |(name, cluster): (&String, &'a Shared<Cluster>)| {
         let reports = [fleet.statuses.get(name), statuses.get(name)];
-        reports.into_iter().flatten().fold(Cow::Borrowed(cluster), |mut cluster, status| {
+        reports.into_iter().flatten().fold(Cow::Borrowed(&**cluster), |mut cluster, status| {
             if !says_nothing(status) {
                 let of_file = fleet.clusters.get(name).map(|cluster| &cluster.labels);
                 add(cluster.to_mut(), of_file, status);
@@ -34,6 +34,25 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && status.properties.is_empty()
         && status.scores.is_empty()
         && status.workloads.is_empty()
+}
+
+/// Of each status that says anything, what it says.
+pub(super) type Spoken = BTreeMap<String, ClusterStatus>;
+
+pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
+    let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status));
+    let stripped = |status: &ClusterStatus| ClusterStatus {
+        cluster: status.cluster.clone(),
+        reported: None,
+        next_due: None,
+        applied: None,
+        labels: status.labels.clone(),
+        claims: status.claims.clone(),
+        properties: status.properties.clone(),
+        scores: status.scores.clone(),
+        workloads: status.workloads.clone(),
+    };
+    speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
 }
 
 fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) {

@@ -1,6 +1,6 @@
 //! One run over all placements, in one defined order: policies of their own, then those that follow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::candidates::CandidateSets;
 use super::digest::{Digests, earlier};
@@ -8,6 +8,7 @@ use super::divide;
 use super::follow;
 use super::group;
 use super::hold;
+use super::memo::{Memo, Settled};
 use super::own::{self, Case};
 use super::record::Counts;
 use super::score::Load;
@@ -15,7 +16,8 @@ use super::table::{Row, Table};
 use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
 use super::warn;
 use crate::diag::Diagnostics;
-use crate::model::placement::{Follow, Placement, Policy, Retention, Rule, ScoreRule, Source};
+use crate::model::fleet::Doubt;
+use crate::model::placement::{Follow, Placement, PlacementRef, Policy, Retention, Rule, ScoreRule, Source};
 use crate::model::{Decision, Digest, Fleet, Key, Refused, Shared, Timestamp};
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
@@ -39,6 +41,10 @@ pub(super) struct Run<'f, 't> {
     pub(super) stood: usize,
     pub(super) next_change: Option<Timestamp>,
     pub(super) trace: Option<Trace>,
+    /// What the next run need not look at again.
+    pub(super) settled: Memo,
+    /// Placements whose decision was settled before, and stays.
+    unmoved: BTreeSet<&'f Key>,
 }
 
 impl<'f, 't> Run<'f, 't> {
@@ -46,9 +52,9 @@ impl<'f, 't> Run<'f, 't> {
         fleet: &'f Fleet,
         previous: &'f BTreeMap<Key, Decision>,
         table: &'t Table<'t>,
-        watched: Option<&'f Key>,
+        settled: Memo,
     ) -> Run<'f, 't> {
-        let policies = fleet.placements.values().filter_map(own_policy);
+        let policies = fleet.placements.values().filter_map(|placement| own_policy(placement));
         let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
         Run {
             fleet,
@@ -58,17 +64,25 @@ impl<'f, 't> Run<'f, 't> {
             digests: Digests::default(),
             load: Load::new(table.len()),
             balances,
-            watched,
+            watched: None,
             decisions: BTreeMap::new(),
             diagnostics: Diagnostics::new(),
             decided: 0,
             stood: 0,
             next_change: None,
             trace: None,
+            settled,
+            unmoved: BTreeSet::new(),
         }
     }
 
-    pub(super) fn all(&mut self) {
+    /// Traces this placement's decision.
+    pub(super) fn watch(&mut self, key: &'f Key) {
+        self.watched = Some(key);
+    }
+
+    /// Decides everything; `memo` is of the same world.
+    pub(super) fn all(&mut self, memo: Option<&Memo>) {
         self.keep_vanished();
         if self.balances {
             self.count_load();
@@ -76,14 +90,44 @@ impl<'f, 't> Run<'f, 't> {
         let fleet = self.fleet;
         for placement in fleet.placements.values() {
             if let Source::Own(policy) = &placement.source {
-                self.own(placement, policy);
+                let settled = memo.and_then(|memo| memo.get(placement, self.table.now));
+                match self.previous.get(&placement.key).zip(settled).filter(|(now, settled)| settled.is(now))
+                {
+                    Some((previous, settled)) => {
+                        self.reuse(placement, stand(placement, previous), settled);
+                    }
+                    None => self.own(placement, policy),
+                }
             }
         }
         for placement in fleet.placements.values() {
             if let Source::Follows(follow) = &placement.source {
-                self.follow(placement, follow);
+                let settled = memo.and_then(|memo| memo.get(placement, self.table.now));
+                match settled.filter(|settled| self.follows_the_same(follow, &settled.followed)) {
+                    Some(settled) => self.reuse(placement, settled.decision.clone(), settled),
+                    None => self.follow(placement, follow),
+                }
             }
         }
+    }
+
+    /// Takes over what was settled.
+    fn reuse(&mut self, placement: &'f Placement, decision: Decision, settled: &Shared<Settled>) {
+        self.next_change = earlier(self.next_change, settled.flips);
+        self.diagnostics.extend(settled.diagnostics.iter().cloned());
+        self.stood += 1;
+        self.unmoved.insert(&placement.key);
+        self.decisions.insert(placement.key.clone(), decision);
+        self.settled.settle(settled.clone());
+    }
+
+    /// Whether the references lead where they led, and nothing changed there.
+    fn follows_the_same(&self, follow: &Follow, followed: &[Key]) -> bool {
+        follow.placements.len() == followed.len()
+            && follow.placements.iter().zip(followed).all(|(wanted, key)| {
+                self.unmoved.contains(key)
+                    && self.fleet.find(wanted).is_some_and(|placement| placement.key == *key)
+            })
     }
 
     /// Decisions whose placement is gone, but perhaps only because its file cannot be read.
@@ -108,7 +152,7 @@ impl<'f, 't> Run<'f, 't> {
         }
     }
 
-    fn own(&mut self, placement: &'f Placement, policy: &'f Policy) {
+    fn own(&mut self, placement: &'f Shared<Placement>, policy: &'f Policy) {
         let (table, previous) = (self.table, self.previous.get(&placement.key));
         let earlier_rows = previous.map(|previous| table.rows_of(&previous.picks)).unwrap_or_default();
         let in_force = if looks_back(policy) { marks(table, &earlier_rows) } else { Vec::new() };
@@ -133,8 +177,12 @@ impl<'f, 't> Run<'f, 't> {
         if self.watched == Some(&placement.key) {
             self.trace = Some(trace_own(&case, placement, &decision, standing.is_some()));
         }
-        divide::warn(&case, placement, &decision, standing.is_none(), &mut self.diagnostics);
-        warn::about_names(placement, policy, table, &mut self.diagnostics);
+        let mut said = Diagnostics::new();
+        divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
+        warn::about_names(placement, policy, table, &mut said);
+        warn::about(placement, &decision, &mut said);
+        // What a new division has to say is said once.
+        let settled = !case.held && (standing.is_some() || policy.division.is_none());
         match standing {
             Some(_) => self.stood += 1,
             None => self.decided += 1,
@@ -143,16 +191,35 @@ impl<'f, 't> Run<'f, 't> {
             self.load.remove(&earlier_rows);
             self.load.add(&table.rows_of(&decision.picks));
         }
-        warn::about(placement, &decision, &mut self.diagnostics);
+        if settled {
+            self.settle(placement, &decision, &said, flips, Vec::new());
+        }
+        self.diagnostics.extend(said);
         self.decisions.insert(placement.key.clone(), decision);
     }
 
-    fn follow(&mut self, placement: &'f Placement, follow: &'f Follow) {
+    fn settle(
+        &mut self,
+        placement: &Shared<Placement>,
+        decision: &Decision,
+        said: &Diagnostics,
+        flips: Option<Timestamp>,
+        followed: Vec<Key>,
+    ) {
+        let (placement, decision) = (placement.clone(), decision.clone());
+        let diagnostics = said.iter().cloned().collect();
+        self.settled.settle(Settled { placement, decision, diagnostics, flips, followed }.into());
+    }
+
+    fn follow(&mut self, placement: &'f Shared<Placement>, follow: &'f Follow) {
         let (table, previous) = (self.table, self.previous.get(&placement.key));
-        self.next_change = earlier(self.next_change, self.digests.flips(table, &follow.filters));
-        let union = follow::union(self.fleet, table, &self.decisions, follow, &mut self.diagnostics);
+        let flips = self.digests.flips(table, &follow.filters);
+        self.next_change = earlier(self.next_change, flips);
+        let mut said = Diagnostics::new();
+        let union = follow::union(self.fleet, table, &self.decisions, follow, &mut said);
         let mut counts = Counts::default();
         let followed = follow::follow(table, follow, &union, &mut counts);
+        let followed_all = followed.complete;
         let mut decision = Decision {
             picks: followed.picks.into(),
             refused: counts.finish(),
@@ -175,7 +242,14 @@ impl<'f, 't> Run<'f, 't> {
         } else {
             self.decided += 1;
         }
-        warn::about(placement, &decision, &mut self.diagnostics);
+        warn::about(placement, &decision, &mut said);
+        let found = |wanted: &PlacementRef| Some(self.fleet.find(wanted)?.key.clone());
+        let followed: Option<Vec<Key>> = follow.placements.iter().map(found).collect();
+        let doubtless = followed_all && self.fleet.doubt == Doubt::default();
+        if let Some(followed) = followed.filter(|_| doubtless) {
+            self.settle(placement, &decision, &said, flips, followed);
+        }
+        self.diagnostics.extend(said);
         self.decisions.insert(placement.key.clone(), decision);
     }
 }

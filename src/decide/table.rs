@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::model::decision::rows_among;
 use crate::model::selector::{Labels, Measure};
 use crate::model::{Cluster, Pick, Quantity, Taint, Timestamp};
 
@@ -79,26 +80,13 @@ impl<'a> Table<'a> {
 
     /// The rows of picked clusters; those no longer in the fleet have none.
     pub(super) fn rows_of(&self, picks: &[Pick]) -> Vec<Row> {
-        if !picks.is_sorted_by(|a, b| a.cluster < b.cluster) {
-            let rows: BTreeSet<Row> = picks.iter().filter_map(|pick| self.row(&pick.cluster)).collect();
-            return rows.into_iter().collect();
+        let rows = rows_among(picks, self.len(), |row| &self.clusters[row].name);
+        let mut rows: Vec<Row> = rows.flatten().map(number).collect();
+        if !rows.is_sorted_by(|a, b| a < b) {
+            rows.sort_unstable();
+            rows.dedup();
         }
-        let mut from = 0;
-        let found = |pick: &Pick| {
-            // Both sides ascend, so each search starts where the last one ended, in growing steps.
-            let name = pick.cluster.as_str();
-            let before = |at: usize| self.clusters.get(at).is_some_and(|one| one.name.as_str() < name);
-            let mut step = 1;
-            while before(from + step) {
-                from += step;
-                step *= 2;
-            }
-            let end = (from + step + 1).min(self.clusters.len());
-            let rest = self.clusters.get(from..end)?;
-            from += rest.partition_point(|cluster| cluster.name.as_str() < name);
-            (self.clusters.get(from)?.name == name).then(|| number(from))
-        };
-        picks.iter().filter_map(found).collect()
+        rows
     }
 
     pub(super) fn labels(&self, key: &str) -> Rc<Texts> {

@@ -7,6 +7,7 @@ mod each;
 mod joining;
 pub mod kubefed;
 pub mod kubefleet;
+mod memory;
 pub mod ocm;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +16,12 @@ use std::sync::Arc;
 pub use joining::NewCluster;
 
 use crate::diag::{Diagnostics, Pos, Severity};
-use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Workload};
+use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Shared, Workload};
 use serde_json::Value as Json;
 
 use crate::yaml::Node;
+
+pub use memory::{Against, Memory};
 
 /// A document of the source tree that has an apiVersion and a kind.
 #[derive(Clone, Debug)]
@@ -72,14 +75,16 @@ pub struct Input<'a> {
     pub plain: &'a [Arc<Object>],
     /// How an unknown field is reported.
     pub unknown_fields: Severity,
+    /// What the same documents gave before.
+    pub memory: &'a Memory,
 }
 
 /// What a dialect makes of it.
 #[derive(Debug, Default)]
 pub struct Lowered {
-    pub clusters: Vec<Cluster>,
-    pub placements: Vec<Placement>,
-    pub workloads: Vec<Workload>,
+    pub clusters: Vec<Shared<Cluster>>,
+    pub placements: Vec<Shared<Placement>>,
+    pub workloads: Vec<Shared<Workload>>,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub approvals: Vec<Approval>,
     pub diagnostics: Diagnostics,

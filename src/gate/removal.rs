@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::model::{Decision, Digest, Folder, Key, ObjectId, path};
+use crate::model::{Decision, Digest, Folder, Key, ObjectId, differences, path};
 use crate::state::State;
 
 /// Objects in clusters.
@@ -74,7 +74,8 @@ pub(super) fn gone<'a>(previous: &'a State, next: &State) -> Places<'a> {
     let mut gone = Places::new();
     for (cluster, before) in &previous.folders {
         let after = next.folders.get(cluster).unwrap_or(&nothing);
-        let lost: Vec<&Arc<str>> = before.keys().filter(|path| !after.contains_key(*path)).collect();
+        let lost = differences(before, after).filter(|one| one.after.is_none());
+        let lost: Vec<&Arc<str>> = lost.filter_map(|one| Some(before.get_key_value(one.path)?.0)).collect();
         if !lost.is_empty() {
             gone.insert(cluster, lost);
         }

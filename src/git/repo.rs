@@ -199,8 +199,12 @@ impl Repo {
         let mut found = BTreeMap::new();
         for reference in references {
             let reference = reference.map_err(GitError::failed(doing()))?;
-            let (Ok(name), Ok(direct)) = (reference.name(), reference.resolve()) else { continue };
-            if let Some(target) = direct.target() {
+            // Only symbolic refs need another look at the ref database.
+            let target = match reference.target() {
+                Some(target) => Some(target),
+                None => reference.resolve().ok().and_then(|direct| direct.target()),
+            };
+            if let (Ok(name), Some(target)) = (reference.name(), target) {
                 found.insert(name.to_owned(), CommitId::of(target));
             }
         }

@@ -97,7 +97,12 @@ pub fn first_state(
     diagnostics.extend(moves.iter().map(Move::warning));
     report_doubts(fleet, placed, &mut diagnostics);
     diagnostics.sort();
-    let state = State { decisions, folders: rendered.folders, facts: decided.facts, kept: BTreeMap::new() };
+    let state = State {
+        decisions: decisions.into(),
+        folders: rendered.folders,
+        facts: decided.facts,
+        kept: BTreeMap::new(),
+    };
     Ok(First { state, moves, diagnostics })
 }
 

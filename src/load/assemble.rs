@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::groups::Groups;
 use super::{merge_clusters, own};
 use crate::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
-use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
+use crate::dialects::{Against, Claim, Dialect, Document, Input, Lowered, Memory};
 use crate::meta::names::is_dns_subdomain;
 use crate::model::placement::{PlacementRef, Source};
 use crate::model::{Fleet, Object, ObjectId};
@@ -23,7 +23,12 @@ pub(super) struct Assembled {
 }
 
 /// Lowers all documents and puts the results together.
-pub(super) fn assemble(documents: &[Document], dialects: &[&Dialect], unknown_fields: Severity) -> Assembled {
+pub(super) fn assemble(
+    documents: &[Document],
+    dialects: &[&Dialect],
+    unknown_fields: Severity,
+    memory: &Memory,
+) -> Assembled {
     let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&own::DIALECT]).collect();
     let mut done = Assembled::default();
     let claims: Vec<Vec<Claim>> = dialects.iter().map(|dialect| (dialect.claim)(documents)).collect();
@@ -47,7 +52,7 @@ pub(super) fn assemble(documents: &[Document], dialects: &[&Dialect], unknown_fi
             done.faulty.insert(index);
         }
     }
-    let plain = plain_objects(documents, &done.claims);
+    let plain = plain_objects(documents, &done.claims, memory);
     let mut selected = BTreeSet::new();
     let mut clusters = Vec::new();
     for (dialect, claims) in dialects.iter().zip(&claims) {
@@ -59,6 +64,7 @@ pub(super) fn assemble(documents: &[Document], dialects: &[&Dialect], unknown_fi
             documents: theirs.iter().map(|index| &documents[*index]).collect(),
             plain: &plain,
             unknown_fields,
+            memory,
         };
         let mut lowered = Lowered::default();
         (dialect.lower)(&input, &mut lowered);
@@ -111,9 +117,9 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
     }
 }
 
-fn plain_objects(documents: &[Document], claims: &[Claim]) -> Vec<Arc<Object>> {
+fn plain_objects(documents: &[Document], claims: &[Claim], memory: &Memory) -> Vec<Arc<Object>> {
     let plain = documents.iter().zip(claims).filter(|(_, claim)| **claim == Claim::Foreign);
-    let object = |(document, _): (&Document, &Claim)| {
+    let object = |document: &Document| {
         let key = &document.key;
         let id = ObjectId {
             group: key.group.clone(),
@@ -121,8 +127,10 @@ fn plain_objects(documents: &[Document], claims: &[Claim]) -> Vec<Arc<Object>> {
             namespace: key.namespace.clone(),
             name: key.name.clone(),
         };
-        Arc::new(Object { id, origin: document.at.clone(), content: document.root.to_json() })
+        Object { id, origin: document.at.clone(), content: document.root.to_json() }
     };
+    let against = Against { stage: "plain object", context: 0, unknown_fields: Severity::Error };
+    let object = |(document, _): (&Document, &Claim)| memory.recall(document, against, || object(document));
     plain.map(object).collect()
 }
 

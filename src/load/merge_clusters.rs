@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use crate::diag::{Diagnostic, Diagnostics, Pos};
-use crate::model::Cluster;
 use crate::model::cluster::{Report, Standing};
+use crate::model::{Cluster, Shared};
 
 /// One cluster for each name. What contradicts stays as the first file says.
-pub(super) fn merge(mut clusters: Vec<Cluster>, found: &mut Diagnostics) -> BTreeMap<String, Cluster> {
+pub(super) fn merge(
+    mut clusters: Vec<Shared<Cluster>>,
+    found: &mut Diagnostics,
+) -> BTreeMap<String, Shared<Cluster>> {
     clusters.sort_by(|a, b| (&a.name, &a.origins).cmp(&(&b.name, &b.origins)));
-    let mut merged: BTreeMap<String, Cluster> = BTreeMap::new();
+    let mut merged: BTreeMap<String, Shared<Cluster>> = BTreeMap::new();
     for cluster in clusters {
         match merged.get_mut(&cluster.name) {
-            Some(first) => add(first, cluster, found),
+            Some(first) => add(first, (*cluster).clone(), found),
             None => {
                 merged.insert(cluster.name.clone(), cluster);
             }

@@ -13,6 +13,7 @@ mod keep;
 mod merge_clusters;
 mod own;
 mod parsed;
+mod stored;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -33,7 +34,7 @@ use keep::{Kept, keep};
 use today::{Today, find_broken, objects_of, read_files};
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::dialects::{Claim, DIALECTS, Dialect};
+use crate::dialects::{Claim, DIALECTS, Dialect, Memory};
 use crate::model::{Fleet, Key, Shared};
 use crate::source::SourceTree;
 use crate::yaml::{Limits, Scope};
@@ -50,6 +51,15 @@ pub struct Loaded {
     pub passed_over: usize,
 }
 
+/// A tree as it was read, before anybody asked for last good forms.
+#[derive(Debug)]
+pub struct First {
+    today: Today,
+    assembled: Assembled,
+    /// What is known so far, without the tree's own findings.
+    loaded: Loaded,
+}
+
 /// Reads a source tree with all dialects.
 pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
     load_knowing(tree, history, &mut Parsed::default())
@@ -57,33 +67,68 @@ pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
 
 /// [`load`], with the files that were read before.
 pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut Parsed) -> Loaded {
-    load_all(tree, history, DIALECTS, &Limits::default(), parsed)
+    finish(tree, first(tree, parsed), history, parsed)
 }
 
 /// [`load`] with the dialects and limits given.
 pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
-    load_all(tree, history, dialects, limits, &mut Parsed::default())
+    let (parsed, config) = (&mut Parsed::default(), settings(tree, history, limits));
+    let first = first_with(tree, config, dialects, limits, parsed);
+    finish_with(tree, first, history, dialects, limits)
 }
 
-fn load_all(
+/// The first half of [`load`]: what can be said without any history.
+pub fn first(tree: &SourceTree, parsed: &mut Parsed) -> First {
+    let limits = Limits::default();
+    first_with(tree, settings(tree, History::None, &limits), DIALECTS, &limits, parsed)
+}
+
+/// The second half of [`load`].
+pub fn finish(tree: &SourceTree, first: First, history: History<'_>, parsed: &mut Parsed) -> Loaded {
+    let limits = Limits::default();
+    let config = settings(tree, history, &limits);
+    // Settings that are broken today are those of their last good form.
+    let first = if config == first.loaded.config {
+        first
+    } else {
+        first_with(tree, config, DIALECTS, &limits, parsed)
+    };
+    finish_with(tree, first, history, DIALECTS, &limits)
+}
+
+fn first_with(
     tree: &SourceTree,
-    history: History<'_>,
+    config: FleetConfig,
     dialects: &[&Dialect],
     limits: &Limits,
     parsed: &mut Parsed,
-) -> Loaded {
-    let config = settings(tree, history, limits);
+) -> First {
     let files = read_files(tree, &config, limits, parsed);
     let mut loaded = Loaded { config, ..Loaded::default() };
-    let found: Vec<&Diagnostic> = tree.found.iter().filter(|one| !is_excluded(one, &loaded.config)).collect();
-    loaded.diagnostics.extend(found.iter().copied().cloned());
     let today = objects_of(files, &mut loaded);
-    let first = assemble(&today.documents, dialects, loaded.config.unknown_fields);
+    let assembled = assemble(&today.documents, dialects, loaded.config.unknown_fields, &parsed.readings);
+    parsed.readings.forget_unused();
+    First { today, assembled, loaded }
+}
+
+fn finish_with(
+    tree: &SourceTree,
+    first: First,
+    history: History<'_>,
+    dialects: &[&Dialect],
+    limits: &Limits,
+) -> Loaded {
+    let First { today, assembled: first, mut loaded } = first;
+    let found = found_in(tree, &loaded.config);
+    loaded.diagnostics.extend(found.iter().copied().cloned());
     let broken = find_broken(tree, &found, &today, &first.faulty, history);
-    let good: BTreeSet<&Key> =
-        today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
-    let kept = keep(&broken, &good, history, limits);
-    drop((broken, good));
+    let kept = if broken.is_empty() {
+        Kept::default()
+    } else {
+        let good = today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
+        keep(&broken, &good, history, limits)
+    };
+    drop((broken, found));
     let doubtful = today.doubtful_files(&first);
     let mut done = if kept.documents.is_empty() {
         first
@@ -100,6 +145,11 @@ fn load_all(
     loaded.diagnostics.sort();
     loaded.fleet = done.fleet.into();
     loaded
+}
+
+/// What the source met and did not read, as far as the settings let it count.
+fn found_in<'t>(tree: &'t SourceTree, config: &FleetConfig) -> Vec<&'t Diagnostic> {
+    tree.found.iter().filter(|one| !is_excluded(one, config)).collect()
 }
 
 /// The fleet's settings. Their faults are reported with all others', see `own`.
@@ -150,7 +200,7 @@ fn assemble_again(
     }
     documents.extend(kept.documents.iter().cloned());
     documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
-    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields);
+    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields, &Memory::default());
     let in_replaced = |diagnostic: &Diagnostic| {
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))

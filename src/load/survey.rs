@@ -2,16 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::assemble::assemble;
 use super::keep::chunk_of;
 use super::parsed::Parsed;
-use super::today::{find_broken, objects_of, read_files};
-use super::{History, Loaded, is_excluded, settings};
-use crate::diag::Diagnostic;
-use crate::dialects::{Claim, DIALECTS};
+use super::today::find_broken;
+use super::{First, History, first, found_in};
+use crate::dialects::Claim;
 use crate::model::Key;
 use crate::source::SourceTree;
-use crate::yaml::Limits;
 
 /// A tree's documents, sorted into those that count and those that do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,33 +42,43 @@ pub fn survey(tree: &SourceTree) -> Survey {
 
 /// [`survey`], with the files that were read before.
 pub fn survey_knowing(tree: &SourceTree, parsed: &mut Parsed) -> Survey {
-    let limits = Limits::default();
-    let config = settings(tree, History::None, &limits);
-    let files = read_files(tree, &config, &limits, parsed);
-    let mut loaded = Loaded { config, ..Loaded::default() };
-    let today = objects_of(files, &mut loaded);
-    let assembled = assemble(&today.documents, DIALECTS, loaded.config.unknown_fields);
-    let found: Vec<&Diagnostic> = tree.found.iter().filter(|one| !is_excluded(one, &loaded.config)).collect();
-    let texts: BTreeMap<&str, &[u8]> = tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
-    let mut survey = Survey::default();
-    for index in today.countable(&assembled.faulty) {
-        let (document, slot) = (&today.documents[index], &today.slots[index]);
-        let path = document.at.file.to_string();
-        let text = texts.get(path.as_str()).copied().unwrap_or_default();
-        let bytes = chunk_of(text, document, slot).into_owned();
-        survey.good.insert(document.key.clone(), Text { path, bytes });
+    first(tree, parsed).survey(tree)
+}
+
+impl First {
+    /// Whether everything in the tree counts, so that no last good form is needed.
+    pub fn is_whole(&self, tree: &SourceTree) -> bool {
+        !tree.found.iter().any(|found| found.at.is_some())
+            && self.assembled.faulty.is_empty()
+            && !self.today.has_unreadable()
     }
-    for file in find_broken(tree, &found, &today, &assembled.faulty, History::None) {
-        let unreadable = today.is_unreadable(file.path);
-        survey.broken.insert(file.path.to_owned(), Faults { unreadable, objects: BTreeSet::new() });
-    }
-    for index in &assembled.faulty {
-        let document = &today.documents[*index];
-        if let Some(faults) = survey.broken.get_mut(&*document.at.file) {
-            // Of a kind that nobody knows, it may be anything.
-            faults.unreadable |= assembled.claims.get(*index) == Some(&Claim::Unknown);
-            faults.objects.insert(document.key.clone());
+
+    /// What counts and what does not.
+    pub fn survey(&self, tree: &SourceTree) -> Survey {
+        let First { today, assembled, loaded } = self;
+        let texts: BTreeMap<&str, &[u8]> =
+            tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+        let mut survey = Survey::default();
+        for index in today.countable(&assembled.faulty) {
+            let (document, slot) = (&today.documents[index], &today.slots[index]);
+            let path = document.at.file.to_string();
+            let text = texts.get(path.as_str()).copied().unwrap_or_default();
+            let bytes = chunk_of(text, document, slot).into_owned();
+            survey.good.insert(document.key.clone(), Text { path, bytes });
         }
+        let found = found_in(tree, &loaded.config);
+        for file in find_broken(tree, &found, today, &assembled.faulty, History::None) {
+            let unreadable = today.is_unreadable(file.path);
+            survey.broken.insert(file.path.to_owned(), Faults { unreadable, objects: BTreeSet::new() });
+        }
+        for index in &assembled.faulty {
+            let document = &today.documents[*index];
+            if let Some(faults) = survey.broken.get_mut(&*document.at.file) {
+                // Of a kind that nobody knows, it may be anything.
+                faults.unreadable |= assembled.claims.get(*index) == Some(&Claim::Unknown);
+                faults.objects.insert(document.key.clone());
+            }
+        }
+        survey
     }
-    survey
 }

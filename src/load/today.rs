@@ -16,6 +16,7 @@ use crate::source::SourceTree;
 use crate::yaml::Limits;
 
 /// Today's objects, each key once, and where each stands.
+#[derive(Debug)]
 pub(super) struct Today {
     pub documents: Vec<Document>,
     pub slots: Vec<Slot>,
@@ -33,6 +34,11 @@ impl Today {
     /// Whether something in a file could not be read; so it is for a file that was not read at all.
     pub(super) fn is_unreadable(&self, path: &str) -> bool {
         self.files.iter().find(|(name, _)| **name == *path).is_none_or(|(_, broken)| *broken)
+    }
+
+    /// Whether something in any file could not be read.
+    pub(super) fn has_unreadable(&self) -> bool {
+        self.files.iter().any(|(_, broken)| *broken)
     }
 
     /// Files with a faulty policy or workload.

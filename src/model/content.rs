@@ -1,5 +1,6 @@
 //! Contents by id: rendered bytes are handed over once and named by their id from then on.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -38,3 +39,62 @@ pub type Folder = Shared<BTreeMap<Arc<str>, ContentId>>;
 
 /// All clusters' folders by cluster name.
 pub type Folders = BTreeMap<String, Folder>;
+
+/// A path whose content is not the same in two folders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference<'f> {
+    pub path: &'f Arc<str>,
+    pub before: Option<ContentId>,
+    pub after: Option<ContentId>,
+}
+
+/// What differs between two folders, by path. Paths are shared between folders, so most are told to be the
+/// same without a look at them.
+pub fn differences<'f>(before: &'f Folder, after: &'f Folder) -> impl Iterator<Item = Difference<'f>> {
+    let nothing = if before.is_same(after) { 0 } else { usize::MAX };
+    let mut old = before.iter().take(nothing).peekable();
+    let mut new = after.iter().take(nothing).peekable();
+    let merged = std::iter::from_fn(move || {
+        let order = match (old.peek(), new.peek()) {
+            (Some((old, _)), Some((new, _))) if Arc::ptr_eq(old, new) => Ordering::Equal,
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return None,
+        };
+        let before = if order == Ordering::Greater { None } else { old.next() };
+        let after = if order == Ordering::Less { None } else { new.next() };
+        let path = before.or(after)?.0;
+        let id = |entry: Option<(&Arc<str>, &ContentId)>| entry.map(|(_, id)| *id);
+        Some(Difference { path, before: id(before), after: id(after) })
+    });
+    merged.filter(|one| one.before != one.after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, u8)]) -> Folder {
+        files.iter().map(|(path, id)| (Arc::from(*path), ContentId([*id; 20]))).collect()
+    }
+
+    #[test]
+    fn differences_are_what_came_went_and_changed() {
+        let before = folder(&[("a", 1), ("b", 1), ("c", 1), ("e", 1)]);
+        let mut after = before.clone();
+        assert_eq!(differences(&before, &after).count(), 0);
+        after.remove("a");
+        after.insert("c".into(), ContentId([2; 20]));
+        after.insert("d".into(), ContentId([3; 20]));
+        after.insert("f".into(), ContentId([4; 20]));
+        let found = differences(&before, &after);
+        let found: Vec<_> = found
+            .map(|one| (&**one.path, one.before.map(|id| id.0[0]), one.after.map(|id| id.0[0])))
+            .collect();
+        let wanted =
+            [("a", Some(1), None), ("c", Some(1), Some(2)), ("d", None, Some(3)), ("f", None, Some(4))];
+        assert_eq!(found, wanted);
+        assert_eq!(differences(&before, &folder(&[("b", 1), ("a", 1), ("c", 1), ("e", 1)])).count(), 0);
+    }
+}

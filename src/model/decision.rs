@@ -140,6 +140,34 @@ impl PickCursor<'_> {
     }
 }
 
+/// Each pick's place among `len` names in ascending order; none for a name that is not there.
+pub fn rows_among<'n>(
+    picks: &[Pick],
+    len: usize,
+    name: impl Fn(usize) -> &'n str,
+) -> impl Iterator<Item = Option<usize>> {
+    let mut from = 0;
+    picks.iter().map(move |pick| {
+        // Both sides ascend, so each search starts where the last one ended, in growing steps.
+        let wanted = pick.cluster.as_str();
+        if from > 0 && name(from - 1) >= wanted {
+            from = 0;
+        }
+        let before = |at: usize| at < len && name(at) < wanted;
+        let mut step = 1;
+        while before(from + step) {
+            from += step;
+            step *= 2;
+        }
+        let mut end = from.saturating_add(step + 1).min(len);
+        while from < end {
+            let middle = from + (end - from) / 2;
+            if name(middle) < wanted { from = middle + 1 } else { end = middle }
+        }
+        (from < len && name(from) == wanted).then_some(from)
+    })
+}
+
 impl Decision {
     /// For asking about many clusters.
     pub fn cursor(&self) -> PickCursor<'_> {
@@ -162,6 +190,16 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_found_in_any_order() {
+        let names: Vec<String> = (0..40).map(|n| format!("c{n:02}")).collect();
+        let picks = ["a", "c00", "c07", "c08", "c39", "d", "c03", "c03", "c38", "c001"];
+        let picks = picks.map(|name| Pick { cluster: name.to_owned(), ..Pick::default() });
+        let rows: Vec<Option<usize>> = rows_among(&picks, names.len(), |row| &names[row]).collect();
+        let wanted = picks.map(|pick| names.iter().position(|name| *name == pick.cluster));
+        assert_eq!(rows, wanted);
+    }
 
     #[test]
     fn a_cursor_finds_what_was_picked_in_any_order() {

@@ -6,15 +6,16 @@ use super::approval::Approval;
 use super::cluster::Cluster;
 use super::key::Key;
 use super::placement::{Placement, PlacementRef};
+use super::shared::Shared;
 use super::status::ClusterStatus;
 use super::workload::Workload;
 
 /// A fleet as its repository describes it.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
-    pub clusters: BTreeMap<String, Cluster>,
-    pub placements: BTreeMap<Key, Placement>,
-    pub workloads: BTreeMap<Key, Workload>,
+    pub clusters: BTreeMap<String, Shared<Cluster>>,
+    pub placements: BTreeMap<Key, Shared<Placement>>,
+    pub workloads: BTreeMap<Key, Shared<Workload>>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: BTreeMap<String, ClusterStatus>,
     /// What people allow to be removed.

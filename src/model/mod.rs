@@ -23,7 +23,7 @@ pub mod workload;
 
 pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
-pub use content::{ContentError, ContentId, Contents, Folder, Folders};
+pub use content::{ContentError, ContentId, Contents, Folder, Folders, differences};
 pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};
 pub use fleet::Fleet;
 pub use key::Key;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
 
+use crate::model::content::Difference;
 use crate::model::decision::PickCursor;
-use crate::model::{ContentId, Decision, Folder, Key, ObjectId, Pick, Shared, path};
+use crate::model::{ContentId, Decision, Folder, Key, ObjectId, Pick, Shared, differences, path};
 use crate::state::State;
 
 /// Everything that differs between two states.
@@ -168,29 +169,19 @@ fn with_objects(state: &State) -> impl Iterator<Item = &str> {
 }
 
 fn compare_folders(cluster: &str, before: &Folder, after: &Folder) -> Vec<ObjectChange> {
-    if before == after {
-        return Vec::new();
-    }
-    let change_at = |path: &Arc<str>, before: Option<ContentId>, after: Option<ContentId>| {
-        let change = match (before, after) {
-            (Some(before), Some(after)) if before == after => return None,
+    let change = |one: Difference<'_>| ObjectChange {
+        change: match (one.before, one.after) {
             (Some(_), Some(_)) => Change::Changed,
             (Some(_), None) => Change::Removed,
             _ => Change::Added,
-        };
-        Some(ObjectChange {
-            change,
-            cluster: cluster.to_owned(),
-            path: path.clone(),
-            object: None,
-            before,
-            after,
-        })
+        },
+        cluster: cluster.to_owned(),
+        path: one.path.clone(),
+        object: None,
+        before: one.before,
+        after: one.after,
     };
-    let gone = before.iter().filter(|(path, _)| !after.contains_key(*path));
-    let gone = gone.filter_map(|(path, id)| change_at(path, Some(*id), None));
-    let there = after.iter().filter_map(|(path, id)| change_at(path, before.get(path).copied(), Some(*id)));
-    gone.chain(there).collect()
+    differences(before, after).map(change).collect()
 }
 
 fn changed_placements(previous: &State, next: &State) -> BTreeMap<Key, ClusterChange> {

@@ -21,6 +21,8 @@ pub enum PublishError {
     Raced { name: String, hint: Option<String> },
     #[error("the kept form of `{path}` is not in the repository")]
     KeptIsMissing { path: String },
+    #[error("writing the report failed: {message}")]
+    Report { message: String },
     #[error(transparent)]
     Git(GitError),
 }
@@ -68,6 +70,7 @@ impl PublishError {
             PublishError::KeptIsMissing { .. } => {
                 Some("fetch the source commits that had the file".to_owned())
             }
+            PublishError::Report { .. } => None,
             PublishError::Git(error) => error.hint(),
         }
     }

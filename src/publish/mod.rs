@@ -20,6 +20,7 @@ pub mod report;
 pub mod rollback;
 mod single;
 pub mod statuses;
+mod stored;
 pub mod summary;
 pub mod trailers;
 mod tree;
@@ -33,6 +34,7 @@ pub use read::{Ids, Previous, StateRead, read_previous, read_previous_at, read_s
 pub use refs::Refs;
 pub use report::write_report;
 pub use statuses::{STATUS_FILE, read_status, read_statuses};
+pub use stored::{decode_previous, encode_previous};
 pub use summary::Summary;
 pub use trailers::Trailers;
 

@@ -2,25 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
+use serde::Serialize;
 
 use super::error::PublishError;
 use super::refs::Refs;
 use super::single;
 use crate::git::{CommitId, Identity, Repo};
-use crate::yaml;
 
-/// Replaces the report, as YAML and as JSON.
+/// Replaces the report.
 pub fn write_report(
     repo: &Repo,
     refs: &Refs,
-    report: &Json,
+    report: &impl Serialize,
     identity: &Identity,
     seconds: i64,
 ) -> Result<CommitId, PublishError> {
-    let files = BTreeMap::from([
-        ("report.json", format!("{report:#}\n").into_bytes()),
-        ("report.yaml", yaml::emit(report).into_bytes()),
-    ]);
+    let mut text = serde_json::to_vec_pretty(report)
+        .map_err(|error| PublishError::Report { message: error.to_string() })?;
+    text.push(b'\n');
+    let files = BTreeMap::from([("report.json", text)]);
     single::replace(repo, &refs.report, &files, "berth: report\n", identity, seconds)
 }

@@ -1,13 +1,13 @@
 //! A state as Git trees. What equals the previous state is taken over by id, without being read or hashed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use super::error::PublishError;
 use super::read::{Ids, Previous};
 use crate::git::{Entry, EntryKind, TreeId, Writer, tree_id};
-use crate::model::{ContentId, Decision, Folder, Key, path};
+use crate::model::{ContentId, Decision, Folder, Key, differences, path};
 use crate::state::{State, layout, record};
 
 /// The entries of the branch's root that are berth's, and the ids below them.
@@ -76,7 +76,6 @@ fn cluster_tree(
         Some((previous.state.folders.get(cluster)?, *previous.ids.clusters.get(cluster)?))
     });
     match old {
-        Some((same, tree)) if same == folder => Ok(tree),
         Some((old, tree)) => write_changed(writer, folder, old, tree),
         None => write_folder(writer, folder),
     }
@@ -89,31 +88,24 @@ fn write_changed(
     old: &Folder,
     old_tree: TreeId,
 ) -> Result<TreeId, PublishError> {
-    let known: BTreeMap<Vec<u8>, EntryKind> =
-        writer.read_tree(old_tree)?.into_iter().map(|entry| (entry.name, entry.kind)).collect();
-    let mut entries = Vec::new();
-    let mut rest = folder.iter().peekable();
-    while let Some((path, _)) = rest.peek() {
-        let name = path.split_once('/').map_or(&***path, |(name, _)| name).to_owned();
+    let namespace = |path: &'_ Arc<str>| path.split_once('/').map(|(name, _)| name.to_owned());
+    let changed: Option<BTreeSet<String>> = differences(old, folder).map(|one| namespace(one.path)).collect();
+    // No path of an object stands outside a namespace's folder.
+    let Some(changed) = changed else { return write_folder(writer, folder) };
+    if changed.is_empty() {
+        return Ok(old_tree);
+    }
+    let mut entries = writer.read_tree(old_tree)?;
+    entries.retain(|entry| !changed.iter().any(|name| name.as_bytes() == entry.name));
+    for name in changed {
         let prefix = format!("{name}/");
-        let mut files = Vec::new();
-        while let Some((path, id)) = rest.next_if(|(path, _)| path.starts_with(&prefix)) {
-            files.push((path, id));
+        let from = (Bound::Included(&*prefix), Bound::Unbounded);
+        let files = folder.range::<str, _>(from).take_while(|(path, _)| path.starts_with(&prefix));
+        let files: Vec<_> = files.map(|(path, id)| (&path[prefix.len()..], *id)).collect();
+        if !files.is_empty() {
+            let kind = EntryKind::Folder(writer.folder(files)?);
+            entries.push(Entry { name: name.into_bytes(), kind });
         }
-        if files.is_empty() {
-            // No path of an object stands outside a namespace's folder.
-            return write_folder(writer, folder);
-        }
-        let before = old
-            .range::<str, _>((Bound::Included(&*prefix), Bound::Unbounded))
-            .take_while(|(path, _)| path.starts_with(&prefix));
-        let kind = match known.get(name.as_bytes()) {
-            Some(kind) if before.eq(files.iter().copied()) => *kind,
-            _ => EntryKind::Folder(
-                writer.folder(files.into_iter().map(|(path, id)| (&path[prefix.len()..], *id)))?,
-            ),
-        };
-        entries.push(Entry { name: name.into_bytes(), kind });
     }
     Ok(writer.tree(entries)?)
 }

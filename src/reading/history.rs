@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::{GoodForms, ReadingError};
 use crate::diag::{Diagnostic, Pos};
 use crate::git::{self, CommitId, Repo};
-use crate::load::{self, Parsed, Survey, Text};
+use crate::load::{self, First, Parsed, Survey, Text};
 use crate::model::Key;
 use crate::source::{SourceFile, SourceTree};
 
@@ -26,21 +26,21 @@ pub struct InForce {
     pub kept: BTreeMap<String, Vec<u8>>,
 }
 
-/// The good forms of the tree's broken files. `older` is the commit before the tree.
+/// The good forms of the tree's broken files; `first` is the tree as it was read, `older` the commit before it.
 pub(super) fn find(
     repo: &Repo,
     tree: &mut SourceTree,
+    first: &First,
     older: Option<CommitId>,
-    in_force: &InForce,
+    in_force: impl FnOnce() -> Result<InForce, ReadingError>,
     parsed: &mut Parsed,
 ) -> Result<GoodForms, ReadingError> {
-    let today = load::survey_knowing(tree, parsed);
-    let met = tree.found.iter().any(|found| found.at.is_some());
-    if today.broken.is_empty() && !met {
+    if first.is_whole(tree) {
         return Ok(GoodForms::Found(BTreeMap::new()));
     }
+    let (today, in_force) = (first.survey(tree), in_force()?);
     let Some(published) = in_force.commit else { return Ok(GoodForms::Unavailable) };
-    let before = survey_in_force(repo, published, in_force, parsed)?;
+    let before = survey_in_force(repo, published, &in_force, parsed)?;
     let replaced = replaced_by_links(tree, &before);
     let commits = commits_since(repo, older, published)?;
     let paths = today.broken.keys().chain(&replaced).cloned().collect();

@@ -3,10 +3,14 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
+mod error;
 pub mod gate;
 mod history;
+mod known;
 
+pub use error::ReadingError;
 pub use history::InForce;
+pub use known::Known;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -17,11 +21,10 @@ use crate::decide::Decided;
 use crate::diag::Diagnostics;
 use crate::dialects;
 use crate::git::{self, CommitId, GitError, Repo};
-use crate::load::{self, History, Loaded, Parsed};
+use crate::load::{self, First, History, Loaded};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
-use crate::publish::{self, Previous, PublishError, Refs};
-use crate::render;
+use crate::publish::{self, Previous, Refs};
 use crate::source::{self, SourceTree};
 use crate::state::{self, State};
 
@@ -42,24 +45,10 @@ pub struct Reading {
     /// The repository, where there is one.
     repo: Option<PathBuf>,
     known: RefCell<Known>,
+    /// The tree as it was read when last good forms were looked for.
+    first: RefCell<Option<First>>,
     /// The fleet, once it was read.
     loaded: OnceCell<Loaded>,
-}
-
-/// What earlier readings found. Losing it costs time only.
-#[derive(Debug, Default)]
-pub struct Known {
-    blobs: git::Blobs,
-    parsed: Parsed,
-    /// Of the state in force, and no other.
-    pub rendered: Option<render::Memo>,
-}
-
-impl Known {
-    /// How many files were parsed since this began.
-    pub fn parsed(&self) -> usize {
-        self.parsed.count()
-    }
 }
 
 /// The last good forms of files that are broken now.
@@ -70,21 +59,6 @@ enum GoodForms {
     /// Decisions exist, but the source they were made from is gone.
     Unavailable,
     Found(BTreeMap<String, Arc<[u8]>>),
-}
-
-/// A fleet could not be read at all.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadingError {
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Publish(#[from] PublishError),
-    #[error(transparent)]
-    Folder(#[from] source::SourceError),
-    #[error("the rendered branch has no `{0}`, which an earlier state named")]
-    MissingContent(ContentId),
-    #[error("commit {commit} is dated {date}, which is in the future")]
-    FutureCommit { commit: CommitId, date: String },
 }
 
 /// How far ahead of this machine's clock a commit's date may be.
@@ -100,20 +74,6 @@ pub struct Base {
     pub state: State,
     /// The forms in force of files that are broken in that commit.
     pub kept: BTreeMap<String, Vec<u8>>,
-}
-
-impl ReadingError {
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            ReadingError::Git(error) => error.hint(),
-            ReadingError::Publish(error) => error.hint(),
-            ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
-            ReadingError::FutureCommit { .. } => Some(
-                "deadlines would pass before their time; commit again with a right clock, or set this one's"
-                    .into(),
-            ),
-        }
-    }
 }
 
 /// What a rendered state was made from.
@@ -152,6 +112,7 @@ impl Reading {
                 history: GoodForms::None,
                 repo: None,
                 known: RefCell::default(),
+                first: RefCell::default(),
                 loaded: OnceCell::new(),
             });
         };
@@ -190,7 +151,10 @@ impl Reading {
         let in_force = InForce { commit: Some(base.commit), kept: base.kept };
         let mut reading = Reading::source(&repo, commit, None, Known::default())?;
         let parsed = &mut reading.known.get_mut().parsed;
-        reading.history = history::find(&repo, &mut reading.tree, Some(commit), &in_force, parsed)?;
+        let first = load::first(&reading.tree, parsed);
+        let tree = &mut reading.tree;
+        reading.history = history::find(&repo, tree, &first, Some(commit), || Ok(in_force), parsed)?;
+        reading.first = Some(first).into();
         reading.previous = base.state;
         reading.take_reports(&repo, &Refs::default())?;
         reading.at_the_latest_report(Timestamp::now());
@@ -284,8 +248,11 @@ impl Reading {
         mut known: Known,
     ) -> Result<Reading, ReadingError> {
         let parsed = &mut known.parsed;
+        let first = load::first(&tree, parsed);
         let history = match previous {
-            Some(previous) => history::find(repo, &mut tree, older, &in_force(repo, previous)?, parsed)?,
+            Some(previous) => {
+                history::find(repo, &mut tree, &first, older, || in_force(repo, previous), parsed)?
+            }
             None => GoodForms::None,
         };
         Ok(Reading {
@@ -299,6 +266,7 @@ impl Reading {
             history,
             repo: Some(repo.path().to_owned()),
             known: known.into(),
+            first: Some(first).into(),
             loaded: OnceCell::new(),
         })
     }
@@ -318,7 +286,7 @@ impl Reading {
             decision.policy =
                 decision.policy.take().map(|written| dialects::policy_text(&key.kind, &written));
         }
-        self.previous = State { decisions, ..State::default() };
+        self.previous = State { decisions: decisions.into(), ..State::default() };
     }
 
     /// Reads the fleet and decides.
@@ -327,10 +295,12 @@ impl Reading {
     }
 
     fn load(&self) -> Loaded {
-        let parsed = |inputs: Inputs<'_>| {
-            load::load_knowing(inputs.tree, inputs.history, &mut self.known.borrow_mut().parsed)
+        let load = |inputs: Inputs<'_>| {
+            let parsed = &mut self.known.borrow_mut().parsed;
+            let first = self.first.take().unwrap_or_else(|| load::first(inputs.tree, parsed));
+            load::finish(inputs.tree, first, inputs.history, parsed)
         };
-        self.loaded.get_or_init(|| self.inputs(parsed)).clone()
+        self.loaded.get_or_init(|| self.inputs(load)).clone()
     }
 
     /// Builds for the reading's moment, then for each moment since at which something changed by itself.
@@ -353,9 +323,9 @@ impl Reading {
     /// Reads the fleet, decides and renders.
     pub fn build(&self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
         self.inputs(|inputs| {
-            let before = self.known.borrow_mut().rendered.take();
+            let before = self.known.borrow_mut().built.take();
             let (built, memo) = pipeline::build_loaded(self.load(), inputs, before.as_ref(), contents)?;
-            self.known.borrow_mut().rendered = Some(memo);
+            self.known.borrow_mut().built = Some(memo);
             Ok(built)
         })
     }

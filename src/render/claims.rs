@@ -45,12 +45,18 @@ impl<'a> Claim<'a> {
             && self.workload.key == other.workload.key
             && self.picks.len() == other.picks.len()
             && (self.picks.is_same(&other.picks) || self.numbers().eq(other.numbers()))
-            && self.workload.replicas == other.workload.replicas
+            && (std::ptr::eq(self.workload, other.workload) && std::ptr::eq(self.template, other.template)
+                || self.makes_as(other))
+    }
+
+    fn makes_as(&self, other: &Claim<'_>) -> bool {
+        self.workload.replicas == other.workload.replicas
             && self.workload.overrides == other.workload.overrides
             && self.template == other.template
     }
 
-    fn numbers(&self) -> impl Iterator<Item = (&String, Option<i64>)> {
+    /// Where the copies go, and with how many replicas.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&String, Option<i64>)> {
         self.picks.iter().map(|pick| (&pick.cluster, pick.replicas))
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn workloads(fleet: &Fleet, previous: Previous<'_>) -> Vec<Workload> 
             Workload {
                 templates: objects.iter().map(|id| template(workload, id)).collect(),
                 overrides: Vec::new(),
-                ..workload.clone()
+                ..(**workload).clone()
             }
         })
         .collect()

@@ -48,14 +48,10 @@ pub(super) fn nothing(fleet: &Fleet) -> Taken {
     Taken { folders, unchanged: BTreeSet::new() }
 }
 
-pub(super) fn take_over(
-    memo: Option<&Memo>,
-    fleet: &Fleet,
-    groups: &BTreeMap<String, Vec<Claim<'_>>>,
-) -> Taken {
-    let Some(memo) = memo.filter(|memo| memo.fleet.clusters == fleet.clusters) else {
+pub(super) fn take_over(memo: &Memo, fleet: &Fleet, groups: &BTreeMap<String, Vec<Claim<'_>>>) -> Taken {
+    if memo.fleet.clusters != fleet.clusters {
         return nothing(fleet);
-    };
+    }
     let before = claims::group(&memo.fleet, &memo.frozen, &memo.picks);
     let mut folders = memo.folders.clone();
     let mut unchanged = BTreeSet::new();

@@ -15,6 +15,7 @@ mod memo;
 mod memory;
 mod numbers;
 mod problems;
+mod stored;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ use problems::Problems;
 
 pub use memo::Memo;
 pub use memory::MemoryContents;
+pub use stored::Stored;
 
 /// What was rendered last.
 #[derive(Clone, Copy, Debug)]
@@ -58,10 +60,18 @@ pub fn render(
     Ok(render_onto(memo::nothing(fleet), fleet, &groups, decisions, previous, contents)?.rendered)
 }
 
-/// [`render`], taking over what is as it was when `memo` was made. `contents` must still hold what that
-/// rendering put there.
+/// What there is of an earlier rendering.
+#[derive(Clone, Debug)]
+pub enum Earlier {
+    /// Of this process: `contents` must still hold what that rendering put there.
+    Memo(Memo),
+    /// Of another process: what became of it is the previous state.
+    Stored(Stored),
+}
+
+/// [`render`], taking over what is as it was in an earlier rendering.
 pub fn render_after(
-    memo: Option<&Memo>,
+    earlier: Option<&Earlier>,
     fleet: &Shared<Fleet>,
     decisions: &mut BTreeMap<Key, Decision>,
     previous: Previous<'_>,
@@ -70,7 +80,11 @@ pub fn render_after(
     let picks = picks_of(decisions);
     let frozen = frozen::workloads(fleet, previous);
     let groups = claims::group(fleet, &frozen, &picks);
-    let taken = memo::take_over(memo, fleet, &groups);
+    let taken = match earlier {
+        None => memo::nothing(fleet),
+        Some(Earlier::Memo(memo)) => memo::take_over(memo, fleet, &groups),
+        Some(Earlier::Stored(stored)) => stored.take_over(previous.folders, fleet, &groups),
+    };
     let done = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
     let memo = Memo { fleet: fleet.clone(), frozen, picks, folders: done.made, clean: done.clean };
     Ok((done.rendered, memo))

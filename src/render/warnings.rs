@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
+use crate::model::decision::PickCursor;
 use crate::model::{Applies, Decision, Fleet, Key, Object, Override, Workload};
 
 pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
@@ -17,14 +18,21 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
             found.push(Diagnostic::warning(secret.origin.clone(), message).hint(hint));
         }
         if let Some(decision) = decisions.get(key) {
-            found.extend(workload.overrides.iter().filter_map(|one| unused(fleet, workload, decision, one)));
+            let mut picks = decision.cursor();
+            found
+                .extend(workload.overrides.iter().filter_map(|one| unused(fleet, workload, &mut picks, one)));
         }
     }
 }
 
-fn unused(fleet: &Fleet, workload: &Workload, decision: &Decision, one: &Override) -> Option<Diagnostic> {
+fn unused(
+    fleet: &Fleet,
+    workload: &Workload,
+    picks: &mut PickCursor<'_>,
+    one: &Override,
+) -> Option<Diagnostic> {
     let Applies::To(cluster) = &one.clusters else { return None };
-    if decision.has(cluster) {
+    if picks.has(cluster) {
         return None;
     }
     let at = one.origin.clone();

@@ -5,10 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
-use super::propagation::{self, Member};
-use crate::model::{ClusterStatus, Decision, Key, ObjectId, Timestamp};
+use super::propagation::{self, Propagation};
+use crate::model::decision::rows_among;
+use crate::model::status::Problem;
+use crate::model::{ClusterStatus, Decision, Key, Timestamp};
 
 /// The folder a cluster should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,48 +21,95 @@ pub struct Published {
     pub tree: String,
 }
 
-/// Sums up the fleet: `clusters` with their state and problems, `workloads` with how many of their
-/// clusters are in sync, and `totals`.
-pub fn summarize(
-    statuses: &BTreeMap<String, ClusterStatus>,
-    decisions: &BTreeMap<Key, Decision>,
-    published: &BTreeMap<String, Published>,
+/// The fleet summed up: clusters with their state and problems, workloads with how many of their clusters
+/// are in sync, and how many clusters are in each state.
+#[derive(Debug, Serialize)]
+pub struct FleetReport<'s> {
+    clusters: Vec<ClusterLine<'s>>,
+    totals: BTreeMap<&'static str, usize>,
+    workloads: Vec<WorkloadLine<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ClusterLine<'s> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    applied: Option<u64>,
+    name: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objects: Option<usize>,
+    problems: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reported: Option<String>,
+    state: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkloadLine<'s> {
+    in_sync: usize,
+    kind: &'s str,
+    name: &'s str,
+    namespace: &'s str,
+    placed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Propagation<'s>>,
+    with_problems: Vec<&'s str>,
+}
+
+/// Sums up the fleet.
+pub fn summarize<'s>(
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+    decisions: &'s BTreeMap<Key, Decision>,
+    published: &'s BTreeMap<String, Published>,
     now: Timestamp,
-) -> Json {
+) -> FleetReport<'s> {
     let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
-    let states: BTreeMap<&str, State> = names
-        .iter()
-        .map(|name| (name.as_str(), state(statuses.get(*name), published.get(*name), now)))
+    let members: Vec<Member<'_>> = names
+        .into_iter()
+        .map(|name| {
+            let (status, published) = (statuses.get(name), published.get(name));
+            Member { name, status, published, state: state(status, published, now) }
+        })
         .collect();
-    let clusters: Vec<Json> = names
-        .iter()
-        .map(|name| cluster(name, states[name.as_str()], statuses.get(*name), published.get(*name)))
-        .collect();
-    let with_problems = statuses.iter().filter_map(|(name, status)| Some((name, status.applied.as_ref()?)));
-    let members = Members {
-        statuses,
-        states: &states,
-        in_sync: states.iter().filter(|(_, state)| **state == State::InSync).map(|(name, _)| *name).collect(),
-        problems: with_problems
-            .filter(|(_, applied)| !applied.problems.is_empty())
-            .map(|(name, applied)| (name.as_str(), applied.problems.iter().map(|one| &one.object).collect()))
-            .collect(),
-    };
-    let workloads: Vec<Json> = decisions
-        .iter()
-        .filter(|(_, decision)| !decision.objects.is_empty())
-        .map(|(key, decision)| workload(key, decision, &members))
-        .collect();
-    let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
-    for state in states.values() {
-        *totals.entry(state.word()).or_default() += 1;
+    let with_objects = decisions.iter().filter(|(_, decision)| !decision.objects.is_empty());
+    let workloads = with_objects.map(|(key, decision)| workload(key, decision, &members)).collect();
+    let mut totals: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for member in &members {
+        *totals.entry(member.state.word()).or_default() += 1;
     }
-    json!({ "clusters": clusters, "workloads": workloads, "totals": totals })
+    FleetReport { clusters: members.iter().map(cluster).collect(), totals, workloads }
+}
+
+/// One cluster: what it should have, and what it says of itself.
+#[derive(Debug)]
+pub(super) struct Member<'s> {
+    pub(super) name: &'s str,
+    status: Option<&'s ClusterStatus>,
+    published: Option<&'s Published>,
+    pub(super) state: State,
+}
+
+impl<'s> Member<'s> {
+    pub(super) fn problems(&self) -> &'s [Problem] {
+        let applied = self.status.and_then(|status| status.applied.as_ref());
+        applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
+    }
+}
+
+/// A decision's clusters, each with its member where it has one; both go by name.
+pub(super) fn placed<'m, 's>(
+    decision: &'s Decision,
+    members: &'m [Member<'s>],
+) -> impl Iterator<Item = (&'s str, Option<&'m Member<'s>>)> {
+    let rows = rows_among(&decision.picks, members.len(), |row| members[row].name);
+    decision.picks.iter().zip(rows).map(|(pick, row)| (pick.cluster.as_str(), row.map(|row| &members[row])))
 }
 
 /// Where a cluster stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     InSync,
     Behind,
     Silent,
@@ -95,57 +144,40 @@ pub fn is_silent(status: &ClusterStatus, now: Timestamp) -> bool {
     now.as_second() > reported.as_second().saturating_add(interval.saturating_mul(3))
 }
 
-fn cluster(name: &str, state: State, status: Option<&ClusterStatus>, published: Option<&Published>) -> Json {
-    let mut form = json!({ "name": name, "state": state.word(), "problems": 0 });
-    if let Some(published) = published {
-        form["published"] = json!(published.sequence);
+fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
+    let applied = member.status.and_then(|status| status.applied.as_ref());
+    ClusterLine {
+        applied: applied.map(|applied| applied.sequence),
+        name: member.name,
+        objects: applied.map(|applied| applied.objects),
+        problems: member.problems().len(),
+        published: member.published.map(|published| published.sequence),
+        reported: member.status.and_then(|status| status.reported).map(|reported| reported.to_string()),
+        state: member.state.word(),
     }
-    if let Some(applied) = status.and_then(|status| status.applied.as_ref()) {
-        form["applied"] = json!(applied.sequence);
-        form["objects"] = json!(applied.objects);
-        form["problems"] = json!(applied.problems.len());
-    }
-    if let Some(reported) = status.and_then(|status| status.reported) {
-        form["reported"] = json!(reported.to_string());
-    }
-    form
 }
 
-/// What members report of themselves, as far as it counts for workloads.
-struct Members<'s> {
-    statuses: &'s BTreeMap<String, ClusterStatus>,
-    states: &'s BTreeMap<&'s str, State>,
-    in_sync: BTreeSet<&'s str>,
-    /// The objects that the clusters with problems have them with.
-    problems: BTreeMap<&'s str, Vec<&'s ObjectId>>,
-}
-
-fn workload(key: &Key, decision: &Decision, members: &Members<'_>) -> Json {
-    let failing = |objects: &[&ObjectId]| objects.iter().any(|object| decision.objects.contains(object));
-    let problems = members.problems.iter().filter(|(_, objects)| failing(objects));
-    let with_problems: Vec<&str> =
-        problems.map(|(name, _)| *name).filter(|name| decision.has(name)).collect();
-    let picked = decision.picks.iter().map(|pick| pick.cluster.as_str());
+fn workload<'s>(key: &'s Key, decision: &'s Decision, members: &[Member<'s>]) -> WorkloadLine<'s> {
     // A member may hold all of its folder, and yet not this workload: its copy could not be made.
-    let unmade = |name: &str| decision.failures.iter().any(|failure| failure.cluster == name);
-    let in_sync = picked.filter(|name| {
-        members.in_sync.contains(name) && with_problems.binary_search(name).is_err() && !unmade(name)
-    });
-    let mut form = json!({
-        "kind": &*key.kind,
-        "namespace": &*key.namespace,
-        "name": &*key.name,
-        "inSync": in_sync.count(),
-        "placed": decision.picks.len(),
-        "withProblems": with_problems,
-    });
-    if propagation::is_federated(key) {
-        let stands = |cluster: &str| match members.states.get(cluster) {
-            Some(State::InSync) => Member::InSync,
-            Some(State::Behind) => Member::Behind,
-            Some(State::Silent | State::NeverReported) | None => Member::Unheard,
-        };
-        form["status"] = propagation::status(decision, members.statuses, stands);
+    let unmade: BTreeSet<&str> = decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
+    let placed: Vec<_> = placed(decision, members).collect();
+    let (mut in_sync, mut with_problems) = (0, Vec::new());
+    for (name, member) in &placed {
+        let Some(member) = member else { continue };
+        if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
+            with_problems.push(*name);
+        } else if member.state == State::InSync && !unmade.contains(name) {
+            in_sync += 1;
+        }
     }
-    form
+    let status = propagation::is_federated(key).then(|| propagation::status(decision, &placed, members));
+    WorkloadLine {
+        in_sync,
+        kind: &key.kind,
+        name: &key.name,
+        namespace: &key.namespace,
+        placed: decision.picks.len(),
+        status,
+        with_problems,
+    }
 }

@@ -6,80 +6,119 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
+use super::fleet::{Member, State};
 use crate::model::status::Problem;
-use crate::model::{ClusterStatus, Decision, Failure, Key};
+use crate::model::{Decision, Failure, Key};
 
-/// How a member stands, as far as its report tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Member {
-    InSync,
-    Behind,
-    /// Silent, or never heard of.
-    Unheard,
-}
+/// So many clusters are listed with each word. The counts are of all.
+const LISTED: usize = 20;
+
+const NOT_READY: &str = "ClusterNotReady";
+const WAITING: &str = "WaitingForRemoval";
 
 /// Whether a workload is one of KubeFed's. Types under names of one's own are not told apart from others.
 pub(super) fn is_federated(key: &Key) -> bool {
     *key.group == *"types.kubefed.io" || key.kind.starts_with("Federated")
 }
 
-/// Conditions, clusters and counts. `member` says how a cluster stands.
-pub(super) fn status(
-    decision: &Decision,
-    statuses: &BTreeMap<String, ClusterStatus>,
-    member: impl Fn(&str) -> Member,
-) -> Json {
-    let mut words: BTreeMap<&str, &'static str> = BTreeMap::new();
-    for pick in &decision.picks {
-        let word = placed(decision, &pick.cluster, statuses.get(&pick.cluster), member(&pick.cluster));
-        words.extend(word.map(|word| (pick.cluster.as_str(), word)));
-    }
-    for (name, status) in statuses.iter().filter(|(name, _)| !decision.has(name)) {
-        if problem_of(decision, status).is_some_and(|problem| problem.message.contains("no longer wanted")) {
-            words.insert(name, "WaitingForRemoval");
-        }
-    }
-    let in_sync = decision.picks.iter().filter(|pick| !words.contains_key(pick.cluster.as_str())).count();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    words.values().for_each(|word| *counts.entry(word).or_default() += 1);
-    let clusters: Vec<Json> =
-        words.iter().map(|(name, word)| json!({ "name": name, "status": word })).collect();
-    json!({
-        "conditions": [condition(decision, words.is_empty())],
-        "clusters": clusters,
-        "summary": { "clusters": decision.picks.len(), "inSync": in_sync, "byStatus": counts },
-    })
+/// Conditions, clusters and counts.
+#[derive(Debug, Serialize)]
+pub(super) struct Propagation<'s> {
+    clusters: Vec<ClusterWord<'s>>,
+    conditions: [PropagationCondition<'s>; 1],
+    summary: Summary,
 }
 
-fn condition(decision: &Decision, all_in_sync: bool) -> Json {
-    let own = decision.condition.as_ref().filter(|own| own.kind == "Propagation" && !own.status);
-    match own {
-        Some(own) => json!({ "type": "Propagation", "status": "False", "reason": own.reason }),
-        None if all_in_sync => json!({ "type": "Propagation", "status": "True" }),
-        None => json!({ "type": "Propagation", "status": "False", "reason": "CheckClusters" }),
+#[derive(Debug, Serialize)]
+struct ClusterWord<'s> {
+    name: &'s str,
+    status: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PropagationCondition<'s> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'s str>,
+    status: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    by_status: BTreeMap<&'static str, usize>,
+    clusters: usize,
+    in_sync: usize,
+}
+
+/// `placed` are the decision's clusters.
+pub(super) fn status<'s>(
+    decision: &'s Decision,
+    placed: &[(&'s str, Option<&Member<'s>>)],
+    members: &[Member<'s>],
+) -> Propagation<'s> {
+    let failures: BTreeMap<&str, &Failure> =
+        decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
+    let mut words: Vec<(&'s str, &'static str)> = Vec::new();
+    for (name, member) in placed {
+        words.extend(word(decision, failures.get(name), *member).map(|word| (*name, word)));
     }
+    let in_sync = placed.len() - words.len();
+    let kept = |problem: &Problem| problem.message.contains("no longer wanted");
+    let with_problems = members.iter().filter(|member| !member.problems().is_empty());
+    let waiting = with_problems.filter(|member| problem_of(decision, member).is_some_and(kept));
+    let waiting: Vec<&'s str> = waiting.map(|one| one.name).filter(|name| !decision.has(name)).collect();
+    if !waiting.is_empty() {
+        words.extend(waiting.into_iter().map(|name| (name, WAITING)));
+        words.sort_unstable();
+    }
+    let mut by_status: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut clusters = Vec::new();
+    for (name, word) in &words {
+        let count = by_status.entry(word).or_default();
+        *count += 1;
+        // Who is silent is so for every workload, and stands in the fleet's list of clusters.
+        if *count <= LISTED && *word != NOT_READY {
+            clusters.push(ClusterWord { name, status: word });
+        }
+    }
+    Propagation {
+        clusters,
+        conditions: [condition(decision, words.is_empty())],
+        summary: Summary { by_status, clusters: decision.picks.len(), in_sync },
+    }
+}
+
+fn condition(decision: &Decision, all_in_sync: bool) -> PropagationCondition<'_> {
+    let own = decision.condition.as_ref().filter(|own| own.kind == "Propagation" && !own.status);
+    let (status, reason) = match own {
+        Some(own) => ("False", Some(own.reason.as_str())),
+        None if all_in_sync => ("True", None),
+        None => ("False", Some("CheckClusters")),
+    };
+    PropagationCondition { reason, status, kind: "Propagation" }
 }
 
 /// The word for a cluster the workload is placed in; none where it is in sync.
-fn placed(
+fn word(
     decision: &Decision,
-    cluster: &str,
-    status: Option<&ClusterStatus>,
-    member: Member,
+    failure: Option<&&Failure>,
+    member: Option<&Member<'_>>,
 ) -> Option<&'static str> {
-    if let Some(failure) = decision.failures.iter().find(|failure| failure.cluster == cluster) {
+    if let Some(failure) = failure {
         return Some(unrendered(failure));
     }
-    if member == Member::Unheard {
-        return Some("ClusterNotReady");
-    }
-    match status.and_then(|status| problem_of(decision, status)) {
+    let Some(member) = member.filter(|one| matches!(one.state, State::InSync | State::Behind)) else {
+        return Some(NOT_READY);
+    };
+    match problem_of(decision, member) {
         Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),
         Some(_) => Some("UpdateFailed"),
         // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
-        None => (member == Member::Behind).then_some("UpdateTimedOut"),
+        None => (member.state == State::Behind).then_some("UpdateTimedOut"),
     }
 }
 
@@ -89,7 +128,6 @@ fn unrendered(failure: &Failure) -> &'static str {
     if of_patch { "ApplyOverridesFailed" } else { "ComputeResourceFailed" }
 }
 
-fn problem_of<'a>(decision: &Decision, status: &'a ClusterStatus) -> Option<&'a Problem> {
-    let applied = status.applied.as_ref()?;
-    applied.problems.iter().find(|problem| decision.objects.contains(&problem.object))
+fn problem_of<'a>(decision: &Decision, member: &Member<'a>) -> Option<&'a Problem> {
+    member.problems().iter().find(|problem| decision.objects.contains(&problem.object))
 }

@@ -7,19 +7,20 @@ pub mod decision;
 pub mod layout;
 pub mod print;
 pub mod record;
+pub mod stored;
 #[cfg(test)]
 pub mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::model::{ClusterStatus, ContentId, Decision, Folders, Key};
+use crate::model::{ClusterStatus, ContentId, Decision, Folders, Key, Shared};
 
 pub use print::{adopt, decisions_from_json, decisions_json};
 
 /// One state, as read from a rendered commit or about to be written as one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    pub decisions: BTreeMap<Key, Decision>,
+    pub decisions: Shared<BTreeMap<Key, Decision>>,
     pub folders: Folders,
     /// What decisions have read of members' statuses, by cluster.
     pub facts: BTreeMap<String, ClusterStatus>,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use berth::daemon::{Cache, Settings, pass, pass_knowing};
+use berth::daemon::{Cache, PassError, Passed, Settings, pass, pass_knowing};
 use berth::git::{CommitId, Identity, Repo, Writer};
 use berth::model::Timestamp;
 use berth::publish::Refs;
@@ -153,6 +153,17 @@ impl Side {
         repo.move_ref("refs/heads/main", old, commit).unwrap();
     }
 
+    /// A pass of a process of its own, which begins with what the last one left, or without.
+    fn process(&self, deleted: bool) -> Result<Passed, PassError> {
+        if deleted {
+            let _ = std::fs::remove_dir_all(self.settings.repo.join("berth/cache"));
+        }
+        let mut cache = Cache::default();
+        let passed = pass_knowing(&self.settings, clock(), &mut cache);
+        cache.store(&self.settings);
+        passed
+    }
+
     fn refs(&self) -> BTreeMap<String, CommitId> {
         Repo::open(&self.settings.repo).unwrap().list_refs("refs/").unwrap()
     }
@@ -167,7 +178,7 @@ proptest! {
 
     #[test]
     fn a_pass_that_remembers_publishes_what_one_that_forgot_does(edits in proptest::collection::vec(edit(), 1..12)) {
-        let (warm, cold) = (Side::new(), Side::new());
+        let (warm, kept, cold) = (Side::new(), Side::new(), Side::new());
         let mut cache = Cache::default();
         let mut files = BTreeMap::from([("apps/shop.yaml".to_owned(), namespace("shop"))]);
         for which in 0..CLUSTERS {
@@ -180,15 +191,19 @@ proptest! {
             apply(&mut files, edit);
             let number = i64::try_from(number).unwrap();
             warm.commit(&files, number);
+            kept.commit(&files, number);
             cold.commit(&files, number);
             let remembered = pass_knowing(&warm.settings, clock(), &mut cache);
+            let found = kept.process(number % 4 == 3);
             let forgot = pass(&cold.settings, clock());
-            let said = |passed: &Result<berth::daemon::Passed, berth::daemon::PassError>| match passed {
+            let said = |passed: &Result<Passed, PassError>| match passed {
                 Ok(passed) => format!("{:?}\n{:?}\n{:?}", passed.outcome, passed.plan, passed.diagnostics),
                 Err(error) => error.to_string(),
             };
             prop_assert_eq!(said(&remembered), said(&forgot), "after {:?}", edit);
+            prop_assert_eq!(said(&found), said(&forgot), "after {:?}", edit);
             prop_assert_eq!(warm.refs(), cold.refs(), "after {:?}", edit);
+            prop_assert_eq!(kept.refs(), cold.refs(), "after {:?}", edit);
         }
     }
 }

@@ -78,11 +78,11 @@ fn one_edited_workload_costs_its_own_objects_and_one_document() {
     assert_eq!(kinds(&before, &source), [1, 3, 1], "the edit itself");
     world.pass();
     assert_eq!(world.cache.parsed() - parsed, 1, "documents parsed");
-    // Blobs: the copy as it is and as overrides make it in two clusters; the record of the pass; the report,
-    // in two forms. Trees: the namespace's three forms, 20 clusters' folders, `clusters` and the root; record
+    // Blobs: the copy as it is and as overrides make it in two clusters; the record of the pass; the report.
+    // Trees: the namespace's three forms, 20 clusters' folders, `clusters` and the root; record
     // and report. Commits: the rendered one, one for each of 20 clusters; record and report.
     let written = kinds(&source, &world.objects());
-    assert_eq!(written, [1 + 2 + 1 + 2, 3 + 20 + 2 + 2, 1 + 20 + 2], "blobs, trees and commits");
+    assert_eq!(written, [1 + 2 + 1 + 1, 3 + 20 + 2 + 2, 1 + 20 + 2], "blobs, trees and commits");
 }
 
 #[test]

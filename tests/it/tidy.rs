@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Folder (or file) of `src/`, and the others it may name.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("diag", &[]),
+    ("codec", &[]),
     ("model", &["diag"]),
     ("yaml", &["diag"]),
     ("meta", &["diag", "model", "yaml"]),
@@ -15,15 +16,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("patch", &["diag", "model", "yaml"]),
     ("report", &["diag", "model", "yaml"]),
     ("dialects", &["diag", "meta", "model", "patch", "yaml"]),
-    ("load", &["diag", "dialects", "meta", "model", "report", "source", "yaml"]),
+    ("load", &["codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
     ("decide", &["diag", "model"]),
-    ("render", &["diag", "model", "patch", "yaml"]),
-    ("state", &["diag", "model", "report", "yaml"]),
+    ("render", &["codec", "diag", "model", "patch", "yaml"]),
+    ("state", &["codec", "diag", "model", "report", "yaml"]),
     ("plan", &["diag", "model", "state"]),
     ("gate", &["diag", "model", "state"]),
     ("pipeline", &["decide", "diag", "load", "model", "render", "source", "state"]),
     ("git", &["diag", "model", "source", "yaml"]),
-    ("publish", &["diag", "git", "model", "plan", "report", "state", "yaml"]),
+    ("publish", &["codec", "diag", "git", "model", "plan", "report", "state", "yaml"]),
     (
         "reading",
         &[
@@ -34,7 +35,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("live", &["diag"]),
     ("import", &["decide", "diag", "live", "model", "render", "state", "yaml"]),
     ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
-    ("daemon", &["advance", "diag", "gate", "git", "model", "plan", "publish", "reading", "report"]),
+    (
+        "daemon",
+        &[
+            "advance", "codec", "diag", "gate", "git", "load", "model", "pipeline", "plan", "publish",
+            "reading", "render", "report",
+        ],
+    ),
     ("verify", &["advance", "git", "publish", "state"]),
     ("sync", &["diag", "git", "meta", "model", "patch", "publish", "report", "state", "yaml"]),
 ];

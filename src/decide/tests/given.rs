@@ -138,8 +138,8 @@ pub fn follows(name: &str, followed: &[&str]) -> Placement {
 
 pub fn fleet(clusters: Vec<Cluster>, placements: Vec<Placement>) -> Fleet {
     Fleet {
-        clusters: clusters.into_iter().map(|one| (one.name.clone(), one)).collect(),
-        placements: placements.into_iter().map(|one| (one.key.clone(), one)).collect(),
+        clusters: clusters.into_iter().map(|one| (one.name.clone(), one.into())).collect(),
+        placements: placements.into_iter().map(|one| (one.key.clone(), one.into())).collect(),
         ..Fleet::default()
     }
 }

@@ -49,7 +49,7 @@ fn what_was_read_does() {
         1
     );
     let other = || placement("web", in_blue(vec![labels(&["env=dev"])]));
-    assert_eq!(decided_after(|fleet| _ = fleet.placements.insert(key("web"), other()), now), 1);
+    assert_eq!(decided_after(|fleet| _ = fleet.placements.insert(key("web"), other().into()), now), 1);
 }
 
 #[test]
@@ -125,5 +125,5 @@ fn set(fleet: &mut Fleet, cluster: &str, key: &str, value: &str) {
 }
 
 fn add(fleet: &mut Fleet, cluster: crate::model::Cluster) {
-    fleet.clusters.insert(cluster.name.clone(), cluster);
+    fleet.clusters.insert(cluster.name.clone(), cluster.into());
 }

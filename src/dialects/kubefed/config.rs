@@ -26,10 +26,10 @@ const GATES: [&str; 5] = [
 ];
 
 /// The control planes by namespace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Planes(BTreeMap<String, Plane>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Plane {
     namespaced: bool,
     adopts: bool,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::namespaces::Narrowing;
+use super::namespaces::{Namespaces, Narrowing};
 use super::placement::Wanted;
 use super::preference::DIVIDED;
 use super::types::{FederatedType, Target};
@@ -18,7 +18,14 @@ use crate::model::workload::ReplicasAt;
 use crate::model::{Condition, Key, Override, Placement, Policy, Source, Template, Workload};
 use crate::yaml::{Node, Scope};
 
-pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lowered: &mut Lowered) {
+/// Reads one; a FederatedNamespace goes into `namespaces` as well.
+pub(super) fn read(
+    scope: &Scope,
+    document: &Document,
+    context: &Context,
+    namespaces: &mut Namespaces,
+    lowered: &mut Lowered,
+) {
     let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
     // SOPS notes what it needs beside the spec when it encrypts a whole file.
     fields.accept(&["sops"]);
@@ -45,7 +52,7 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lo
         }
         let rule = narrowing_rule(scope, &spec, wanted.as_ref());
         let selector = placement::selector_of(&document.root);
-        context.namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone(), selector);
+        namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone(), selector);
     }
     let content = files::content(&mut spec, document, &context.files, lowered);
     let retains = lifecycle::read_retain_replicas(&mut spec, target);
@@ -65,12 +72,12 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lo
     let replicas =
         replicas_at(scope, document, &source, &content.overrides, retains.any(), context, &metadata);
     let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
-    lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source });
+    lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source }.into());
     if target.is_namespace() && context.planes.is_system(&metadata.name) {
         // Its placement still says where the contents may go.
         return;
     }
-    lowered.workloads.push(Workload {
+    let workload = Workload {
         key,
         origin,
         templates: vec![template],
@@ -78,7 +85,8 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &mut Context, lo
         replicas,
         // What is in members stays as it is: its content as well as where it is.
         frozen: blocked || content.incomplete,
-    });
+    };
+    lowered.workloads.push(workload.into());
 }
 
 /// Where the number goes that a preference gives; only kinds that can have one have such a place.

@@ -77,6 +77,12 @@ pub(super) fn read(scope: &Scope, document: &Document, files: &mut Files) {
     }
 }
 
+/// Whether a Federated object names any.
+pub(super) fn names_any(document: &Document) -> bool {
+    let spec = document.root.get("spec");
+    spec.is_some_and(|spec| spec.get("templateRef").is_some() || spec.get("overridesRef").is_some())
+}
+
 /// Template and overrides of a Federated object, its own or those it names. `None` where it is at fault.
 pub(super) fn content(
     spec: &mut Fields<'_>,

@@ -20,7 +20,7 @@ mod preference;
 mod template;
 mod types;
 
-use super::each::Reader;
+use super::each::{Reader, Recall};
 use super::{Dialect, Input, Lowered};
 use config::Planes;
 use files::Files;
@@ -60,9 +60,10 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |document| matches!(kinds::role(document, &types), Role::TypeConfig),
         |scope, document, _| types::read(scope, document, &mut context.types),
     );
-    reader.each(
+    reader.each_recalled(
+        &Recall::alone("KubeFed cluster"),
         |document| matches!(kinds::role(document, &types), Role::Cluster),
-        |scope, document, lowered| lowered.clusters.extend(cluster::read(scope, document)),
+        |scope, document, lowered| lowered.clusters.extend(cluster::read(scope, document).map(Into::into)),
     );
     reader.each(
         |document| matches!(kinds::role(document, &types), Role::Preference),
@@ -73,15 +74,28 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |scope, document, _| files::read(scope, document, &mut context.files),
     );
     // A namespace narrows what is in it, so that all of them come first.
-    for namespaces_now in [true, false] {
-        reader.each(
-            |document| {
-                let Role::Federated { namespace } = kinds::role(document, &types) else { return false };
-                namespace == namespaces_now
-            },
-            |scope, document, lowered| federated::read(scope, document, &mut context, lowered),
-        );
-    }
+    let mut namespaces = Namespaces::default();
+    reader.each(
+        |document| kinds::role(document, &types) == Role::Federated { namespace: true },
+        |scope, document, lowered| federated::read(scope, document, &context, &mut namespaces, lowered),
+    );
+    let context = Context { namespaces, ..context };
+    let read_against = (context.planes.clone(), context.types.clone(), context.namespaces.clone());
+    let recall = Recall {
+        stage: "Federated object",
+        context: input.memory.number("KubeFed", read_against),
+        stands_alone: &|document| {
+            let key = &document.key;
+            !context.preferences.has(&key.namespace, &key.name) && !files::names_any(document)
+        },
+    };
+    reader.each_recalled(
+        &recall,
+        |document| kinds::role(document, &types) == Role::Federated { namespace: false },
+        |scope, document, lowered| {
+            federated::read(scope, document, &context, &mut Namespaces::default(), lowered);
+        },
+    );
     context.preferences.report_unmet(&mut lowered.diagnostics);
     context.files.report_unnamed(&mut lowered.diagnostics);
 }

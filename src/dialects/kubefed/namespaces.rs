@@ -9,10 +9,10 @@ use crate::model::placement::{Filter, Rule};
 use crate::model::{Key, Selector};
 
 /// The federated namespaces by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Namespaces(BTreeMap<String, Federated>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Federated {
     key: Key,
     /// `None` where its placement cannot be read.

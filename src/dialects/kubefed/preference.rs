@@ -55,6 +55,11 @@ impl Preferences {
         })
     }
 
+    /// Whether there is one of this name, whatever kind it is for.
+    pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&(namespace.to_owned(), name.to_owned()))
+    }
+
     /// Those whose workload is not there.
     pub(super) fn report_unmet(&self, found: &mut Diagnostics) {
         for one in self.0.values().filter(|one| !one.met.get()) {

@@ -25,7 +25,12 @@ fn document(object: &Json) -> Document {
 
 fn lowered(objects: &[Json]) -> Lowered {
     let documents: Vec<Document> = objects.iter().map(document).collect();
-    let input = Input { documents: documents.iter().collect(), plain: &[], unknown_fields: Severity::Error };
+    let input = Input {
+        documents: documents.iter().collect(),
+        plain: &[],
+        unknown_fields: Severity::Error,
+        memory: &crate::dialects::Memory::default(),
+    };
     let mut lowered = Lowered::default();
     (DIALECT.lower)(&input, &mut lowered);
     lowered

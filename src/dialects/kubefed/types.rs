@@ -31,7 +31,7 @@ pub(super) struct FederatedType {
 }
 
 /// The configured types by group and kind, those of the shipped ones that have no config aside.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Types(BTreeMap<(String, String), Vec<FederatedType>>);
 
 pub(super) const SHIPPED: [(&str, &str, &str, bool); 11] = [

@@ -21,10 +21,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Dialect, Document, Input, Lowered};
-use crate::diag::Diagnostic;
+use super::{Against, Dialect, Document, Input, Lowered};
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::model::placement::Source;
-use crate::model::{Key, Object, Placement, Template, Workload};
+use crate::model::{Cluster, Key, Object, Placement, Shared, Template, Workload};
 use crate::yaml::Scope;
 
 use envelope::Envelope;
@@ -48,22 +48,44 @@ pub const DIALECT: Dialect = Dialect {
 /// The documents read, each with its index in the input.
 #[derive(Default)]
 struct Read {
-    placements: Vec<(usize, PlacementSpec)>,
-    overrides: Vec<(usize, OverrideSpec)>,
-    envelopes: Vec<Envelope>,
+    placements: Vec<(usize, Shared<PlacementSpec>)>,
+    overrides: Vec<(usize, Shared<OverrideSpec>)>,
+    envelopes: Vec<Shared<Envelope>>,
+}
+
+/// What one document says by itself.
+#[derive(Debug, Default)]
+struct One {
+    cluster: Option<Shared<Cluster>>,
+    placement: Option<Shared<PlacementSpec>>,
+    over: Option<Shared<OverrideSpec>>,
+    envelope: Option<Shared<Envelope>>,
+    diagnostics: Diagnostics,
+    faulty: bool,
 }
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let mut read = Read::default();
     for (index, document) in input.documents.iter().enumerate() {
-        read_one(input, index, document, &mut read, lowered);
+        let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
+        let against = Against { stage: "KubeFleet", context: 0, unknown_fields };
+        let one = input.memory.recall(document, against, || read_one(input, document));
+        lowered.diagnostics.extend(one.diagnostics.iter().cloned());
+        if one.faulty {
+            lowered.faulty.insert(index);
+            continue;
+        }
+        lowered.clusters.extend(one.cluster.clone());
+        read.placements.extend(one.placement.clone().map(|spec| (index, spec)));
+        read.overrides.extend(one.over.clone().map(|spec| (index, spec)));
+        read.envelopes.extend(one.envelope.clone());
     }
     drop_rivals(&mut read, lowered);
     let mut workloads = place(input, &read, lowered);
     let keys: BTreeSet<Key> = read.placements.iter().map(|(_, spec)| spec.key.clone()).collect();
     let specs = read.overrides.into_iter().map(|(_, spec)| spec).collect();
     lowered.diagnostics.extend(overrides::bind(&mut workloads, specs, &keys));
-    lowered.workloads.extend(workloads);
+    lowered.workloads.extend(workloads.into_iter().map(Shared::from));
 }
 
 fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
@@ -71,21 +93,15 @@ fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
     Scope::new(document.at.file.clone(), unknown_fields)
 }
 
-fn read_one(input: &Input<'_>, index: usize, document: &Document, read: &mut Read, lowered: &mut Lowered) {
-    let (scope, key) = (scope_of(input, document), &document.key);
-    // Kept apart until it is known that the document is sound.
-    let mut new = Read::default();
-    let mut cluster = None;
+fn read_one(input: &Input<'_>, document: &Document) -> One {
+    let (scope, key, root) = (scope_of(input, document), &document.key, &document.root);
+    let mut one = One::default();
     match kinds::role(&key.group, &key.kind) {
-        Some(Role::Cluster) => cluster = cluster::read(&scope, &document.root),
-        Some(Role::Placement) => {
-            new.placements.extend(placement::read(&scope, &document.root, key).map(|spec| (index, spec)));
-        }
-        Some(Role::Override) => {
-            new.overrides.extend(overrides::read(&scope, &document.root, key).map(|spec| (index, spec)));
-        }
+        Some(Role::Cluster) => one.cluster = cluster::read(&scope, root).map(Into::into),
+        Some(Role::Placement) => one.placement = placement::read(&scope, root, key).map(Into::into),
+        Some(Role::Override) => one.over = overrides::read(&scope, root, key).map(Into::into),
         Some(Role::Envelope) => {
-            new.envelopes.extend(envelope::read(&scope, &document.root, &key.kind, &document.version));
+            one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);
         }
         Some(Role::Later) => {
             let message = format!("{key}: this version of berth does not act on {} yet", key.kind);
@@ -93,12 +109,9 @@ fn read_one(input: &Input<'_>, index: usize, document: &Document, read: &mut Rea
         }
         Some(Role::Bookkeeping) | None => {}
     }
-    if settle(scope, index, lowered) {
-        lowered.clusters.extend(cluster);
-        read.placements.append(&mut new.placements);
-        read.overrides.append(&mut new.overrides);
-        read.envelopes.append(&mut new.envelopes);
-    }
+    one.faulty = scope.has_errors();
+    one.diagnostics = scope.into_diagnostics();
+    one
 }
 
 /// Hands over what was found in a document; true where it is sound.
@@ -157,7 +170,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
                 frozen: spec.report_only,
             });
         }
-        lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) });
+        lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) }.into());
     }
     workloads
 }

@@ -26,7 +26,15 @@ pub fn lower(files: &[(&str, &str)]) -> Lowered {
         .collect();
     let documents = read.map(|(document, _)| document).collect();
     let mut lowered = Lowered::default();
-    (DIALECT.lower)(&Input { documents, plain: &plain, unknown_fields: Severity::Error }, &mut lowered);
+    (DIALECT.lower)(
+        &Input {
+            documents,
+            plain: &plain,
+            unknown_fields: Severity::Error,
+            memory: &crate::dialects::Memory::default(),
+        },
+        &mut lowered,
+    );
     lowered.diagnostics.sort();
     lowered
 }

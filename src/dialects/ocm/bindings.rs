@@ -11,7 +11,7 @@ use crate::dialects::Document;
 use crate::yaml::Scope;
 
 /// Names of bound sets that exist, by namespace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Bindings {
     by_namespace: BTreeMap<String, BTreeSet<String>>,
 }

@@ -17,7 +17,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-use super::each::Reader;
+use super::each::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered};
 use bindings::Bindings;
 use kinds::Role;
@@ -46,19 +46,22 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     reader.each(of(Role::Binding), |scope, document, _| {
         bindings::read(scope, document, &context.sets, &mut context.bindings);
     });
-    reader.each(of(Role::Cluster), |scope, document, lowered| {
-        lowered.clusters.extend(cluster::read(scope, document));
+    reader.each_recalled(&Recall::alone("ManagedCluster"), of(Role::Cluster), |scope, document, lowered| {
+        lowered.clusters.extend(cluster::read(scope, document).map(Into::into));
     });
-    reader.each(of(Role::Score), |scope, document, lowered| {
+    reader.each_recalled(&Recall::alone("score"), of(Role::Score), |scope, document, lowered| {
         score::read(scope, document, &mut lowered.statuses);
     });
-    reader.each(of(Role::Placement), |scope, document, lowered| {
-        lowered.placements.extend(placement::read(scope, document, &context));
+    let read_against = (context.sets.clone(), context.bindings.clone());
+    let context_number = input.memory.number("OCM", read_against);
+    let recall = Recall { context: context_number, ..Recall::alone("Placement") };
+    reader.each_recalled(&recall, of(Role::Placement), |scope, document, lowered| {
+        lowered.placements.extend(placement::read(scope, document, &context).map(Into::into));
     });
-    reader.each(of(Role::Work), |scope, document, lowered| {
+    reader.each_recalled(&Recall::alone("work"), of(Role::Work), |scope, document, lowered| {
         if let Some((placement, workload)) = work::read(scope, document) {
-            lowered.placements.push(placement);
-            lowered.workloads.push(workload);
+            lowered.placements.push(placement.into());
+            lowered.workloads.push(workload.into());
         }
     });
 }

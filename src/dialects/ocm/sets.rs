@@ -18,7 +18,7 @@ const BY_LABEL: &str = "ExclusiveClusterSetLabel";
 const BY_SELECTOR: &str = "LabelSelector";
 
 /// The sets by name.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sets {
     by_name: BTreeMap<String, ClusterSet>,
 }

@@ -46,7 +46,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         match &*document.key.kind {
             "Rule" => {
                 let source = Source::Own(Box::new(policy()));
-                out.placements.push(Placement { key, origin, source });
+                out.placements.push(Placement { key, origin, source }.into());
             }
             "App" => {
                 let rule = fields.str("rule").unwrap_or("all").to_owned();
@@ -65,15 +65,18 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     replicas: None,
                     frozen: false,
                 };
-                out.workloads.push(workload);
-                out.placements.push(Placement { key, origin, source: Source::Follows(follow) });
+                out.workloads.push(workload.into());
+                out.placements.push(Placement { key, origin, source: Source::Follows(follow) }.into());
             }
-            _ => out.clusters.push(Cluster {
-                name: key.name.to_string(),
-                origins: vec![origin],
-                labels: fields.string_map("labels").unwrap_or_default(),
-                ..Cluster::default()
-            }),
+            _ => {
+                let cluster = Cluster {
+                    name: key.name.to_string(),
+                    origins: vec![origin],
+                    labels: fields.string_map("labels").unwrap_or_default(),
+                    ..Cluster::default()
+                };
+                out.clusters.push(cluster.into());
+            }
         }
         fields.finish();
         if scope.has_errors() {

@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::read::{OverrideSpec, PlacementName, Target};
 use crate::diag::{Diagnostic, Diagnostics, Pos};
 use crate::model::object::{ObjectId, version_of};
-use crate::model::{Applies, Key, Override, Template, Workload};
+use crate::model::{Applies, Key, Override, Shared, Template, Workload};
 
 /// Adds to every workload the overrides that are for it, and gives a warning for each that is for
 /// none. `placements` are all there are.
 pub fn bind(
     workloads: &mut [Workload],
-    mut specs: Vec<OverrideSpec>,
+    mut specs: Vec<Shared<OverrideSpec>>,
     placements: &BTreeSet<Key>,
 ) -> Vec<Diagnostic> {
-    specs.sort_by_cached_key(order);
+    specs.sort_by_cached_key(|spec| order(spec));
     let mut hits = vec![BTreeSet::new(); specs.len()];
     let index = Index::new(&specs);
     for workload in workloads {
@@ -40,12 +40,12 @@ fn order(spec: &OverrideSpec) -> (bool, String, String) {
 
 /// Overrides by the object or namespace they name, so that not every workload looks at each of them.
 struct Index<'a> {
-    specs: &'a [OverrideSpec],
+    specs: &'a [Shared<OverrideSpec>],
     by_target: BTreeMap<&'a ObjectId, Vec<(usize, usize)>>,
 }
 
 impl<'a> Index<'a> {
-    fn new(specs: &'a [OverrideSpec]) -> Index<'a> {
+    fn new(specs: &'a [Shared<OverrideSpec>]) -> Index<'a> {
         let mut by_target: BTreeMap<&ObjectId, Vec<(usize, usize)>> = BTreeMap::new();
         for (spec, one) in specs.iter().enumerate() {
             for (target, wanted) in one.targets.iter().enumerate() {
@@ -139,8 +139,8 @@ fn misses(spec: &OverrideSpec, hits: &BTreeSet<usize>, placements: &BTreeSet<Key
 }
 
 /// Two overrides of one kind must not claim one object: reports the later ones and gives their keys.
-pub fn refuse_rivals(specs: &[OverrideSpec]) -> (BTreeSet<Key>, Diagnostics) {
-    let mut sorted: Vec<&OverrideSpec> = specs.iter().collect();
+pub fn refuse_rivals(specs: &[Shared<OverrideSpec>]) -> (BTreeSet<Key>, Diagnostics) {
+    let mut sorted: Vec<&Shared<OverrideSpec>> = specs.iter().collect();
     sorted.sort_by_cached_key(|spec| order(spec));
     let mut owners: BTreeMap<(bool, &ObjectId, &str), &Key> = BTreeMap::new();
     let (mut refused, mut found) = (BTreeSet::new(), Diagnostics::new());

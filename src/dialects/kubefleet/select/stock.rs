@@ -10,9 +10,9 @@ use super::scope::Scopes;
 use super::{propagate, strip};
 use crate::dialects::kubefleet::envelope::Envelope;
 use crate::dialects::kubefleet::kinds::Scope;
-use crate::model::Object;
 use crate::model::object::{ObjectId, version_of};
 use crate::model::selector::Labels;
+use crate::model::{Object, Shared};
 
 /// One thing that can be selected: an object, or an envelope for its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl Item {
 #[derive(Debug)]
 pub struct Stock<'a> {
     plain: &'a [Arc<Object>],
-    envelopes: &'a [Envelope],
+    envelopes: &'a [Shared<Envelope>],
     by_kind: BTreeMap<&'a str, BTreeMap<&'a str, Vec<Item>>>,
     by_namespace: BTreeMap<&'a str, Vec<Item>>,
     scopes: Scopes<'a>,
@@ -44,7 +44,7 @@ pub struct Stock<'a> {
 }
 
 impl<'a> Stock<'a> {
-    pub fn new(plain: &'a [Arc<Object>], envelopes: &'a [Envelope]) -> Stock<'a> {
+    pub fn new(plain: &'a [Arc<Object>], envelopes: &'a [Shared<Envelope>]) -> Stock<'a> {
         let services: BTreeSet<(&str, &str)> = plain
             .iter()
             .filter(|object| object.id.group.is_empty() && &*object.id.kind == "Service")

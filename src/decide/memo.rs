@@ -1,0 +1,78 @@
+//! What the last run looked at and what came of it, so that a placement whose whole world is as it was
+//! need not even be asked whether its decision stands. Losing it costs time only.
+
+use std::collections::BTreeMap;
+
+use super::overlay::{self, Spoken};
+use crate::diag::Diagnostic;
+use crate::model::fleet::Doubt;
+use crate::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Shared, Timestamp};
+
+/// A run, to go on from.
+#[derive(Clone, Debug, Default)]
+pub struct Memo {
+    clusters: BTreeMap<String, Shared<Cluster>>,
+    /// What statuses say that a decision could read: those in files, and the members' own.
+    spoken: [Spoken; 2],
+    now: Timestamp,
+    settled: BTreeMap<Key, Shared<Settled>>,
+}
+
+/// A decision that depends on nothing but its placement and the world, until the moment given.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    pub(super) placement: Shared<Placement>,
+    pub(super) decision: Decision,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) flips: Option<Timestamp>,
+    /// The placements that it follows.
+    pub(super) followed: Vec<Key>,
+}
+
+impl Memo {
+    /// A memo of this world, with nothing settled.
+    pub(super) fn of(fleet: &Fleet, statuses: &BTreeMap<String, ClusterStatus>, now: Timestamp) -> Memo {
+        Memo {
+            clusters: fleet.clusters.clone(),
+            spoken: [&fleet.statuses, statuses].map(overlay::spoken),
+            now,
+            settled: BTreeMap::new(),
+        }
+    }
+
+    /// Whether what all placements look at is the same. While anything is in doubt, nothing is settled.
+    pub(super) fn is_of(
+        &self,
+        fleet: &Fleet,
+        statuses: &BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+    ) -> bool {
+        fleet.doubt == Doubt::default()
+            && self.now <= now
+            && self.clusters == fleet.clusters
+            && self.spoken == [&fleet.statuses, statuses].map(overlay::spoken)
+    }
+
+    pub(super) fn settle(&mut self, settled: Shared<Settled>) {
+        self.settled.insert(settled.placement.key.clone(), settled);
+    }
+
+    /// What was settled for a placement, if it still is.
+    pub(super) fn get(&self, placement: &Shared<Placement>, now: Timestamp) -> Option<&Shared<Settled>> {
+        let settled = self.settled.get(&placement.key)?;
+        let holds = settled.placement.is_same(placement) && settled.flips.is_none_or(|flips| now < flips);
+        holds.then_some(settled)
+    }
+}
+
+impl Settled {
+    /// Whether a decision in force is the settled one.
+    pub(super) fn is(&self, previous: &Decision) -> bool {
+        let decision = &self.decision;
+        decision.digest.is_some()
+            && previous.digest == decision.digest
+            && previous.picks.is_same(&decision.picks)
+            && previous.refused == decision.refused
+            && previous.condition == decision.condition
+    }
+}
