@@ -65,6 +65,8 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let mut cache = daemon::Cache::default();
     let passed = daemon::pass_knowing(&settings, Timestamp::now(), &mut cache)?;
     cache.store(&settings);
+    // The process ends soon: taking it all apart would only take time.
+    std::mem::forget(cache);
     ui.status(&format!("read commit {}", passed.source));
     ui.diagnostics(&passed.diagnostics);
     ui.out(&plan_text(&passed.plan, ui));

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::claims::{self, Claim, Picks};
+use super::stored::Fingerprints;
 use crate::model::{Fleet, Folder, Folders, Shared, Workload};
 
 /// A rendering, to go on from.
@@ -18,6 +19,8 @@ pub struct Memo {
     pub(super) folders: Folders,
     /// The paths, in lower case, whose copies depend on nothing else.
     pub(super) clean: BTreeSet<String>,
+    /// Fingerprints that were made on the way, see [`super::Stored`].
+    pub(super) fingerprints: Fingerprints,
 }
 
 impl Memo {
@@ -40,12 +43,14 @@ impl Memo {
 pub(super) struct Taken {
     pub(super) folders: Folders,
     pub(super) unchanged: BTreeSet<String>,
+    /// Of paths that are unchanged.
+    pub(super) fingerprints: Fingerprints,
 }
 
 /// Every cluster with an empty folder.
 pub(super) fn nothing(fleet: &Fleet) -> Taken {
     let folders = fleet.clusters.keys().map(|name| (name.clone(), Folder::new())).collect();
-    Taken { folders, unchanged: BTreeSet::new() }
+    Taken { folders, unchanged: BTreeSet::new(), fingerprints: Fingerprints::new() }
 }
 
 pub(super) fn take_over(memo: &Memo, fleet: &Fleet, groups: &BTreeMap<String, Vec<Claim<'_>>>) -> Taken {
@@ -55,6 +60,7 @@ pub(super) fn take_over(memo: &Memo, fleet: &Fleet, groups: &BTreeMap<String, Ve
     let before = claims::group(&memo.fleet, &memo.frozen, &memo.picks);
     let mut folders = memo.folders.clone();
     let mut unchanged = BTreeSet::new();
+    let mut fingerprints = memo.fingerprints.clone();
     for (path, old) in before {
         let same = match (old.as_slice(), groups.get(&path).map(Vec::as_slice)) {
             ([old], Some([new])) => memo.clean.contains(&path) && old.is_as(new),
@@ -63,11 +69,14 @@ pub(super) fn take_over(memo: &Memo, fleet: &Fleet, groups: &BTreeMap<String, Ve
         if same {
             unchanged.insert(path);
         } else {
+            if fingerprints.contains_key(&*path) {
+                fingerprints.remove(&*path);
+            }
             old.iter().for_each(|claim| clear(&mut folders, claim));
         }
     }
     folders.retain(|name, folder| !folder.is_empty() || fleet.clusters.contains_key(name));
-    Taken { folders, unchanged }
+    Taken { folders, unchanged, fingerprints }
 }
 
 fn clear(folders: &mut Folders, claim: &Claim<'_>) {

@@ -85,8 +85,10 @@ pub fn render_after(
         Some(Earlier::Memo(memo)) => memo::take_over(memo, fleet, &groups),
         Some(Earlier::Stored(stored)) => stored.take_over(previous.folders, fleet, &groups),
     };
+    let fingerprints = taken.fingerprints.clone();
     let done = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
-    let memo = Memo { fleet: fleet.clone(), frozen, picks, folders: done.made, clean: done.clean };
+    let (folders, clean) = (done.made, done.clean);
+    let memo = Memo { fleet: fleet.clone(), frozen, picks, folders, clean, fingerprints };
     Ok((done.rendered, memo))
 }
 

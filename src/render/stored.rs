@@ -13,17 +13,19 @@ use super::claims::{self, Claim};
 use super::memo::{self, Memo, Taken};
 use crate::codec::{Decoder, Encoder};
 use crate::model::fleet::Doubt;
-use crate::model::{Fleet, Folder, Folders, differences};
+use crate::model::{Fleet, Folder, Folders, Shared, differences};
 
 type Fingerprint = [u8; 16];
+
+/// Of objects' workloads, overrides and picks, by the object's path in lower case.
+pub(super) type Fingerprints = Shared<BTreeMap<Arc<str>, Fingerprint>>;
 
 /// Fingerprints of a rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Of all clusters.
     clusters: Fingerprint,
-    /// Of each object's workload, overrides and picks, by the object's path in lower case.
-    paths: BTreeMap<Arc<str>, Fingerprint>,
+    paths: Fingerprints,
 }
 
 impl Memo {
@@ -41,7 +43,10 @@ impl Memo {
             }
         }
         let groups = claims::group(&self.fleet, &self.frozen, &self.picks);
-        let made = |path: &String| Some((path.as_str().into(), of_claim(groups.get(path)?.first()?)));
+        let made = |path: &String| match self.fingerprints.get_key_value(path.as_str()) {
+            Some((path, known)) => Some((path.clone(), *known)),
+            None => Some((path.as_str().into(), of_claim(groups.get(path)?.first()?))),
+        };
         Some(Stored { clusters: of_clusters(&self.fleet), paths: clean.iter().filter_map(made).collect() })
     }
 }
@@ -57,7 +62,8 @@ impl Stored {
 
     pub fn decode(decoder: &mut Decoder<'_>) -> Option<Stored> {
         let clusters = decoder.raw()?;
-        Some(Stored { clusters, paths: decoder.list(|decoder| Some((decoder.text()?, decoder.raw()?)))? })
+        let paths: BTreeMap<_, _> = decoder.list(|decoder| Some((decoder.text()?, decoder.raw()?)))?;
+        Some(Stored { clusters, paths: paths.into() })
     }
 
     /// Begins with the folders that the rendering became, without what is not as it was.
@@ -81,7 +87,11 @@ impl Stored {
                 stays.insert(claim.path.clone());
             }
         }
-        let mut taken = Taken { folders: folders.clone(), unchanged };
+        let unchanged_of = |(path, known): (&Arc<str>, &Fingerprint)| {
+            unchanged.contains(&**path).then(|| (path.clone(), *known))
+        };
+        let fingerprints = self.paths.iter().filter_map(unchanged_of).collect();
+        let mut taken = Taken { folders: folders.clone(), unchanged, fingerprints };
         for folder in taken.folders.values_mut() {
             if folder.keys().any(|path| !stays.contains(path)) {
                 folder.retain(|path, _| stays.contains(path));
