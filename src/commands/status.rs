@@ -52,7 +52,8 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
     let processed = publish::read_processed(repo, refs)?;
     let folders = publish::cluster_refs::read_all(repo, refs)?;
     let decisions = previous.as_ref().map(|previous| previous.state.decisions.clone()).unwrap_or_default();
-    let fleet = json!(report::summarize(&statuses, &decisions, &folders, Timestamp::now()));
+    let fleet =
+        json!(report::summarize(&statuses, &decisions, &folders, Timestamp::now(), report::Detail::Full));
     Ok(json!({
         "rendered": previous.as_ref().map(|previous| json!({
             "commit": previous.commit.to_string(),

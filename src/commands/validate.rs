@@ -37,7 +37,7 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
             ui.diagnostics(&built.diagnostics);
             ui.out(&format!(
                 "{}, {}, {}, {}",
-                counted(reading.tree.files.len(), "file"),
+                counted(reading.tree().files.len(), "file"),
                 counted(built.fleet.clusters.len(), "cluster"),
                 counted(built.fleet.placements.len(), "placement"),
                 counted(built.fleet.workloads.len(), "workload"),

@@ -142,7 +142,7 @@ impl WorkingTree {
         let mut contents = MemoryContents::default();
         let before = Reading::folder(&self.root, now)?.build(&mut contents)?.state;
         let mut reading = Reading::folder(&self.root, now)?;
-        apply(&mut reading.tree, edits);
+        reading.edit_tree(|tree| apply(tree, edits));
         reading.previous = before.clone();
         let after = reading.build(&mut contents)?.state;
         Ok(plan(&before, &after))

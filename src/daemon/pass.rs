@@ -247,8 +247,13 @@ fn attempt_pass(
     publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
     if let Some(rendered) = &rendered {
         let folders = cluster_refs::read_all_knowing(&repo, refs, &mut cache.cluster_refs)?;
-        let fleet_report =
-            report::summarize(&reading.statuses, &rendered.state.decisions, &folders, reading.now);
+        let fleet_report = report::summarize(
+            &reading.statuses,
+            &rendered.state.decisions,
+            &folders,
+            reading.now,
+            report::Detail::Brief,
+        );
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
         still_in_force(&repo, settings, rendered.commit)?;
     }

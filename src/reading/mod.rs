@@ -33,7 +33,7 @@ use crate::state::{self, State};
 pub struct Reading {
     /// What was read, in a few words.
     pub label: String,
-    pub tree: SourceTree,
+    tree: SourceTree,
     pub previous: State,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
@@ -269,6 +269,18 @@ impl Reading {
             first: Some(first).into(),
             loaded: OnceCell::new(),
         })
+    }
+
+    /// The files that were read.
+    pub fn tree(&self) -> &SourceTree {
+        &self.tree
+    }
+
+    /// Reads other files in their place, against the same state.
+    pub fn edit_tree(&mut self, edit: impl FnOnce(&mut SourceTree)) {
+        edit(&mut self.tree);
+        self.first.take();
+        self.loaded.take();
     }
 
     /// What the next reading may begin with.

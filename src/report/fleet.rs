@@ -58,12 +58,22 @@ struct WorkloadLine<'s> {
     with_problems: Vec<&'s str>,
 }
 
+/// How much is said of single clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Some of those with something to say: what is written at every pass must not grow with the copies.
+    Brief,
+    /// All of them.
+    Full,
+}
+
 /// Sums up the fleet.
 pub fn summarize<'s>(
     statuses: &'s BTreeMap<String, ClusterStatus>,
     decisions: &'s BTreeMap<Key, Decision>,
     published: &'s BTreeMap<String, Published>,
     now: Timestamp,
+    detail: Detail,
 ) -> FleetReport<'s> {
     let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
     let members: Vec<Member<'_>> = names
@@ -74,7 +84,7 @@ pub fn summarize<'s>(
         })
         .collect();
     let with_objects = decisions.iter().filter(|(_, decision)| !decision.objects.is_empty());
-    let workloads = with_objects.map(|(key, decision)| workload(key, decision, &members)).collect();
+    let workloads = with_objects.map(|(key, decision)| workload(key, decision, &members, detail)).collect();
     let mut totals: BTreeMap<&'static str, usize> = BTreeMap::new();
     for member in &members {
         *totals.entry(member.state.word()).or_default() += 1;
@@ -157,7 +167,12 @@ fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
     }
 }
 
-fn workload<'s>(key: &'s Key, decision: &'s Decision, members: &[Member<'s>]) -> WorkloadLine<'s> {
+fn workload<'s>(
+    key: &'s Key,
+    decision: &'s Decision,
+    members: &[Member<'s>],
+    detail: Detail,
+) -> WorkloadLine<'s> {
     // A member may hold all of its folder, and yet not this workload: its copy could not be made.
     let unmade: BTreeSet<&str> = decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
     let placed: Vec<_> = placed(decision, members).collect();
@@ -170,7 +185,8 @@ fn workload<'s>(key: &'s Key, decision: &'s Decision, members: &[Member<'s>]) ->
             in_sync += 1;
         }
     }
-    let status = propagation::is_federated(key).then(|| propagation::status(decision, &placed, members));
+    let status =
+        propagation::is_federated(key).then(|| propagation::status(decision, &placed, members, detail));
     WorkloadLine {
         in_sync,
         kind: &key.kind,

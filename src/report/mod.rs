@@ -7,7 +7,7 @@ pub mod fleet;
 pub mod form;
 mod propagation;
 
-pub use fleet::{FleetReport, Published, summarize};
+pub use fleet::{Detail, FleetReport, Published, summarize};
 pub use form::{from_node, to_json};
 
 /// The apiVersion of berth's own kinds.

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::fleet::{Member, State};
+use super::fleet::{Detail, Member, State};
 use crate::model::status::Problem;
 use crate::model::{Decision, Failure, Key};
 
-/// So many clusters are listed with each word. The counts are of all.
+/// So many clusters are listed with each word where it shall be brief. The counts are of all.
 const LISTED: usize = 20;
 
 const NOT_READY: &str = "ClusterNotReady";
@@ -59,6 +59,7 @@ pub(super) fn status<'s>(
     decision: &'s Decision,
     placed: &[(&'s str, Option<&Member<'s>>)],
     members: &[Member<'s>],
+    detail: Detail,
 ) -> Propagation<'s> {
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
@@ -81,7 +82,7 @@ pub(super) fn status<'s>(
         let count = by_status.entry(word).or_default();
         *count += 1;
         // Who is silent is so for every workload, and stands in the fleet's list of clusters.
-        if *count <= LISTED && *word != NOT_READY {
+        if detail == Detail::Full || *count <= LISTED && *word != NOT_READY {
             clusters.push(ClusterWord { name, status: word });
         }
     }

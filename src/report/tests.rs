@@ -94,7 +94,7 @@ fn summed_up(
     published: &BTreeMap<String, Published>,
     now: Timestamp,
 ) -> Json {
-    serde_json::to_value(summarize(statuses, decisions, published, now)).unwrap()
+    serde_json::to_value(summarize(statuses, decisions, published, now, Detail::Full)).unwrap()
 }
 
 #[test]
@@ -167,8 +167,7 @@ fn kubefeds_words_say_what_keeps_each_cluster_from_being_in_sync() {
     let both = || vec![well("a"), well("b")];
     assert_eq!(propagation(both(), |_| ()), (vec![], String::new()));
     let checked = |words: &str| (vec![words.to_owned()], "CheckClusters".to_owned());
-    // Who is silent is listed once, with the clusters.
-    assert_eq!(propagation(vec![well("a")], |_| ()), (vec![], "CheckClusters".to_owned()));
+    assert_eq!(propagation(vec![well("a")], |_| ()), checked("b ClusterNotReady"));
     let behind = vec![well("a"), status("b", "old", vec![])];
     assert_eq!(propagation(behind, |_| ()), checked("b UpdateTimedOut"));
     assert_eq!(propagation(said("the server refused it"), |_| ()), checked("b UpdateFailed"));
