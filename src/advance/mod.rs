@@ -34,7 +34,7 @@ pub struct Given<'a> {
 pub enum Outside {
     /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
     /// `known` is taken to begin with, and only ever saves time.
-    Now { clock: Timestamp, basis: Basis, allow_empty: bool, known: RefCell<Known> },
+    Now { clock: Timestamp, basis: Basis, allow_empty: bool, known: Box<RefCell<Known>> },
     /// As a commit has it: in its facts, and in its trailers. Nothing known from before has a part in it.
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
 }

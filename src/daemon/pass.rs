@@ -211,7 +211,7 @@ fn attempt_pass(
     if !settings.allow_rewind {
         refuse_rewind(&repo, &name, source, basis.since)?;
     }
-    let known = std::mem::take(&mut cache.known).into();
+    let known = Box::new(std::mem::take(&mut cache.known).into());
     let given = Given {
         source,
         previous: previous.as_ref(),

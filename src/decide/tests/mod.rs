@@ -4,6 +4,7 @@ mod dividing;
 mod doubt;
 mod following;
 mod given;
+mod memory;
 mod picking;
 mod properties;
 mod standing;
