@@ -216,10 +216,16 @@ impl<'a> Builder<'a> {
         let Some(Open { at, anchor, mut cost, inside }) = self.open.pop() else { return Ok(()) };
         cost.nodes = cost.nodes.saturating_add(1);
         let value = match inside {
-            Inside::List(items) => Value::List(items),
+            // Trees are kept from run to run, so that room to grow would only be memory.
+            Inside::List(mut items) => {
+                items.shrink_to_fit();
+                Value::List(items)
+            }
             Inside::Map { entries, merged, .. } => {
                 self.faults.extend(duplicate_keys(&entries));
-                Value::Map(merge::apply(entries, merged, &mut self.faults, &mut self.warnings))
+                let mut entries = merge::apply(entries, merged, &mut self.faults, &mut self.warnings);
+                entries.shrink_to_fit();
+                Value::Map(entries)
             }
         };
         if let Some(key @ None) = self.pending_key() {
