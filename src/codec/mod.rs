@@ -1,7 +1,7 @@
 //! Values ↔ compact bytes, for what one process leaves another of the same build.
 //!
-//! Each text is written once and named by a number from then on. Bytes that are not as they were
-//! written give `None`, never a panic and never another value: their owner keeps a checksum beside them.
+//! Each text is written once and named by a number from then on. No bytes make reading panic; whether they
+//! are as they were written is for a checksum beside them to say.
 
 mod json;
 

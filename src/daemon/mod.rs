@@ -119,6 +119,8 @@ impl Memory {
             }
             Err(problem) => {
                 error!(error = %problem, "pass crashed: a bug in berth");
+                // Were it what a process left that crashes it, it would again.
+                self.cache = Cache::forgetful();
                 Event::Failed
             }
         }

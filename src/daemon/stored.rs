@@ -5,8 +5,10 @@
 //! whatever is wrong with it, it is as if it were not there.
 
 use std::fs;
-use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
@@ -17,6 +19,9 @@ use crate::publish::{self, Previous};
 use crate::render::Stored;
 
 const FILE: &str = "berth/cache/last";
+
+/// So old is a file that nobody goes on writing.
+const UNFINISHED: Duration = Duration::from_secs(3_600);
 
 /// What was left, for the state in force now.
 #[derive(Debug, Default)]
@@ -55,31 +60,53 @@ pub(super) fn save(
     rendered: Option<&Stored>,
 ) -> Option<()> {
     let mut encoder = Encoder::default();
-    encoder.text(&engine()?);
+    encoder.text(engine()?);
     parsed.encode(&mut encoder);
     encoder.raw(&previous.commit.0);
     publish::encode_previous(&mut encoder, previous)?;
     encoder.maybe(rendered, |encoder, rendered| rendered.encode(encoder));
     let body = encoder.into_bytes();
-    let mut bytes = Sha256::digest(&body).to_vec();
-    bytes.extend(body);
     let target = file(repo);
     fs::create_dir_all(target.parent()?).ok()?;
+    sweep(target.parent()?);
     let fresh = target.with_extension(std::process::id().to_string());
-    let done = fs::write(&fresh, bytes).and_then(|()| fs::rename(&fresh, &target));
+    let _ = fs::remove_file(&fresh);
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
+        file.write_all(&Sha256::digest(&body))?;
+        file.write_all(&body)?;
+        fs::rename(&fresh, &target)
+    };
+    let done = write();
     if done.is_err() {
         let _ = fs::remove_file(&fresh);
     }
     done.ok()
 }
 
+/// Removes what processes left that were killed while they wrote.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_unfinished = Path::new(&entry.file_name()).extension().is_some();
+        let age = entry.metadata().and_then(|about| about.modified()).ok().and_then(|at| at.elapsed().ok());
+        if is_unfinished && age.is_some_and(|age| age > UNFINISHED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn file(repo: &Repo) -> PathBuf {
     repo.shared_path().join(FILE)
 }
 
-/// Which build of berth this is: its version, and its executable's size and date.
-fn engine() -> Option<String> {
-    let about = fs::metadata(std::env::current_exe().ok()?).ok()?;
-    let built = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(format!("{} {} {}", env!("CARGO_PKG_VERSION"), about.len(), built.as_nanos()))
+/// Which build of berth this is: its version, and a digest of its executable. Looked at once, since a new
+/// build may take the file's place while this one runs.
+fn engine() -> Option<&'static str> {
+    static ENGINE: OnceLock<Option<String>> = OnceLock::new();
+    let look = || {
+        let digest = Sha256::digest(fs::read(std::env::current_exe().ok()?).ok()?);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(format!("{} {digest}", env!("CARGO_PKG_VERSION")))
+    };
+    ENGINE.get_or_init(look).as_deref()
 }

@@ -60,7 +60,9 @@ impl Memo {
     /// What was settled for a placement, if it still is.
     pub(super) fn get(&self, placement: &Shared<Placement>, now: Timestamp) -> Option<&Shared<Settled>> {
         let settled = self.settled.get(&placement.key)?;
-        let holds = settled.placement.is_same(placement) && settled.flips.is_none_or(|flips| now < flips);
+        // Limits may have fractions, so that a verdict may change within the second before it flips.
+        let is_settled = |flips: Timestamp| now == self.now || now.as_second() + 1 < flips.as_second();
+        let holds = settled.placement.is_same(placement) && settled.flips.is_none_or(is_settled);
         holds.then_some(settled)
     }
 }

@@ -74,7 +74,7 @@ pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut Parsed
 pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
     let (parsed, config) = (&mut Parsed::default(), settings(tree, history, limits));
     let first = first_with(tree, config, dialects, limits, parsed);
-    finish_with(tree, first, history, dialects, limits)
+    finish_with(tree, first, history, dialects, limits, &parsed.readings)
 }
 
 /// The first half of [`load`]: what can be said without any history.
@@ -93,7 +93,7 @@ pub fn finish(tree: &SourceTree, first: First, history: History<'_>, parsed: &mu
     } else {
         first_with(tree, config, DIALECTS, &limits, parsed)
     };
-    finish_with(tree, first, history, DIALECTS, &limits)
+    finish_with(tree, first, history, DIALECTS, &limits, &parsed.readings)
 }
 
 fn first_with(
@@ -117,6 +117,7 @@ fn finish_with(
     history: History<'_>,
     dialects: &[&Dialect],
     limits: &Limits,
+    memory: &Memory,
 ) -> Loaded {
     let First { today, assembled: first, mut loaded } = first;
     let found = found_in(tree, &loaded.config);
@@ -133,7 +134,7 @@ fn finish_with(
     let mut done = if kept.documents.is_empty() {
         first
     } else {
-        assemble_again(today, first, &kept, dialects, &mut loaded)
+        assemble_again(today, first, &kept, dialects, &mut loaded, memory)
     };
     let doubt = &mut done.fleet.doubt;
     doubt.files.extend(doubtful);
@@ -187,6 +188,7 @@ fn assemble_again(
     kept: &Kept,
     dialects: &[&Dialect],
     loaded: &mut Loaded,
+    memory: &Memory,
 ) -> Assembled {
     let kept_keys: BTreeSet<&Key> = kept.documents.iter().map(|document| &document.key).collect();
     let mut documents = Vec::new();
@@ -200,7 +202,7 @@ fn assemble_again(
     }
     documents.extend(kept.documents.iter().cloned());
     documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
-    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields, &Memory::default());
+    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields, memory);
     let in_replaced = |diagnostic: &Diagnostic| {
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))

@@ -36,9 +36,10 @@ impl Memo {
             return None;
         }
         let (mut clean, nothing) = (self.clean.clone(), Folder::new());
-        for (cluster, folder) in published {
-            let made = self.folders.get(cluster).unwrap_or(&nothing);
-            for one in differences(made, folder) {
+        let clusters: BTreeSet<&String> = published.keys().chain(self.folders.keys()).collect();
+        for cluster in clusters {
+            let [made, there] = [&self.folders, published].map(|all| all.get(cluster).unwrap_or(&nothing));
+            for one in differences(made, there) {
                 clean.remove(&one.path.to_lowercase());
             }
         }

@@ -207,3 +207,176 @@ proptest! {
         }
     }
 }
+
+/// The forms that each file of the walk may have, see `fixtures/walk`; none for a file that is not there.
+fn forms() -> Vec<(String, Vec<Option<String>>)> {
+    let mut forms = Vec::new();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/walk");
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if !entry.path().is_dir() {
+            continue;
+        }
+        let mut files: Vec<_> =
+            std::fs::read_dir(entry.path()).unwrap().map(|one| one.unwrap().path()).collect();
+        files.sort();
+        let read = |path: &std::path::PathBuf| {
+            (path.extension().unwrap() == "yaml").then(|| std::fs::read_to_string(path).unwrap())
+        };
+        let name = entry.file_name().into_string().unwrap().replace("--", "/") + ".yaml";
+        forms.push((name, files.iter().map(read).collect()));
+    }
+    forms.sort();
+    forms
+}
+
+fn put(files: &mut BTreeMap<String, String>, path: &str, form: Option<&String>) {
+    match form {
+        Some(text) => files.insert(path.to_owned(), text.clone()),
+        None => files.remove(path),
+    };
+}
+
+fn said(passed: &Result<Passed, PassError>) -> String {
+    match passed {
+        Ok(passed) => {
+            format!(
+                "{:?}\n{:?}\n{:?}\n{:?}",
+                passed.outcome, passed.plan, passed.diagnostics, passed.next_change
+            )
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Three sides that see the same commits at the same moments: a daemon that remembers, processes that find
+/// what the last one left, and processes that begin with nothing.
+struct Walk {
+    warm: Side,
+    kept: Side,
+    cold: Side,
+    cache: Cache,
+}
+
+impl Walk {
+    fn new() -> Walk {
+        Walk { warm: Side::new(), kept: Side::new(), cold: Side::new(), cache: Cache::default() }
+    }
+
+    fn step(&mut self, files: &BTreeMap<String, String>, minute: i64, clock: Timestamp) {
+        for side in [&self.warm, &self.kept, &self.cold] {
+            side.commit(files, minute);
+        }
+        let remembered = pass_knowing(&self.warm.settings, clock, &mut self.cache);
+        let mut cache = Cache::default();
+        let found = pass_knowing(&self.kept.settings, clock, &mut cache);
+        cache.store(&self.kept.settings);
+        let forgot = pass(&self.cold.settings, clock);
+        assert_eq!(said(&remembered), said(&forgot), "a daemon at {clock}");
+        assert_eq!(said(&found), said(&forgot), "a process at {clock}");
+        assert_eq!(self.warm.refs(), self.cold.refs(), "a daemon at {clock}");
+        assert_eq!(self.kept.refs(), self.cold.refs(), "a process at {clock}");
+        let repo = Repo::open(&self.cold.settings.repo).unwrap();
+        let refs = &self.cold.settings.refs;
+        if let Some(commit) = repo.read_ref(&refs.rendered).unwrap() {
+            let proof = berth::verify::Verifier::new(&repo, refs).unwrap().prove(commit).unwrap();
+            assert!(!proof.verdict.is_failed(), "{:?} at {clock}", proof.verdict);
+        }
+    }
+}
+
+fn at(time: &str) -> Timestamp {
+    format!("2026-01-01T{time}Z").parse().unwrap()
+}
+
+fn with(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+const BOUND: &str = "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n\
+                     metadata: {name: global, namespace: shop}\nspec: {clusterSet: global}\n";
+
+#[test]
+fn a_score_that_ends_within_a_second_ends_for_everybody() {
+    let score = "apiVersion: cluster.open-cluster-management.io/v1alpha1\nkind: AddOnPlacementScore\n\
+                 metadata: {name: default, namespace: c2}\n\
+                 status: {validUntil: \"2026-01-01T00:01:59.500Z\", scores: [{name: free, value: 60}]}\n";
+    let placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
+                     metadata: {name: web, namespace: shop}\nspec:\n  numberOfClusters: 1\n  prioritizerPolicy:\n    \
+                     mode: Exact\n    configurations:\n    \
+                     - {weight: 2, scoreCoordinate: {type: AddOn, addOn: {resourceName: default, scoreName: free}}}\n";
+    let managed = |name: &str| {
+        format!(
+            "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {{name: {name}}}\n\
+             spec: {{hubAcceptsClient: true}}\n"
+        )
+    };
+    let (c1, c2) = (managed("c1"), managed("c2"));
+    let mut files = with(&[
+        ("b.yaml", BOUND),
+        ("c1.yaml", &c1),
+        ("c2.yaml", &c2),
+        ("s.yaml", score),
+        ("p.yaml", placement),
+    ]);
+    let mut walk = Walk::new();
+    walk.step(&files, 1, at("00:01:00"));
+    files.insert("note.yaml".into(), namespace("shop"));
+    walk.step(&files, 2, at("00:02:00"));
+}
+
+#[test]
+fn a_cluster_that_is_out_anyway_and_falls_silent_changes_its_decision() {
+    let member = "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {name: c1}\nspec:\n  \
+                  identity: {kind: ServiceAccount, name: a, namespace: fleet-system, apiGroup: ''}\nstatus:\n  \
+                  agentStatus:\n  - type: MemberAgent\n    lastReceivedHeartbeat: \"2026-01-01T00:00:00Z\"\n    \
+                  conditions:\n    - {type: Joined, status: \"False\", reason: x, message: x, \
+                  lastTransitionTime: \"2026-01-01T00:00:00Z\"}\n";
+    let drained = "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c2}\n\
+                   spec:\n  hubAcceptsClient: true\n  taints:\n  \
+                   - {key: drain, effect: NoSelect, timeAdded: \"2026-01-01T00:03:00Z\"}\n";
+    let tolerant = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
+                    metadata: {name: web, namespace: shop}\nspec:\n  tolerations:\n  \
+                    - {key: drain, operator: Exists, tolerationSeconds: 600}\n";
+    let placed = |value: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: w0, namespace: shop}}\ndata: {{value: {value}}}\n---\n\
+             apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourcePlacement\n\
+             metadata: {{name: all, namespace: shop}}\nspec:\n  \
+             resourceSelectors: [{{group: '', version: v1, kind: ConfigMap, name: w0}}]\n  \
+             policy: {{placementType: PickAll}}\n"
+        )
+    };
+    let mut files =
+        with(&[("b.yaml", BOUND), ("c1.yaml", member), ("c2.yaml", drained), ("p.yaml", tolerant)]);
+    let mut walk = Walk::new();
+    files.insert("rp.yaml".into(), placed("a"));
+    walk.step(&files, 1, at("00:01:10"));
+    files.insert("rp.yaml".into(), placed("b"));
+    walk.step(&files, 2, clock());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 12, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_walk_over_all_dialects_goes_the_same_way_for_all(
+        steps in proptest::collection::vec(proptest::collection::vec((0..64_usize, 0..8_usize), 1..3), 4..14),
+        jumps in proptest::collection::vec(0..3_i64, 14),
+    ) {
+        let forms = forms();
+        let mut walk = Walk::new();
+        let mut files = BTreeMap::new();
+        forms.iter().for_each(|(path, forms)| put(&mut files, path, forms[0].as_ref()));
+        let mut minute = 0;
+        for (step, changes) in std::iter::once(&Vec::new()).chain(&steps).enumerate() {
+            for (which, form) in changes {
+                let (path, forms) = &forms[which % forms.len()];
+                put(&mut files, path, forms[form % forms.len()].as_ref());
+            }
+            minute += jumps[step % jumps.len()];
+            walk.step(&files, minute, Timestamp::from_second(1_767_225_600 + 60 * minute + 30).unwrap());
+        }
+    }
+}

@@ -80,16 +80,18 @@ pub(in crate::decide) fn eligibility(
     if now > heard_until {
         return (Some(3), None);
     }
+    // Whatever is wrong with it, in the end it was not heard of for too long.
+    let silent_from = Some(flip(heard_until));
     if agent.joined != Some(true) {
-        return (Some(1), None);
+        return (Some(1), silent_from);
     }
     match agent.healthy {
-        None => (Some(4), None),
-        Some((true, _)) => (None, Some(flip(heard_until))),
+        None => (Some(4), silent_from),
+        Some((true, _)) => (None, silent_from),
         Some((false, since)) => {
             let bearable_until = since.map_or(Timestamp::MIN, |since| after(since, limits.unhealthy_seconds));
             match now > bearable_until {
-                true => (Some(5), None),
+                true => (Some(5), silent_from),
                 false => (None, Some(flip(heard_until.min(bearable_until)))),
             }
         }
@@ -101,9 +103,11 @@ fn after(moment: Timestamp, seconds: i64) -> Timestamp {
     end.unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// The limit itself still passes, and Kubernetes counts in seconds: the next one is when it no longer does.
+/// The limit itself still passes, and Kubernetes counts in seconds: the first whole one after it is when it
+/// no longer does.
 pub(in crate::decide) fn flip(limit: Timestamp) -> Timestamp {
-    after(limit, 1)
+    let whole = Timestamp::from_second(limit.as_second()).unwrap_or(limit);
+    after(whole, 1)
 }
 
 impl Check for Eligible<'_> {
