@@ -7,28 +7,32 @@ use super::exit::Exit;
 use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
 use super::plan::plan_text;
+use super::remote::RemoteArgs;
 use super::ui::Ui;
 use super::{Outcome, logging};
-use crate::daemon::{self, PassOutcome, Settings};
+use crate::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
 use crate::git::Identity;
 use crate::model::Timestamp;
 use crate::publish::Refs;
+use crate::transport::Cancel;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main"
+    after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main\n  berth run --remote https://git.example.com/fleet.git --token-file /run/secrets/token"
 )]
 pub struct RunArgs {
-    /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
-    repo: PathBuf,
+    /// The fleet repository; without it, the current folder. With a remote, the folder for its working copy
+    #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
+    repo: Option<PathBuf>,
     /// The branch people edit; without it, the one HEAD names
     #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
     source: Option<String>,
     /// Make one pass and end
     #[arg(long)]
     once: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
     /// Look for changes at least this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     poll: u64,
@@ -48,8 +52,12 @@ pub struct RunArgs {
 }
 
 pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let cancel = Cancel::default();
+    let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
+    let mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
+    let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
     let settings = Settings {
-        repo: args.repo.clone(),
+        repo: mirror.as_ref().map_or_else(local, |mirror| mirror.path().to_owned()),
         source: args.source.clone(),
         refs: Refs::default(),
         identity: args.identity.clone(),
@@ -59,10 +67,15 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
-        daemon::run(settings, Duration::from_secs(args.poll))?;
+        let remote = mirror.map(|mirror| Remote { mirror, cancel });
+        daemon::run(settings, Duration::from_secs(args.poll), remote)?;
         return Ok(Exit::Done);
     }
-    let passed = daemon::pass(&settings, Timestamp::now())?;
+    let now = Timestamp::now();
+    let passed = match mirror {
+        Some(mut mirror) => daemon::pass_remote(&settings, now, &mut Cache::default(), &mut mirror)?,
+        None => daemon::pass(&settings, now)?,
+    };
     ui.status(&format!("read commit {}", passed.source));
     ui.diagnostics(&passed.diagnostics);
     ui.out(&plan_text(&passed.plan, ui));

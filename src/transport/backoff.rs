@@ -11,6 +11,11 @@ pub fn pause(first: Duration, longest: Duration, failures: u32, chance: u64) -> 
     }
     let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(31));
     let full = first.saturating_mul(factor).min(longest);
+    jitter(full, chance)
+}
+
+/// Half of a pause for certain, the other half by chance.
+pub fn jitter(full: Duration, chance: u64) -> Duration {
     let half = full / 2;
     half.saturating_add(share(full.saturating_sub(half), chance))
 }

@@ -205,6 +205,19 @@ impl Transport for GitTransport {
         Ok(())
     }
 
+    fn tidy(&self, repository: &Path, forget: bool) -> Result<(), TransportError> {
+        let forgetting: &[&[&str]] = &[&["gc", "--quiet", "--prune=now"]];
+        let keeping: &[&[&str]] = &[&["repack", "-d", "-l", "-q", "--geometric=2"], &["pack-refs", "--all"]];
+        for args in if forget { forgetting } else { keeping } {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let said = self.git(Some(repository), &args)?;
+            if !said.good {
+                return Err(self.fault(&said));
+            }
+        }
+        Ok(())
+    }
+
     fn shown(&self) -> &str {
         &self.shown
     }

@@ -44,6 +44,10 @@ pub trait Transport: std::fmt::Debug + Send + Sync {
     /// together. `atomic` asks for all or none, as far as the server and the number of refs allow.
     fn push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError>;
 
+    /// Packs a local repository anew, so that it stays small and quick; with `forget`, without what no ref
+    /// leads to.
+    fn tidy(&self, repository: &Path, forget: bool) -> Result<(), TransportError>;
+
     /// The remote as messages may show it.
     fn shown(&self) -> &str;
 }

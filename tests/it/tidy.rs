@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gate", &["diag", "model", "state"]),
     ("pipeline", &["decide", "diag", "load", "model", "render", "source", "state"]),
     ("git", &["diag", "model", "source", "yaml"]),
+    ("transport", &["git"]),
     ("publish", &["diag", "git", "model", "plan", "report", "state", "yaml"]),
     (
         "reading",
@@ -31,9 +32,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
-    ("daemon", &["advance", "diag", "gate", "git", "model", "plan", "publish", "reading", "report"]),
+    (
+        "daemon",
+        &["advance", "diag", "gate", "git", "model", "plan", "publish", "reading", "report", "transport"],
+    ),
     ("verify", &["advance", "git", "publish", "state"]),
-    ("sync", &["diag", "git", "meta", "model", "patch", "publish", "report", "state", "yaml"]),
+    ("sync", &["diag", "git", "meta", "model", "patch", "publish", "report", "state", "transport", "yaml"]),
 ];
 
 /// Folders whose result is a function of their arguments.
@@ -72,6 +76,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("clap", "commands"),
     ("similar::", "commands"),
     ("tracing_subscriber", "commands"),
+    ("rustix::", "transport"),
 ];
 
 const LONGEST_FILE: usize = 400;

@@ -61,10 +61,11 @@ fn a_push_moves_all_refs_or_none_and_only_from_what_was_seen() {
     let ((there, remote), (here, local)) = (bare(), bare());
     let by = transport(there.path());
     let (one, two) = (commit(&local, "one"), commit(&local, "two"));
+    let three = commit(&local, "three");
     by.push(here.path(), &[moved(A, None, Some(one)), moved(B, None, Some(one))], true).unwrap();
     assert_eq!(remote.read_ref(B).unwrap(), Some(one));
     // B is where it was seen, A is not.
-    let moves = [moved(B, Some(one), Some(two)), moved(A, Some(two), Some(one))];
+    let moves = [moved(B, Some(one), Some(two)), moved(A, Some(two), Some(three))];
     let error = by.push(here.path(), &moves, true).unwrap_err();
     assert!(error.is_race(), "{error}");
     assert_eq!(remote.read_ref(B).unwrap(), Some(one));
