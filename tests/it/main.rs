@@ -24,6 +24,10 @@ mod kube_smoke;
 mod lifecycle;
 mod looping;
 mod migration;
+#[cfg(unix)]
+mod remote_faults;
+#[cfg(unix)]
+mod remotes;
 mod replicas;
 mod snapshots;
 mod support;

@@ -2,6 +2,8 @@
 
 pub mod kube;
 pub mod random;
+#[cfg(unix)]
+pub mod remote;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
