@@ -63,7 +63,9 @@ pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> 
     let (mut out, mut err, mut cut) = (Vec::new(), Vec::new(), false);
     let mut exited: Option<(ExitStatus, Instant)> = None;
     loop {
-        if let Ok((stream, bytes, too_much)) = hear.recv_timeout(if open > 0 { POLL } else { POLL / 5 }) {
+        if open == 0 {
+            std::thread::sleep(POLL / 5);
+        } else if let Ok((stream, bytes, too_much)) = hear.recv_timeout(POLL) {
             open -= 1;
             match stream {
                 Stream::Out => (out, cut) = (bytes, too_much),

@@ -1,6 +1,6 @@
 //! Faults on the way to a remote, one at a time: what each leads to, and that the next run is well again.
 
-use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Ssh, until};
+use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Ssh, WebProxy, until};
 use crate::support::{RENDERED, Ran, hermetic};
 
 /// A run that ended so, said so, and kept every secret.
@@ -72,6 +72,50 @@ fn faults_of_an_https_server_are_told_apart() {
 }
 
 #[test]
+fn a_push_whose_answer_is_lost_is_found_done_by_the_next_run() {
+    let fleet = Fleet::new();
+    let Some(server) = Https::new(fleet.root()) else { return };
+    fleet.run_once(&server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    fleet.edit("two");
+    server.fault("cut-push 0");
+    fleet.run_once(&server, &[]).expect(6);
+    assert_eq!(fleet.bare(&["rev-list", "--count", RENDERED]), "2", "it is there all the same");
+    fleet.sync_once("a", &server, &[]).expect(6);
+    server.fault("");
+    let again = fleet.run_once(&server, &[]).expect(0);
+    assert!(again.out.contains("nothing to publish"), "{}", again.out);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    let status = fleet.bare(&["show", "refs/berth/status/a:status.yaml"]);
+    assert!(status.contains("sequence: 2"), "{status}");
+}
+
+#[test]
+fn a_proxy_is_used_and_its_password_kept() {
+    let fleet = Fleet::new();
+    let Some(server) = Https::new(fleet.root()) else { return };
+    struct Through<'a>(&'a Https, String);
+    impl Server for Through<'_> {
+        fn access(&self) -> Vec<String> {
+            self.0.access()
+        }
+        fn set_secrets(&self, command: &mut std::process::Command) {
+            self.0.set_secrets(command);
+            command.env("BERTH_PROXY", &self.1);
+        }
+        fn start(&mut self) {}
+        fn stop(&mut self) {}
+    }
+    let proxy = WebProxy::start("Basic cHJveHk6czNjcmV0LXA0c3M=");
+    let through = |login: &str| Through(&server, format!("http://{login}@127.0.0.1:{}", proxy.port));
+    let refused = fleet.run_once(&through("proxy:wrong-one"), &[]).expect(6);
+    assert!(refused.err.contains("407") && !refused.err.contains("wrong-one"), "{}", refused.err);
+    assert_eq!(proxy.let_in(), 0);
+    fleet.run_once(&through(&format!("proxy:{PASSWORD}")), &[]).expect(0);
+    assert!(proxy.let_in() > 0 && fleet.has(RENDERED));
+}
+
+#[test]
 fn credentials_where_others_could_see_them_are_refused() {
     let fleet = Fleet::new();
     let mut command = crate::support::berth();
@@ -138,7 +182,10 @@ fn connections_cut_anywhere_leave_nothing_half_done() {
         assert!([0, 6].contains(&ran.code), "after {most}: {}\n{}", ran.code, ran.err);
         fleet.bare(&["fsck", "--strict", "--no-dangling"]);
     }
-    fleet.run_once(&server, &[]).expect(0);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = At(silent.local_addr().unwrap().port());
+    ends(fleet.run_once(&silent, &["--git-timeout", "2"]), 6, &["did not finish within 2 seconds"]);
+    fleet.run_from("other", &server, &[]).expect(0);
     assert_eq!(fleet.bare(&["rev-list", "--count", RENDERED]), "1");
     fleet.sync_once("a", &server, &[]).expect(0);
     assert_eq!(fleet.value("a").as_deref(), Some("one"));

@@ -52,6 +52,9 @@ fn refs_come_and_go_and_are_listed() {
     remote.delete_ref(B, two).unwrap();
     by.fetch(here.path(), &[Want::all("refs/berth/clusters/")], None).unwrap();
     assert_eq!((local.read_ref(A).unwrap(), local.read_ref(B).unwrap()), (Some(one), None));
+    by.tidy(here.path(), false).unwrap();
+    by.tidy(here.path(), true).unwrap();
+    assert_eq!(local.commit(one).unwrap().subject(), "one");
     let error = by.fetch(here.path(), &[Want::same(B)], Some(1)).unwrap_err();
     assert!(matches!(&error, TransportError::NoSuchRef { name, .. } if name == B), "{error}");
 }

@@ -2,7 +2,8 @@
 
 Arguments: folder of repositories, certificate, key, port (0: any), user:password, file of faults. Prints the port.
 The file of faults, read at each request, may hold: `cut N` (close after N bytes of an answer's body), `hang`
-(never answer), `status N` (answer with that status), `redirect URL`.
+(never answer), `status N` (answer with that status), `redirect URL`, `cut-push N` (like `cut`, for pushes only:
+they are done, and nobody hears of it).
 """
 
 import base64
@@ -90,7 +91,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         # What a repository says of itself arrives; it is packs and results that are cut.
-        if now[:1] == ["cut"] and self.command == "POST":
+        cut = ["cut"] if "upload-pack" in self.path else ["cut", "cut-push"]
+        if now and now[0] in cut and self.command == "POST":
             self.wfile.write(content[: int(now[1])])
             self.wfile.flush()
             self.close_connection = True

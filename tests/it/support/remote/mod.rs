@@ -6,9 +6,9 @@ mod running;
 mod servers;
 mod spy;
 
-pub use proxy::Cutter;
+pub use proxy::{Cutter, WebProxy};
 pub use running::Running;
-pub use servers::{Https, Plain, Server, Ssh, is_there, wait_for_port};
+pub use servers::{Https, Plain, Server, Ssh};
 pub use spy::Spy;
 
 use std::path::{Path, PathBuf};

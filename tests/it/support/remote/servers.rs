@@ -19,7 +19,7 @@ pub trait Server {
 }
 
 /// Whether the test can run; elsewhere than in CI, a missing program skips it loudly.
-pub fn is_there(program: &str, package: &str) -> bool {
+fn is_there(program: &str, package: &str) -> bool {
     let found = ["/usr/sbin", "/usr/bin", "/bin", "/usr/local/bin"]
         .iter()
         .any(|folder| Path::new(folder).join(program).exists())
@@ -39,7 +39,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
-pub fn wait_for_port(port: u16) {
+fn wait_for_port(port: u16) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(Instant::now() < deadline, "nothing listens on port {port}");
