@@ -8,39 +8,39 @@ use crate::transport::credentials::{Secret, Token};
 use crate::transport::remote::shows_password;
 use crate::transport::{Access, Cancel, GitTransport, RemoteUrl, WorkingCopy};
 
+// The heading stands at each: one for all would cover whatever flags follow.
 /// Where a remote repository is, and how to get in.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Remote")]
 pub struct RemoteArgs {
     /// Work on this remote repository: `https://…`, `ssh://user@host/…`, `user@host:…`, `file:///…` or a path
-    #[arg(long, value_name = "URL", env = "BERTH_REMOTE", hide_env_values = true)]
+    #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_REMOTE", hide_env_values = true)]
     remote: Option<String>,
     /// A file with the token or password for https; so does BERTH_TOKEN in the environment
-    #[arg(long, value_name = "FILE", env = "BERTH_TOKEN_FILE")]
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_TOKEN_FILE")]
     token_file: Option<PathBuf>,
     /// The name that goes with it; most servers take any
-    #[arg(long, value_name = "NAME", env = "BERTH_USERNAME")]
+    #[arg(long, help_heading = "Remote", value_name = "NAME", env = "BERTH_USERNAME")]
     username: Option<String>,
     /// Trust servers whose certificates these authorities signed, and no others
-    #[arg(long, value_name = "FILE", env = "BERTH_CA_FILE")]
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_CA_FILE")]
     ca_file: Option<PathBuf>,
     /// Reach the remote through this HTTP proxy; with a password only by BERTH_PROXY
-    #[arg(long, value_name = "URL", env = "BERTH_PROXY", hide_env_values = true)]
+    #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_PROXY", hide_env_values = true)]
     proxy: Option<String>,
     /// The private key for ssh
-    #[arg(long, value_name = "FILE", env = "BERTH_SSH_KEY")]
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_SSH_KEY")]
     ssh_key: Option<PathBuf>,
     /// The hosts that are who they say, for ssh; others are refused
-    #[arg(long, value_name = "FILE", env = "BERTH_KNOWN_HOSTS")]
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_KNOWN_HOSTS")]
     known_hosts: Option<PathBuf>,
     /// Allow `http://` and `git://`, which anybody on the way can read and change
-    #[arg(long, env = "BERTH_ALLOW_PLAIN")]
+    #[arg(long, help_heading = "Remote", env = "BERTH_ALLOW_PLAIN")]
     allow_plain: bool,
     /// Break off an exchange that takes longer than this as a whole
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, env = "BERTH_GIT_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 300, env = "BERTH_GIT_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
     git_timeout: u64,
     /// Break off an exchange on which nothing moves for so long
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_GIT_STALL_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 30, env = "BERTH_GIT_STALL_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
     git_stall_timeout: u64,
 }
 

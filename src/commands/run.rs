@@ -31,8 +31,6 @@ pub struct RunArgs {
     /// Make one pass and end
     #[arg(long)]
     once: bool,
-    #[command(flatten)]
-    remote: RemoteArgs,
     /// Look for changes at least this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     poll: u64,
@@ -41,6 +39,8 @@ pub struct RunArgs {
     identity: Identity,
     #[command(flatten)]
     log: logging::LogArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
     #[command(flatten)]
     gate: GateArgs,
     /// Go on from a source that does not come after the one processed last: another branch, or a force-push

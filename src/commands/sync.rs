@@ -59,11 +59,6 @@ pub struct SyncArgs {
     /// Look for changes this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     interval: u64,
-    #[command(flatten)]
-    remote: RemoteArgs,
-    /// Ask the remote for changes this often, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
-    fetch_interval: u64,
     /// Report at least this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(i64).range(1..))]
     heartbeat: i64,
@@ -71,6 +66,11 @@ pub struct SyncArgs {
     output: Format,
     #[command(flatten)]
     log: logging::LogArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
+    /// Ask the remote for changes this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
+    fetch_interval: u64,
 }
 
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {

@@ -53,6 +53,7 @@ pub fn run(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result
 }
 
 async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result<(), DaemonError> {
+    let mut stop = StopSignals::new()?;
     let (wake, mut woken) = mpsc::channel(1);
     let (mirror, cancel) = match remote {
         Some(Remote { mirror, cancel }) => (Some(Arc::new(Mutex::new(mirror))), cancel),
@@ -60,7 +61,17 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
     };
     let _watch = match &mirror {
         Some(mirror) => {
-            first_fetch(&settings, mirror)?;
+            let (settings, mirror) = (settings.clone(), mirror.clone());
+            let mut fetching = tokio::task::spawn_blocking(move || first_fetch(&settings, &mirror));
+            tokio::select! {
+                () = stop.received() => {
+                    cancel.cancel();
+                    let _ = fetching.await;
+                    return Ok(());
+                }
+                // One that crashed is made again with the first pass.
+                fetched = &mut fetching => fetched.unwrap_or(Ok(()))?,
+            }
             None
         }
         None => {
@@ -71,7 +82,6 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
                 .ok()
         }
     };
-    let mut stop = StopSignals::new()?;
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();

@@ -11,7 +11,7 @@ use tracing::debug;
 use super::cache::Cache;
 use super::pass::{ATTEMPTS, PassError, Passed, Settings, pass_knowing};
 use crate::diag::did_you_mean;
-use crate::git::{CommitId, Repo, is_valid_ref};
+use crate::git::{CommitId, GitError, Repo, is_valid_ref};
 use crate::model::Timestamp;
 use crate::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, backoff};
 
@@ -159,6 +159,7 @@ impl Mirror {
         if moves.is_empty() {
             return Ok(());
         }
+        refuse_backwards(&repo, &refs.rendered, &moves)?;
         debug!(refs = moves.len(), "pushing");
         let pushed = self.transport.push(self.copy.path(), &moves, true);
         if pushed.is_err() {
@@ -183,6 +184,21 @@ impl Mirror {
             debug!(%error, "the local repository could not be packed");
         }
     }
+}
+
+/// A lease alone would let the state go back, whatever moved it here.
+fn refuse_backwards(repo: &Repo, rendered: &str, moves: &[RefPush]) -> Result<(), PassError> {
+    for RefPush { name, old, new } in moves.iter().filter(|change| change.name == rendered) {
+        let Some(old) = *old else { continue };
+        let forward = match new {
+            Some(new) => repo.is_same_or_after(*new, old)?,
+            None => false,
+        };
+        if !forward {
+            return Err(GitError::Raced { name: name.clone() }.into());
+        }
+    }
+    Ok(())
 }
 
 /// Fetches, makes a pass and pushes, again where somebody else was quicker.

@@ -192,6 +192,29 @@ fn connections_cut_anywhere_leave_nothing_half_done() {
 }
 
 #[test]
+fn a_daemon_in_an_exchange_without_end_stops_when_asked() {
+    let fleet = Fleet::new();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    struct Silent(u16);
+    impl Server for Silent {
+        fn access(&self) -> Vec<String> {
+            vec!["--remote".into(), format!("git://127.0.0.1:{}/fleet.git", self.0), "--allow-plain".into()]
+        }
+        fn start(&mut self) {}
+        fn stop(&mut self) {}
+    }
+    let server = Silent(silent.local_addr().unwrap().port());
+    let daemon = Running::daemon(&fleet, &server, &["--source", "main"]);
+    daemon.wait_for(&["connecting"]);
+    let (asked, _) = silent.accept().unwrap();
+    assert_eq!(daemon.stop().0, 0);
+    // The connection ends with the daemon: no `git` lives on.
+    asked.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    let read = std::io::copy(&mut &asked, &mut std::io::sink());
+    assert!(read.is_ok(), "{read:?}");
+}
+
+#[test]
 fn a_server_that_refuses_to_move_refs_is_named_with_its_reason() {
     let fleet = Fleet::new();
     let server = Plain::new(fleet.root());
