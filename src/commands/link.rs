@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use super::exit::{CommandError, Exit};
 use crate::sync::remote::{Link, LinkError};
 use crate::sync::watch::Refreshed;
-use crate::transport::backoff;
+use crate::transport::{TransportError, backoff};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -68,7 +68,10 @@ impl PacedLink {
                 }
                 Err(problem) => {
                     self.fetching.failed(Duration::ZERO);
-                    warn!(error = %problem, hint = problem.hint(), "keeping to the last folder");
+                    // Who asks to stop knows why.
+                    if !matches!(problem, LinkError::Transport(TransportError::Cancelled { .. })) {
+                        warn!(error = %problem, hint = problem.hint(), "keeping to the last folder");
+                    }
                     self.trouble = Some(problem);
                 }
             }

@@ -102,8 +102,8 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
                 memory.ended(ended)
             }
             Some(()) = woken.recv() => Event::Wake,
-            // A remote in trouble is left alone for as long as that takes.
-            _ = ticks.tick(), if !(backing_off && mirror.is_some()) => Event::Wake,
+            // A remote in trouble is left alone for as long as that takes, and asked once at a time.
+            _ = ticks.tick(), if mirror.is_none() || !(backing_off || running.is_some()) => Event::Wake,
             () = sleep_until(pause) => {
                 (pause, backing_off) = (None, false);
                 Event::Wake

@@ -29,6 +29,8 @@ fn faults_of_an_https_server_are_told_apart() {
         "{}",
         refused.err
     );
+    server.password = String::new();
+    ends(fleet.run_once(&server, &[]), 6, &["refuses the credentials"]);
     server.password = PASSWORD.to_owned();
 
     server.fault("status 503");
@@ -165,14 +167,6 @@ fn a_strangers_host_key_or_our_unknown_key_ends_an_ssh_exchange() {
 fn connections_cut_anywhere_leave_nothing_half_done() {
     let fleet = Fleet::new();
     let server = Plain::new(fleet.root());
-    struct At(u16);
-    impl Server for At {
-        fn access(&self) -> Vec<String> {
-            vec!["--remote".into(), format!("git://127.0.0.1:{}/fleet.git", self.0), "--allow-plain".into()]
-        }
-        fn start(&mut self) {}
-        fn stop(&mut self) {}
-    }
     for most in [0, 60, 200, 500, 1_000, 1_700] {
         let cutter = Cutter::start(server.port, most);
         let ran = fleet.run_from(&format!("cut-{most}"), &At(cutter.port), &["--git-timeout", "20"]);
@@ -191,19 +185,40 @@ fn connections_cut_anywhere_leave_nothing_half_done() {
     assert_eq!(fleet.value("a").as_deref(), Some("one"));
 }
 
+/// Whatever listens on a port, as if it were `git daemon`.
+struct At(u16);
+
+impl Server for At {
+    fn access(&self) -> Vec<String> {
+        vec!["--remote".into(), format!("git://127.0.0.1:{}/fleet.git", self.0), "--allow-plain".into()]
+    }
+    fn start(&mut self) {}
+    fn stop(&mut self) {}
+}
+
+#[test]
+fn a_remote_in_trouble_is_left_alone_longer_and_longer() {
+    let fleet = Fleet::new();
+    let closing = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = At(closing.local_addr().unwrap().port());
+    let daemon = Running::daemon(&fleet, &server, &["--source", "main"]);
+    let asked = |_| {
+        closing.accept().unwrap();
+        std::time::Instant::now()
+    };
+    // The first comes before the first pass. The fifth pass waits for two seconds at least, where polls
+    // come each second.
+    let moments: Vec<_> = (0..6).map(asked).collect();
+    let last = moments[5] - moments[4];
+    assert!(last >= std::time::Duration::from_millis(1_500), "{last:?}\n{}", daemon.log());
+    assert_eq!(daemon.stop().0, 0);
+}
+
 #[test]
 fn a_daemon_in_an_exchange_without_end_stops_when_asked() {
     let fleet = Fleet::new();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    struct Silent(u16);
-    impl Server for Silent {
-        fn access(&self) -> Vec<String> {
-            vec!["--remote".into(), format!("git://127.0.0.1:{}/fleet.git", self.0), "--allow-plain".into()]
-        }
-        fn start(&mut self) {}
-        fn stop(&mut self) {}
-    }
-    let server = Silent(silent.local_addr().unwrap().port());
+    let server = At(silent.local_addr().unwrap().port());
     let daemon = Running::daemon(&fleet, &server, &["--source", "main"]);
     daemon.wait_for(&["connecting"]);
     let (asked, _) = silent.accept().unwrap();
