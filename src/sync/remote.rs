@@ -144,7 +144,8 @@ impl Link {
 
     fn look_up(&self, repo: &Repo, name: &str) -> Result<Option<CommitId>, LinkError> {
         let want = Want::One { there: name.to_owned(), here: REPORTED.to_owned() };
-        match self.transport.fetch(self.copy.path(), &[want], Some(1)) {
+        let depth = if repo.read_ref(REPORTED)?.is_some() { None } else { Some(1) };
+        match self.transport.fetch(self.copy.path(), &[want], depth) {
             Err(TransportError::NoSuchRef { .. }) => Ok(None),
             done => {
                 done?;

@@ -1,8 +1,8 @@
 //! The whole loop over the network: a daemon and two members through each kind of server, which goes away in
 //! between and comes back.
 
-use crate::support::RENDERED;
 use crate::support::remote::{Fleet, Https, PASSWORD, Plain, Running, Server, Spy, Ssh, until};
+use crate::support::{RENDERED, Ran, hermetic};
 
 const MEMBERS: [&str; 2] = ["a", "c"];
 
@@ -27,12 +27,8 @@ fn the_loop_works(fleet: &Fleet, server: &mut dyn Server) -> Vec<String> {
     });
     // A member has its own folder and nothing else.
     let copy = fleet.root().join("copies/a");
-    let refs = crate::support::Ran::of(
-        crate::support::hermetic("git")
-            .arg("--git-dir")
-            .arg(&copy)
-            .args(["for-each-ref", "--format=%(refname)"]),
-    );
+    let refs =
+        Ran::of(hermetic("git").arg("--git-dir").arg(&copy).args(["for-each-ref", "--format=%(refname)"]));
     assert!(!refs.out.contains("clusters/c") && !refs.out.contains("refs/heads"), "{}", refs.out);
 
     server.stop();
@@ -85,12 +81,34 @@ fn a_daemon_and_members_work_through_https_and_nobody_sees_the_password() {
         assert!(!everything.contains(secret));
         for copy in ["daemon", "a", "c"] {
             let folder = fleet.root().join("copies").join(copy);
-            let found = crate::support::Ran::of(
-                crate::support::hermetic("grep").args(["-r", "-a", "-l", secret]).arg(folder),
-            );
+            let found = Ran::of(hermetic("grep").args(["-r", "-a", "-l", secret]).arg(folder));
             assert_eq!(found.out, "", "a working copy holds the secret");
         }
     }
+}
+
+#[test]
+fn a_member_asks_for_its_own_refs_and_for_nothing_more_where_they_have_not_moved() {
+    let fleet = Fleet::new();
+    let Some(server) = Https::new(fleet.root()) else { return };
+    fleet.run_once(&server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    let asked = fleet.root().join("asked");
+    std::fs::write(&asked, "").unwrap();
+    fleet.sync_once("a", &server, &[]).expect(0);
+    let text = std::fs::read_to_string(&asked).unwrap();
+    assert!(text.contains("command=ls-refs") && !text.contains("command=fetch"), "{text}");
+    let names: Vec<&str> = text.split_whitespace().filter(|word| word.contains("refs/")).collect();
+    let own = |name: &&str| name.contains("refs/berth/clusters/a") || name.contains("refs/berth/status/a");
+    assert!(!names.is_empty() && names.iter().all(own), "{names:?}");
+    // The clusters' refs have no parents, so that one commit comes, however long the history is.
+    fleet.edit("two");
+    fleet.run_once(&server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    let copy = fleet.root().join("copies/a");
+    let commits = Ran::of(hermetic("git").arg("--git-dir").arg(copy).args(["rev-list", "--all", "--count"]));
+    assert!(commits.out.trim().parse::<u32>().unwrap() <= 4, "{}", commits.out);
 }
 
 #[test]

@@ -3,10 +3,11 @@
 Arguments: folder of repositories, certificate, key, port (0: any), user:password, file of faults. Prints the port.
 The file of faults, read at each request, may hold: `cut N` (close after N bytes of an answer's body), `hang`
 (never answer), `status N` (answer with that status), `redirect URL`, `cut-push N` (like `cut`, for pushes only:
-they are done, and nobody hears of it).
+they are done, and nobody hears of it). What is asked of the protocol is written to `asked` beside it, a line each.
 """
 
 import base64
+import gzip
 import http.server
 import os
 import ssl
@@ -45,6 +46,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             parts += self.rfile.read(size)
             self.rfile.readline()
 
+    def note(self, body):
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        words = [word for word in body.split() if word.startswith((b"refs/", b"want")) or b"command=" in word]
+        if self.command == "POST" and "upload-pack" in self.path:
+            with open(os.path.join(os.path.dirname(FAULTS), "asked"), "ab") as file:
+                file.write(b" ".join(words) + b"\n")
+
     def plain(self, status, *headers):
         self.send_response(status)
         for name, value in headers:
@@ -55,6 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         body = self.body()
         now = fault()
+        self.note(body)
         if now[:1] == ["hang"]:
             time.sleep(600)
         if now[:1] == ["status"]:
