@@ -36,5 +36,6 @@ pub mod report;
 pub mod source;
 pub mod state;
 pub mod sync;
+pub mod transport;
 pub mod verify;
 pub mod yaml;

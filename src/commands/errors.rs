@@ -13,6 +13,7 @@ use crate::sync::SyncError;
 use crate::sync::fetch::FetchError;
 use crate::sync::target::TargetError;
 use crate::sync::watch::RoundError;
+use crate::transport::TransportError;
 
 fn of_git(error: &GitError) -> Exit {
     match error {
@@ -53,8 +54,17 @@ fn of_pass(error: &PassError) -> Exit {
     match error {
         PassError::Advance(error) => of_advance(error),
         PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } => Exit::Usage,
-        PassError::Rewound { .. } => Exit::Held,
+        PassError::Rewound { .. } | PassError::RenderedRewound { .. } => Exit::Held,
+        PassError::Remote(error) => of_transport(error),
         PassError::NoSource(_) => Exit::Unreachable,
+    }
+}
+
+fn of_transport(error: &TransportError) -> Exit {
+    match error {
+        TransportError::Raced { .. } => Exit::Raced,
+        TransportError::Setting { .. } => Exit::Usage,
+        _ => Exit::Unreachable,
     }
 }
 
@@ -113,6 +123,12 @@ impl From<DaemonError> for CommandError {
             DaemonError::Pass(error) => error.into(),
             DaemonError::Start(error) => CommandError::new(Exit::Bug, error.to_string()),
         }
+    }
+}
+
+impl From<TransportError> for CommandError {
+    fn from(error: TransportError) -> CommandError {
+        CommandError { exit: of_transport(&error), message: error.to_string(), hint: error.hint() }
     }
 }
 

@@ -7,22 +7,24 @@ use super::exit::Exit;
 use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
 use super::plan::plan_text;
+use super::remote::RemoteArgs;
 use super::ui::Ui;
 use super::{Outcome, logging};
-use crate::daemon::{self, PassOutcome, Settings};
+use crate::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
 use crate::git::Identity;
 use crate::model::Timestamp;
 use crate::publish::Refs;
+use crate::transport::Cancel;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main"
+    after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main\n  berth run --remote https://git.example.com/fleet.git --token-file /run/secrets/token"
 )]
 pub struct RunArgs {
-    /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
-    repo: PathBuf,
+    /// The fleet repository; without it, the current folder. With a remote, the folder for its working copy
+    #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
+    repo: Option<PathBuf>,
     /// The branch people edit; without it, the one HEAD names
     #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
     source: Option<String>,
@@ -38,6 +40,8 @@ pub struct RunArgs {
     #[command(flatten)]
     log: logging::LogArgs,
     #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
     gate: GateArgs,
     /// Go on from a source that does not come after the one processed last: another branch, or a force-push
     #[arg(long, help_heading = "Removals")]
@@ -48,8 +52,12 @@ pub struct RunArgs {
 }
 
 pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let cancel = Cancel::default();
+    let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
+    let mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
+    let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
     let settings = Settings {
-        repo: args.repo.clone(),
+        repo: mirror.as_ref().map_or_else(local, |mirror| mirror.path().to_owned()),
         source: args.source.clone(),
         refs: Refs::default(),
         identity: args.identity.clone(),
@@ -59,11 +67,16 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
-        daemon::run(settings, Duration::from_secs(args.poll))?;
+        let remote = mirror.map(|mirror| Remote { mirror, cancel });
+        daemon::run(settings, Duration::from_secs(args.poll), remote)?;
         return Ok(Exit::Done);
     }
-    let mut cache = daemon::Cache::default();
-    let passed = daemon::pass_knowing(&settings, Timestamp::now(), &mut cache)?;
+    let now = Timestamp::now();
+    let mut cache = Cache::default();
+    let passed = match mirror {
+        Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror)?,
+        None => daemon::pass_knowing(&settings, now, &mut cache)?,
+    };
     cache.store(&settings);
     // The process ends soon: taking it all apart would only take time.
     std::mem::forget(cache);

@@ -8,15 +8,20 @@ use tracing::{error, info, warn};
 
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::link::PacedLink;
+use super::remote::RemoteArgs;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
 use crate::git::Repo;
-use crate::model::Timestamp;
+use crate::model::{Timestamp, path};
+use crate::publish::Refs;
 use crate::sync::Options;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
+use crate::sync::remote::Link;
 use crate::sync::target::dir::DirTarget;
-use crate::sync::watch::{self, Config, Known, Round, Surroundings};
+use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
+use crate::transport::Cancel;
 
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]
@@ -27,9 +32,9 @@ pub struct SyncArgs {
     /// The cluster whose folder is applied
     #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER")]
     cluster: String,
-    /// The repository with the rendered branch
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
-    repo: PathBuf,
+    /// The repository with the rendered branch; without it, the current folder. With a remote, the folder for its working copy
+    #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
+    repo: Option<PathBuf>,
     /// Where to apply it: `dir:PATH`
     #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", value_parser = target)]
     target: PathBuf,
@@ -61,14 +66,22 @@ pub struct SyncArgs {
     output: Format,
     #[command(flatten)]
     log: logging::LogArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
+    /// Ask the remote for changes this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
+    fetch_interval: u64,
 }
 
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
-    let repo = Repo::open(&args.repo)?;
+    let cancel = Cancel::default();
+    let link = open_link(args, &cancel)?;
+    let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+    let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
     let mut target = DirTarget::open(&args.target)?;
     let config = Config {
         cluster: args.cluster.clone(),
-        refs: crate::publish::Refs::default(),
+        refs: Refs::default(),
         interval: Duration::from_secs(args.interval),
         heartbeat_seconds: args.heartbeat,
         options: Options {
@@ -78,16 +91,24 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
             allow_rewind: args.allow_rewind,
         },
     };
-    let mut world = World { overrides: args.overrides.clone() };
+    let paced = |link| {
+        let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
+        PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
+    };
+    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced) };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target.display(), "syncing");
-        watch::run(&config, &repo, &mut target, &stop_signal()?, &mut world);
+        watch::run(&config, &repo, &mut target, &stop_signal(cancel)?, &mut world);
         info!("stopped");
         return Ok(Exit::Done);
     }
     let round = watch::round(&config, &repo, &mut target, &mut Known::default(), &mut world);
-    let outcome = round.result?;
+    let trouble = world.link.as_mut().and_then(PacedLink::trouble);
+    let outcome = match (round.result, &trouble) {
+        (Err(RoundError::Refresh(_)), Some(_)) => return trouble.map_or(Ok(Exit::Bug), Err),
+        (result, _) => result?,
+    };
     match args.output {
         Format::Json => ui.json(&outcome.plan.to_json()),
         Format::Yaml => ui.yaml(&outcome.plan.to_json()),
@@ -101,7 +122,27 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.status(&format!("the status could not be reported: {problem}"));
         exit = exit.worst(Exit::Unreachable);
     }
+    if let Some(problem) = trouble {
+        ui.error(&problem);
+        ui.status("the folder is the last one that was fetched");
+        return Ok(exit.worst(problem.exit));
+    }
+    if let Some(link) = world.link.as_mut().filter(|_| !args.dry_run)
+        && let Err((problem, lacks_rights)) = link.push_once()
+    {
+        ui.status(&format!("the status could not be reported: {problem}"));
+        // Members work without the right to push.
+        exit = if lacks_rights { exit } else { exit.worst(CommandError::from(problem).exit) };
+    }
     Ok(exit)
+}
+
+fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandError> {
+    let usage = format!("sync-{}", path::encode(&args.cluster));
+    let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
+    Ok(remote.map(|(transport, copy)| {
+        Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
+    }))
 }
 
 fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
@@ -127,14 +168,19 @@ fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
 }
 
-/// The process's clock and files, for the loop.
+/// The process's clock, files and remote, for the loop.
 struct World {
     overrides: Option<PathBuf>,
+    link: Option<PacedLink>,
 }
 
 impl Surroundings for World {
     fn now(&mut self) -> Timestamp {
         Timestamp::now()
+    }
+
+    fn refresh(&mut self) -> Refreshed {
+        self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
     }
 
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
@@ -160,14 +206,18 @@ impl Surroundings for World {
         if let Err(problem) = &round.reported {
             warn!(error = %problem, "the status could not be reported");
         }
+        if let Some(link) = &mut self.link {
+            link.push();
+        }
     }
 }
 
 /// A channel that hears of SIGTERM and SIGINT.
-fn stop_signal() -> Result<mpsc::Receiver<()>, CommandError> {
+fn stop_signal(cancel: Cancel) -> Result<mpsc::Receiver<()>, CommandError> {
     let (sender, receiver) = mpsc::channel();
     crate::daemon::on_stop(move || {
         let _ = sender.send(());
+        cancel.cancel();
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
     Ok(receiver)

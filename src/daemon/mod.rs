@@ -1,15 +1,18 @@
 //! The daemon: watches the refs of a repository and runs a pass whenever they move.
 //!
 //! One loop receives events and performs what [`schedule::step`] says; a pass is blocking work on a
-//! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress.
+//! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress. With a remote, a pass begins
+//! with a fetch and ends with a push; its refs are polled, and only exchanges with it are broken off to stop.
 
 mod cache;
 mod pass;
+mod remote;
 mod schedule;
 mod source;
 mod stored;
 mod watch;
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -18,10 +21,12 @@ use tracing::{error, info, warn};
 
 use crate::diag::Severity;
 use crate::model::Timestamp;
+use crate::transport::{Cancel, backoff};
 use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;
 pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing, refuse_rewind};
+pub use remote::{Mirror, pass_remote};
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]
@@ -32,31 +37,65 @@ pub enum DaemonError {
     Pass(#[from] PassError),
 }
 
-/// Runs until asked to stop.
-pub fn run(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(run_loop(settings, poll))
+/// A remote and what breaks off the exchanges with it.
+#[derive(Debug)]
+pub struct Remote {
+    pub mirror: Mirror,
+    pub cancel: Cancel,
 }
 
-async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError> {
-    // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
-    let [git_folder, shared] = pass::git_folders(&settings)?;
-    let (wake, mut woken) = mpsc::channel(1);
-    let _watch = watch::watch(&git_folder, &shared, wake)
-        .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
-        .ok();
+/// Shared with the thread of a pass; a pass that crashed leaves it usable.
+type SharedMirror = Arc<Mutex<Mirror>>;
+
+/// Runs until asked to stop.
+pub fn run(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result<(), DaemonError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(run_loop(settings, poll, remote))
+}
+
+async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result<(), DaemonError> {
     let mut stop = StopSignals::new()?;
+    let (wake, mut woken) = mpsc::channel(1);
+    let (mirror, cancel) = match remote {
+        Some(Remote { mirror, cancel }) => (Some(Arc::new(Mutex::new(mirror))), cancel),
+        None => (None, Cancel::default()),
+    };
+    let _watch = match &mirror {
+        Some(mirror) => {
+            let (settings, mirror) = (settings.clone(), mirror.clone());
+            let mut fetching = tokio::task::spawn_blocking(move || first_fetch(&settings, &mirror));
+            tokio::select! {
+                () = stop.received() => {
+                    cancel.cancel();
+                    let _ = fetching.await;
+                    return Ok(());
+                }
+                // One that crashed is made again with the first pass.
+                fetched = &mut fetching => fetched.unwrap_or(Ok(()))?,
+            }
+            None
+        }
+        None => {
+            // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
+            let [git_folder, shared] = pass::git_folders(&settings)?;
+            watch::watch(&git_folder, &shared, wake.clone())
+                .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
+                .ok()
+        }
+    };
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
     let mut memory = Memory::default();
     let mut running: Option<JoinHandle<Ended>> = None;
     let mut pause: Option<tokio::time::Instant> = None;
+    let mut backing_off = false;
     info!(repository = %settings.repo.display(), "watching");
     loop {
         let event = tokio::select! {
             () = stop.received() => {
                 info!("stopping");
+                cancel.cancel();
                 Event::Stop
             }
             ended = finished(&mut running) => {
@@ -64,17 +103,21 @@ async fn run_loop(settings: Settings, poll: Duration) -> Result<(), DaemonError>
                 memory.ended(ended)
             }
             Some(()) = woken.recv() => Event::Wake,
-            _ = ticks.tick() => Event::Wake,
+            // A remote in trouble is left alone for as long as that takes, and asked once at a time.
+            _ = ticks.tick(), if mirror.is_none() || !(backing_off || running.is_some()) => Event::Wake,
             () = sleep_until(pause) => {
-                pause = None;
+                (pause, backing_off) = (None, false);
                 Event::Wake
             }
         };
         let (next, action) = schedule::step(schedule, event);
         schedule = next;
         match action {
-            Some(Action::StartPass) => running = Some(start(&settings, &mut memory)),
-            Some(Action::WakeAfter(length)) => pause = Some(tokio::time::Instant::now() + length),
+            Some(Action::StartPass) => running = Some(start(&settings, mirror.clone(), &mut memory)),
+            Some(Action::WakeAfter(length)) => {
+                let length = backoff::jitter(length, backoff::chance());
+                (pause, backing_off) = (Some(tokio::time::Instant::now() + length), true);
+            }
             Some(Action::Exit) => break,
             None => {}
         }
@@ -113,7 +156,13 @@ impl Memory {
                 self.seen = Some(passed.seen);
                 Event::Done
             }
+            Ok(Err(problem)) if problem.is_passing() => {
+                self.seen = None;
+                warn!(error = %problem, hint = problem.hint(), "the remote can not be used; what was published stays in force, trying again");
+                Event::Failed
+            }
             Ok(Err(problem)) => {
+                self.seen = None;
                 error!(error = %problem, hint = problem.hint(), "pass failed");
                 Event::Failed
             }
@@ -134,18 +183,41 @@ impl Memory {
     }
 }
 
-fn start(settings: &Settings, memory: &mut Memory) -> JoinHandle<Ended> {
+/// Fails where waiting would not help; a remote that is merely away is waited for.
+fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassError> {
+    let mut mirror = mirror.lock().unwrap_or_else(PoisonError::into_inner);
+    info!(remote = mirror.shown(), "connecting");
+    match mirror.fetch(settings) {
+        Err(problem) if problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
+            warn!(error = %problem, hint = problem.hint(), "the remote can not be used yet, trying again");
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+fn start(settings: &Settings, mirror: Option<SharedMirror>, memory: &mut Memory) -> JoinHandle<Ended> {
     let settings = settings.clone();
     let due = memory.next_change.is_some_and(|at| at <= Timestamp::now());
     let seen = memory.seen.clone().filter(|_| !due);
     let mut cache = std::mem::take(&mut memory.cache);
     // Reading and writing Git objects blocks, and a repository must not cross an await.
     tokio::task::spawn_blocking(move || {
+        let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(mirror) = &mut mirror
+            && let Err(problem) = mirror.fetch(&settings)
+        {
+            return (Err(problem), cache);
+        }
         if seen.is_some_and(|seen| pass::see(&settings).is_ok_and(|now| now == seen)) {
             return (Ok(None), cache);
         }
         info!("pass started");
-        let passed = pass_knowing(&settings, Timestamp::now(), &mut cache);
+        let now = Timestamp::now();
+        let passed = match &mut mirror {
+            Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror),
+            None => pass_knowing(&settings, now, &mut cache),
+        };
         (passed.map(Some), cache)
     })
 }

@@ -13,6 +13,7 @@ use crate::plan::Plan;
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
 use crate::reading::gate::Basis;
 use crate::report;
+use crate::transport::TransportError;
 
 /// Where a daemon works. From flags and environment only, never from the fleet repository.
 #[derive(Clone, Debug)]
@@ -90,6 +91,10 @@ pub enum PassError {
         "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
     )]
     Rewound { name: String, source_commit: CommitId, last: CommitId },
+    #[error("the remote's `{name}` is at {now}, which does not come after {last}, which it had before")]
+    RenderedRewound { name: String, now: CommitId, last: CommitId },
+    #[error(transparent)]
+    Remote(#[from] TransportError),
 }
 
 impl From<GitError> for PassError {
@@ -117,6 +122,11 @@ impl PassError {
                 "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
                  {last} (git merge {last}), or allow it for one run with --allow-rewind"
             )),
+            PassError::RenderedRewound { name, last, .. } => Some(format!(
+                "somebody pushed by force; push the newer one back (git push --force REMOTE {last}:{name}), or go \
+                 on from the older one with --allow-rewind for one run"
+            )),
+            PassError::Remote(error) => error.hint(),
         }
     }
 
@@ -128,14 +138,20 @@ impl PassError {
         matches!(self.git(), Some(GitError::Locked { .. }))
     }
 
+    /// Whether the remote may answer better a moment later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, PassError::Remote(error) if error.is_passing())
+    }
+
     pub fn is_race(&self) -> bool {
         matches!(self, PassError::Advance(AdvanceError::Publish(PublishError::Raced { .. })))
+            || matches!(self, PassError::Remote(error) if error.is_race())
             || self.git().is_some_and(GitError::is_race)
     }
 }
 
 /// How often a lost race is run again before giving up.
-const ATTEMPTS: usize = 5;
+pub(super) const ATTEMPTS: u32 = 5;
 
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {

@@ -14,6 +14,7 @@ pub mod desired;
 pub mod fetch;
 pub mod overrides;
 pub mod plan;
+pub mod remote;
 pub mod status;
 pub mod target;
 pub mod watch;

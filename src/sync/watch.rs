@@ -35,8 +35,8 @@ pub trait Surroundings {
     fn now(&mut self) -> Timestamp;
 
     /// Brings the local repository up to date, where it is a copy of another one.
-    fn refresh(&mut self) -> Result<(), String> {
-        Ok(())
+    fn refresh(&mut self) -> Refreshed {
+        Refreshed::Newest
     }
 
     /// The member's own overrides as they are now.
@@ -46,6 +46,15 @@ pub trait Surroundings {
 
     /// Hears how a round went, and may push the status.
     fn after(&mut self, round: &Round);
+}
+
+/// Whether the local repository has the newest folder. Where it has not, the member keeps to the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    Newest,
+    Unreachable(String),
+    /// What there is now must not be followed, which the report says.
+    Refused(String),
 }
 
 /// One round.
@@ -59,7 +68,7 @@ pub struct Round {
 /// Why a round did nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
-    #[error("the repository can not be brought up to date: {0}")]
+    #[error("there is no folder yet: {0}")]
     Refresh(String),
     #[error("the local overrides can not be read: {0}")]
     Overrides(String),
@@ -101,9 +110,17 @@ pub fn round(
     known: &mut Known,
     world: &mut dyn Surroundings,
 ) -> Round {
-    let result = apply(config, repo, target, known, world);
+    let refreshed = world.refresh();
+    let result = match (apply(config, repo, target, known, world), &refreshed) {
+        (
+            Err(RoundError::Fetch(FetchError::NoFolder { .. })),
+            Refreshed::Unreachable(why) | Refreshed::Refused(why),
+        ) => Err(RoundError::Refresh(why.clone())),
+        (result, _) => result,
+    };
     let now = world.now();
-    let reported = if config.options.dry_run { Ok(false) } else { report(config, repo, &result, now) };
+    let reported =
+        if config.options.dry_run { Ok(false) } else { report(config, repo, &result, &refreshed, now) };
     Round { result, reported }
 }
 
@@ -114,7 +131,6 @@ fn apply(
     known: &mut Known,
     world: &mut dyn Surroundings,
 ) -> Result<Outcome, RoundError> {
-    world.refresh().map_err(RoundError::Refresh)?;
     let head = fetch::head(repo, &config.refs, &config.cluster)?;
     let tree = head.tree.to_string();
     let current = match known.take() {
@@ -138,10 +154,14 @@ fn report(
     config: &Config,
     repo: &Repo,
     result: &Result<Outcome, RoundError>,
+    refreshed: &Refreshed,
     now: Timestamp,
 ) -> Result<bool, GitError> {
     let applied: Applied = match result {
-        Ok(outcome) => outcome.applied.clone(),
+        Ok(Outcome { applied, .. }) => match refreshed {
+            Refreshed::Refused(why) => status::with_fault(Some(applied.clone()), &config.cluster, why),
+            Refreshed::Newest | Refreshed::Unreachable(_) => applied.clone(),
+        },
         Err(error) => {
             let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
             status::with_fault(earlier, &config.cluster, &error.to_string())

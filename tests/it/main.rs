@@ -27,6 +27,10 @@ mod kubefed_commands;
 mod lifecycle;
 mod looping;
 mod migration;
+#[cfg(unix)]
+mod remote_faults;
+#[cfg(unix)]
+mod remotes;
 mod replicas;
 mod snapshots;
 mod support;

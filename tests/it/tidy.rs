@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gate", &["diag", "model", "state"]),
     ("pipeline", &["decide", "diag", "load", "model", "render", "source", "state"]),
     ("git", &["diag", "model", "source", "yaml"]),
+    ("transport", &["git"]),
     ("publish", &["codec", "diag", "git", "model", "plan", "report", "state", "yaml"]),
     (
         "reading",
@@ -38,12 +39,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "daemon",
         &[
-            "advance", "codec", "diag", "gate", "git", "load", "model", "pipeline", "plan", "publish",
-            "reading", "render", "report",
+            "advance",
+            "codec",
+            "diag",
+            "gate",
+            "git",
+            "load",
+            "model",
+            "pipeline",
+            "plan",
+            "publish",
+            "reading",
+            "render",
+            "report",
+            "transport",
         ],
     ),
     ("verify", &["advance", "git", "publish", "state"]),
-    ("sync", &["diag", "git", "meta", "model", "patch", "publish", "report", "state", "yaml"]),
+    ("sync", &["diag", "git", "meta", "model", "patch", "publish", "report", "state", "transport", "yaml"]),
 ];
 
 /// Folders whose result is a function of their arguments.
@@ -84,6 +97,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("clap", "commands"),
     ("similar::", "commands"),
     ("tracing_subscriber", "commands"),
+    ("rustix::", "transport"),
 ];
 
 const LONGEST_FILE: usize = 400;

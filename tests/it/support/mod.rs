@@ -3,6 +3,8 @@
 pub mod kube;
 pub mod kubefed;
 pub mod random;
+#[cfg(unix)]
+pub mod remote;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

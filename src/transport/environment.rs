@@ -1,0 +1,172 @@
+//! The surroundings that `git` runs in: nothing of the user's or the machine's, all settings by berth.
+//!
+//! Settings travel as environment variables (`GIT_CONFIG_KEY_n`), which other users can not read, unlike
+//! arguments. They count more than any file of configuration.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::credentials::{Scrubber, basic};
+use super::error::TransportError;
+use super::git::Access;
+use super::remote::Scheme;
+
+/// What of this process's environment `git` sees too.
+const KEPT: &[&str] = &[
+    "PATH",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "LLVM_PROFILE_FILE",
+];
+
+const NOWHERE: &str = "/nonexistent";
+
+/// A `git` command in such surroundings, and what removes secrets from what it says.
+pub(super) fn command(
+    access: &Access,
+    repository: Option<&Path>,
+) -> Result<(Command, Scrubber), TransportError> {
+    let mut scrubber = Scrubber::default();
+    let mut command = Command::new("git");
+    command.env_clear();
+    for name in KEPT {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    // curl would read `.netrc` in a home.
+    command.env("HOME", NOWHERE).env("XDG_CONFIG_HOME", NOWHERE).current_dir("/");
+    command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_ATTR_NOSYSTEM", "1");
+    command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env("GIT_CONFIG_SYSTEM", "/dev/null").env("GIT_OPTIONAL_LOCKS", "0");
+    command.env("GIT_NO_REPLACE_OBJECTS", "1");
+    command.env("GIT_ALLOW_PROTOCOL", access.url.scheme.word());
+    command.env("GIT_DIR", repository.unwrap_or(Path::new("/dev/null")));
+    if access.url.scheme == Scheme::Ssh {
+        command.env("GIT_SSH_VARIANT", "ssh").env("GIT_SSH_COMMAND", ssh_command(access)?);
+    }
+    let mut settings = settings(access.stall);
+    if access.url.scheme.is_web() {
+        web_settings(access, &mut settings, &mut scrubber)?;
+    }
+    command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+    for (index, (key, value)) in settings.iter().enumerate() {
+        command.env(format!("GIT_CONFIG_KEY_{index}"), key).env(format!("GIT_CONFIG_VALUE_{index}"), value);
+    }
+    Ok((command, scrubber))
+}
+
+type Setting = (&'static str, String);
+
+fn settings(stall: Duration) -> Vec<Setting> {
+    let settings = [
+        ("protocol.version", "2"),
+        ("protocol.allow", "never"),
+        ("core.hooksPath", "/dev/null"),
+        ("core.fsmonitor", "false"),
+        ("core.askPass", ""),
+        ("credential.helper", ""),
+        ("gc.auto", "0"),
+        ("maintenance.auto", "false"),
+        ("submodule.recurse", "false"),
+        ("fetch.recurseSubmodules", "no"),
+        ("push.recurseSubmodules", "no"),
+        ("push.gpgSign", "false"),
+        ("fetch.writeCommitGraph", "false"),
+        ("transfer.bundleURI", "false"),
+        ("http.followRedirects", "false"),
+        ("http.sslVerify", "true"),
+        ("http.lowSpeedLimit", "1"),
+        ("advice.pushUpdateRejected", "false"),
+    ];
+    let mut settings: Vec<Setting> =
+        settings.into_iter().map(|(key, value)| (key, value.to_owned())).collect();
+    settings.push(("http.lowSpeedTime", stall.as_secs().max(1).to_string()));
+    settings
+}
+
+fn web_settings(
+    access: &Access,
+    settings: &mut Vec<Setting>,
+    scrubber: &mut Scrubber,
+) -> Result<(), TransportError> {
+    if let Some(file) = &access.ca_file {
+        settings.push(("http.sslCAInfo", readable(file, "certificate file")?));
+    }
+    if let Some(proxy) = &access.proxy {
+        scrubber.hide(proxy.reveal());
+        settings.push(("http.proxy", proxy.reveal().to_owned()));
+    }
+    let username = access.username.as_deref().or(access.url.username.as_deref());
+    let token = match access.token.read()? {
+        Some(token) => Some(token),
+        None => access.url.password.clone(),
+    };
+    if let Some(token) = token {
+        scrubber.hide_token(username, &token);
+        settings.push(("http.extraHeader", basic(username, &token).reveal().to_owned()));
+    }
+    Ok(())
+}
+
+/// A key from a file, hosts from a file, and nothing else: no agent, no user's files, no questions.
+fn ssh_command(access: &Access) -> Result<String, TransportError> {
+    let needed = |file: &Option<std::path::PathBuf>, what: &str, flag: &str| match file {
+        Some(file) => readable(file, what),
+        None => Err(TransportError::Setting {
+            message: format!("`{}` is spoken to by ssh, which needs a {what}", access.url),
+            hint: Some(format!("name it with `{flag}`")),
+        }),
+    };
+    let key = needed(&access.ssh_key, "key file", "--ssh-key")?;
+    let hosts = needed(&access.known_hosts, "file of known hosts", "--known-hosts")?;
+    let stall = access.stall.as_secs().max(1);
+    let options = [
+        "BatchMode=yes".to_owned(),
+        "IdentitiesOnly=yes".to_owned(),
+        "IdentityAgent=none".to_owned(),
+        "PreferredAuthentications=publickey".to_owned(),
+        "StrictHostKeyChecking=yes".to_owned(),
+        format!("UserKnownHostsFile=\"{hosts}\""),
+        "GlobalKnownHostsFile=/dev/null".to_owned(),
+        "UpdateHostKeys=no".to_owned(),
+        "CheckHostIP=no".to_owned(),
+        "ClearAllForwardings=yes".to_owned(),
+        "ControlPath=none".to_owned(),
+        "PermitLocalCommand=no".to_owned(),
+        format!("ConnectTimeout={stall}"),
+        format!("ServerAliveInterval={}", (stall / 3).max(1)),
+        "ServerAliveCountMax=3".to_owned(),
+        "LogLevel=ERROR".to_owned(),
+    ];
+    let options: String = options.iter().map(|option| format!(" -o {}", quoted(option))).collect();
+    Ok(format!("ssh -F /dev/null -i {}{options}", quoted(&key)))
+}
+
+/// The absolute path of a file that can be read, for `git` runs elsewhere.
+fn readable(file: &Path, what: &str) -> Result<String, TransportError> {
+    let unusable = |why: String| TransportError::Setting {
+        message: format!("the {what} `{}` can not be used: {why}", file.display()),
+        hint: None,
+    };
+    std::fs::File::open(file).map_err(|error| unusable(error.to_string()))?;
+    let path = std::path::absolute(file).map_err(|error| unusable(error.to_string()))?;
+    match path.to_str() {
+        Some(text) if !text.contains(['"', '%', '\n', '$']) => Ok(text.to_owned()),
+        _ => Err(unusable("its path holds characters that ssh reads otherwise".to_owned())),
+    }
+}
+
+/// For the shell that `git` starts ssh with.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

@@ -1,0 +1,90 @@
+//! What can go wrong with a remote, told apart by what the caller can do about it.
+
+use std::time::Duration;
+
+/// A remote that did not do as asked. Messages never hold a credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransportError {
+    /// What was asked for can not be: an address, a file that is named.
+    #[error("{message}")]
+    Setting { message: String, hint: Option<String> },
+    #[error("`git` can not be used: {message}")]
+    NoGit { message: String },
+    #[error("`{remote}` can not be reached: {message}")]
+    Unreachable { remote: String, message: String },
+    #[error("`{remote}` did not finish within {} seconds", .after.as_secs())]
+    TimedOut { remote: String, after: Duration },
+    /// The process was asked to stop.
+    #[error("the exchange with `{remote}` was broken off")]
+    Cancelled { remote: String },
+    /// It does not prove to be who it should be.
+    #[error("`{remote}` is not trusted: {message}")]
+    Untrusted { remote: String, message: String },
+    /// It does not let us in, or not do this.
+    #[error("`{remote}` refuses the credentials: {message}")]
+    Denied { remote: String, message: String },
+    #[error("there is no repository at `{remote}`: {message}")]
+    NoRepository { remote: String, message: String },
+    #[error("`{remote}` has no `{name}`")]
+    NoSuchRef { remote: String, name: String },
+    /// Somebody else moved the ref first: fetch, compute again, try again.
+    #[error("`{name}` was changed at `{remote}` by somebody else in the meantime")]
+    Raced { remote: String, name: String },
+    /// A hook or a rule of the server says no.
+    #[error("`{remote}` refuses to move `{name}`: {message}")]
+    Refused { remote: String, name: String, message: String },
+    /// What arrived was not whole; nothing of it is used.
+    #[error("the exchange with `{remote}` was cut off: {message}")]
+    Truncated { remote: String, message: String },
+    #[error("`git` failed with `{remote}`: {message}")]
+    Failed { remote: String, message: String },
+}
+
+impl TransportError {
+    /// Whether the same may work a moment later, without anybody doing anything.
+    pub fn is_passing(&self) -> bool {
+        use TransportError::{Cancelled, Failed, Raced, TimedOut, Truncated, Unreachable};
+        matches!(
+            self,
+            Unreachable { .. }
+                | TimedOut { .. }
+                | Cancelled { .. }
+                | Truncated { .. }
+                | Raced { .. }
+                | Failed { .. }
+        )
+    }
+
+    pub fn is_race(&self) -> bool {
+        matches!(self, TransportError::Raced { .. })
+    }
+
+    /// Whether the remote lets us read, but not do this.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, TransportError::Denied { .. } | TransportError::Refused { .. })
+    }
+
+    /// What would help.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            TransportError::Setting { hint, .. } => return hint.clone(),
+            TransportError::NoGit { .. } => "install Git 2.31 or newer; only remotes need it",
+            TransportError::TimedOut { .. } => "if it is merely slow, give it longer with `--git-timeout`",
+            TransportError::Untrusted { .. } => {
+                "for https give the authority's certificate with `--ca-file`; for ssh the host's key with `--known-hosts`"
+            }
+            TransportError::Denied { .. } => {
+                "check the token, password or key, and what it has the right to do"
+            }
+            TransportError::NoRepository { .. } => {
+                "check the address; many servers say the same where the credentials do not suffice"
+            }
+            TransportError::Refused { .. } => {
+                "let berth's account move `refs/heads/berth/*` and `refs/berth/*` in the server's rules and hooks"
+            }
+            TransportError::Raced { .. } => "try again",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

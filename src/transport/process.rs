@@ -1,0 +1,183 @@
+//! Runs a program to its end, or to the end of the time it has, or until asked to stop.
+//!
+//! It leads a process group of its own, and what ends it ends its helpers as well. What it says is kept
+//! up to a limit, so that a remote that never stops talking fills no memory.
+
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Asks everything that runs now or later to stop.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// What became of a program.
+#[derive(Debug)]
+pub(super) enum Ended {
+    Done {
+        status: ExitStatus,
+        out: Vec<u8>,
+        err: Vec<u8>,
+    },
+    TimedOut,
+    Cancelled,
+    /// It said more than any answer holds.
+    TooMuch,
+}
+
+const MOST_OUT: usize = 256 << 20;
+const MOST_ERR: usize = 64 << 10;
+const POLL: Duration = Duration::from_millis(25);
+/// How long helpers may keep the program's pipes open after its end.
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<Ended> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn()?;
+    let (heard, hear) = channel();
+    let mut open = 0;
+    if let Some(out) = child.stdout.take() {
+        listen(out, Stream::Out, MOST_OUT, heard.clone());
+        open += 1;
+    }
+    if let Some(err) = child.stderr.take() {
+        listen(err, Stream::Err, MOST_ERR, heard);
+        open += 1;
+    }
+    let begun = Instant::now();
+    let (mut out, mut err, mut cut) = (Vec::new(), Vec::new(), false);
+    let mut exited: Option<(ExitStatus, Instant)> = None;
+    loop {
+        if open == 0 {
+            std::thread::sleep(POLL / 5);
+        } else if let Ok((stream, bytes, too_much)) = hear.recv_timeout(POLL) {
+            open -= 1;
+            match stream {
+                Stream::Out => (out, cut) = (bytes, too_much),
+                Stream::Err => err = bytes,
+            }
+        }
+        if exited.is_none() {
+            exited = child.try_wait()?.map(|status| (status, Instant::now()));
+        }
+        match exited {
+            Some((status, at)) if open == 0 || at.elapsed() > GRACE => {
+                return Ok(if cut { Ended::TooMuch } else { Ended::Done { status, out, err } });
+            }
+            Some(_) => {}
+            None if cancel.is_cancelled() => return Ok(kill(child, Ended::Cancelled)),
+            None if begun.elapsed() > patience => return Ok(kill(child, Ended::TimedOut)),
+            None => {}
+        }
+    }
+}
+
+/// Ends the group. The program is waited for only afterwards, so that its number is still its own.
+fn kill(mut child: Child, ended: Ended) -> Ended {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    ended
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stream {
+    Out,
+    Err,
+}
+
+/// Reads a stream to its end, keeping the first `most` bytes.
+fn listen(
+    mut from: impl Read + Send + 'static,
+    stream: Stream,
+    most: usize,
+    to: Sender<(Stream, Vec<u8>, bool)>,
+) {
+    std::thread::spawn(move || {
+        let (mut kept, mut cut, mut part) = (Vec::new(), false, vec![0; 16 << 10]);
+        loop {
+            match from.read(&mut part) {
+                Ok(0) => break,
+                Ok(length) => {
+                    let take = length.min(most - kept.len());
+                    kept.extend_from_slice(part.get(..take).unwrap_or_default());
+                    cut |= take < length;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        // Nobody listens where the time was up.
+        let _ = to.send((stream, kept, cut));
+    });
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn both_streams_and_the_status_are_given_back() {
+        let ended = run(shell("echo a; echo b >&2; exit 3"), Duration::from_secs(20), &Cancel::default());
+        let Ended::Done { status, out, err } = ended.unwrap() else { panic!("it ends by itself") };
+        assert_eq!((status.code(), out.as_slice(), err.as_slice()), (Some(3), &b"a\n"[..], &b"b\n"[..]));
+    }
+
+    #[test]
+    fn what_takes_too_long_ends_with_its_helpers() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {0}.new && mv {0}.new {0}; wait", pid.display());
+        let begun = Instant::now();
+        let ended = run(shell(&script), Duration::from_secs(2), &Cancel::default()).unwrap();
+        assert!(matches!(ended, Ended::TimedOut) && begun.elapsed() < Duration::from_secs(60));
+        let helper = std::fs::read_to_string(&pid).unwrap();
+        let stat = format!("/proc/{}/stat", helper.trim());
+        let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while cfg!(target_os = "linux") && !gone() {
+            assert!(Instant::now() < deadline, "the helper lives on");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_cancelled_program_does_not_run_on() {
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let ended = run(shell("sleep 600"), Duration::from_secs(600), &cancel).unwrap();
+        assert!(matches!(ended, Ended::Cancelled));
+    }
+
+    #[test]
+    fn a_talkative_program_fills_no_memory() {
+        let script = "i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789012345678901234567890123 >&2; i=$((i+1)); done";
+        let ended = run(shell(script), Duration::from_secs(60), &Cancel::default()).unwrap();
+        let Ended::Done { err, .. } = ended else { panic!("it ends by itself") };
+        assert_eq!(err.len(), MOST_ERR);
+    }
+}

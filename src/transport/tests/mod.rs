@@ -1,0 +1,5 @@
+//! Addresses, verdicts, and real exchanges with a repository of this machine.
+
+mod addresses;
+mod exchanging;
+mod verdicts;

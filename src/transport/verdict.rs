@@ -1,0 +1,215 @@
+//! What `git` says of a failure → what it means. Its words are stable in the C locale, and those of curl,
+//! TLS libraries and ssh nearly so; what is not known is passed on as it is.
+
+use super::error::TransportError;
+
+/// Enough to understand, too little to flood a log.
+const LONGEST: usize = 400;
+
+enum Kind {
+    Untrusted,
+    Denied,
+    NoRepository,
+    Unreachable,
+    Truncated,
+}
+
+/// The first line that applies counts: what is said early is what went wrong first.
+const WORDS: &[(Kind, &[&str])] = &[
+    (
+        Kind::Untrusted,
+        &[
+            "host key verification failed",
+            "host identification has changed",
+            "server certificate verification failed",
+            "certificate verif",
+            "certificate problem",
+            "certificate subject name",
+            "peer's certificate",
+            "peer certificate",
+            "error setting certificate",
+            "error reading ca cert",
+        ],
+    ),
+    (
+        Kind::Denied,
+        &[
+            "could not read username",
+            "could not read password",
+            "authentication failed",
+            "returned error: 401",
+            "returned error: 403",
+            "returned error: 407",
+            "http code 407",
+            "response 407",
+            "http 401",
+            "http 403",
+            "permission denied",
+            "too many authentication failures",
+            "no supported authentication methods",
+            "access denied",
+            "service not enabled",
+            "unprotected private key",
+            "load key",
+        ],
+    ),
+    (
+        Kind::NoRepository,
+        &[
+            "does not appear to be a git repository",
+            "repository not found",
+            "returned error: 404",
+            "' not found",
+        ],
+    ),
+    (
+        Kind::Unreachable,
+        &["returned error: 429", "returned error: 5", "http 429", "http 5", "operation too slow"],
+    ),
+    (
+        Kind::Truncated,
+        &[
+            "rpc failed",
+            "early eof",
+            "unexpected disconnect",
+            "unexpected eof",
+            "index-pack",
+            "unpack-objects",
+            "bad pack header",
+            "inflate",
+            "pack has",
+            "packfile",
+            "transfer closed",
+            "bad line length",
+            "protocol error",
+            "expected flush",
+            "did not send all necessary objects",
+            "invalid server response",
+            "not valid: is this a git repository",
+        ],
+    ),
+    (
+        Kind::Unreachable,
+        &[
+            "could not resolve",
+            "failed to connect",
+            "couldn't connect",
+            "connection refused",
+            "connection timed out",
+            "operation timed out",
+            "timed out",
+            "connection reset",
+            "connection was reset",
+            "connection closed",
+            "network is unreachable",
+            "no route to host",
+            "unable to connect",
+            "empty reply",
+            "handshake",
+            "ssl_connect",
+            "ssl routines",
+            "tls",
+            "broken pipe",
+            "kex_exchange_identification",
+            "unable to look up",
+            "unable to access",
+            "proxy",
+        ],
+    ),
+    // Last: ssh and Git say it after every other reason as well.
+    (Kind::Truncated, &["hung up unexpectedly", "could not read from remote repository"]),
+];
+
+/// The meaning of what a failed `git` said, scrubbed already.
+pub(super) fn of(remote: &str, said: &str) -> TransportError {
+    let (remote, message) = (remote.to_owned(), gist(said));
+    let lower = said.to_lowercase();
+    if let Some(rest) = said.split("couldn't find remote ref ").nth(1) {
+        let name = rest.lines().next().unwrap_or_default().trim().to_owned();
+        return TransportError::NoSuchRef { remote, name };
+    }
+    if ["301", "302", "307", "308"].iter().any(|code| lower.contains(&format!("returned error: {code}"))) {
+        let hint = Some(
+            "name the address it is redirected to: credentials are not sent after a redirection".to_owned(),
+        );
+        return TransportError::Setting { message: format!("`{remote}` redirects to another address"), hint };
+    }
+    let found = WORDS.iter().find(|(_, words)| words.iter().any(|word| lower.contains(word)));
+    match found.map(|(kind, _)| kind) {
+        Some(Kind::Untrusted) => TransportError::Untrusted { remote, message },
+        Some(Kind::Denied) => TransportError::Denied { remote, message },
+        Some(Kind::NoRepository) => TransportError::NoRepository { remote, message },
+        Some(Kind::Unreachable) => TransportError::Unreachable { remote, message },
+        Some(Kind::Truncated) => TransportError::Truncated { remote, message },
+        None => TransportError::Failed { remote, message },
+    }
+}
+
+/// What became of a push, by its `--porcelain` lines: a line `!<tab>from:to<tab>[who] (why)` for each ref
+/// that did not move. `None` where none says so.
+pub(super) fn of_push(remote: &str, out: &str, said: &str) -> Option<TransportError> {
+    let rejected: Vec<(&str, &str)> = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("!\t"))
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(refs, why)| (refs.rsplit_once(':').map_or(refs, |(_, to)| to), why))
+        .collect();
+    // Where all or none move, most are refused for the sake of one.
+    let along = |why: &str| why.contains("atomic push fail");
+    let (name, why) = rejected.iter().find(|(_, why)| !along(why)).or(rejected.first())?;
+    let (remote, name) = (remote.to_owned(), (*name).to_owned());
+    let theirs = why.starts_with("[remote rejected]");
+    let reason = why.split_once('(').map_or(*why, |(_, reason)| reason.trim_end_matches(')'));
+    const MOVED: &[&str] = &[
+        "stale info",
+        "fetch first",
+        "failed to update ref",
+        "incorrect old value",
+        "already exists",
+        "cannot lock ref",
+        "failed to lock",
+        "atomic transaction failed",
+    ];
+    let moved =
+        MOVED.iter().any(|word| reason.contains(word)) || (!theirs && reason.contains("fast-forward"));
+    if moved {
+        return Some(TransportError::Raced { remote, name });
+    }
+    let told: Vec<&str> =
+        said.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
+    let message = gist(&[&[reason][..], &told].concat().join("\n"));
+    Some(TransportError::Refused { remote, name, message })
+}
+
+/// The lines that say something, as one.
+pub(super) fn gist(said: &str) -> String {
+    const EMPTY: &[&str] = &[
+        "please make sure you have the correct access rights",
+        "and the repository exists",
+        "could not read from remote repository",
+        "failed to push some refs",
+        "warning: permanently added",
+    ];
+    let plain = |line: &str| -> String {
+        let line = line.trim();
+        let line = ["fatal: ", "error: "].iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line);
+        line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for line in said.lines().map(plain) {
+        let lower = line.to_lowercase();
+        let says = line.chars().any(char::is_alphanumeric);
+        if says && !EMPTY.iter().any(|empty| lower.contains(empty)) && !parts.contains(&line) {
+            parts.push(line);
+        }
+    }
+    if parts.is_empty() {
+        return "it gave no reason".to_owned();
+    }
+    let text = parts.join("; ");
+    let text = text.trim_end_matches('.');
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

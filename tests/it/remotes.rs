@@ -1,0 +1,133 @@
+//! The whole loop over the network: a daemon and two members through each kind of server, which goes away in
+//! between and comes back.
+
+use crate::support::remote::{Fleet, Https, PASSWORD, Plain, Running, Server, Spy, Ssh, until};
+use crate::support::{RENDERED, Ran, hermetic};
+
+const MEMBERS: [&str; 2] = ["a", "c"];
+
+/// Everything that a healthy loop does, and what it does while the server is away.
+fn the_loop_works(fleet: &Fleet, server: &mut dyn Server) -> Vec<String> {
+    let daemon = Running::daemon(fleet, server, &[]);
+    until("the daemon published", || fleet.has(RENDERED));
+    let members = MEMBERS.map(|member| Running::member(fleet, member, server, &[]));
+    let all_have = |value: &str| MEMBERS.iter().all(|member| fleet.value(member).as_deref() == Some(value));
+    until("members have the first value", || all_have("one"));
+    fleet.edit("two");
+    until("members follow an edit", || all_have("two"));
+    until("members report", || {
+        MEMBERS.iter().all(|member| fleet.has(&format!("refs/berth/status/{member}")))
+    });
+    until("the daemon sums reports up", || {
+        fleet.has("refs/berth/report") && {
+            let report = fleet.bare(&["show", "refs/berth/report:report.json"]);
+            let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+            let in_sync = report["clusters"].as_array().unwrap().iter().filter(|it| it["state"] == "in sync");
+            in_sync.count() == MEMBERS.len()
+        }
+    });
+    // A member has its own folder and nothing else.
+    let copy = fleet.root().join("copies/a");
+    let refs =
+        Ran::of(hermetic("git").arg("--git-dir").arg(&copy).args(["for-each-ref", "--format=%(refname)"]));
+    assert!(!refs.out.contains("clusters/c") && !refs.out.contains("refs/heads"), "{}", refs.out);
+
+    server.stop();
+    std::fs::write(fleet.web("a"), "edited by hand\n").unwrap();
+    until("drift is corrected while the server is away", || all_have("two"));
+    fleet.edit("three");
+    members[0].wait_for(&["keeping to the last folder"]);
+    daemon.wait_for(&["what was published stays in force"]);
+    assert!(all_have("two"));
+    server.start();
+    until("members follow once the server is back", || all_have("three"));
+    let mut logs = Vec::new();
+    for running in [daemon].into_iter().chain(members) {
+        let (code, log) = running.stop();
+        assert_eq!(code, 0, "{log}");
+        logs.push(log);
+    }
+    fleet.bare(&["fsck", "--strict", "--no-dangling"]);
+    assert_eq!(fleet.bare(&["rev-list", "--count", RENDERED]), "3");
+    logs
+}
+
+#[test]
+fn a_daemon_and_members_work_through_git_daemon() {
+    let fleet = Fleet::new();
+    let mut server = Plain::new(fleet.root());
+    the_loop_works(&fleet, &mut server);
+}
+
+#[test]
+fn a_daemon_and_members_work_through_sshd_with_a_key() {
+    let fleet = Fleet::new();
+    let Some(mut server) = Ssh::new(fleet.root()) else { return };
+    the_loop_works(&fleet, &mut server);
+}
+
+#[test]
+fn a_daemon_and_members_work_through_https_and_nobody_sees_the_password() {
+    let fleet = Fleet::new();
+    let Some(mut server) = Https::new(fleet.root()) else { return };
+    let encoded = "YW5uOnMzY3JldC1wNHNz";
+    let spy = Spy::start(&[PASSWORD, encoded]);
+    let logs = the_loop_works(&fleet, &mut server);
+    let (seen, found) = spy.finish();
+    assert!(seen > 0, "the spy saw no git at all");
+    assert!(found.is_empty(), "{found:?}");
+    for secret in [PASSWORD, encoded] {
+        assert!(logs.iter().all(|log| !log.contains(secret)), "{logs:?}");
+        let everything = fleet.bare(&["log", "--all", "-p", "--format=raw"]);
+        assert!(!everything.contains(secret));
+        for copy in ["daemon", "a", "c"] {
+            let folder = fleet.root().join("copies").join(copy);
+            let found = Ran::of(hermetic("grep").args(["-r", "-a", "-l", secret]).arg(folder));
+            assert_eq!(found.out, "", "a working copy holds the secret");
+        }
+    }
+}
+
+#[test]
+fn a_member_asks_for_its_own_refs_and_for_nothing_more_where_they_have_not_moved() {
+    let fleet = Fleet::new();
+    let Some(server) = Https::new(fleet.root()) else { return };
+    fleet.run_once(&server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    let asked = fleet.root().join("asked");
+    std::fs::write(&asked, "").unwrap();
+    fleet.sync_once("a", &server, &[]).expect(0);
+    let text = std::fs::read_to_string(&asked).unwrap();
+    assert!(text.contains("command=ls-refs") && !text.contains("command=fetch"), "{text}");
+    let names: Vec<&str> = text.split_whitespace().filter(|word| word.contains("refs/")).collect();
+    let own = |name: &&str| name.contains("refs/berth/clusters/a") || name.contains("refs/berth/status/a");
+    assert!(!names.is_empty() && names.iter().all(own), "{names:?}");
+    // The clusters' refs have no parents, so that one commit comes, however long the history is.
+    fleet.edit("two");
+    fleet.run_once(&server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    let copy = fleet.root().join("copies/a");
+    let commits = Ran::of(hermetic("git").arg("--git-dir").arg(copy).args(["rev-list", "--all", "--count"]));
+    assert!(commits.out.trim().parse::<u32>().unwrap() <= 4, "{}", commits.out);
+}
+
+#[test]
+fn the_binary_itself_works_on_a_path() {
+    let fleet = Fleet::new();
+    struct Folder(String);
+    impl Server for Folder {
+        fn access(&self) -> Vec<String> {
+            vec!["--remote".into(), self.0.clone()]
+        }
+        fn start(&mut self) {}
+        fn stop(&mut self) {}
+    }
+    let server = Folder(fleet.bare_path().display().to_string());
+    fleet.run_once(&server, &[]).expect(0);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    assert_eq!(fleet.value("a").as_deref(), Some("one"));
+    assert!(fleet.has("refs/berth/status/a"));
+    let again = fleet.run_once(&server, &[]).expect(0);
+    assert!(again.out.contains("nothing to publish"), "{}", again.out);
+}

@@ -1,0 +1,74 @@
+//! berth as a running process, whose log can be read at any time.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use super::{Fleet, Server, comes_true};
+use crate::support::{berth, hermetic};
+
+/// Killed when the test ends.
+pub struct Running {
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Running {
+    pub fn daemon(fleet: &Fleet, server: &dyn Server, more: &[&str]) -> Running {
+        let mut command = berth();
+        command.args(["run", "--log-format", "json", "--poll", "1", "--repo"]);
+        command.arg(fleet.root().join("copies/daemon")).args(more);
+        Running::start(command, server)
+    }
+
+    pub fn member(fleet: &Fleet, cluster: &str, server: &dyn Server, more: &[&str]) -> Running {
+        let mut command = berth();
+        command.args(["sync", "--cluster", cluster, "--log-format", "json", "--interval", "1"]);
+        command.args(["--fetch-interval", "1", "--repo"]).arg(fleet.root().join("copies").join(cluster));
+        command.arg("--target").arg(format!("dir:{}", fleet.target(cluster).display())).args(more);
+        Running::start(command, server)
+    }
+
+    fn start(mut command: Command, server: &dyn Server) -> Running {
+        command.args(server.access());
+        server.set_secrets(&mut command);
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("berth starts");
+        let log = Arc::new(Mutex::new(String::new()));
+        let (lines, to) = (BufReader::new(child.stderr.take().expect("a pipe")).lines(), log.clone());
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let mut log = to.lock().expect("a log");
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        Running { child, log }
+    }
+
+    /// All that it said so far.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("a log").clone()
+    }
+
+    /// Waits for a log line with all these words.
+    #[track_caller]
+    pub fn wait_for(&self, words: &[&str]) {
+        let said = comes_true(|| self.log().lines().any(|line| words.iter().all(|word| line.contains(word))));
+        assert!(said, "no line with {words:?}; the log so far:\n{}", self.log());
+    }
+
+    /// Asks it to stop; gives its exit code and its log.
+    pub fn stop(mut self) -> (i32, String) {
+        let pid = self.child.id().to_string();
+        assert!(hermetic("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
+        (code, self.log())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
