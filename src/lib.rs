@@ -12,6 +12,7 @@
 //! touch the world. docs/architecture.md is the map.
 
 pub mod advance;
+pub mod cel;
 pub mod commands;
 pub mod daemon;
 pub mod decide;

@@ -234,6 +234,13 @@ fn term(encoder: &mut Encoder, term: &Term) {
     selector(encoder, &term.labels);
     selector(encoder, &term.claims);
     encoder.all(term.properties.iter(), property);
+    // Left out where there are none: decisions made before there were expressions stand.
+    if !term.expressions.is_empty() {
+        encoder.all(term.expressions.iter(), |encoder, one| {
+            encoder.text(&one.text);
+            encoder.text(one.view.name);
+        });
+    }
 }
 
 fn selector(encoder: &mut Encoder, selector: &Selector) {

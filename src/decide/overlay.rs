@@ -70,6 +70,15 @@ pub(super) fn facts(
                     fact.scores.extend(score.map(|score| (named, score)));
                     continue;
                 }
+                // An expression may look at whatever is reported.
+                Read::Shown(_) => {
+                    let of_file = |key: &String| cluster.labels.contains_key(key);
+                    let labels = status.labels.iter().filter(|(key, _)| !of_file(key));
+                    fact.labels.extend(labels.map(|(key, text)| (key.clone(), text.clone())));
+                    fact.claims.extend(status.claims.clone());
+                    fact.scores.extend(status.scores.clone());
+                    continue;
+                }
                 Read::Room(workload) => {
                     let report = status.workloads.get(*workload).filter(|report| report.capacity.is_some());
                     fact.workloads.extend(report.map(|report| ((*workload).clone(), *report)));

@@ -9,13 +9,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("diag", &[]),
     ("model", &["diag"]),
     ("yaml", &["diag"]),
+    ("cel", &["diag", "model"]),
     ("meta", &["diag", "model", "yaml"]),
     ("source", &["diag", "yaml"]),
     ("patch", &["diag", "model", "yaml"]),
     ("report", &["diag", "model", "yaml"]),
-    ("dialects", &["diag", "meta", "model", "patch", "yaml"]),
+    ("dialects", &["cel", "diag", "meta", "model", "patch", "yaml"]),
     ("load", &["diag", "dialects", "meta", "model", "report", "source", "yaml"]),
-    ("decide", &["diag", "model"]),
+    ("decide", &["cel", "diag", "model"]),
     ("render", &["diag", "model", "patch", "yaml"]),
     ("state", &["diag", "model", "report", "yaml"]),
     ("plan", &["model", "state"]),
@@ -38,8 +39,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
-    "diag", "model", "yaml", "meta", "patch", "report", "dialects", "load", "decide", "render", "state",
-    "plan", "gate", "pipeline",
+    "diag", "model", "yaml", "cel", "meta", "patch", "report", "dialects", "load", "decide", "render",
+    "state", "plan", "gate", "pipeline",
 ];
 
 const IMPURE: &[&str] = &[
@@ -70,6 +71,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("notify::", "daemon"),
     ("tokio::", "daemon"),
     ("clap", "commands"),
+    ("regex::", "cel"),
     ("similar::", "commands"),
     ("tracing_subscriber", "commands"),
 ];

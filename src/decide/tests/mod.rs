@@ -2,6 +2,7 @@
 
 mod dividing;
 mod doubt;
+mod expressions;
 mod following;
 mod given;
 mod picking;

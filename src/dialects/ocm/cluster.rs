@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::common::{moment, open_named, taint_key};
 use super::sets::{DEFAULT_SET, SET_LABEL};
+use super::view;
 use crate::dialects::Document;
 use crate::model::cluster::{Report, Standing};
 use crate::model::selector::Labels;
@@ -33,7 +34,14 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
     if cluster.labels.get(SET_LABEL).is_none_or(String::is_empty) {
         cluster.labels.insert(SET_LABEL.to_owned(), DEFAULT_SET.to_owned());
     }
+    if !metadata.annotations.is_empty() {
+        let annotations = metadata.annotations.into_iter().map(|(key, text)| (key, text.into())).collect();
+        cluster.details.insert("metadata.annotations".to_owned(), serde_json::Value::Object(annotations));
+    }
     if let Some(mut spec) = fields.fields("spec") {
+        for key in ["hubAcceptsClient", "leaseDurationSeconds", "managedClusterClientConfigs"] {
+            view::keep(&mut cluster, "spec", key, spec.node(key));
+        }
         spec.bool("hubAcceptsClient");
         spec.int("leaseDurationSeconds");
         check_clients(&mut spec);
@@ -81,6 +89,9 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     cluster.allocatable = quantities(&mut status, "allocatable");
     cluster.capacity = quantities(&mut status, "capacity");
     cluster.claims = claims(&mut status);
+    for key in ["version", "conditions"] {
+        view::keep(cluster, "status", key, status.node(key));
+    }
     let mut ready = None;
     for mut condition in status.each("conditions") {
         let kind = condition.str("type");

@@ -11,6 +11,7 @@ mod placement;
 mod rollout;
 mod score;
 mod sets;
+mod view;
 mod work;
 
 #[cfg(test)]
