@@ -28,6 +28,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod publish;
 pub mod reading;
+pub mod release;
 pub mod render;
 pub mod report;
 pub mod source;

@@ -6,6 +6,7 @@ use crate::decide::{self, Decided};
 use crate::diag::Diagnostics;
 use crate::load::{self, History, Loaded};
 use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Shared, Timestamp};
+use crate::release;
 use crate::render;
 use crate::source::SourceTree;
 use crate::state::State;
@@ -48,6 +49,7 @@ pub fn decide_loaded(mut loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
+    diagnostics.extend(release::release(&loaded.fleet, &inputs.previous.decisions, &mut decided.decisions));
     diagnostics.sort();
     (loaded, decided, diagnostics)
 }

@@ -165,7 +165,7 @@ impl Checker<'_> {
             return Err(Fault::new(at, message));
         };
         let argument = Box::new(self.of_type(argument, Type::Text, "a text")?);
-        Ok((Expression { at, kind: Kind::Ask { method, argument } }, Type::List))
+        Ok((Expression { at, kind: Kind::Ask { method, argument } }, Type::Any))
     }
 
     /// A function, or a method whose target is the first argument.

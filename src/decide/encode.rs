@@ -173,6 +173,15 @@ fn scorer(encoder: &mut Encoder, scorer: &Scorer) {
                 });
             });
         }
+        ScoreRule::Even(constraints) => {
+            encoder.tag(7);
+            encoder.all(constraints.iter(), |encoder, constraint| {
+                encoder.text(&constraint.key);
+                encoder.tag(u8::from(constraint.of_claims));
+                encoder.number(constraint.max_skew);
+                encoder.tag(u8::from(constraint.required));
+            });
+        }
         ScoreRule::Spread(constraints) => {
             encoder.tag(6);
             encoder.all(constraints.iter(), |encoder, constraint| {

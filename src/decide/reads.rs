@@ -46,6 +46,12 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
             ScoreRule::Spread(constraints) => {
                 reads.extend(constraints.iter().map(|constraint| Read::Label(&constraint.key)));
             }
+            ScoreRule::Even(constraints) => {
+                reads.extend(constraints.iter().map(|constraint| match constraint.of_claims {
+                    true => Read::Claim(&constraint.key),
+                    false => Read::Label(&constraint.key),
+                }));
+            }
             ScoreRule::Preferred(preferred) => {
                 for preference in preferred {
                     of_term(&preference.term, reads);

@@ -16,6 +16,7 @@ pub mod overrides;
 pub mod path;
 pub mod placement;
 pub mod quantity;
+pub mod rollout;
 pub mod selector;
 pub mod shared;
 pub mod status;

@@ -17,11 +17,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dialects", &["cel", "diag", "meta", "model", "patch", "yaml"]),
     ("load", &["diag", "dialects", "meta", "model", "report", "source", "yaml"]),
     ("decide", &["cel", "diag", "model"]),
+    ("release", &["diag", "model"]),
     ("render", &["diag", "model", "patch", "yaml"]),
     ("state", &["diag", "model", "report", "yaml"]),
     ("plan", &["model", "state"]),
     ("gate", &["diag", "model", "state"]),
-    ("pipeline", &["decide", "diag", "load", "model", "render", "source", "state"]),
+    ("pipeline", &["decide", "diag", "load", "model", "release", "render", "source", "state"]),
     ("git", &["diag", "model", "source", "yaml"]),
     ("publish", &["diag", "git", "model", "plan", "report", "state", "yaml"]),
     (
@@ -39,8 +40,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
-    "diag", "model", "yaml", "cel", "meta", "patch", "report", "dialects", "load", "decide", "render",
-    "state", "plan", "gate", "pipeline",
+    "diag", "model", "yaml", "cel", "meta", "patch", "report", "dialects", "load", "decide", "release",
+    "render", "state", "plan", "gate", "pipeline",
 ];
 
 const IMPURE: &[&str] = &[

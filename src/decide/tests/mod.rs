@@ -2,6 +2,7 @@
 
 mod dividing;
 mod doubt;
+mod evenly;
 mod expressions;
 mod following;
 mod given;

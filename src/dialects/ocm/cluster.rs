@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::common::{moment, open_named, taint_key};
 use super::sets::{DEFAULT_SET, SET_LABEL};
 use super::view;
+use crate::diag::Diagnostic;
 use crate::dialects::Document;
 use crate::model::cluster::{Report, Standing};
 use crate::model::selector::Labels;
@@ -73,6 +74,12 @@ fn read_taint(mut fields: Fields<'_>) -> Option<Taint> {
     fields.require("effect");
     let word = fields.choice("effect", &EFFECT_WORDS);
     let since = moment(&mut fields, "timeAdded");
+    if word == Some("PreferNoSelect") {
+        let message = format!("{} is `PreferNoSelect`, which keeps nothing away", fields.path_of("effect"));
+        let at = fields.scope().pos(fields.place_of("effect"));
+        let warning = Diagnostic::warning(at, message);
+        fields.scope().report(warning.hint("`NoSelect` keeps work away, `NoSelectIfNew` new work"));
+    }
     fields.finish();
     let (word, effect) = EFFECTS.iter().find(|(known, _)| Some(*known) == word)?;
     Some(Taint {
