@@ -1,5 +1,6 @@
 //! The pure story end to end: a source tree, what was before, and the moment → the next state.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decide::{self, Decided};
@@ -45,13 +46,29 @@ pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
 
 /// [`decide`] over a tree that was read already.
 pub fn decide_loaded(mut loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
-    let mut decided = decide::decide(&loaded.fleet, &inputs.previous.decisions, inputs.statuses, inputs.now);
+    let statuses = with_first_seen(inputs.previous, inputs.statuses);
+    let mut decided = decide::decide(&loaded.fleet, &inputs.previous.decisions, &statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
     diagnostics.extend(release::release(&loaded.fleet, &inputs.previous.decisions, &mut decided.decisions));
     diagnostics.sort();
     (loaded, decided, diagnostics)
+}
+
+/// The statuses with what the state in force remembers of taints.
+pub fn with_first_seen<'s>(
+    previous: &State,
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+) -> Cow<'s, BTreeMap<String, ClusterStatus>> {
+    let remembers = |status: &ClusterStatus| !status.taints.is_empty();
+    let mut seen = Cow::Borrowed(statuses);
+    for (cluster, fact) in previous.facts.iter().filter(|(_, fact)| remembers(fact)) {
+        let status = seen.to_mut().entry(cluster.clone()).or_default();
+        status.cluster.clone_from(cluster);
+        status.taints.clone_from(&fact.taints);
+    }
+    seen
 }
 
 /// Reads the tree, decides, and renders every cluster's folder into `contents`.

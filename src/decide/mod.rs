@@ -20,6 +20,7 @@ mod reads;
 mod record;
 mod run;
 mod score;
+mod seen;
 mod select;
 mod spread;
 mod table;
@@ -57,12 +58,16 @@ pub fn decide(
     statuses: &BTreeMap<String, ClusterStatus>,
     now: Timestamp,
 ) -> Decided {
-    let clusters = overlay::overlay(fleet, statuses);
+    let reads = reads_of(fleet);
+    let mut clusters = overlay::overlay(fleet, statuses);
+    seen::date(&mut clusters, statuses, &reads, now);
     let table = table::Table::new(&clusters, now);
     let mut run = run::Run::new(fleet, previous, &table, None);
     run.all();
+    let mut facts = overlay::facts(fleet, statuses, &reads);
+    seen::note(&mut facts, fleet.clusters.values(), &clusters, &reads);
     Decided {
-        facts: overlay::facts(fleet, statuses, &reads_of(fleet)),
+        facts,
         decisions: run.decisions,
         diagnostics: run.diagnostics,
         decided: run.decided,
@@ -80,7 +85,8 @@ pub fn explain(
     key: &Key,
 ) -> Option<Trace> {
     let (key, _) = fleet.placements.get_key_value(key)?;
-    let clusters = overlay::overlay(fleet, statuses);
+    let mut clusters = overlay::overlay(fleet, statuses);
+    seen::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = table::Table::new(&clusters, now);
     let mut run = run::Run::new(fleet, previous, &table, Some(key));
     run.all();

@@ -24,6 +24,8 @@ mod kube_smoke;
 mod lifecycle;
 mod looping;
 mod migration;
+mod ocm;
+mod ocm_chapter;
 mod replicas;
 mod snapshots;
 mod support;

@@ -17,7 +17,7 @@ use crate::model::placement::{Filter, Rule};
 pub(super) use eligibility::{eligibility, flip, is_ready};
 pub(super) use expressions::{Column, Ran};
 pub(super) use labels::{Needs, TermNeeds};
-pub(super) use taints::{expiry, untolerated};
+pub(super) use taints::{expiry, may_expire, untolerated};
 
 /// Why a check refuses, in its own numbering.
 pub(super) type Code = u32;
