@@ -100,7 +100,7 @@ impl Checker<'_> {
             return Ok((Expression { at, kind: Kind::Variable }, Type::Any));
         }
         if let Some(kind) = NAMED.into_iter().find(|kind| kind.name() == name) {
-            return Ok((Expression { at, kind: Kind::Literal(Value::Type(kind.name())) }, Type::Type));
+            return Ok((Expression { at, kind: Kind::Literal(Value::Type(kind.name())) }, Type::Kind));
         }
         let known = self.locals.iter().map(|(local, _)| local.as_str()).chain([self.names.variable]);
         let hint = did_you_mean(name, known);

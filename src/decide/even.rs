@@ -24,6 +24,12 @@ struct Counted<'a> {
     counts: BTreeMap<u32, i64>,
 }
 
+/// Clusters that are alike: whether they may wait, and their values.
+type Alike = (bool, Vec<u32>);
+
+/// Rank and index, the best first.
+type Queue = VecDeque<(usize, u32)>;
+
 /// In the order they were picked, and those that a constraint keeps out, with its key.
 pub(super) struct Evened<'a> {
     pub(super) chosen: Vec<u32>,
@@ -60,7 +66,7 @@ impl<'a> Evenly<'a> {
         open: usize,
     ) -> Evened<'a> {
         // Clusters with the same values are alike but for their rank.
-        let mut alike: BTreeMap<(bool, Vec<u32>), VecDeque<(usize, u32)>> = BTreeMap::new();
+        let mut alike: BTreeMap<Alike, Queue> = BTreeMap::new();
         for (rank, index) in order.iter().enumerate() {
             let row = passed[*index as usize] as usize;
             let values = self.constraints.iter().map(|one| one.values.ids[row]).collect();
@@ -68,7 +74,7 @@ impl<'a> Evenly<'a> {
         }
         let mut chosen = Vec::new();
         while chosen.len() < open {
-            let head = |((may_wait, values), queue): (&(bool, Vec<u32>), &VecDeque<(usize, u32)>)| {
+            let head = |((may_wait, values), queue): (&Alike, &Queue)| {
                 let (rank, _) = queue.front()?;
                 let broken = if *may_wait { self.broken(values).ok()? } else { Vec::new() };
                 Some(((*may_wait, broken, *rank), (*may_wait, values.clone())))

@@ -40,7 +40,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::text(&text))
     }),
     Function::global("dyn", &[Type::Any], Type::Any, same),
-    Function::global("type", &[Type::Any], Type::Type, |_, values| {
+    Function::global("type", &[Type::Any], Type::Kind, |_, values| {
         Ok(Value::Type(Type::of(&values[0]).name()))
     }),
 ];

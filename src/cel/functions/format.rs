@@ -104,7 +104,7 @@ impl Format {
             }
             Format::Byte => {
                 let body = text.trim_end_matches('=');
-                text.len() % 4 == 0
+                text.len().is_multiple_of(4)
                     && text.len() - body.len() <= 2
                     && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte))
             }
