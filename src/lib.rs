@@ -12,6 +12,7 @@
 //! touch the world. docs/architecture.md is the map.
 
 pub mod advance;
+pub mod cel;
 pub mod codec;
 pub mod commands;
 pub mod daemon;
@@ -31,6 +32,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod publish;
 pub mod reading;
+pub mod release;
 pub mod render;
 pub mod report;
 pub mod source;

@@ -1,11 +1,13 @@
 //! The pure story end to end: a source tree, what was before, and the moment → the next state.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decide::{self, Decided};
 use crate::diag::Diagnostics;
 use crate::load::{self, History, Loaded};
 use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Folders, Shared, Timestamp};
+use crate::release;
 use crate::render;
 use crate::source::SourceTree;
 use crate::state::State;
@@ -54,11 +56,12 @@ fn decide_after(
     memo: Option<&decide::Memo>,
 ) -> (Loaded, Decided, Diagnostics, decide::Memo) {
     let previous = &inputs.previous.decisions;
-    let (mut decided, memo) =
-        decide::decide_after(memo, &loaded.fleet, previous, inputs.statuses, inputs.now);
+    let statuses = with_first_seen(inputs.previous, inputs.statuses);
+    let (mut decided, memo) = decide::decide_after(memo, &loaded.fleet, previous, &statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
+    diagnostics.extend(release::release(&loaded.fleet, &inputs.previous.decisions, &mut decided.decisions));
     diagnostics.sort();
     (loaded, decided, diagnostics, memo)
 }
@@ -90,6 +93,21 @@ impl Memo {
             memo.keep_published(published);
         }
     }
+}
+
+/// The statuses with what the state in force remembers of taints.
+pub fn with_first_seen<'s>(
+    previous: &State,
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+) -> Cow<'s, BTreeMap<String, ClusterStatus>> {
+    let remembers = |status: &ClusterStatus| !status.taints.is_empty();
+    let mut seen = Cow::Borrowed(statuses);
+    for (cluster, fact) in previous.facts.iter().filter(|(_, fact)| remembers(fact)) {
+        let status = seen.to_mut().entry(cluster.clone()).or_default();
+        status.cluster.clone_from(cluster);
+        status.taints.clone_from(&fact.taints);
+    }
+    seen
 }
 
 /// Reads the tree, decides, and renders every cluster's folder into `contents`.

@@ -12,6 +12,7 @@ use super::{Outcome, division};
 use crate::decide::{self, ClusterTrace, Trace};
 use crate::diag::did_you_mean;
 use crate::model::{Fleet, Key};
+use crate::pipeline;
 
 /// Explain why each cluster was picked or not
 #[derive(Debug, clap::Args)]
@@ -34,10 +35,10 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let reading = args.fleet.read(ui)?;
     let (loaded, _, diagnostics) = reading.decide();
     ui.diagnostics(&diagnostics);
+    let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
     let mut traces = Vec::new();
     for key in find(&loaded.fleet, &args.placement)? {
-        let trace =
-            decide::explain(&loaded.fleet, &reading.previous.decisions, &reading.statuses, reading.now, key);
+        let trace = decide::explain(&loaded.fleet, &reading.previous.decisions, &statuses, reading.now, key);
         let mut trace = trace.ok_or_else(|| CommandError::new(Exit::Bug, format!("{key} has no trace")))?;
         if let Some(wanted) = &args.cluster {
             narrow(&mut trace, wanted)?;

@@ -146,6 +146,15 @@ fn encode_read(
             flips = score.and_then(|score| score.valid_until).map(flip);
         }
         Read::Ready => encoder.tag(u8::from(is_ready(cluster))),
+        // Without asking what the expression looks at. Methods may answer with any score, however old.
+        Read::Shown(view) => {
+            encoder.text(&(view.shown)(cluster).to_string());
+            encoder.all(cluster.scores.iter(), |encoder, ((resource, name), score)| {
+                encoder.text(resource);
+                encoder.text(name);
+                encoder.number(score.value);
+            });
+        }
         Read::Room(workload) => {
             let room = cluster.workloads.get(*workload).and_then(|report| report.capacity);
             encoder.maybe(room, Encoder::number);

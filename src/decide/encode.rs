@@ -173,6 +173,15 @@ fn scorer(encoder: &mut Encoder, scorer: &Scorer) {
                 });
             });
         }
+        ScoreRule::Even(constraints) => {
+            encoder.tag(7);
+            encoder.all(constraints.iter(), |encoder, constraint| {
+                encoder.text(&constraint.key);
+                encoder.tag(u8::from(constraint.of_claims));
+                encoder.number(constraint.max_skew);
+                encoder.tag(u8::from(constraint.required));
+            });
+        }
         ScoreRule::Spread(constraints) => {
             encoder.tag(6);
             encoder.all(constraints.iter(), |encoder, constraint| {
@@ -234,6 +243,13 @@ fn term(encoder: &mut Encoder, term: &Term) {
     selector(encoder, &term.labels);
     selector(encoder, &term.claims);
     encoder.all(term.properties.iter(), property);
+    // Left out where there are none: decisions made before there were expressions stand.
+    if !term.expressions.is_empty() {
+        encoder.all(term.expressions.iter(), |encoder, one| {
+            encoder.text(&one.text);
+            encoder.text(one.view.name);
+        });
+    }
 }
 
 fn selector(encoder: &mut Encoder, selector: &Selector) {

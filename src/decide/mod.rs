@@ -9,6 +9,7 @@ mod candidates;
 mod digest;
 pub mod divide;
 mod encode;
+mod even;
 mod filter;
 mod follow;
 mod group;
@@ -20,6 +21,7 @@ mod reads;
 mod record;
 mod run;
 mod score;
+mod seen;
 mod select;
 mod spread;
 mod table;
@@ -69,13 +71,18 @@ pub fn decide_after(
     statuses: &BTreeMap<String, ClusterStatus>,
     now: Timestamp,
 ) -> (Decided, Memo) {
-    let clusters = overlay::overlay(fleet, statuses);
+    let reads = reads_of(fleet);
+    let mut clusters = overlay::overlay(fleet, statuses);
+    let any_new = seen::date(&mut clusters, statuses, &reads, now);
     let table = table::Table::new(&clusters, now);
-    let memo = memo.filter(|memo| memo.is_of(fleet, statuses, now));
+    // What is seen for the first time is seen at another moment by every run.
+    let memo = memo.filter(|memo| !any_new && memo.is_of(fleet, statuses, now));
     let mut run = run::Run::new(fleet, previous, &table, Memo::of(fleet, statuses, now));
     run.all(memo);
+    let mut facts = overlay::facts(fleet, statuses, &reads);
+    seen::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
     let decided = Decided {
-        facts: overlay::facts(fleet, statuses, &reads_of(fleet)),
+        facts,
         decisions: run.decisions,
         diagnostics: run.diagnostics,
         decided: run.decided,
@@ -94,7 +101,8 @@ pub fn explain(
     key: &Key,
 ) -> Option<Trace> {
     let (key, _) = fleet.placements.get_key_value(key)?;
-    let clusters = overlay::overlay(fleet, statuses);
+    let mut clusters = overlay::overlay(fleet, statuses);
+    seen::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = table::Table::new(&clusters, now);
     let mut run = run::Run::new(fleet, previous, &table, Memo::default());
     run.watch(key);

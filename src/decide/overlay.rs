@@ -40,7 +40,7 @@ fn says_nothing(status: &ClusterStatus) -> bool {
 pub(super) type Spoken = BTreeMap<String, ClusterStatus>;
 
 pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
-    let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status));
+    let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status) || !status.taints.is_empty());
     let stripped = |status: &ClusterStatus| ClusterStatus {
         cluster: status.cluster.clone(),
         reported: None,
@@ -51,6 +51,7 @@ pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
         properties: status.properties.clone(),
         scores: status.scores.clone(),
         workloads: status.workloads.clone(),
+        taints: status.taints.clone(),
     };
     speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
 }
@@ -87,6 +88,15 @@ pub(super) fn facts(
                     let named = ((*resource).to_owned(), (*name).to_owned());
                     let score = status.scores.get(&named).copied();
                     fact.scores.extend(score.map(|score| (named, score)));
+                    continue;
+                }
+                // An expression may look at whatever is reported.
+                Read::Shown(_) => {
+                    let of_file = |key: &String| cluster.labels.contains_key(key);
+                    let labels = status.labels.iter().filter(|(key, _)| !of_file(key));
+                    fact.labels.extend(labels.map(|(key, text)| (key.clone(), text.clone())));
+                    fact.claims.extend(status.claims.clone());
+                    fact.scores.extend(status.scores.clone());
                     continue;
                 }
                 Read::Room(workload) => {

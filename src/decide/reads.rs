@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::View;
 use crate::model::placement::{Filter, Follow, Limits, Policy, Rule, ScoreRule, Toleration};
 use crate::model::selector::{Measure, Term};
 use crate::model::status::WorkloadName;
@@ -22,6 +23,8 @@ pub(super) enum Read<'a> {
     Resource(&'a str),
     Score(&'a str, &'a str),
     Ready,
+    /// All that an expression can see.
+    Shown(View),
     /// How many replicas of a workload it has room for.
     Room(&'a WorkloadName),
 }
@@ -42,6 +45,12 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
             }
             ScoreRule::Spread(constraints) => {
                 reads.extend(constraints.iter().map(|constraint| Read::Label(&constraint.key)));
+            }
+            ScoreRule::Even(constraints) => {
+                reads.extend(constraints.iter().map(|constraint| match constraint.of_claims {
+                    true => Read::Claim(&constraint.key),
+                    false => Read::Label(&constraint.key),
+                }));
             }
             ScoreRule::Preferred(preferred) => {
                 for preference in preferred {
@@ -101,4 +110,5 @@ fn of_term<'a>(term: &'a Term, reads: &mut Reads<'a>) {
     reads.extend(term.labels.keys().map(Read::Label));
     reads.extend(term.claims.keys().map(Read::Claim));
     reads.extend(term.properties.iter().map(|one| Read::Measure(&one.measure)));
+    reads.extend(term.expressions.iter().map(|one| Read::Shown(one.view)));
 }

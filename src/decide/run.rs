@@ -227,6 +227,12 @@ impl<'f, 't> Run<'f, 't> {
             ..empty(placement)
         };
         if let Some(previous) = previous {
+            // Who is served is another step's business: until then it is as it was.
+            let waited =
+                |pick: &crate::model::Pick| previous.pick(&pick.cluster).is_some_and(|pick| pick.pending);
+            if previous.picks.iter().any(|pick| pick.pending) {
+                decision.picks.iter_mut().for_each(|pick| pick.pending = waited(pick));
+            }
             if !followed.complete {
                 hold::restore(&mut decision, previous, None, UNRESOLVED);
             } else if hold::applies(&self.fleet.doubt, previous) {

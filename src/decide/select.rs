@@ -3,6 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
+use super::even::Evenly;
 use super::own::Case;
 use super::record::Recorder;
 use super::spread::Spreading;
@@ -32,6 +33,9 @@ pub(super) fn choose(
     // In doubt a decision loses nothing, so what it has competes with nothing.
     let is_earlier = |row: &Row| case.earlier.binary_search(row).is_ok();
     let first: Vec<bool> = if case.held { passed.iter().map(is_earlier).collect() } else { Vec::new() };
+    if let Some(evenly) = Evenly::of(case.table, case.policy, passed) {
+        return choose_evenly(case, passed, parts, &first, evenly, order, recorder);
+    }
     let Selection::First(count) = case.policy.selection else {
         if recorder.wants_ranks() {
             sort(case.policy, parts, &first, &mut order, passed.len());
@@ -57,6 +61,45 @@ pub(super) fn choose(
     order.truncate(open);
     let kept = if kept.len() > count { scale_down(case, kept, count, recorder) } else { kept.to_vec() };
     Chosen { kept, new: order }
+}
+
+/// The best, as far as the numbers stay even.
+fn choose_evenly(
+    case: &Case<'_>,
+    passed: &[Row],
+    parts: &mut [Vec<i64>],
+    first: &[bool],
+    evenly: Evenly<'_>,
+    mut order: Vec<u32>,
+    recorder: &mut impl Recorder,
+) -> Chosen {
+    let earlier = first.iter().filter(|is_earlier| **is_earlier).count();
+    let open = match case.policy.selection {
+        Selection::First(count) => count.max(earlier),
+        Selection::All | Selection::Exactly(_) => passed.len(),
+    };
+    let part = evenly.part;
+    sort(case.policy, parts, first, &mut order, passed.len());
+    let at_any_rate = |index: u32| first.get(index as usize).copied().unwrap_or(false);
+    let evened = evenly.pick(passed, &order, at_any_rate, open);
+    let mut is_chosen = vec![false; passed.len()];
+    evened.chosen.iter().for_each(|index| is_chosen[*index as usize] = true);
+    let left: Vec<u32> = order.into_iter().filter(|index| !is_chosen[*index as usize]).collect();
+    parts[part].fill(0);
+    let all: Vec<u32> = evened.chosen.iter().chain(&left).copied().collect();
+    recorder.ranked(passed, parts, &all);
+    for index in left {
+        let row = passed[index as usize];
+        match evened.refused.get(&index) {
+            Some(key) => {
+                recorder.dropped(row, &format!("one more pick there would be too uneven over {key}"));
+            }
+            None => recorder.not_chosen_with(row, || {
+                format!("not among the first {open} {}", super::own::by_what(case.policy))
+            }),
+        }
+    }
+    Chosen { kept: Vec::new(), new: evened.chosen }
 }
 
 /// Picks the best, looks again with that pick counted, and so on.

@@ -8,9 +8,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::filter::{Column, Ran};
 use crate::model::decision::rows_among;
 use crate::model::selector::{Labels, Measure};
-use crate::model::{Cluster, Pick, Quantity, Taint, Timestamp};
+use crate::model::{Cluster, Expression, Pick, Quantity, Taint, Timestamp};
 
 /// A cluster's place in the table.
 pub(super) type Row = u32;
@@ -24,6 +25,7 @@ pub(super) struct Table<'a> {
     resources: Columns<Vec<Option<f64>>>,
     taints: BTreeMap<TaintName<'a>, u32>,
     taint_names: Vec<TaintName<'a>>,
+    ran: Ran,
 }
 
 type Columns<T> = RefCell<BTreeMap<String, Rc<T>>>;
@@ -55,6 +57,7 @@ impl<'a> Table<'a> {
             resources: RefCell::default(),
             taints,
             taint_names,
+            ran: Ran::default(),
         }
     }
 
@@ -112,6 +115,11 @@ impl<'a> Table<'a> {
         column(&self.resources, resource, || {
             self.clusters.iter().map(|cluster| resource_of(cluster, resource)).collect()
         })
+    }
+
+    /// The verdicts of an expression.
+    pub(super) fn ran(&self, expression: &Expression) -> Rc<Column> {
+        self.ran.column(self.len(), expression)
     }
 
     /// The number that stands for a taint, whatever cluster bears it.

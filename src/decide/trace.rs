@@ -8,7 +8,7 @@ use super::filter::{Checked, Code};
 use super::record::Recorder;
 use super::table::{Row, Table};
 use crate::diag::Pos;
-use crate::model::placement::{Filter, Policy, Share};
+use crate::model::placement::{Filter, Policy, ScoreRule, Share};
 use crate::model::{Condition, Decision, Group, Key};
 
 /// How one placement's decision comes about.
@@ -208,7 +208,10 @@ impl Steps {
             weight: scorer.weight,
             score: *score,
         };
-        let scores = scorers.iter().zip(scores).map(part).collect();
+        // One that only orders has no score to show.
+        let shown =
+            scorers.iter().zip(scores).filter(|(scorer, _)| !matches!(scorer.rule, ScoreRule::Even(_)));
+        let scores = shown.map(part).collect();
         let replicas = self.replicas.get(&row).copied();
         ClusterTrace { reason, steps, scores, rank, replicas, ..ClusterTrace::default() }
     }

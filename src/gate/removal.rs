@@ -38,7 +38,7 @@ impl<'a> Claims<'a> {
     /// Those who put the object there. One whose copy failed only counts where no other did.
     pub(super) fn holders(&self, cluster: &str, path: &str) -> Vec<(&'a Key, &'a ObjectId)> {
         let claims = self.by_path.get(path).map(Vec::as_slice).unwrap_or_default();
-        let placed = |key: &Key| self.decisions.get(key).filter(|decision| decision.has(cluster));
+        let placed = |key: &Key| self.decisions.get(key).filter(|decision| decision.serves(cluster));
         let (mut sound, mut failed) = (Vec::new(), Vec::new());
         for (key, object) in claims.iter().copied() {
             let Some(decision) = placed(key) else { continue };

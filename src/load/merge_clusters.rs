@@ -34,6 +34,9 @@ fn add(first: &mut Cluster, second: Cluster, found: &mut Diagnostics) {
     doubt.join("capacity", &mut first.capacity, second.capacity);
     doubt.join("allocatable", &mut first.allocatable, second.allocatable);
     doubt.join("available", &mut first.available, second.available);
+    for (path, value) in second.details {
+        first.details.entry(path).or_insert(value);
+    }
     doubt.settle("list of namespaces", &mut first.namespaces, second.namespaces);
     match (&mut first.standing, second.standing) {
         (_, Standing::Assumed) => {}

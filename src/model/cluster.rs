@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value as Json;
+
 use super::Timestamp;
 use super::selector::{Labels, Measure, Term};
 use super::status::{WorkloadName, WorkloadReport};
@@ -27,16 +29,21 @@ pub struct Cluster {
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
     /// The namespaces the member has, where it lists them.
     pub namespaces: Option<BTreeSet<String>>,
+    /// What else its own kind says, by dotted path: only expressions look at it.
+    pub details: BTreeMap<String, Json>,
     /// Being removed from the fleet: not picked any more.
     pub leaving: bool,
     pub standing: Standing,
 }
 
 impl Cluster {
-    /// Whether all parts of a term hold.
+    /// Whether all parts of a term hold. Of expressions nothing is known here, so a term with any does not.
     pub fn meets(&self, term: &Term) -> bool {
         let bounds_hold = || term.properties.iter().all(|bound| bound.met_by(self.measured(&bound.measure)));
-        term.labels.matches(&self.labels) && term.claims.matches(&self.claims) && bounds_hold()
+        term.expressions.is_empty()
+            && term.labels.matches(&self.labels)
+            && term.claims.matches(&self.claims)
+            && bounds_hold()
     }
 
     /// What the cluster reports of a measure, as written.

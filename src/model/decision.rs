@@ -179,6 +179,11 @@ impl Decision {
         self.pick(cluster).is_some()
     }
 
+    /// Whether a cluster was picked and may have the workload by now.
+    pub fn serves(&self, cluster: &str) -> bool {
+        self.pick(cluster).is_some_and(|pick| !pick.pending)
+    }
+
     pub fn pick(&self, cluster: &str) -> Option<&Pick> {
         self.picks
             .binary_search_by(|pick| pick.cluster.as_str().cmp(cluster))

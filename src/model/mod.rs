@@ -16,9 +16,11 @@ pub mod overrides;
 pub mod path;
 pub mod placement;
 pub mod quantity;
+pub mod rollout;
 pub mod selector;
 pub mod shared;
 pub mod status;
+pub mod view;
 pub mod workload;
 
 pub use approval::Approval;
@@ -34,6 +36,7 @@ pub use quantity::Quantity;
 pub use selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
 pub use shared::Shared;
 pub use status::ClusterStatus;
+pub use view::{Expression, View};
 pub use workload::{Template, Workload};
 
 /// A moment, in UTC. Always an argument, never read from a clock in here.

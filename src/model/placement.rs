@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::decision::{Condition, Outcome};
 use super::key::Key;
+use super::rollout::Rollout;
 use super::selector::{Measure, Selector, Term};
 use super::status::WorkloadName;
 use crate::diag::Pos;
@@ -32,6 +33,8 @@ pub enum Source {
 pub struct Follow {
     pub placements: Vec<PlacementRef>,
     pub filters: Vec<Filter>,
+    /// How the clusters get the workload, for placements whose clusters do not get it all at once.
+    pub rollouts: Vec<Rollout>,
     pub condition: fn(&Outcome) -> Option<Condition>,
 }
 
@@ -158,6 +161,8 @@ pub enum ScoreRule {
     Preferred(Vec<Preference>),
     /// Prefers clusters that even out the picks, which are then made one at a time.
     Spread(Vec<SpreadConstraint>),
+    /// Picks one at a time, so that they stay even; adds nothing to the score.
+    Even(Vec<EvenConstraint>),
 }
 
 /// Adds its weight to the score of clusters that match.
@@ -184,6 +189,16 @@ pub struct SpreadConstraint {
     pub key: String,
     pub max_skew: i64,
     /// Refuses what would break it, rather than scoring it low.
+    pub required: bool,
+}
+
+/// Lets no value of a label or claim have more than `max_skew` picks above the one with the fewest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvenConstraint {
+    pub key: String,
+    pub of_claims: bool,
+    pub max_skew: i64,
+    /// Refuses what would break it, rather than picking it last.
     pub required: bool,
 }
 

@@ -27,6 +27,10 @@ impl Quantity {
         whole as f64 + rest as f64 / NANOS as f64
     }
 
+    pub fn from_nanos(nanos: i128) -> Quantity {
+        Quantity { nanos }
+    }
+
     /// The amount in billionths.
     pub fn nanos(self) -> i128 {
         self.nanos

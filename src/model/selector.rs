@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::quantity::Quantity;
+use super::view::Expression;
 
 /// Labels, claims and the like.
 pub type Labels = BTreeMap<String, String>;
@@ -30,6 +31,7 @@ pub struct Term {
     pub labels: Selector,
     pub claims: Selector,
     pub properties: Vec<PropertyRequirement>,
+    pub expressions: Vec<Expression>,
 }
 
 /// A bound on something measured. A cluster without the measurement never meets it, whatever the comparison.

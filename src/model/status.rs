@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Timestamp;
-use super::cluster::AddOnScore;
+use super::cluster::{AddOnScore, Taint};
 use super::key::Key;
 use super::object::ObjectId;
 use super::selector::Labels;
@@ -23,6 +23,30 @@ pub struct ClusterStatus {
     /// Scores that add-ons gave the cluster, by resource and score name.
     pub scores: BTreeMap<(String, String), AddOnScore>,
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
+    /// When taints that do not say since when they are there were first seen: only facts have these.
+    pub taints: BTreeMap<TaintName, Timestamp>,
+}
+
+impl ClusterStatus {
+    /// When a taint was first seen is for facts to say, not for members.
+    pub fn forget_first_seen(&mut self) {
+        self.taints.clear();
+    }
+}
+
+/// What tells a cluster's taints apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaintName {
+    pub key: String,
+    pub value: String,
+    pub effect: String,
+}
+
+impl TaintName {
+    pub fn of(taint: &Taint) -> TaintName {
+        let [key, value, effect] = [&taint.key, &taint.value, &taint.effect_word].map(String::clone);
+        TaintName { key, value, effect }
+    }
 }
 
 /// A workload by the kind, namespace and name of the object in the fleet repository.

@@ -12,7 +12,7 @@ use super::tree;
 use crate::diag::{Diagnostic, Diagnostics, Pos};
 use crate::git::{CommitId, Entry, EntryKind, PathChange, Repo, TreeId};
 use crate::model::{ContentId, Folder, Key, path};
-use crate::state::{State, layout, record};
+use crate::state::{State, layout, placement_decision, record};
 
 /// How far back berth's own last commit is looked for.
 const LONGEST_WALK: usize = 1_000;
@@ -128,8 +128,13 @@ fn last_own(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Trailers)>,
 /// Reads the state that one rendered commit holds.
 pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishError> {
     let root = repo.tree(repo.commit(commit)?.tree)?;
-    let mut reader =
-        Reader { repo, read: StateRead::default(), known: BTreeMap::new(), paths: BTreeSet::new() };
+    let mut reader = Reader {
+        repo,
+        read: StateRead::default(),
+        known: BTreeMap::new(),
+        paths: BTreeSet::new(),
+        beside: Vec::new(),
+    };
     let mut folders = BTreeMap::new();
     for entry in root.iter().filter(|entry| tree::is_owned(entry)) {
         match (entry.kind, String::from_utf8_lossy(&entry.name)) {
@@ -142,6 +147,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
     }
     let mut folder = |name: &str| folders.remove(name).unwrap_or(TreeId::EMPTY);
     reader.files(folder(layout::DECISIONS), layout::DECISIONS, 0, &mut Reader::decision)?;
+    reader.check_beside();
     reader.files(folder(layout::FACTS), layout::FACTS, 0, &mut Reader::facts)?;
     reader.files(folder(layout::KEPT), layout::KEPT, 0, &mut Reader::kept)?;
     reader.files(folder(layout::RELEASES), layout::RELEASES, 0, &mut |_, _, _| Ok(false))?;
@@ -171,6 +177,8 @@ struct Reader<'r> {
     /// Many clusters share subtrees; each is read once.
     known: BTreeMap<(Arc<str>, TreeId), Manifests>,
     paths: BTreeSet<Arc<str>>,
+    /// Objects beside decisions, which say nothing that the decisions do not.
+    beside: Vec<String>,
 }
 
 /// Takes a file by its path below the folder; says whether it is berth's.
@@ -206,6 +214,10 @@ impl<'r> Reader<'r> {
     }
 
     fn decision(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
+        if placement_decision::is_one(below) {
+            self.beside.push(below.to_owned());
+            return Ok(true);
+        }
         let Ok(decision) = record::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
         let key = decision.key.clone();
         if path::of_key(&key) != below {
@@ -214,6 +226,17 @@ impl<'r> Reader<'r> {
         self.read.ids.decisions.insert(key.clone(), id);
         self.read.state.decisions.insert(key, decision);
         Ok(true)
+    }
+
+    /// Reports those that no decision has.
+    fn check_beside(&mut self) {
+        let expected: BTreeSet<String> =
+            self.read.state.decisions.values().flat_map(placement_decision::paths).collect();
+        for path in std::mem::take(&mut self.beside) {
+            if !expected.contains(&path) {
+                self.foreign(&format!("{}/{path}", layout::DECISIONS));
+            }
+        }
     }
 
     fn facts(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {

@@ -9,7 +9,7 @@ use super::read::{Previous, read_state};
 use super::trailers::Trailers;
 use crate::git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
 use crate::model::{ContentId, Contents as _, Folder, path};
-use crate::state::{State, layout, record};
+use crate::state::{State, layout, placement_decision, record};
 
 /// Commits of others in between do not count, but are not walked for ever.
 const LONGEST_WALK: usize = 1_000;
@@ -79,7 +79,9 @@ fn stored_decisions(repo: &Repo, root: TreeId) -> Result<BTreeMap<String, Conten
     for (namespace, kind) in folders(top)? {
         let EntryKind::Folder(tree) = kind else { continue };
         for (name, kind) in folders(tree)? {
-            if let EntryKind::File(id) = kind {
+            if let EntryKind::File(id) = kind
+                && !placement_decision::is_one(&name)
+            {
                 ids.insert(format!("{namespace}/{name}"), id);
             }
         }

@@ -8,7 +8,7 @@ use super::error::PublishError;
 use super::read::{Ids, Previous};
 use crate::git::{Entry, EntryKind, TreeId, Writer, tree_id};
 use crate::model::{ContentId, Decision, Folder, Key, differences, path};
-use crate::state::{State, layout, record};
+use crate::state::{State, layout, placement_decision, record};
 
 /// The entries of the branch's root that are berth's, and the ids below them.
 pub(super) struct Written {
@@ -49,7 +49,9 @@ pub(super) fn write(
     });
     let clusters = clusters.collect();
     let clusters = writer.tree(clusters)?;
-    let decisions = ids.decisions.iter().map(|(key, id)| (path::of_key(key), *id)).collect();
+    let mut decisions: BTreeMap<String, ContentId> =
+        ids.decisions.iter().map(|(key, id)| (path::of_key(key), *id)).collect();
+    decisions.extend(placement_decisions(writer, previous, next)?);
     let facts = ids.facts.iter().map(|(cluster, id)| (layout::facts_file(cluster), *id)).collect();
     let folders = [
         (layout::CLUSTERS, clusters),
@@ -126,6 +128,65 @@ fn decision_file(
         Some(id) => Ok(*id),
         None => Ok(writer.blob(record::write_decision(decision).as_bytes())?),
     }
+}
+
+/// The objects beside the decisions. Those of a decision that stands are taken over from the tree before.
+fn placement_decisions(
+    writer: &mut Writer<'_>,
+    previous: Option<&Previous>,
+    next: &State,
+) -> Result<BTreeMap<String, ContentId>, PublishError> {
+    let known = match previous.filter(|previous| previous.foreign.is_empty()) {
+        Some(previous) => files_among_decisions(writer, previous.tree)?,
+        None => BTreeMap::new(),
+    };
+    let mut files = BTreeMap::new();
+    for (key, decision) in &next.decisions {
+        let before = previous.and_then(|previous| previous.state.decisions.get(key));
+        if before.is_some_and(|before| before.picks == decision.picks) {
+            let paths = placement_decision::paths(decision);
+            let there: Option<Vec<(String, ContentId)>> =
+                paths.into_iter().map(|path| known.get(&path).map(|id| (path, *id))).collect();
+            if let Some(there) = there {
+                files.extend(there);
+                continue;
+            }
+        }
+        for (path, text) in placement_decision::files(decision) {
+            files.insert(path, writer.blob(text.as_bytes())?);
+        }
+    }
+    Ok(files)
+}
+
+/// The objects of a root tree's decisions, by path, without reading any.
+fn files_among_decisions(
+    writer: &Writer<'_>,
+    root: TreeId,
+) -> Result<BTreeMap<String, ContentId>, PublishError> {
+    let mut files = BTreeMap::new();
+    let is_decisions = |entry: &Entry| entry.name == layout::DECISIONS.as_bytes();
+    let Some(Entry { kind: EntryKind::Folder(top), .. }) =
+        writer.read_tree(root)?.into_iter().find(is_decisions)
+    else {
+        return Ok(files);
+    };
+    for namespace in writer.read_tree(top)? {
+        let EntryKind::Folder(tree) = namespace.kind else { continue };
+        for file in writer.read_tree(tree)? {
+            let path = format!(
+                "{}/{}",
+                String::from_utf8_lossy(&namespace.name),
+                String::from_utf8_lossy(&file.name)
+            );
+            if let EntryKind::File(id) = file.kind
+                && placement_decision::is_one(&path)
+            {
+                files.insert(path, id);
+            }
+        }
+    }
+    Ok(files)
 }
 
 fn folder(writer: &mut Writer<'_>, files: BTreeMap<String, ContentId>) -> Result<TreeId, PublishError> {

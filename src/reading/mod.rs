@@ -236,6 +236,7 @@ impl Reading {
 
     fn take_reports(&mut self, repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
         (self.statuses, self.odd_reports) = publish::read_statuses(repo, refs)?;
+        self.statuses.values_mut().for_each(ClusterStatus::forget_first_seen);
         Ok(())
     }
 
@@ -327,9 +328,15 @@ impl Reading {
                 Some(at) => self.now = at,
                 None => break,
             }
+            self.remember_first_seen(&built);
             built = self.build(contents)?;
         }
         Ok(built)
+    }
+
+    /// What was first seen at an earlier moment of this pass was not first seen at a later one.
+    fn remember_first_seen(&mut self, built: &Built) {
+        self.statuses = pipeline::with_first_seen(&built.state, &self.statuses).into_owned();
     }
 
     /// Reads the fleet, decides and renders.

@@ -37,7 +37,7 @@ impl<'a> History<'a> {
     /// `None` where the workload did not put the object there at all, false where its copy had failed.
     fn holds(&self, key: &Key, id: &ObjectId, cluster: &str) -> Option<bool> {
         let decision = self.previous.decisions.get(key)?;
-        let put = decision.has(cluster) && decision.objects.contains(id);
+        let put = decision.serves(cluster) && decision.objects.contains(id);
         put.then(|| !has_failed(decision, id, cluster))
     }
 

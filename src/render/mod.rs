@@ -92,8 +92,13 @@ pub fn render_after(
     Ok((done.rendered, memo))
 }
 
+/// Who gets what now: clusters that wait for their turn do not.
 fn picks_of(decisions: &BTreeMap<Key, Decision>) -> Picks {
-    decisions.iter().map(|(key, decision)| (key.clone(), decision.picks.clone())).collect()
+    let served = |decision: &Decision| match decision.picks.iter().any(|pick| pick.pending) {
+        true => decision.picks.iter().filter(|pick| !pick.pending).cloned().collect::<Vec<_>>().into(),
+        false => decision.picks.clone(),
+    };
+    decisions.iter().map(|(key, decision)| (key.clone(), served(decision))).collect()
 }
 
 /// A rendering, and what another one may take over of it.

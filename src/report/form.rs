@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::API_VERSION;
 use crate::model::cluster::AddOnScore;
 use crate::model::selector::Labels;
-use crate::model::status::{Applied, ClusterStatus, Problem, WorkloadName, WorkloadReport};
+use crate::model::status::{Applied, ClusterStatus, Problem, TaintName, WorkloadName, WorkloadReport};
 use crate::model::{ObjectId, Timestamp};
 use crate::yaml::{Fields, Node, Scope};
 
@@ -38,6 +38,9 @@ pub fn to_json(status: &ClusterStatus) -> Json {
     }
     if !status.workloads.is_empty() {
         root.insert("workloads".to_owned(), status.workloads.iter().map(workload_to_json).collect());
+    }
+    if !status.taints.is_empty() {
+        root.insert("taints".to_owned(), status.taints.iter().map(taint_to_json).collect());
     }
     if let Some(applied) = &status.applied {
         root.insert("applied".to_owned(), applied_to_json(applied));
@@ -77,6 +80,14 @@ fn workload_to_json((name, report): (&WorkloadName, &WorkloadReport)) -> Json {
     Json::Object(form)
 }
 
+fn taint_to_json((name, since): (&TaintName, &Timestamp)) -> Json {
+    let mut form = json!({ "key": name.key, "effect": name.effect, "since": since.to_string() });
+    if !name.value.is_empty() {
+        form["value"] = json!(name.value);
+    }
+    form
+}
+
 fn problem_to_json(problem: &Problem) -> Json {
     let mut form = Map::new();
     let id = &problem.object;
@@ -108,6 +119,7 @@ pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
         properties: texts(&mut fields, "properties"),
         scores: fields.each("scores").into_iter().filter_map(score).collect(),
         workloads: fields.each("workloads").into_iter().filter_map(workload).collect(),
+        taints: fields.each("taints").into_iter().filter_map(taint).collect(),
     };
     fields.finish();
     cluster.map(|_| status)
@@ -159,6 +171,14 @@ fn workload(mut fields: Fields<'_>) -> Option<(WorkloadName, WorkloadReport)> {
     fields.finish();
     let name = WorkloadName { kind: kind?.to_owned(), namespace, name: name?.to_owned() };
     Some((name, WorkloadReport { capacity }))
+}
+
+fn taint(mut fields: Fields<'_>) -> Option<(TaintName, Timestamp)> {
+    let (key, effect) = (fields.required_str("key"), fields.required_str("effect"));
+    let value = fields.str("value").unwrap_or_default().to_owned();
+    let since = moment(&mut fields, "since");
+    fields.finish();
+    Some((TaintName { key: key?.to_owned(), value, effect: effect?.to_owned() }, since?))
 }
 
 fn problem(mut fields: Fields<'_>) -> Option<Problem> {

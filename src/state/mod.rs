@@ -1,10 +1,12 @@
 //! What the rendered branch holds: the whole state that outlives a process, and its stored forms.
 //!
 //! - [`decision`]: a decision as the value that its file holds. [`record`]: files' bytes, both ways.
+//! - [`placement_decision`]: what stands beside a decision file for OCM's consumers.
 //! - [`print`]: all decisions as `berth decide -o json` prints them. [`layout`]: what stands where.
 
 pub mod decision;
 pub mod layout;
+pub mod placement_decision;
 pub mod print;
 pub mod record;
 pub mod stored;

@@ -27,6 +27,8 @@ mod kubefed_commands;
 mod lifecycle;
 mod looping;
 mod migration;
+mod ocm;
+mod ocm_chapter;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]

@@ -10,19 +10,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("codec", &[]),
     ("model", &["diag"]),
     ("yaml", &["diag"]),
+    ("cel", &["diag", "model"]),
     ("meta", &["diag", "model", "yaml"]),
     ("edit", &["yaml"]),
     ("source", &["diag", "yaml"]),
     ("patch", &["diag", "model", "yaml"]),
     ("report", &["diag", "model", "yaml"]),
-    ("dialects", &["diag", "meta", "model", "patch", "yaml"]),
+    ("dialects", &["cel", "diag", "meta", "model", "patch", "yaml"]),
     ("load", &["codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
-    ("decide", &["diag", "model"]),
+    ("decide", &["cel", "diag", "model"]),
+    ("release", &["diag", "model"]),
     ("render", &["codec", "diag", "model", "patch", "yaml"]),
     ("state", &["codec", "diag", "model", "report", "yaml"]),
     ("plan", &["diag", "model", "state"]),
     ("gate", &["diag", "model", "state"]),
-    ("pipeline", &["decide", "diag", "load", "model", "render", "source", "state"]),
+    ("pipeline", &["decide", "diag", "load", "model", "release", "render", "source", "state"]),
     ("git", &["diag", "model", "source", "yaml"]),
     ("transport", &["git"]),
     ("publish", &["codec", "diag", "git", "model", "plan", "report", "state", "yaml"]),
@@ -61,8 +63,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
-    "diag", "model", "yaml", "meta", "patch", "report", "dialects", "load", "decide", "render", "state",
-    "plan", "gate", "pipeline", "edit",
+    "diag", "model", "yaml", "cel", "meta", "patch", "report", "dialects", "load", "decide", "release",
+    "render", "state", "plan", "gate", "pipeline", "edit",
 ];
 
 const IMPURE: &[&str] = &[
@@ -95,6 +97,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("kube::", "live"),
     ("k8s_openapi", "live"),
     ("clap", "commands"),
+    ("regex::", "cel"),
     ("similar::", "commands"),
     ("tracing_subscriber", "commands"),
     ("rustix::", "transport"),

@@ -1,9 +1,10 @@
-//! Labels, claims and measures: selectors and the terms that combine them.
+//! Labels, claims, measures and expressions: selectors and the terms that combine them.
 //!
 //! A requirement becomes a table from a text's number to yes or no.
 
 use std::rc::Rc;
 
+use super::expressions::{self, Column};
 use super::{Check, Code};
 use crate::decide::table::{Row, Table, Texts};
 use crate::model::selector::{PropertyRequirement, Requirement, Selector, Term};
@@ -70,14 +71,18 @@ pub(in crate::decide) struct TermNeeds<'a> {
     labels: Needs,
     claims: Needs,
     measures: Vec<(&'a PropertyRequirement, Rc<Vec<Option<Quantity>>>)>,
+    table: &'a Table<'a>,
+    expressions: Vec<Rc<Column>>,
 }
 
 impl<'a> TermNeeds<'a> {
-    pub(in crate::decide) fn new(table: &Table<'_>, term: &'a Term) -> TermNeeds<'a> {
+    pub(in crate::decide) fn new(table: &'a Table<'a>, term: &'a Term) -> TermNeeds<'a> {
         TermNeeds {
             labels: Needs::labels(table, &term.labels),
             claims: Needs::claims(table, &term.claims),
             measures: term.properties.iter().map(|one| (one, table.amounts(&one.measure))).collect(),
+            table,
+            expressions: term.expressions.iter().map(|one| table.ran(one)).collect(),
         }
     }
 
@@ -85,13 +90,18 @@ impl<'a> TermNeeds<'a> {
         self.first_unmet(row).is_none()
     }
 
-    /// Numbered through labels, claims and measures.
+    /// Numbered through labels, claims, measures and expressions.
     fn first_unmet(&self, row: Row) -> Option<usize> {
         let (labels, claims) = (self.labels.needs.len(), self.claims.needs.len());
         self.labels
             .first_unmet(row)
             .or_else(|| self.claims.first_unmet(row).map(|index| labels + index))
             .or_else(|| self.first_measure_unmet(row).map(|index| labels + claims + index))
+            .or_else(|| {
+                let before = labels + claims + self.measures.len();
+                let unmet = |column: &Rc<Column>| !column.matches(self.table, row);
+                self.expressions.iter().position(unmet).map(|index| before + index)
+            })
     }
 
     fn first_measure_unmet(&self, row: Row) -> Option<usize> {
@@ -158,6 +168,7 @@ impl Check for AnyOf<'_> {
             let mut parts = in_words(&term.labels, "label");
             parts.extend(in_words(&term.claims, "claim"));
             parts.extend(term.properties.iter().map(ToString::to_string));
+            parts.extend(term.expressions.iter().map(|one| format!("`{}`", one.text)));
             if parts.is_empty() { "any cluster".to_owned() } else { parts.join(" and ") }
         };
         self.terms.iter().map(term).collect::<Vec<_>>().join(", or ")
@@ -166,19 +177,18 @@ impl Check for AnyOf<'_> {
     fn summary(&self, code: Code) -> String {
         match self.terms {
             [] => "there is no term to match".to_owned(),
-            [only] => term_reason(only, code as usize, None),
+            [only] => term_reason(self.table, only, code as usize, None),
             many => format!("none of the {} terms matches", many.len()),
         }
     }
 
     fn detail(&self, code: Code, row: Row) -> String {
-        let cluster = self.table.cluster(row);
         match self.terms {
             [] => self.summary(code),
-            [only] => term_reason(only, code as usize, Some(cluster)),
+            [only] => term_reason(self.table, only, code as usize, Some(row)),
             many => {
                 let reason = |(term, needs): (&Term, &TermNeeds<'_>)| {
-                    term_reason(term, needs.first_unmet(row).unwrap_or_default(), Some(cluster))
+                    term_reason(self.table, term, needs.first_unmet(row).unwrap_or_default(), Some(row))
                 };
                 let reasons: Vec<_> = many.iter().zip(&self.needs).map(reason).collect();
                 format!("{}: {}", self.summary(code), reasons.join("; "))
@@ -188,7 +198,8 @@ impl Check for AnyOf<'_> {
 }
 
 /// Why a term is not met: its part with this number, and with a cluster what that cluster has.
-fn term_reason(term: &Term, part: usize, cluster: Option<&Cluster>) -> String {
+fn term_reason(table: &Table<'_>, term: &Term, part: usize, row: Option<Row>) -> String {
+    let cluster: Option<&Cluster> = row.map(|row| table.cluster(row));
     let (labels, claims) = (term.labels.requirements.as_slice(), term.claims.requirements.as_slice());
     let reason = |what, one: &Requirement, has: Option<Option<&String>>| match has {
         Some(has) => format!("{}, {}", wanted(what, one), found(one.key(), has)),
@@ -201,7 +212,11 @@ fn term_reason(term: &Term, part: usize, cluster: Option<&Cluster>) -> String {
     if let Some(one) = claims.get(part) {
         return reason("claim", one, cluster.map(|cluster| cluster.claims.get(one.key())));
     }
-    let Some(one) = term.properties.get(part.saturating_sub(claims.len())) else { return String::new() };
+    let part = part.saturating_sub(claims.len());
+    let Some(one) = term.properties.get(part) else {
+        let one = term.expressions.get(part.saturating_sub(term.properties.len()));
+        return one.map(|one| expressions::reason(table, one, row)).unwrap_or_default();
+    };
     match cluster.map(|cluster| cluster.measured(&one.measure)) {
         Some(Some(amount)) => format!("{one} is required, the cluster has {amount}"),
         Some(None) => format!("{one} is required, the cluster does not report it"),

@@ -4,6 +4,7 @@
 //! are made from the number afterwards, coarse for a summary and precise for one cluster.
 
 mod eligibility;
+mod expressions;
 mod labels;
 mod names;
 mod namespaces;
@@ -14,8 +15,9 @@ use super::table::{Row, Table};
 use crate::model::placement::{Filter, Rule};
 
 pub(super) use eligibility::{eligibility, flip, is_ready};
+pub(super) use expressions::{Column, Ran};
 pub(super) use labels::{Needs, TermNeeds};
-pub(super) use taints::{expiry, untolerated};
+pub(super) use taints::{expiry, may_expire, untolerated};
 
 /// Why a check refuses, in its own numbering.
 pub(super) type Code = u32;

@@ -81,6 +81,11 @@ pub(in crate::decide) fn expiry(toleration: &Toleration, taint: &Taint) -> Optio
     Some(Timestamp::from_second(end).unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX }))
 }
 
+/// Whether some toleration lets the taint pass for a while only.
+pub(in crate::decide) fn may_expire(tolerations: &[Toleration], taint: &Taint) -> bool {
+    tolerations.iter().any(|toleration| toleration.seconds.is_some() && fits(toleration, taint))
+}
+
 fn fits(toleration: &Toleration, taint: &Taint) -> bool {
     let fits = |wanted: &Option<String>, has: &str| wanted.as_deref().is_none_or(|wanted| wanted == has);
     fits(&toleration.key, &taint.key)

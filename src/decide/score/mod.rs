@@ -32,6 +32,6 @@ pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &S
         ScoreRule::AddOn { resource, score } => addon::score(table, rows, resource, score),
         ScoreRule::Preferred(preferred) => preferred::score(table, rows, preferred),
         // Known only while picks are made.
-        ScoreRule::Spread(_) => vec![0; rows.len()],
+        ScoreRule::Spread(_) | ScoreRule::Even(_) => vec![0; rows.len()],
     }
 }

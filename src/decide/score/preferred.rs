@@ -20,7 +20,7 @@ struct Weighed<'a> {
 }
 
 impl<'a> Weighed<'a> {
-    fn new(table: &Table<'_>, preference: &'a Preference) -> Weighed<'a> {
+    fn new(table: &'a Table<'a>, preference: &'a Preference) -> Weighed<'a> {
         let share = preference.sorter.as_ref().map(|sorter| Share::new(table, sorter));
         Weighed { weight: preference.weight, needs: TermNeeds::new(table, &preference.term), share }
     }

@@ -2,6 +2,8 @@
 
 mod dividing;
 mod doubt;
+mod evenly;
+mod expressions;
 mod following;
 mod given;
 mod memory;

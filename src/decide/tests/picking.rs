@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::given::*;
+use crate::decide::decide;
 use crate::model::placement::{
     Blocked, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule, Selection,
 };
@@ -137,8 +138,20 @@ fn taints_refuse_new_clusters_for_as_long_as_they_are_tolerated() {
     ];
     let fleet = fleet(clusters, vec![placement("web", policy(vec![tolerates("old", Some(60))]))]);
     let decided = run(&fleet, &earlier(&[("web", &["there"])]));
-    assert_eq!(picked(&decided, "web"), ["fresh", "soft", "there"]);
+    // Those that do not say since when they are there count from now, when they were first seen.
+    assert_eq!(picked(&decided, "web"), ["fresh", "new", "soft", "there", "unknown"]);
     assert_eq!(decided.next_change, Some(second(1050)));
+    let seen: Vec<_> = decided
+        .facts
+        .iter()
+        .map(|(name, fact)| (name.as_str(), fact.taints.values().next().copied()))
+        .collect();
+    assert_eq!(seen, ["new", "soft", "there", "unknown"].map(|name| (name, Some(second(1000)))));
+    let at = |moment| decide(&fleet, &decided.decisions, &decided.facts, second(moment));
+    let kept = |moment| picked(&at(moment), "web");
+    assert_eq!(kept(1059), ["new", "soft", "there", "unknown"]);
+    assert_eq!(kept(1060), ["new", "soft", "there"], "what refuses only new ones refuses none that is there");
+    assert_eq!(at(1060).facts, decided.facts, "they are remembered as long as they are there");
 }
 
 #[test]

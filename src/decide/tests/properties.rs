@@ -158,6 +158,41 @@ proptest! {
     }
 
     #[test]
+    fn built_in_scores_stay_within_a_hundred((clusters, placements) in some_fleet()) {
+        let fleet = fleet(clusters, placements);
+        let first = run(&fleet, &BTreeMap::new());
+        for (key, placement) in &fleet.placements {
+            let crate::model::Source::Own(policy) = &placement.source else { continue };
+            let trace = explain(&fleet, &first.decisions, &BTreeMap::new(), second(1000), key).expect("it is there");
+            for part in trace.clusters.iter().flat_map(|one| &one.scores) {
+                let rule = policy.scorers.iter().find(|scorer| scorer.name == part.name).map(|scorer| &scorer.rule);
+                let built_in = matches!(rule, Some(ScoreRule::Steady | ScoreRule::Balance | ScoreRule::Allocatable(_)));
+                prop_assert!(!built_in || (-100..=100).contains(&part.score), "{part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_of_one_placement_decides_only_that_one_again((clusters, placements) in some_fleet(), edited in 0_usize..4) {
+        let mut fleet = fleet(clusters, placements);
+        let first = run(&fleet, &BTreeMap::new());
+        let own = |placement: &Placement| matches!(placement.source, crate::model::Source::Own(_));
+        let keys: Vec<_> = fleet.placements.values().filter(|one| own(one)).map(|one| one.key.clone()).collect();
+        let Some(key) = keys.get(edited % keys.len().max(1)) else { return Ok(()) };
+        if let Some(placement) = fleet.placements.get_mut(key)
+            && let crate::model::Source::Own(policy) = &mut placement.source
+        {
+            policy.text = serde_json::json!({"edited": true});
+        }
+        let second = run(&fleet, &first.decisions);
+        for other in keys.iter().filter(|other| *other != key) {
+            prop_assert_eq!(&second.decisions[other], &first.decisions[other]);
+        }
+        let follows = fleet.placements.len() - keys.len();
+        prop_assert!(second.decided <= 1 + follows);
+    }
+
+    #[test]
     fn doubt_takes_nothing_away((clusters, placements) in some_fleet(), held in vec("c-[0-9]", 0..4)) {
         let mut fleet = fleet(clusters, placements);
         fleet.doubt.everything = true;

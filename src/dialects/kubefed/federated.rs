@@ -197,7 +197,12 @@ fn source_of(
             let wanted = Wanted::Follow(placement.clone());
             division::of(scope, document, metadata, context, &wanted, &[]);
             let placements = vec![placement];
-            Source::Follows(Follow { placements, filters: policy.filters, condition: policy.condition })
+            Source::Follows(Follow {
+                placements,
+                filters: policy.filters,
+                rollouts: Vec::new(),
+                condition: policy.condition,
+            })
         }
         wanted => {
             if policy.blocked.is_none() {

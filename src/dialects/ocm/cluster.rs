@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use super::common::{moment, open_named, taint_key};
 use super::sets::{DEFAULT_SET, SET_LABEL};
+use super::view;
+use crate::diag::Diagnostic;
 use crate::dialects::Document;
 use crate::model::cluster::{Report, Standing};
 use crate::model::selector::Labels;
@@ -33,7 +35,14 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
     if cluster.labels.get(SET_LABEL).is_none_or(String::is_empty) {
         cluster.labels.insert(SET_LABEL.to_owned(), DEFAULT_SET.to_owned());
     }
+    if !metadata.annotations.is_empty() {
+        let annotations = metadata.annotations.into_iter().map(|(key, text)| (key, text.into())).collect();
+        cluster.details.insert("metadata.annotations".to_owned(), serde_json::Value::Object(annotations));
+    }
     if let Some(mut spec) = fields.fields("spec") {
+        for key in ["hubAcceptsClient", "leaseDurationSeconds", "managedClusterClientConfigs"] {
+            view::keep(&mut cluster, "spec", key, spec.node(key));
+        }
         spec.bool("hubAcceptsClient");
         spec.int("leaseDurationSeconds");
         check_clients(&mut spec);
@@ -65,6 +74,12 @@ fn read_taint(mut fields: Fields<'_>) -> Option<Taint> {
     fields.require("effect");
     let word = fields.choice("effect", &EFFECT_WORDS);
     let since = moment(&mut fields, "timeAdded");
+    if word == Some("PreferNoSelect") {
+        let message = format!("{} is `PreferNoSelect`, which keeps nothing away", fields.path_of("effect"));
+        let at = fields.scope().pos(fields.place_of("effect"));
+        let warning = Diagnostic::warning(at, message);
+        fields.scope().report(warning.hint("`NoSelect` keeps work away, `NoSelectIfNew` new work"));
+    }
     fields.finish();
     let (word, effect) = EFFECTS.iter().find(|(known, _)| Some(*known) == word)?;
     Some(Taint {
@@ -81,6 +96,9 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     cluster.allocatable = quantities(&mut status, "allocatable");
     cluster.capacity = quantities(&mut status, "capacity");
     cluster.claims = claims(&mut status);
+    for key in ["version", "conditions"] {
+        view::keep(cluster, "status", key, status.node(key));
+    }
     let mut ready = None;
     for mut condition in status.each("conditions") {
         let kind = condition.str("type");

@@ -3,6 +3,7 @@
 use crate::meta::names::{is_dns_label, is_dns_subdomain, is_label_key};
 use crate::meta::{Metadata, open};
 use crate::model::Timestamp;
+use crate::model::rollout::Amount;
 use crate::yaml::node::Value;
 use crate::yaml::{Fields, Node, Scope};
 
@@ -65,8 +66,8 @@ pub(super) fn text_or_number(fields: &mut Fields<'_>, key: &'static str) -> Opti
 }
 
 /// A number or a percentage: `3`, `25%`.
-pub(super) fn check_amount(fields: &mut Fields<'_>, key: &'static str) {
-    let Some(text) = text_or_number(fields, key) else { return };
+pub(super) fn amount(fields: &mut Fields<'_>, key: &'static str) -> Option<Amount> {
+    let text = text_or_number(fields, key)?;
     let digits = text.strip_suffix('%').unwrap_or(&text);
     if digits.is_empty() || digits.len() > 9 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         let message = format!(
@@ -74,5 +75,10 @@ pub(super) fn check_amount(fields: &mut Fields<'_>, key: &'static str) {
             fields.path_of(key)
         );
         fields.error_at(key, message);
+        return None;
+    }
+    match text.strip_suffix('%') {
+        Some(digits) => digits.parse().ok().map(Amount::Percent),
+        None => text.parse().ok().map(Amount::Count),
     }
 }

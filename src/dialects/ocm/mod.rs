@@ -12,6 +12,7 @@ mod placement;
 mod rollout;
 mod score;
 mod sets;
+mod view;
 mod work;
 
 #[cfg(test)]

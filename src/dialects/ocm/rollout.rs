@@ -1,35 +1,50 @@
-//! `rolloutStrategy` of a work set: checked. Only the strategy All is acted on so far.
+//! `rolloutStrategy` of a work set → who gets the work when. Limits on failures and times are checked;
+//! they need what members report, which nothing here looks at.
 
-use super::common::check_amount;
-use crate::yaml::{Fields, Scope};
+use super::common::amount;
+use crate::model::rollout::{Amount, GroupRef, Pace};
+use crate::yaml::Fields;
 
-pub(super) fn check(scope: &Scope, mut fields: Fields<'_>) {
+/// The pace, and the groups that go first; none where all clusters get the work at once.
+pub(super) fn read(mut fields: Fields<'_>) -> Option<(Pace, Vec<GroupRef>)> {
     let kind = fields.choice("type", &["All", "Progressive", "ProgressivePerGroup"]);
-    if let Some(kind) = kind.filter(|kind| *kind != "All") {
-        let at = fields.place_of("type");
-        scope.warning(
-            at,
-            format!("rollout strategy `{kind}` is not acted on: all clusters get the work at once"),
-        );
-    }
-    for (key, has_concurrency) in [("all", false), ("progressive", true), ("progressivePerGroup", false)] {
-        let Some(mut inner) = fields.fields(key) else { continue };
-        check_duration(&mut inner, "minSuccessTime");
-        check_duration(&mut inner, "progressDeadline");
-        check_amount(&mut inner, "maxFailures");
-        if has_concurrency {
-            check_amount(&mut inner, "maxConcurrency");
-        }
-        if key != "all" {
-            for mut group in inner.each("mandatoryDecisionGroups") {
-                group.str("groupName");
-                group.int("groupIndex");
-                group.finish();
-            }
-        }
-        inner.finish();
-    }
+    fields.fields("all").map(|inner| read_inner(inner, false, false));
+    let by_cluster = fields.fields("progressive").map(|inner| read_inner(inner, true, true));
+    let by_group = fields.fields("progressivePerGroup").map(|inner| read_inner(inner, false, true));
     fields.finish();
+    match kind {
+        Some("Progressive") => {
+            let (most, first) = by_cluster.unwrap_or_default();
+            Some((Pace::ByCluster(most), first))
+        }
+        Some("ProgressivePerGroup") => Some((Pace::ByGroup, by_group.unwrap_or_default().1)),
+        _ => None,
+    }
+}
+
+fn read_inner(
+    mut inner: Fields<'_>,
+    has_concurrency: bool,
+    has_groups: bool,
+) -> (Option<Amount>, Vec<GroupRef>) {
+    check_duration(&mut inner, "minSuccessTime");
+    check_duration(&mut inner, "progressDeadline");
+    amount(&mut inner, "maxFailures");
+    let most = if has_concurrency { amount(&mut inner, "maxConcurrency") } else { None };
+    let mut first = Vec::new();
+    if has_groups {
+        for mut group in inner.each("mandatoryDecisionGroups") {
+            let name = group.str("groupName").filter(|name| !name.is_empty());
+            let index = group.int_in("groupIndex", 0..=i64::from(i32::MAX));
+            group.finish();
+            first.push(match name {
+                Some(name) => GroupRef::Name(name.to_owned()),
+                None => GroupRef::Index(index.and_then(|index| usize::try_from(index).ok()).unwrap_or(0)),
+            });
+        }
+    }
+    inner.finish();
+    (most, first)
 }
 
 /// `90s`, `1h30m` and the like; a deadline may be `None`.

@@ -11,20 +11,21 @@ use super::rollout;
 use crate::dialects::Document;
 use crate::model::decision::Outcome;
 use crate::model::placement::{Follow, PlacementRef};
+use crate::model::rollout::Rollout;
 use crate::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
 use crate::yaml::{Fields, Node, Scope};
 
 pub(super) fn read(scope: &Scope, document: &Document) -> Option<(Placement, Workload)> {
     let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
     let mut spec = fields.required_fields("spec")?;
-    let placements = placements(scope, &mut spec, &metadata.namespace);
+    let (placements, rollouts) = placements(scope, &mut spec, &metadata.namespace);
     let template = spec.required_fields("manifestWorkTemplate");
     let templates = template.map(|template| templates(scope, template)).unwrap_or_default();
     spec.choice("cascadeDeletionPolicy", &["Background", "Foreground"]);
     spec.finish();
     fields.finish();
     let key = Key::new(WORK, "ManifestWorkReplicaSet", &metadata.namespace, &metadata.name);
-    let follow = Follow { placements, filters: Vec::new(), condition };
+    let follow = Follow { placements, filters: Vec::new(), rollouts, condition };
     let origin = document.at.clone();
     Some((
         Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
@@ -32,27 +33,28 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<(Placement, Wor
     ))
 }
 
-fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> Vec<PlacementRef> {
-    let mut named = Vec::new();
+/// The placements followed, and how the clusters of those get the work that do not get it at once.
+fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> (Vec<PlacementRef>, Vec<Rollout>) {
+    let (mut named, mut rollouts) = (Vec::new(), Vec::new());
     for mut one in spec.each("placementRefs") {
-        if let Some(name) = one.required_str("name") {
-            named.push(PlacementRef {
-                kind: "Placement".to_owned(),
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-                at: scope.pos(one.place_of("name")),
-            });
+        let placement = one.required_str("name").map(|name| PlacementRef {
+            kind: "Placement".to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            at: scope.pos(one.place_of("name")),
+        });
+        let strategy = one.fields("rolloutStrategy").and_then(rollout::read);
+        if let (Some(placement), Some((pace, first))) = (&placement, strategy) {
+            rollouts.push(Rollout { placement: placement.clone(), pace, first });
         }
-        if let Some(strategy) = one.fields("rolloutStrategy") {
-            rollout::check(scope, strategy);
-        }
+        named.extend(placement);
         one.finish();
     }
     let is_list = spec.node("placementRefs").is_none_or(|node| node.what() == "a list");
     if is_list && spec.list("placementRefs").unwrap_or_default().is_empty() {
         spec.error_at("placementRefs", "spec.placementRefs must name at least one Placement");
     }
-    named
+    (named, rollouts)
 }
 
 fn templates(scope: &Scope, mut template: Fields<'_>) -> Vec<Template> {

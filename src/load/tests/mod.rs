@@ -56,7 +56,12 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     name: rule,
                     at: scope.pos(fields.place_of("rule")),
                 };
-                let follow = Follow { placements: vec![wanted], filters: Vec::new(), condition: |_| None };
+                let follow = Follow {
+                    placements: vec![wanted],
+                    filters: Vec::new(),
+                    rollouts: Vec::new(),
+                    condition: |_| None,
+                };
                 let workload = Workload {
                     key: key.clone(),
                     origin: origin.clone(),

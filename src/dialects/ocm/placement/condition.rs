@@ -5,7 +5,7 @@ use crate::model::decision::Outcome;
 use crate::model::placement::ClusterSet;
 
 pub(super) fn of(outcome: &Outcome) -> Option<Condition> {
-    let (passed, picked) = (outcome.passed, outcome.picked);
+    let picked = outcome.picked;
     Some(match outcome.wanted {
         _ if outcome.candidates == 0 => satisfied(
             false,
@@ -17,7 +17,7 @@ pub(super) fn of(outcome: &Outcome) -> Option<Condition> {
             satisfied(false, "NoManagedClusterMatched", message)
         }
         Some(wanted) if picked < wanted => {
-            let message = format!("{wanted} clusters are wanted and only {passed} pass the filters");
+            let message = format!("{wanted} clusters are wanted and only {picked} can be picked");
             satisfied(false, "NotAllDecisionsScheduled", message)
         }
         _ => satisfied(true, "AllDecisionsScheduled", "all cluster decisions scheduled".to_owned()),

@@ -81,7 +81,7 @@ fn read_spec(scope: &Scope, document: &Document, spec: &mut Fields<'_>, policy: 
         }
         strategy.finish();
     }
-    spread::check(scope, spec);
+    policy.scorers.extend(spread::read(spec));
     spec.choice("sortBy", &["ClusterName", "Score"]);
     check_rate(spec);
 }

@@ -1,8 +1,13 @@
 //! `predicates` → terms: a cluster passes if it fits one of them, and so the three selectors of it.
+//!
+//! A CEL expression is read here to find what is wrong with it; the engine runs it from its text.
 
+use crate::cel::{Names, Program};
+use crate::diag::Diagnostic;
+use crate::dialects::ocm::view::MANAGED_CLUSTER;
 use crate::meta::{label_selector, match_expressions};
-use crate::model::{Selector, Term};
-use crate::yaml::{Fields, Scope};
+use crate::model::{Expression, Selector, Term};
+use crate::yaml::{Fields, Node, Scope};
 
 /// The terms; none where there are no predicates, so that everything passes.
 pub(super) fn read(scope: &Scope, spec: &mut Fields<'_>) -> Option<Vec<Term>> {
@@ -30,13 +35,25 @@ pub(super) fn selectors(scope: &Scope, mut fields: Fields<'_>, may_have_cel: boo
         claims.finish();
     }
     if may_have_cel && let Some(mut cel) = fields.fields("celSelector") {
-        if cel.strings("celExpressions").is_some_and(|expressions| !expressions.is_empty()) {
-            let message =
-                format!("{} is not supported: this version evaluates no CEL", cel.path_of("celExpressions"));
-            cel.error_at("celExpressions", message);
-        }
+        term.expressions = expressions(scope, &mut cel);
         cel.finish();
     }
     fields.finish();
     term
+}
+
+fn expressions(scope: &Scope, cel: &mut Fields<'_>) -> Vec<Expression> {
+    let path = cel.path_of("celExpressions");
+    let methods: Vec<&str> = MANAGED_CLUSTER.methods.iter().map(|(name, _)| *name).collect();
+    let names = Names { variable: MANAGED_CLUSTER.name, methods: &methods };
+    let texts = cel.strings("celExpressions").unwrap_or_default();
+    let nodes = cel.list("celExpressions").unwrap_or_default().iter().filter(|node| node.as_str().is_some());
+    let read = |(index, (text, node)): (usize, (&str, &Node))| {
+        if let Err(fault) = Program::compile(text, names) {
+            let message = format!("{path}[{index}]: {fault}");
+            scope.report(Diagnostic::error(scope.pos(node.at), message).maybe_hint(fault.hint));
+        }
+        Expression { text: text.to_owned(), view: MANAGED_CLUSTER }
+    };
+    texts.into_iter().zip(nodes).enumerate().map(read).collect()
 }

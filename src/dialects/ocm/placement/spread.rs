@@ -1,33 +1,37 @@
-//! `spreadPolicy`: checked, and reported as not acted on. OCM itself accepts and ignores it.
+//! `spreadPolicy` → constraints that picks are made under, as the field's description has it. OCM itself
+//! accepts the field and ignores it.
 
 use crate::meta::names::is_label_key;
-use crate::yaml::{Fields, Scope};
+use crate::model::placement::{EvenConstraint, ScoreRule, Scorer};
+use crate::yaml::Fields;
 
 const MOST_CONSTRAINTS: usize = 8;
 
-pub(super) fn check(scope: &Scope, spec: &mut Fields<'_>) {
-    let Some(mut policy) = spec.fields("spreadPolicy") else { return };
+pub(super) fn read(spec: &mut Fields<'_>) -> Option<Scorer> {
+    let mut policy = spec.fields("spreadPolicy")?;
     let constraints = policy.each("spreadConstraints");
     if constraints.len() > MOST_CONSTRAINTS {
         let message = format!("spec.spreadPolicy.spreadConstraints has more than {MOST_CONSTRAINTS} entries");
         policy.error_at("spreadConstraints", message);
     }
-    if !constraints.is_empty() {
-        scope.warning(
-            policy.at(),
-            "spec.spreadPolicy is not acted on: clusters are picked without regard to it",
-        );
-    }
-    for mut constraint in constraints {
-        if let Some(key) = constraint.required_str("topologyKey").filter(|key| !is_label_key(key)) {
-            let message = format!("{}: `{key}` is not a valid label key", constraint.path_of("topologyKey"));
-            constraint.error_at("topologyKey", message);
-        }
-        constraint.require("topologyKeyType");
-        constraint.choice("topologyKeyType", &["Label", "Claim"]);
-        constraint.int_in("maxSkew", 1..=i64::from(i32::MAX));
-        constraint.choice("whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]);
-        constraint.finish();
-    }
+    let constraints: Vec<EvenConstraint> = constraints.into_iter().map(one).collect();
     policy.finish();
+    // It orders by itself and adds nothing to the score.
+    let scorer = Scorer { name: "Spread".to_owned(), weight: 0, rule: ScoreRule::Even(constraints) };
+    matches!(&scorer.rule, ScoreRule::Even(constraints) if !constraints.is_empty()).then_some(scorer)
+}
+
+fn one(mut constraint: Fields<'_>) -> EvenConstraint {
+    let key = constraint.required_str("topologyKey");
+    if let Some(key) = key.filter(|key| !is_label_key(key)) {
+        let message = format!("{}: `{key}` is not a valid label key", constraint.path_of("topologyKey"));
+        constraint.error_at("topologyKey", message);
+    }
+    constraint.require("topologyKeyType");
+    let of_claims = constraint.choice("topologyKeyType", &["Label", "Claim"]) == Some("Claim");
+    let max_skew = constraint.int_in("maxSkew", 1..=i64::from(i32::MAX)).unwrap_or(1);
+    let unsatisfiable = constraint.choice("whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]);
+    constraint.finish();
+    let required = unsatisfiable == Some("DoNotSchedule");
+    EvenConstraint { key: key.unwrap_or_default().to_owned(), of_claims, max_skew, required }
 }

@@ -3,6 +3,7 @@
 use crate::dialects::Claim;
 use crate::load::{History, Loaded, load};
 use crate::model::Source;
+use crate::model::rollout::{Amount, Pace};
 use crate::source::{SourceFile, SourceTree};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
@@ -38,12 +39,36 @@ fn all_faults_of_a_placement_are_reported_at_their_places() {
 }
 
 #[test]
-fn what_is_accepted_and_not_acted_on_is_said() {
-    let text = placement(
-        "  spreadPolicy:\n    spreadConstraints:\n    - {topologyKey: zone, topologyKeyType: Label}\n",
+fn a_taint_without_effect_is_said() {
+    let text = format!(
+        "apiVersion: {GROUP}/v1\nkind: ManagedCluster\nmetadata: {{name: a}}\nspec:\n  taints:\n  - {{key: gpu, effect: PreferNoSelect}}\n"
     );
     let found = messages(&read(&text));
-    assert!(found.len() == 1 && found[0].contains("warning: spec.spreadPolicy is not acted on"), "{found:?}");
+    assert_eq!(
+        found,
+        [
+            "a.yaml:6:24: warning: spec.taints[0].effect is `PreferNoSelect`, which keeps nothing away\n  hint: `NoSelect` keeps work away, `NoSelectIfNew` new work"
+        ]
+    );
+}
+
+#[test]
+fn an_expression_is_read_with_its_placement() {
+    let text = placement(
+        "  predicates:\n  - requiredClusterSelector:\n      celSelector:\n        celExpressions:\n        - managedCluster.metadata.name.startWith('a')\n        - manageCluster.spec == 1\n",
+    );
+    let path = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions";
+    assert_eq!(
+        messages(&read(&text)),
+        [
+            format!(
+                "a.yaml:9:11: error: {path}[0]: at character 29: there is no method `startWith`\n  hint: did you mean `startsWith`?"
+            ),
+            format!(
+                "a.yaml:10:11: error: {path}[1]: at character 1: there is nothing named `manageCluster`, only `managedCluster`\n  hint: did you mean `managedCluster`?"
+            ),
+        ]
+    );
 }
 
 #[test]
@@ -84,11 +109,12 @@ fn a_work_set_follows_placements_of_its_namespace() {
     );
     let loaded = read(&text);
     let found = messages(&loaded);
-    assert!(found.len() == 1 && found[0].contains("warning: rollout strategy `Progressive`"), "{found:?}");
+    assert!(found.is_empty(), "{found:?}");
     let (key, workload) = loaded.fleet.workloads.first_key_value().expect("there is a workload");
     assert_eq!(workload.templates.len(), 1);
     let Source::Follows(follow) = &loaded.fleet.placements[key].source else { panic!("it follows") };
     assert_eq!(follow.placements[0].describe(), "Placement shop/web");
+    assert_eq!(follow.rollouts[0].pace, Pace::ByCluster(Some(Amount::Percent(25))));
 }
 
 #[test]

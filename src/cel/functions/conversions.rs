@@ -1,0 +1,110 @@
+//! From one type to another, and what type a value is. What cannot be kept is an error.
+
+use super::{Function, text_of};
+use crate::cel::meter::Meter;
+use crate::cel::types::Type;
+use crate::cel::value::Value;
+
+type Answer = Result<Value, String>;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::global("int", &[Type::Int], Type::Int, same),
+    Function::global("int", &[Type::Uint], Type::Int, to_int),
+    Function::global("int", &[Type::Double], Type::Int, to_int),
+    Function::global("int", &[Type::Text], Type::Int, to_int),
+    Function::global("int", &[Type::Moment], Type::Int, to_int),
+    Function::global("uint", &[Type::Uint], Type::Uint, same),
+    Function::global("uint", &[Type::Int], Type::Uint, to_uint),
+    Function::global("uint", &[Type::Double], Type::Uint, to_uint),
+    Function::global("uint", &[Type::Text], Type::Uint, to_uint),
+    Function::global("double", &[Type::Double], Type::Double, same),
+    Function::global("double", &[Type::Int], Type::Double, to_double),
+    Function::global("double", &[Type::Uint], Type::Double, to_double),
+    Function::global("double", &[Type::Text], Type::Double, to_double),
+    Function::global("bool", &[Type::Bool], Type::Bool, same),
+    Function::global("bool", &[Type::Text], Type::Bool, |_, values| match text_of(&values[0]) {
+        "1" | "t" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
+        "0" | "f" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
+        text => Err(format!("`{text}` is no boolean")),
+    }),
+    Function::global("bytes", &[Type::Bytes], Type::Bytes, same),
+    Function::global("bytes", &[Type::Text], Type::Bytes, |meter, values| {
+        let text = text_of(&values[0]);
+        meter.take_text(text.len())?;
+        Ok(Value::Bytes(text.as_bytes().into()))
+    }),
+    Function::global("string", &[Type::Text], Type::Text, same),
+    Function::global("string", &[Type::Any], Type::Text, |meter, values| {
+        let text = to_text(&values[0])?;
+        meter.take_text(text.len())?;
+        Ok(Value::text(&text))
+    }),
+    Function::global("dyn", &[Type::Any], Type::Any, same),
+    Function::global("type", &[Type::Any], Type::Kind, |_, values| {
+        Ok(Value::Type(Type::of(&values[0]).name()))
+    }),
+];
+
+fn same(_: &mut Meter, values: &[Value]) -> Answer {
+    Ok(values[0].clone())
+}
+
+fn to_int(_: &mut Meter, values: &[Value]) -> Answer {
+    let int = match &values[0] {
+        Value::Uint(value) => i64::try_from(*value).ok(),
+        // Both ends are powers of two, which a double has exactly.
+        Value::Double(value)
+            if *value >= -9_223_372_036_854_775_808.0 && *value < 9_223_372_036_854_775_808.0 =>
+        {
+            Some(*value as i64)
+        }
+        Value::Text(text) => text.parse().ok(),
+        Value::Moment(moment) => Some(moment.as_second()),
+        _ => None,
+    };
+    int.map(Value::Int).ok_or_else(|| format!("{} is no int", words(&values[0])))
+}
+
+fn to_uint(_: &mut Meter, values: &[Value]) -> Answer {
+    let uint = match &values[0] {
+        Value::Int(value) => u64::try_from(*value).ok(),
+        Value::Double(value) if *value >= 0.0 && *value < 18_446_744_073_709_551_616.0 => Some(*value as u64),
+        Value::Text(text) => text.parse().ok(),
+        _ => None,
+    };
+    uint.map(Value::Uint).ok_or_else(|| format!("{} is no uint", words(&values[0])))
+}
+
+fn to_double(_: &mut Meter, values: &[Value]) -> Answer {
+    let double = match &values[0] {
+        Value::Int(value) => Some(*value as f64),
+        Value::Uint(value) => Some(*value as f64),
+        Value::Text(text) => text.parse().ok(),
+        _ => None,
+    };
+    double.map(Value::Double).ok_or_else(|| format!("{} is no double", words(&values[0])))
+}
+
+/// A value as text, for the types that have one.
+pub(super) fn to_text(value: &Value) -> Result<String, String> {
+    Ok(match value {
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
+        Value::Text(text) => text.to_string(),
+        Value::Bytes(bytes) => {
+            String::from_utf8(bytes.to_vec()).map_err(|_| "these bytes are no text".to_owned())?
+        }
+        Value::Moment(moment) => moment.to_string(),
+        Value::Span(span) => super::moments::span_text(*span),
+        Value::Ip(address) => address.to_string(),
+        Value::Cidr(address, bits) => format!("{address}/{bits}"),
+        Value::Type(name) => (*name).to_owned(),
+        other => return Err(format!("a value of type {} has no text", Type::of(other).name())),
+    })
+}
+
+fn words(value: &Value) -> String {
+    to_text(value).map_or_else(|why| why, |text| format!("`{text}`"))
+}

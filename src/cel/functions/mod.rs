@@ -1,0 +1,130 @@
+//! The functions of the language, one small file a family: name, what it takes, what it gives, what it does.
+//!
+//! Those of the standard, of its texts and optional values, and those Kubernetes adds. A function
+//! charges the meter for what grows with its arguments, before it does the work.
+
+mod address;
+mod conversions;
+mod format;
+mod lists;
+mod moments;
+mod operators;
+mod optional;
+mod patterns;
+mod quantity;
+mod semver;
+mod text;
+mod text_format;
+mod url;
+
+use super::meter::Meter;
+use super::types::Type;
+use super::value::Value;
+
+pub use format::Format;
+pub use semver::Semver;
+pub use url::Url;
+
+pub(super) use patterns::{pattern, reads_pattern};
+
+/// One function for one list of types.
+#[derive(Debug)]
+pub(super) struct Function {
+    /// With the first part, for those that stand in a part of their own: `ip.isCanonical`.
+    pub(super) name: &'static str,
+    /// Called on its first argument.
+    pub(super) method: bool,
+    pub(super) takes: &'static [Type],
+    pub(super) gives: Type,
+    pub(super) call: Call,
+}
+
+pub(super) type Call = fn(&mut Meter, &[Value]) -> Result<Value, String>;
+
+impl Function {
+    const fn global(name: &'static str, takes: &'static [Type], gives: Type, call: Call) -> Function {
+        Function { name, method: false, takes, gives, call }
+    }
+
+    const fn method(name: &'static str, takes: &'static [Type], gives: Type, call: Call) -> Function {
+        Function { name, method: true, takes, gives, call }
+    }
+
+    /// Whether values may turn out to be such as it takes, by what is known of their types.
+    pub(super) fn may_take(&self, types: &[Type]) -> bool {
+        let fits = |(found, wanted): (&Type, &Type)| found.may_be(*wanted);
+        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
+    }
+
+    /// The same for values, of which all is known.
+    pub(super) fn takes(&self, types: &[Type]) -> bool {
+        self.may_take(types)
+    }
+}
+
+const TABLES: [&[Function]; 14] = [
+    operators::EQUALITY,
+    operators::ORDER,
+    operators::ARITHMETIC,
+    conversions::FUNCTIONS,
+    text::FUNCTIONS,
+    text_format::FUNCTIONS,
+    lists::FUNCTIONS,
+    optional::FUNCTIONS,
+    patterns::FUNCTIONS,
+    moments::FUNCTIONS,
+    quantity::FUNCTIONS,
+    semver::FUNCTIONS,
+    url::FUNCTIONS,
+    address::FUNCTIONS,
+];
+
+pub(super) fn all() -> impl Iterator<Item = &'static Function> {
+    TABLES.into_iter().flatten().chain(format::FUNCTIONS)
+}
+
+pub(super) fn named(name: &str) -> impl Iterator<Item = &'static Function> {
+    all().filter(move |function| function.name == name)
+}
+
+/// How a function is written: operators have names of their own in the table.
+pub(super) fn shown(name: &str) -> &str {
+    match name {
+        "@in" => "in",
+        _ => name.trim_matches('_'),
+    }
+}
+
+/// What is wrong with a call that no function of the name can take.
+pub(super) fn no_overload(name: &str, method: bool, types: &[Type]) -> String {
+    let words: Vec<&str> = types.iter().map(|kind| kind.name()).collect();
+    let name = shown(name);
+    match words.as_slice() {
+        [of, rest @ ..] if method => {
+            format!("a value of type {of} has no method `{name}` with ({})", rest.join(", "))
+        }
+        _ => format!("`{name}` is not for ({})", words.join(", ")),
+    }
+}
+
+/// The items of a list, for functions that take one.
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::List(items) => items,
+        _ => &[],
+    }
+}
+
+fn text_of(value: &Value) -> &str {
+    match value {
+        Value::Text(text) => text,
+        _ => "",
+    }
+}
+
+fn whole_of(value: &Value) -> i64 {
+    match value {
+        Value::Int(value) => *value,
+        _ => 0,
+    }
+}

@@ -1,0 +1,191 @@
+//! Text → tokens, each with the character it begins at.
+
+use super::fault::Fault;
+use super::literal;
+use super::value::Value;
+
+/// Longer texts are no expressions that a person wrote.
+const LONGEST: usize = 10_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// A name; `quoted` ones stand in backticks and can only be fields.
+    Name {
+        text: String,
+        quoted: bool,
+    },
+    /// Digits as written, without a sign.
+    Whole {
+        digits: String,
+        hexadecimal: bool,
+        unsigned: bool,
+    },
+    Symbol(&'static str),
+    Literal,
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) at: usize,
+    pub(super) word: Word,
+    /// Of a `Literal`.
+    pub(super) value: Option<Value>,
+}
+
+/// Longer ones first, so that `<=` is not read as `<`.
+const SYMBOLS: [&str; 27] = [
+    "&&", "||", "==", "!=", "<=", ">=", "[?", ".?", "{?", "+", "-", "*", "/", "%", "!", "<", ">", "?", ":",
+    "(", ")", "[", "]", "{", "}", ".", ",",
+];
+
+pub(super) fn lex(text: &str) -> Result<Vec<Token>, Fault> {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() > LONGEST {
+        return Err(Fault::new(LONGEST, format!("an expression may have {LONGEST} characters at most")));
+    }
+    let mut lexer = Lexer { text: &characters, at: 0 };
+    let mut tokens = Vec::new();
+    loop {
+        lexer.pass_space();
+        let token = lexer.next()?;
+        let is_end = token.word == Word::End;
+        tokens.push(token);
+        if is_end {
+            return Ok(tokens);
+        }
+    }
+}
+
+struct Lexer<'t> {
+    text: &'t [char],
+    at: usize,
+}
+
+impl Lexer<'_> {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    fn starts_with(&self, prefix: &str) -> bool {
+        prefix.chars().enumerate().all(|(index, character)| self.peek(index) == Some(character))
+    }
+
+    fn pass_space(&mut self) {
+        loop {
+            if self.starts_with("//") {
+                while self.peek(0).is_some_and(|character| character != '\n') {
+                    self.at += 1;
+                }
+            } else if self.peek(0).is_some_and(|c| matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{c}')) {
+                self.at += 1;
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Token, Fault> {
+        let at = self.at;
+        let token = |word| Ok(Token { at, word, value: None });
+        let Some(first) = self.peek(0) else { return token(Word::End) };
+        if let Some((raw, bytes, quote)) = self.quote_ahead() {
+            let value = literal::quoted(self.text, &mut self.at, raw, bytes, quote)?;
+            return Ok(Token { at, word: Word::Literal, value: Some(value) });
+        }
+        if first.is_ascii_alphabetic() || first == '_' {
+            return token(Word::Name { text: self.run_of(is_name_part), quoted: false });
+        }
+        if first == '`' {
+            self.at += 1;
+            let text = self.run_of(|c| is_name_part(c) || matches!(c, '.' | '-' | '/' | ' '));
+            if self.peek(0) != Some('`') || text.is_empty() {
+                return Err(Fault::new(
+                    at,
+                    "a field in backticks needs a closing one, and only letters, digits, `_`, `.`, `-` and `/` within",
+                ));
+            }
+            self.at += 1;
+            return token(Word::Name { text, quoted: true });
+        }
+        if first.is_ascii_digit() || (first == '.' && self.peek(1).is_some_and(|c| c.is_ascii_digit())) {
+            return self.number();
+        }
+        match SYMBOLS.into_iter().find(|symbol| self.starts_with(symbol)) {
+            Some(symbol) => {
+                self.at += symbol.len();
+                token(Word::Symbol(symbol))
+            }
+            None => Err(Fault::new(at, format!("`{first}` has no meaning here"))),
+        }
+    }
+
+    /// Whether a quoted text begins here, and of what kind.
+    fn quote_ahead(&self) -> Option<(bool, bool, char)> {
+        let (mut raw, mut bytes) = (false, false);
+        for ahead in 0..3 {
+            match self.peek(ahead)? {
+                quote @ ('"' | '\'') => return Some((raw, bytes, quote)),
+                'r' | 'R' if !raw => raw = true,
+                'b' | 'B' if !bytes => bytes = true,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn run_of(&mut self, belongs: impl Fn(char) -> bool) -> String {
+        let start = self.at;
+        while self.peek(0).is_some_and(&belongs) {
+            self.at += 1;
+        }
+        self.text[start..self.at].iter().collect()
+    }
+
+    fn number(&mut self) -> Result<Token, Fault> {
+        let at = self.at;
+        if self.peek(0) == Some('0') && matches!(self.peek(1), Some('x' | 'X')) {
+            self.at += 2;
+            let digits = self.run_of(|c| c.is_ascii_hexdigit());
+            if digits.is_empty() {
+                return Err(Fault::new(at, "a hexadecimal number needs digits"));
+            }
+            return Ok(self.whole(at, digits, true));
+        }
+        let mut text = self.run_of(|c| c.is_ascii_digit());
+        let mut is_whole = true;
+        if self.peek(0) == Some('.') && self.peek(1).is_some_and(|c| c.is_ascii_digit()) {
+            is_whole = false;
+            self.at += 1;
+            text = format!("{text}.{}", self.run_of(|c| c.is_ascii_digit()));
+        }
+        let sign = usize::from(matches!(self.peek(1), Some('+' | '-')));
+        if matches!(self.peek(0), Some('e' | 'E')) && self.peek(1 + sign).is_some_and(|c| c.is_ascii_digit())
+        {
+            is_whole = false;
+            let start = self.at;
+            self.at += 1 + sign;
+            self.run_of(|c| c.is_ascii_digit());
+            text.extend(&self.text[start..self.at]);
+        }
+        if is_whole {
+            return Ok(self.whole(at, text, false));
+        }
+        match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => {
+                Ok(Token { at, word: Word::Literal, value: Some(Value::Double(value)) })
+            }
+            _ => Err(Fault::new(at, format!("`{text}` is no number that can be kept"))),
+        }
+    }
+
+    fn whole(&mut self, at: usize, digits: String, hexadecimal: bool) -> Token {
+        let unsigned = matches!(self.peek(0), Some('u' | 'U'));
+        self.at += usize::from(unsigned);
+        Token { at, word: Word::Whole { digits, hexadecimal, unsigned }, value: None }
+    }
+}
+
+fn is_name_part(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
+}

@@ -1,0 +1,37 @@
+//! How much work an expression may still do. Counted in steps, never in time: the same everywhere.
+
+/// As much as one expression may do for one value: a thousand times what sensible ones need.
+const STEPS: u64 = 100_000;
+
+/// Characters or bytes that one step copies or looks through.
+const TEXT_PER_STEP: usize = 10;
+
+#[derive(Debug)]
+pub(super) struct Meter {
+    left: u64,
+}
+
+impl Meter {
+    pub(super) fn full() -> Meter {
+        Meter { left: STEPS }
+    }
+
+    pub(super) fn take(&mut self, steps: usize) -> Result<(), String> {
+        let steps = u64::try_from(steps).unwrap_or(u64::MAX);
+        match self.left.checked_sub(steps) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.left = 0;
+                Err(format!("this takes more than {STEPS} steps"))
+            }
+        }
+    }
+
+    /// For looking through a text, or making one.
+    pub(super) fn take_text(&mut self, length: usize) -> Result<(), String> {
+        self.take(1 + length / TEXT_PER_STEP)
+    }
+}

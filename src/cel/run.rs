@@ -1,0 +1,274 @@
+//! A checked expression and a value of its variable → what it gives, within the limit of its work.
+//!
+//! As the language has it, `&&`, `||`, `all` and `exists` do not mind an error that another part makes
+//! irrelevant.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Answer;
+use super::expression::{Expression, Holds, Kind};
+use super::fault::Fault;
+use super::functions;
+use super::meter::Meter;
+use super::types::Type;
+use super::value::{MapKey, Value};
+
+pub(super) fn run(root: &Expression, variable: &Value, answer: Answer<'_>) -> Result<Value, Fault> {
+    Run { variable, answer, locals: Vec::new(), meter: Meter::full() }.one(root)
+}
+
+struct Run<'a> {
+    variable: &'a Value,
+    answer: Answer<'a>,
+    locals: Vec<Value>,
+    meter: Meter,
+}
+
+type Ran = Result<Value, Fault>;
+
+impl Run<'_> {
+    fn one(&mut self, expression: &Expression) -> Ran {
+        let at = expression.at;
+        self.take(at, 1)?;
+        match &expression.kind {
+            Kind::Literal(value) => Ok(value.clone()),
+            Kind::Variable => Ok(self.variable.clone()),
+            Kind::Local(index) => Ok(self.locals.get(*index).cloned().unwrap_or(Value::Null)),
+            Kind::Select { of, field, optional } => {
+                let of = self.one(of)?;
+                look_up(&of, field, *optional).map_err(|why| Fault::new(at, why))
+            }
+            Kind::Has { of, field } => {
+                let of = self.one(of)?;
+                let found = look_up(&of, field, true).map_err(|why| Fault::new(at, why))?;
+                Ok(Value::Bool(matches!(found, Value::Optional(Some(_)))))
+            }
+            Kind::Index { of, index, optional } => {
+                let (of, index) = (self.one(of)?, self.one(index)?);
+                by_index(&of, &index, *optional).map_err(|why| Fault::new(at, why))
+            }
+            Kind::List(items) => self.list(items),
+            Kind::Map(entries) => self.map(at, entries),
+            Kind::And(parts) => self.any(parts, false),
+            Kind::Or(parts) => self.any(parts, true),
+            Kind::If(parts) => {
+                let [condition, yes, no] = parts.as_ref();
+                let branch = if self.is_true(condition)? { yes } else { no };
+                self.one(branch)
+            }
+            Kind::Call { name, overloads, arguments } => {
+                let values: Vec<Value> =
+                    arguments.iter().map(|one| self.one(one)).collect::<Result<_, _>>()?;
+                let types: Vec<Type> = values.iter().map(Type::of).collect();
+                let fits = overloads.iter().find(|function| function.takes(&types));
+                let called = match fits {
+                    Some(function) => (function.call)(&mut self.meter, &values),
+                    None => {
+                        let method = overloads.first().is_some_and(|function| function.method);
+                        Err(functions::no_overload(name, method, &types))
+                    }
+                };
+                called.map_err(|why| Fault::new(at, why))
+            }
+            Kind::Ask { method, argument } => match self.one(argument)? {
+                Value::Text(text) => (self.answer)(*method, &text).map_err(|why| Fault::new(at, why)),
+                other => Err(wrong_type(argument.at, "a text", &other)),
+            },
+            Kind::OrElse { of, other, unwrap } => match self.one(of)? {
+                Value::Optional(Some(value)) if *unwrap => Ok(value.as_ref().clone()),
+                found @ Value::Optional(Some(_)) => Ok(found),
+                Value::Optional(None) => self.one(other),
+                other => Err(wrong_type(of.at, "an optional", &other)),
+            },
+            Kind::Every { over, holds, body } => self.every(over, *holds, body),
+            Kind::Gather { over, keep, give } => self.gather(over, keep.as_deref(), give.as_deref()),
+            Kind::Within { of, body, flat } => match self.one(of)? {
+                Value::Optional(Some(value)) => {
+                    let given = self.with(value.as_ref().clone(), body)?;
+                    Ok(if *flat { given } else { Value::some(given) })
+                }
+                none @ Value::Optional(None) => Ok(none),
+                other => Err(wrong_type(of.at, "an optional", &other)),
+            },
+        }
+    }
+
+    fn take(&mut self, at: usize, steps: usize) -> Result<(), Fault> {
+        self.meter.take(steps).map_err(|why| Fault::new(at, why))
+    }
+
+    fn is_true(&mut self, expression: &Expression) -> Result<bool, Fault> {
+        match self.one(expression)? {
+            Value::Bool(value) => Ok(value),
+            other => Err(wrong_type(expression.at, "a boolean", &other)),
+        }
+    }
+
+    /// Whether some part is `sought`, whatever errors the others end with.
+    fn any(&mut self, parts: &[Expression], sought: bool) -> Ran {
+        let mut fault = None;
+        for part in parts {
+            match self.is_true(part) {
+                Ok(value) if value == sought => return Ok(Value::Bool(sought)),
+                Ok(_) => {}
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        fault.map_or(Ok(Value::Bool(!sought)), Err)
+    }
+
+    fn list(&mut self, items: &[(bool, Expression)]) -> Ran {
+        let mut list = Vec::new();
+        for (optional, item) in items {
+            let value = self.one(item)?;
+            list.extend(if *optional { unwrapped(item.at, value)? } else { Some(value) });
+        }
+        Ok(Value::list(list))
+    }
+
+    fn map(&mut self, at: usize, entries: &[(bool, Expression, Expression)]) -> Ran {
+        let mut map = BTreeMap::new();
+        for (optional, key, value) in entries {
+            let (found, value) = (self.one(key)?, self.one(value)?);
+            let Some(name) = found.key().filter(|_| !matches!(found, Value::Double(_))) else {
+                return Err(wrong_type(key.at, "a key of a map", &found));
+            };
+            let value = if *optional { unwrapped(at, value)? } else { Some(value) };
+            let Some(value) = value else { continue };
+            if map.insert(name, value).is_some() {
+                return Err(Fault::new(key.at, "this key is there already"));
+            }
+        }
+        Ok(Value::Map(Arc::new(map)))
+    }
+
+    fn with(&mut self, local: Value, body: &Expression) -> Ran {
+        self.locals.push(local);
+        let given = self.one(body);
+        self.locals.pop();
+        given
+    }
+
+    fn holds(&mut self, local: Value, body: &Expression) -> Result<bool, Fault> {
+        match self.with(local, body)? {
+            Value::Bool(value) => Ok(value),
+            other => Err(wrong_type(body.at, "a boolean", &other)),
+        }
+    }
+
+    /// The items of a list, or the keys of a map.
+    fn range(&mut self, over: &Expression) -> Result<Vec<Value>, Fault> {
+        let items: Vec<Value> = match self.one(over)? {
+            Value::List(items) => items.to_vec(),
+            Value::Map(entries) => entries.keys().map(as_value).collect(),
+            other => return Err(wrong_type(over.at, "a list or map", &other)),
+        };
+        self.take(over.at, items.len())?;
+        Ok(items)
+    }
+
+    fn every(&mut self, over: &Expression, holds: Holds, body: &Expression) -> Ran {
+        let (mut fault, mut count) = (None, 0);
+        for item in self.range(over)? {
+            match self.holds(item, body) {
+                Ok(true) if holds == Holds::Some => return Ok(Value::Bool(true)),
+                Ok(false) if holds == Holds::All => return Ok(Value::Bool(false)),
+                Ok(value) => count += usize::from(value),
+                // Whether exactly one holds is not known where one cannot be told.
+                Err(error) if holds == Holds::One => return Err(error),
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        match (fault, holds) {
+            (Some(fault), _) => Err(fault),
+            (None, Holds::All) => Ok(Value::Bool(true)),
+            (None, Holds::Some) => Ok(Value::Bool(false)),
+            (None, Holds::One) => Ok(Value::Bool(count == 1)),
+        }
+    }
+
+    fn gather(&mut self, over: &Expression, keep: Option<&Expression>, give: Option<&Expression>) -> Ran {
+        let mut gathered = Vec::new();
+        for item in self.range(over)? {
+            let kept = match keep {
+                Some(keep) => self.holds(item.clone(), keep)?,
+                None => true,
+            };
+            if kept {
+                gathered.push(match give {
+                    Some(give) => self.with(item, give)?,
+                    None => item,
+                });
+            }
+        }
+        Ok(Value::list(gathered))
+    }
+}
+
+fn as_value(key: &MapKey) -> Value {
+    match key {
+        MapKey::Bool(value) => Value::Bool(*value),
+        MapKey::Number(value) => match i64::try_from(*value) {
+            Ok(value) => Value::Int(value),
+            Err(_) => Value::Uint(u64::try_from(*value).unwrap_or(u64::MAX)),
+        },
+        MapKey::Text(text) => Value::Text(text.clone()),
+    }
+}
+
+/// The value under a key, as an optional or not; of an optional, always as an optional.
+fn look_up(of: &Value, key: &MapKey, optional: bool) -> Result<Value, String> {
+    match of {
+        Value::Map(entries) => match (entries.get(key), optional) {
+            (Some(value), false) => Ok(value.clone()),
+            (Some(value), true) => Ok(Value::some(value.clone())),
+            (None, true) => Ok(Value::Optional(None)),
+            (None, false) => Err(format!("there is no key {}", words(key))),
+        },
+        Value::Optional(Some(inner)) => look_up(inner, key, true),
+        Value::Optional(None) => Ok(Value::Optional(None)),
+        other => Err(format!("a value of type {} has no key {}", Type::of(other).name(), words(key))),
+    }
+}
+
+fn by_index(of: &Value, index: &Value, optional: bool) -> Result<Value, String> {
+    match of {
+        Value::List(items) => {
+            let Some(MapKey::Number(number)) = index.key() else {
+                return Err(format!("a list has no item at a {}", Type::of(index).name()));
+            };
+            let item = usize::try_from(number).ok().and_then(|number| items.get(number));
+            match (item, optional) {
+                (Some(item), false) => Ok(item.clone()),
+                (Some(item), true) => Ok(Value::some(item.clone())),
+                (None, true) => Ok(Value::Optional(None)),
+                (None, false) => Err(format!("there is no item {number} among {}", items.len())),
+            }
+        }
+        Value::Optional(Some(inner)) => by_index(inner, index, true),
+        _ => match index.key() {
+            Some(key) => look_up(of, &key, optional),
+            None => Err(format!("a {} is no key", Type::of(index).name())),
+        },
+    }
+}
+
+fn words(key: &MapKey) -> String {
+    match key {
+        MapKey::Bool(value) => format!("`{value}`"),
+        MapKey::Number(value) => format!("`{value}`"),
+        MapKey::Text(text) => format!("`{text}`"),
+    }
+}
+
+fn unwrapped(at: usize, value: Value) -> Result<Option<Value>, Fault> {
+    match value {
+        Value::Optional(inner) => Ok(inner.map(|inner| inner.as_ref().clone())),
+        other => Err(wrong_type(at, "an optional", &other)),
+    }
+}
+
+fn wrong_type(at: usize, wanted: &str, found: &Value) -> Fault {
+    Fault::new(at, format!("{wanted} is expected, not a value of type {}", Type::of(found).name()))
+}

@@ -1,0 +1,47 @@
+mod hostile;
+mod language;
+mod libraries;
+
+use serde_json::json;
+
+use super::{Names, Program, Value};
+
+const NAMES: Names<'_> = Names { variable: "it", methods: &["scores"] };
+
+/// What an expression gives, as `string(…)` or JSON would show it; what is wrong, with its place.
+fn run(text: &str) -> Result<Value, String> {
+    let program = Program::compile(text, NAMES).map_err(|fault| format!("reading: {fault}"))?;
+    let it = Value::from(&json!({
+        "name": "ams-1",
+        "labels": {"env": "prod", "version": "v1.30.2"},
+        "claims": [{"name": "cloud", "value": "Amazon"}, {"name": "size", "value": "3"}],
+        "cpu": "12500m",
+        "replicas": 3,
+        "share": 0.5,
+        "nothing": null,
+    }));
+    let answer = |_: usize, resource: &str| match resource {
+        "capacity" => Ok(Value::from(&json!([{"name": "cpu", "value": 90}]))),
+        other => Err(format!("no {other}")),
+    };
+    program.run(&it, &answer).map_err(|fault| fault.to_string())
+}
+
+fn is_true(texts: &[&str]) {
+    let wrong: Vec<_> = texts
+        .iter()
+        .map(|text| (text, run(text)))
+        .filter(|(_, given)| !matches!(given, Ok(Value::Bool(true))))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Each is an error that holds the words beside it.
+fn fails(texts: &[(&str, &str)]) {
+    for (text, words) in texts {
+        match run(text) {
+            Err(fault) => assert!(fault.contains(words), "{text}: {fault}"),
+            Ok(value) => panic!("{text} gives {value:?}"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A cluster as CEL expressions see it: a ManagedCluster, whatever kind described it.
+//!
+//! As in OCM, quantities are texts, fields that hold nothing are left out, and `scores()` gives what an
+//! add-on measured without asking until when it counts.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::model::cluster::{Cluster, Taint};
+use crate::model::view::{Method, View};
+use crate::yaml::Node;
+
+pub(super) const MANAGED_CLUSTER: View = View { name: "managedCluster", shown, methods: METHODS };
+
+const METHODS: &[(&str, Method)] = &[("scores", scores)];
+
+/// Keeps a field that nothing but an expression looks at.
+pub(super) fn keep(cluster: &mut Cluster, part: &str, key: &str, node: Option<&Node>) {
+    if let Some(node) = node {
+        cluster.details.insert(format!("{part}.{key}"), node.to_json());
+    }
+}
+
+fn shown(cluster: &Cluster) -> Json {
+    let detail = |path: &str| cluster.details.get(path).cloned();
+    let mut metadata = Map::from_iter([("name".to_owned(), json!(cluster.name))]);
+    let put = |map: &mut Map<String, Json>, key: &str, value: Option<Json>| {
+        map.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    put(&mut metadata, "labels", (!cluster.labels.is_empty()).then(|| json!(cluster.labels)));
+    put(&mut metadata, "annotations", detail("metadata.annotations"));
+
+    let mut spec = Map::new();
+    put(&mut spec, "managedClusterClientConfigs", detail("spec.managedClusterClientConfigs"));
+    put(&mut spec, "hubAcceptsClient", detail("spec.hubAcceptsClient").or(Some(json!(false))));
+    put(&mut spec, "leaseDurationSeconds", detail("spec.leaseDurationSeconds").or(Some(json!(60))));
+    let taints: Vec<Json> = cluster.taints.iter().map(taint).collect();
+    put(&mut spec, "taints", (!taints.is_empty()).then(|| json!(taints)));
+
+    let mut status = Map::new();
+    put(&mut status, "conditions", detail("status.conditions").or(Some(json!([]))));
+    put(&mut status, "version", detail("status.version").or(Some(json!({}))));
+    put(&mut status, "capacity", (!cluster.capacity.is_empty()).then(|| json!(cluster.capacity)));
+    put(&mut status, "allocatable", (!cluster.allocatable.is_empty()).then(|| json!(cluster.allocatable)));
+    let claims = cluster.claims.iter().map(|(name, value)| json!({"name": name, "value": value}));
+    let claims: Vec<Json> = claims.collect();
+    put(&mut status, "clusterClaims", (!claims.is_empty()).then(|| json!(claims)));
+    json!({"metadata": metadata, "spec": spec, "status": status})
+}
+
+fn taint(taint: &Taint) -> Json {
+    let mut shown = json!({"key": taint.key, "effect": taint.effect_word, "timeAdded": Json::Null});
+    if !taint.value.is_empty() {
+        shown["value"] = json!(taint.value);
+    }
+    if let Some(since) = taint.since {
+        shown["timeAdded"] = json!(since.to_string());
+    }
+    shown
+}
+
+/// All scores of one resource; an error where the cluster has no such resource.
+fn scores(cluster: &Cluster, resource: &str) -> Option<Json> {
+    let of_resource = cluster.scores.iter().filter(|((of, _), _)| of == resource);
+    let scores: Vec<Json> =
+        of_resource.map(|((_, name), score)| json!({"name": name, "value": score.value})).collect();
+    (!scores.is_empty()).then(|| json!(scores))
+}

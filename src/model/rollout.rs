@@ -1,0 +1,45 @@
+//! How the clusters of a followed placement get a workload: all at once, or some at a time.
+
+use super::placement::PlacementRef;
+
+/// For the clusters of one placement. A placement without one has all its clusters served at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rollout {
+    pub placement: PlacementRef,
+    pub pace: Pace,
+    /// Decision groups that go before everybody else, one after the other.
+    pub first: Vec<GroupRef>,
+}
+
+/// Who is served next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Clusters by name, so many at a time; `None` for all that are left.
+    ByCluster(Option<Amount>),
+    /// Decision groups by index.
+    ByGroup,
+}
+
+/// A decision group by its name, which may be that of several, or by its index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupRef {
+    Name(String),
+    Index(usize),
+}
+
+/// A number, or a share of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    Count(usize),
+    Percent(u32),
+}
+
+impl Amount {
+    /// As a number of so many; a share is rounded up.
+    pub fn of(self, total: usize) -> usize {
+        match self {
+            Amount::Count(count) => count,
+            Amount::Percent(percent) => total.saturating_mul(percent as usize).div_ceil(100),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! How a system shows a cluster to expressions: as one JSON value under a name, with methods of its own.
+//!
+//! Expressions are plain text here; the engine runs them. Which shape they look at is the dialect's to say.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::Value as Json;
+
+use super::cluster::Cluster;
+
+/// An expression over a cluster that must give true.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Expression {
+    pub text: String,
+    pub view: View,
+}
+
+/// One shape of clusters. Its name stands for it: there are not two shapes of one name.
+#[derive(Clone, Copy)]
+pub struct View {
+    /// The variable that expressions know the cluster by.
+    pub name: &'static str,
+    /// The cluster as they see it: of the same cluster always the same.
+    pub shown: fn(&Cluster) -> Json,
+    /// Methods of the variable that take one text and give a value, or none where that is an error.
+    pub methods: &'static [(&'static str, Method)],
+}
+
+pub type Method = fn(&Cluster, &str) -> Option<Json>;
+
+impl PartialEq for View {
+    fn eq(&self, other: &View) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for View {}
+
+impl PartialOrd for View {
+    fn partial_cmp(&self, other: &View) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for View {
+    fn cmp(&self, other: &View) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,95 @@
+//! Decisions and rollout strategies → who may have a workload now; the others are marked as pending.
+//!
+//! Nothing is known here of how members fare, so what was released counts as under way until nobody was
+//! left waiting: a rollout gets as far as its first wave, and stays there. What a cluster has it keeps.
+
+mod wave;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::model::rollout::Rollout;
+use crate::model::{Decision, Fleet, Key, Pick, Source};
+use wave::{Progress, Turn};
+
+/// Marks in each decision which of its clusters are not served yet. `previous` are those in force.
+pub fn release(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    decisions: &mut BTreeMap<Key, Decision>,
+) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    let mut waiting: Vec<(Key, BTreeSet<String>)> = Vec::new();
+    for (key, decision) in decisions.iter() {
+        let rollouts: &[Rollout] = match fleet.placements.get(key).map(|placement| &placement.source) {
+            Some(Source::Follows(follow)) => &follow.rollouts,
+            _ => &[],
+        };
+        let waits = match rollouts {
+            [] => BTreeSet::new(),
+            rollouts => waiting_for(rollouts, fleet, decisions, decision, previous.get(key)),
+        };
+        if decision.picks.iter().any(|pick| pick.pending != waits.contains(&pick.cluster)) {
+            waiting.push((key.clone(), waits));
+        }
+    }
+    for (key, waits) in waiting {
+        let Some(decision) = decisions.get_mut(&key) else { continue };
+        decision.picks.iter_mut().for_each(|pick| pick.pending = waits.contains(&pick.cluster));
+    }
+    for (key, decision) in decisions.iter() {
+        let waits = decision.picks.iter().filter(|pick| pick.pending).count();
+        let Some(placement) = fleet.placements.get(key).filter(|_| waits > 0) else { continue };
+        let message = format!(
+            "{key}: {waits} of {} clusters wait for the first wave of the rollout, whose progress is not followed yet",
+            decision.picks.len()
+        );
+        let hint = "the rollout strategy `All` lets all clusters have it";
+        found.push(Diagnostic::warning(placement.origin.clone(), message).hint(hint));
+    }
+    found
+}
+
+/// The picked clusters that none of the placements lets have it now.
+fn waiting_for(
+    rollouts: &[Rollout],
+    fleet: &Fleet,
+    decisions: &BTreeMap<Key, Decision>,
+    decision: &Decision,
+    previous: Option<&Decision>,
+) -> BTreeSet<String> {
+    let before = previous.map(|previous| &**previous.picks).unwrap_or_default();
+    let was_complete = before.iter().all(|pick| !pick.pending);
+    let progress = |cluster: &str| match before.binary_search_by(|pick| pick.cluster.as_str().cmp(cluster)) {
+        Ok(index) if before[index].pending => Progress::New,
+        Ok(_) if was_complete => Progress::Done,
+        Ok(_) => Progress::UnderWay,
+        Err(_) => Progress::New,
+    };
+    let mut waits: BTreeSet<String> = BTreeSet::new();
+    let mut served: BTreeSet<String> = BTreeSet::new();
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    for rollout in rollouts {
+        let followed = fleet.find(&rollout.placement).and_then(|placement| decisions.get(&placement.key));
+        let picks: &[Pick] = followed.map(|followed| &**followed.picks).unwrap_or_default();
+        // A cluster that the workload itself is not decided for takes nobody's turn.
+        let turns = picks.iter().filter(|pick| decision.has(&pick.cluster)).map(|pick| Turn {
+            cluster: &pick.cluster,
+            group: pick.group.as_ref(),
+            progress: progress(&pick.cluster),
+        });
+        let turns: Vec<Turn<'_>> = turns.collect();
+        known.extend(turns.iter().map(|turn| turn.cluster));
+        let now = wave::now(rollout, &turns);
+        for turn in &turns {
+            let list = if now.contains(turn.cluster) { &mut served } else { &mut waits };
+            list.insert(turn.cluster.to_owned());
+        }
+    }
+    // What no rollout speaks of is served: a placement without a strategy, or one kept in doubt.
+    waits.retain(|cluster| !served.contains(cluster) && known.contains(cluster.as_str()));
+    waits
+}
