@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
 use std::path::Path;
 
-use super::files::{How, Root, hash_of};
+use super::files::{How, Lock, Root, hash_of};
 use super::inventory::{Entry, Inventory};
 use super::{Apply, Record, Target, TargetError};
 use crate::model::{ObjectId, path};
@@ -27,7 +26,7 @@ pub struct DirTarget {
     leaving: BTreeMap<ObjectId, Entry>,
     /// Entries whose places hold strangers' files.
     stale: Vec<ObjectId>,
-    lock: Option<File>,
+    lock: Option<Lock>,
 }
 
 // The inventory holds hashes of Secrets.

@@ -28,6 +28,17 @@ pub struct How {
     pub durable: bool,
 }
 
+/// A lock while it is held. It is given back in so many words: a process that was started meanwhile may
+/// still have the file open for a moment.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
 impl Root {
     /// The folder a path leads to, which need not be there yet.
     pub fn new(path: &Path) -> Result<Root, TargetError> {
@@ -144,8 +155,8 @@ impl Root {
         }
     }
 
-    /// A lock that one process at a time can hold; it ends with the file.
-    pub fn lock(&self, path: &str) -> Result<File, TargetError> {
+    /// A lock that one process at a time can hold.
+    pub fn lock(&self, path: &str) -> Result<Lock, TargetError> {
         self.make_parents(path)?;
         let place = self.path.join(path);
         if fs::symlink_metadata(&place).is_ok_and(|what| !what.is_file()) {
@@ -154,7 +165,7 @@ impl Root {
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&place);
         let file = file.map_err(|error| failed("open", &place, &error))?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => Ok(Lock(file)),
             Err(fs::TryLockError::WouldBlock) => {
                 Err(TargetError("another syncer is at work in this folder".to_owned()))
             }
