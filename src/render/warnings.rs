@@ -1,14 +1,15 @@
 //! What renders, and still deserves a word: overrides that reach no cluster, and open secrets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
+use crate::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use crate::model::decision::PickCursor;
 use crate::model::{Applies, Decision, Fleet, Key, Object, Override, Workload};
 
 pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+    let mut rules = Rules::default();
     for (key, workload) in &fleet.workloads {
         if let Some(secret) = workload.templates.iter().map(|one| &one.object).find(|object| is_open(object))
         {
@@ -21,7 +22,46 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
             let mut picks = decision.cursor();
             found
                 .extend(workload.overrides.iter().filter_map(|one| unused(fleet, workload, &mut picks, one)));
+            workload.overrides.iter().for_each(|one| rules.look(fleet, decision, one));
         }
+    }
+    found.extend(rules.warnings());
+}
+
+/// Overrides for clusters with certain labels. One may be for several workloads, and needs a cluster of one
+/// of them.
+#[derive(Default)]
+struct Rules<'a> {
+    met: BTreeSet<&'a Pos>,
+    unmet: BTreeMap<&'a Pos, &'a Override>,
+}
+
+impl<'a> Rules<'a> {
+    fn look(&mut self, fleet: &Fleet, decision: &Decision, one: &'a Override) {
+        let Applies::AnyOf(terms) = &one.clusters else { return };
+        if self.met.contains(&one.origin) || terms.is_empty() {
+            return;
+        }
+        let meets = |pick: &crate::model::Pick| {
+            let cluster = fleet.clusters.get(&pick.cluster);
+            cluster.is_some_and(|cluster| terms.iter().any(|term| cluster.meets(term)))
+        };
+        if decision.picks.iter().any(meets) {
+            self.unmet.remove(&one.origin);
+            self.met.insert(&one.origin);
+        } else {
+            self.unmet.insert(&one.origin, one);
+        }
+    }
+
+    fn warnings(self) -> impl Iterator<Item = Diagnostic> {
+        self.unmet.into_iter().map(|(at, one)| {
+            let message = format!(
+                "this rule of {} has no effect: none of the clusters that its objects go to matches its selector",
+                one.by
+            );
+            Diagnostic::warning(at.clone(), message)
+        })
     }
 }
 
