@@ -9,6 +9,7 @@ mod candidates;
 mod digest;
 pub mod divide;
 mod encode;
+mod evenly;
 mod filter;
 mod follow;
 mod group;

@@ -6,5 +6,6 @@ mod following;
 mod given;
 mod picking;
 mod properties;
+mod spreading;
 mod standing;
 mod tracing;

@@ -161,7 +161,7 @@ fn a_member_keeps_what_policies_measure_and_no_word_of_its_agent() {
     });
     let gathered = gather(vec![("memberclusters", vec![member])]);
     let file = &files::files(&gathered.objects)["clusters/a.yaml"];
-    assert!(file.contains("node-count") && file.contains("cpu: '4'"), "{file}");
+    assert!(file.contains("node-count") && file.contains("cpu: \"4\""), "{file}");
     for gone in ["conditions", "agentStatus", "observationTime", "finalizers"] {
         assert!(!file.contains(gone), "{file}");
     }
