@@ -127,7 +127,10 @@ fn row(cluster: &ClusterTrace, ui: &Ui) -> Vec<String> {
     let scores: Vec<String> = cluster
         .scores
         .iter()
+        // A part without a name only breaks ties: for what was there under an earlier policy.
+        .filter(|part| !part.name.is_empty() || part.score != 0)
         .map(|part| match part.weight {
+            _ if part.name.is_empty() => "was there before".to_owned(),
             1 => format!("{} {}", part.name, part.score),
             weight => format!("{} {}x{weight}", part.name, part.score),
         })

@@ -64,7 +64,9 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         counted(built.state.folders.len(), "cluster"),
         args.out.display()
     ));
-    ui.out(&notes.taken_away);
+    if !notes.taken_away.is_empty() {
+        ui.out(&notes.taken_away);
+    }
     Ok(exit_for(&built.diagnostics))
 }
 
@@ -85,9 +87,9 @@ impl Notes {
         for touched in render::touched(&built.fleet, &built.state.decisions, previous) {
             let Touched { cluster, path, object, by } = touched;
             if let Some(last) = by.last().filter(|last| last.operation.is_none()) {
-                let line = harmless_line(&format!("{cluster} gets no {object}: {last}")).into_owned();
-                notes.taken_away.push_str(&line);
-                notes.taken_away.push('\n');
+                let line = format!("{cluster} gets no {object}: {last}");
+                let before = if notes.taken_away.is_empty() { "" } else { "\n" };
+                notes.taken_away.push_str(&format!("{before}{}", harmless_line(&line)));
                 continue;
             }
             let lines = notes.lines.entry((cluster, path)).or_default();

@@ -184,12 +184,13 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 20] = [
+pub const COMMANDS: [&str; 21] = [
     "demo",
     "init",
     "validate",
     "decide",
     "explain",
+    "describe",
     "render",
     "plan",
     "run",
