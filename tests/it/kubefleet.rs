@@ -152,7 +152,7 @@ fn rendered_manifests_say_which_override_touched_which_path() {
     assert!(!read("oslo/shop/ConfigMap_settings.yaml").contains('#'));
     assert_eq!(
         annotated.out,
-        "turin gets no ConfigMap shop/northern: taken away by ResourceOverride shop/only-north (overrides.yaml:21:7)\n"
+        "turin gets no ConfigMap shop/northern: taken away by ResourceOverride shop/only-north (overrides.yaml:22:7)\n"
     );
     let miss = "overrides.yaml:12:7: warning: this rule of ResourceOverride shop/greeting has no effect";
     assert!(annotated.err.contains(miss), "{}", annotated.err);
