@@ -49,7 +49,7 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
                 Some(bytes) => bytes.to_vec(),
                 None => reading.earlier_content(id)?,
             };
-            write(&folder_path.join(&**file), &notes.above(cluster, file, bytes))?;
+            write(&folder_path.join(&**file), notes.above(cluster, file, bytes))?;
             written += 1;
         }
     }

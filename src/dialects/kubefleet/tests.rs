@@ -1,6 +1,6 @@
 //! What the cases of the fixtures do not show.
 
-use super::testing::{lower_text, messages, objects, policy, workload};
+use super::testing::{lower, lower_text, messages, objects, policy, workload};
 use crate::model::cluster::Standing;
 
 #[test]
@@ -156,6 +156,36 @@ fn slips_of_the_documentation_are_read_as_they_are_meant() {
             .iter()
             .any(|one| one.starts_with("error") && one.contains("preference must be a mapping"))
     );
+}
+
+#[test]
+fn the_order_of_files_never_shows() {
+    let over = |name: &str, path: &str| {
+        format!(
+            "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourceOverride\nmetadata: {{name: {name}}}\n\
+             spec:\n  clusterResourceSelectors: [{{group: rbac.authorization.k8s.io, version: v1, kind: ClusterRole, name: {name}}}]\n  \
+             policy: {{overrideRules: [{{clusterSelector: {{}}, jsonPatchOverrides: [{{op: add, path: /metadata/labels, value: {{{path}: x}}}}]}}]}}\n"
+        )
+    };
+    let role = ROLE.replace("name: viewer", "name: admin").split("---").next().unwrap_or_default().to_owned();
+    let (first, second) = (over("viewer", "a"), over("admin", "b"));
+    let placement = format!("{ROLE}spec:\n{SELECTORS}");
+    let files = [
+        ("a.yaml", placement.as_str()),
+        ("b.yaml", &role),
+        ("c.yaml", &first),
+        ("d.yaml", &second),
+        ("e.yaml", MEMBER),
+    ];
+    let forward = lower(&files);
+    let mut turned = files;
+    turned.reverse();
+    let backward = lower(&turned);
+    assert_eq!(objects(&forward, "roles").len(), 2);
+    assert_eq!(workload(&forward, "roles").overrides.len(), 2);
+    assert_eq!(forward.workloads, backward.workloads);
+    assert_eq!(forward.clusters, backward.clusters);
+    assert_eq!(messages(&forward), messages(&backward));
 }
 
 const MEMBER: &str = "apiVersion: cluster.kubernetes-fleet.io/v1beta1\nkind: MemberCluster\n\

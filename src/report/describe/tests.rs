@@ -81,3 +81,25 @@ fn conditions_go_on_until_one_does_not_hold() {
     let unmade = Decision { failures: vec![failure], ..one };
     assert_eq!(last(&unmade, vec![good("a"), good("b")], &both), "Overridden=False OverriddenFailed");
 }
+
+#[test]
+fn other_systems_placements_come_in_their_own_words() {
+    let nothing = BTreeMap::new();
+    let published = BTreeMap::new();
+    let known = Known { fleet: None, statuses: &nothing, published: &published, now: at(1_100) };
+    let base = decision(&ObjectId::new("", "ConfigMap", "shop", "settings"));
+    let with =
+        |group: &str, kind: &str| Decision { key: Key::new(group, kind, "shop", "web"), ..base.clone() };
+    let placement = describe(&with("cluster.open-cluster-management.io", "Placement"), known);
+    assert_eq!(placement["status"]["numberOfSelectedClusters"], 2);
+    assert_eq!(placement["status"]["decisionGroups"][0]["clusters"], json!(["a", "b"]));
+    let works = describe(&with("work.open-cluster-management.io", "ManifestWorkReplicaSet"), known);
+    assert_eq!(
+        works["status"]["summary"],
+        json!({"total": 2, "applied": 0, "degraded": 0, "progressing": 2})
+    );
+    assert_eq!(works["status"]["conditions"][1]["status"], "False");
+    let federated = describe(&with("types.kubefed.io", "FederatedConfigMap"), known);
+    assert_eq!(federated["metadata"]["namespace"], "shop");
+    assert_eq!(federated["status"]["conditions"][0]["type"], "Propagation");
+}
