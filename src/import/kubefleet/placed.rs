@@ -44,7 +44,7 @@ pub(super) fn placed(placement: &Json) -> Placed {
         if let Some(bad) = bad {
             let word = bad["reason"].as_str().unwrap_or_default().to_owned();
             // Until a binding says otherwise it is not there.
-            placed.clusters.insert(cluster.to_owned(), Standing { there: false, doubtful: true, word });
+            placed.clusters.insert(cluster.to_owned(), Standing { there: false, doubtful: false, word });
         }
     }
     placed
@@ -72,6 +72,7 @@ pub(super) fn bind(gathered: &mut Gathered, binding: &Json) {
         word: if state == "Scheduled" { state.to_owned() } else { String::new() },
     });
     standing.there = true;
+    standing.doubtful |= !standing.word.is_empty();
     if state == "Scheduled" {
         placed.pending.insert(cluster.to_owned());
     }
