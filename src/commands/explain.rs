@@ -11,7 +11,7 @@ use super::ui::{Tone, Ui, counted};
 use super::{Outcome, division};
 use crate::decide::{self, ClusterTrace, Trace};
 use crate::diag::did_you_mean;
-use crate::model::{Fleet, Key};
+use crate::model::Key;
 use crate::pipeline;
 
 /// Explain why each cluster was picked or not
@@ -37,7 +37,7 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&diagnostics);
     let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
     let mut traces = Vec::new();
-    for key in find(&loaded.fleet, &args.placement)? {
+    for key in find(loaded.fleet.placements.keys().collect(), &args.placement)? {
         let trace = decide::explain(&loaded.fleet, &reading.previous.decisions, &statuses, reading.now, key);
         let mut trace = trace.ok_or_else(|| CommandError::new(Exit::Bug, format!("{key} has no trace")))?;
         if let Some(wanted) = &args.cluster {
@@ -57,29 +57,33 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&diagnostics))
 }
 
+/// What kubectl lets people type for kinds.
+const SHORT: [(&str, &str); 3] =
+    [("crp", "ClusterResourcePlacement"), ("rp", "ResourcePlacement"), ("mwrs", "ManifestWorkReplicaSet")];
+
 /// The placements that the words on the command line mean.
-fn find<'f>(fleet: &'f Fleet, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
+pub(super) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
     let parts: Vec<&str> = wanted.split('/').collect();
+    let is_kind = |key: &Key, word: &str| {
+        key.kind.eq_ignore_ascii_case(word)
+            || SHORT.iter().any(|(short, kind)| word.eq_ignore_ascii_case(short) && *key.kind == **kind)
+    };
     let fits = |key: &&Key| match parts.as_slice() {
         [name] => *key.name == **name,
-        [first, name] => {
-            *key.name == **name && (*key.namespace == **first || (key.kind.eq_ignore_ascii_case(first)))
-        }
-        [kind, namespace, name] => {
-            key.kind.eq_ignore_ascii_case(kind) && *key.namespace == **namespace && *key.name == **name
-        }
+        [first, name] => *key.name == **name && (*key.namespace == **first || is_kind(key, first)),
+        [kind, namespace, name] => is_kind(key, kind) && *key.namespace == **namespace && *key.name == **name,
         _ => false,
     };
-    let found: Vec<&Key> = fleet.placements.keys().filter(fits).collect();
+    let found: Vec<&Key> = all.iter().copied().filter(fits).collect();
     if !found.is_empty() {
         return Ok(found);
     }
     let name = parts.last().copied().unwrap_or_default();
     let error = CommandError::usage(format!("no placement `{wanted}` in this fleet"));
-    let near = did_you_mean(name, fleet.placements.keys().map(|key| &*key.name));
-    Err(error.hint(near.unwrap_or_else(|| {
-        format!("there are {}, see `berth decide`", counted(fleet.placements.len(), "placement"))
-    })))
+    let near = did_you_mean(name, all.iter().map(|key| &*key.name));
+    Err(error.hint(
+        near.unwrap_or_else(|| format!("there are {}, see `berth decide`", counted(all.len(), "placement"))),
+    ))
 }
 
 fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {
@@ -124,7 +128,10 @@ fn row(cluster: &ClusterTrace, ui: &Ui) -> Vec<String> {
     let scores: Vec<String> = cluster
         .scores
         .iter()
+        // A part without a name only breaks ties: for what was there under an earlier policy.
+        .filter(|part| !part.name.is_empty() || part.score != 0)
         .map(|part| match part.weight {
+            _ if part.name.is_empty() => "was there before".to_owned(),
             1 => format!("{} {}", part.name, part.score),
             weight => format!("{} {}x{weight}", part.name, part.score),
         })

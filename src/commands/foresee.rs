@@ -1,13 +1,19 @@
 //! What `berth run` would refuse of a revision, for `berth plan`: every refusal at once, in run's words.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 
 use super::exit::CommandError;
 use super::ui::{Tone, Ui};
 use crate::daemon::{PassError, refuse_rewind};
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::dialects::kubefleet;
+use crate::git::source::read_source;
 use crate::git::{CommitId, Repo};
 use crate::publish::{self, Previous, Refs};
+use crate::source::SourceTree;
 use crate::state::State;
 
 /// A revision, with what would become of it.
@@ -67,6 +73,28 @@ pub fn lacks_base(
         format!("rebase it, or compare with where they parted: --base $(git merge-base {base} {head})");
     let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
     Ok(Some(warning.hint(hint)))
+}
+
+/// What a hub would refuse of the change from another commit's files, where that commit is at hand.
+pub fn refused_by_hubs(
+    repo: &Repo,
+    base: Option<CommitId>,
+    head: &SourceTree,
+) -> Result<Diagnostics, CommandError> {
+    let Some(base) = base.filter(|base| repo.has_commit(*base)) else { return Ok(Diagnostics::new()) };
+    let base = read_source(repo, base)?;
+    let before: BTreeMap<_, _> = base.files.iter().map(|file| (&file.path, &file.bytes)).collect();
+    let after: BTreeMap<_, _> = head.files.iter().map(|file| (&file.path, &file.bytes)).collect();
+    let differ = |(path, _): &(&&Arc<str>, &&Arc<[u8]>)| before.get(**path) != after.get(**path);
+    let only = |side: &BTreeMap<&Arc<str>, &Arc<[u8]>>| -> Vec<(Arc<str>, Arc<[u8]>)> {
+        let own = |(path, bytes): (&&Arc<str>, &&Arc<[u8]>)| ((*path).clone(), (*bytes).clone());
+        side.iter().filter(differ).map(own).collect()
+    };
+    let (before, after) = (only(&before), only(&after));
+    Ok(kubefleet::refused_by_the_hub(
+        before.iter().map(|(path, bytes)| (path, bytes)),
+        after.iter().map(|(path, bytes)| (path, bytes)),
+    ))
 }
 
 /// Refusals for people, before anything else of the plan.

@@ -16,7 +16,7 @@ use super::ui::{Ui, counted};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::git::{CommitId, GitContents, Identity, Repo};
 use crate::import::first::{First, first_state, in_force};
-use crate::import::{Gathered, Importer, Options, files, kubefed};
+use crate::import::{Gathered, Importer, Options, files, kubefed, kubefleet};
 use crate::live::Host as _;
 use crate::load::{self, History, Loaded};
 use crate::model::Timestamp;
@@ -42,6 +42,7 @@ pub struct ImportArgs {
 #[derive(Debug, clap::Subcommand)]
 enum System {
     Kubefed(KubefedArgs),
+    Kubefleet(KubefleetArgs),
 }
 
 /// Import from a KubeFed host cluster
@@ -57,6 +58,22 @@ pub struct KubefedArgs {
     /// Where the control plane's own objects are
     #[arg(long, value_name = "NAME", default_value = kubefed::USUAL_NAMESPACE, alias = "kubefed-namespace")]
     namespace: String,
+    #[command(flatten)]
+    into: IntoArgs,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// Import from a KubeFleet hub
+///
+/// Brings in the member clusters, placements, overrides and envelopes, and the objects that the placements
+/// select. Where everything is comes from the hub's bindings. What the server and the agents added (uids,
+/// statuses, heartbeats and the like) is left out.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth import kubefleet --context hub --out fleet\n  berth import kubefleet --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets"
+)]
+pub struct KubefleetArgs {
     #[command(flatten)]
     into: IntoArgs,
     #[command(flatten)]
@@ -90,6 +107,10 @@ pub fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
         System::Kubefed(args) => {
             let options = Options { namespace: args.namespace.clone(), secrets: !args.into.no_secrets };
             import(&kubefed::IMPORTER, &args.host, &options, &args.into, ui)
+        }
+        System::Kubefleet(args) => {
+            let options = Options { namespace: String::new(), secrets: !args.into.no_secrets };
+            import(&kubefleet::IMPORTER, &args.host, &options, &args.into, ui)
         }
     }
 }

@@ -19,6 +19,7 @@ mod working_tree;
 mod completions;
 mod decide;
 mod demo;
+mod describe;
 mod disable;
 mod division;
 mod enable;
@@ -73,6 +74,7 @@ enum Command {
     Validate(validate::ValidateArgs),
     Decide(decide::DecideArgs),
     Explain(explain::ExplainArgs),
+    Describe(describe::DescribeArgs),
     Render(render::RenderArgs),
     Plan(plan::PlanArgs),
     Run(run::RunArgs),
@@ -139,6 +141,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Validate(args) => validate::cmd_validate(args, ui),
         Command::Decide(args) => decide::cmd_decide(args, ui),
         Command::Explain(args) => explain::cmd_explain(args, ui),
+        Command::Describe(args) => describe::cmd_describe(args, ui),
         Command::Render(args) => render::cmd_render(args, ui),
         Command::Plan(args) => plan::cmd_plan(args, ui),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),

@@ -8,7 +8,7 @@ use super::Outcome;
 use super::diff;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for, moment};
-use super::foresee::{Foreseen, lacks_base, refusals_json, refusals_text};
+use super::foresee::{Foreseen, lacks_base, refusals_json, refusals_text, refused_by_hubs};
 use super::gate::{GateArgs, When, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
 use crate::daemon::PassError;
@@ -111,6 +111,11 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let held = gated.verdict.held;
     let told = [&head.diagnostics, &head.odd_reports, &built.diagnostics, &gated.diagnostics];
     diagnostics.extend(told.into_iter().flat_map(Diagnostics::iter).cloned());
+    let since = match &args.base {
+        Some(revision) => Some(repo.require(revision)?),
+        None => rendered.as_ref().and_then(|rendered| rendered.trailers.source),
+    };
+    diagnostics.extend(refused_by_hubs(&repo, since, head.tree())?);
     diagnostics.sort();
     ui.diagnostics(&diagnostics);
     let foreseen = Foreseen {

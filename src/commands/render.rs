@@ -1,20 +1,25 @@
 //! `berth render --out DIR`: every cluster's manifests, without Git.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::files::{create_folder, write};
 use super::fleet::{FleetArgs, exit_for};
 use super::ui::{Ui, counted};
+use crate::diag::harmless_line;
 use crate::model::path;
-use crate::render::MemoryContents;
+use crate::pipeline::Built;
+use crate::reading::Reading;
+use crate::render::{self, MemoryContents, Touched};
 use crate::state;
 
 /// Write every cluster's manifests to a folder
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth render --out /tmp/rendered\n  kubectl diff -R -f /tmp/rendered/clusters/oslo"
+    after_help = "Example:\n  berth render --out /tmp/rendered\n  berth render --out /tmp/rendered --annotate\n  kubectl diff -R -f /tmp/rendered/clusters/oslo"
 )]
 pub struct RenderArgs {
     #[command(flatten)]
@@ -22,6 +27,9 @@ pub struct RenderArgs {
     /// The folder to write; must be empty, or the result of an earlier render
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Say at the top of each manifest, in comments, which override touched which path
+    #[arg(long)]
+    annotate: bool,
 }
 
 pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
@@ -29,6 +37,7 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
     let mut contents = MemoryContents::default();
     let built = reading.build(&mut contents)?;
     ui.diagnostics(&built.diagnostics);
+    let notes = if args.annotate { Notes::of(&reading, &built) } else { Notes::default() };
     prepare(&args.out)?;
     let mut written = 0;
     for (cluster, folder) in &built.state.folders {
@@ -40,7 +49,7 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
                 Some(bytes) => bytes.to_vec(),
                 None => reading.earlier_content(id)?,
             };
-            write(&folder_path.join(&**file), &bytes)?;
+            write(&folder_path.join(&**file), notes.above(cluster, file, bytes))?;
             written += 1;
         }
     }
@@ -55,7 +64,48 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         counted(built.state.folders.len(), "cluster"),
         args.out.display()
     ));
+    if !notes.taken_away.is_empty() {
+        ui.out(&notes.taken_away);
+    }
     Ok(exit_for(&built.diagnostics))
+}
+
+/// What overrides did, for `--annotate`.
+#[derive(Default)]
+struct Notes {
+    /// By cluster and path: comment lines.
+    lines: BTreeMap<(String, Arc<str>), String>,
+    /// Copies that there are none of.
+    taken_away: String,
+}
+
+impl Notes {
+    fn of(reading: &Reading, built: &Built) -> Notes {
+        let previous =
+            render::Previous { decisions: &reading.previous.decisions, folders: &reading.previous.folders };
+        let mut notes = Notes::default();
+        for touched in render::touched(&built.fleet, &built.state.decisions, previous) {
+            let Touched { cluster, path, object, by } = touched;
+            if let Some(last) = by.last().filter(|last| last.operation.is_none()) {
+                let line = format!("{cluster} gets no {object}: {last}");
+                let before = if notes.taken_away.is_empty() { "" } else { "\n" };
+                notes.taken_away.push_str(&format!("{before}{}", harmless_line(&line)));
+                continue;
+            }
+            let lines = notes.lines.entry((cluster, path)).or_default();
+            by.iter().for_each(|touch| {
+                lines.push_str(&format!("# {}\n", harmless_line(&touch.to_string())));
+            });
+        }
+        notes
+    }
+
+    fn above(&self, cluster: &str, path: &Arc<str>, manifest: Vec<u8>) -> Vec<u8> {
+        match self.lines.get(&(cluster.to_owned(), path.clone())) {
+            Some(lines) => [lines.as_bytes(), &manifest].concat(),
+            None => manifest,
+        }
+    }
 }
 
 /// Empties the result of an earlier render; refuses a folder that is anything else.

@@ -8,6 +8,7 @@
 mod candidates;
 mod digest;
 pub mod divide;
+mod domains;
 mod encode;
 mod even;
 mod filter;

@@ -3,13 +3,14 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
+use super::domains;
 use super::even::Evenly;
 use super::own::Case;
 use super::record::Recorder;
 use super::spread::Spreading;
 use super::table::Row;
 use crate::model::Pick;
-use crate::model::placement::{Policy, Ranking, ScoreRule, Scorer, Selection};
+use crate::model::placement::{Policy, Ranking, Scorer, Selection};
 
 /// The name the weighted sum is recorded under.
 const SUM: &str = "score";
@@ -47,7 +48,7 @@ pub(super) fn choose(
     let open = count.saturating_sub(kept.len()).max(earlier);
     if let Some(mut spreading) = Spreading::of(case.table, case.policy).filter(|_| open > 0) {
         kept.iter().for_each(|row| spreading.add(*row));
-        let new = one_by_one(case, passed, parts, &first, spreading, open, recorder);
+        let new = domains::pick(case, passed, parts, &first, spreading, open, recorder);
         return Chosen { kept: kept.to_vec(), new };
     }
     let full = if recorder.wants_ranks() { passed.len() } else { open };
@@ -102,68 +103,8 @@ fn choose_evenly(
     Chosen { kept: Vec::new(), new: evened.chosen }
 }
 
-/// Picks the best, looks again with that pick counted, and so on.
-fn one_by_one(
-    case: &Case<'_>,
-    passed: &[Row],
-    parts: &mut [Vec<i64>],
-    first: &[bool],
-    mut spreading: Spreading<'_>,
-    open: usize,
-    recorder: &mut impl Recorder,
-) -> Vec<u32> {
-    let mut left: Vec<u32> = (0..super::table::number(passed.len())).collect();
-    let mut chosen = Vec::new();
-    let mut broken: BTreeMap<u32, &str> = BTreeMap::new();
-    while chosen.len() < open {
-        let levels = spreading.levels();
-        broken.clear();
-        for index in &left {
-            match spreading.score(&levels, passed[*index as usize]) {
-                Ok(score) => parts[spreading.part][*index as usize] = score,
-                Err(key) => drop(broken.insert(*index, key)),
-            }
-        }
-        let open_to_all = left.iter().copied().filter(|index| !broken.contains_key(index));
-        let Some(best) = open_to_all
-            .min_by(|a, b| is_first(first, *a, *b).then_with(|| by_parts(case.policy, parts, *a, *b)))
-        else {
-            break;
-        };
-        spreading.add(passed[best as usize]);
-        left.retain(|index| *index != best);
-        if chosen.is_empty() {
-            forget_earlier(case.policy, parts);
-        }
-        chosen.push(best);
-    }
-    let order: Vec<u32> = chosen.iter().chain(&left).copied().collect();
-    recorder.ranked(passed, parts, &order);
-    for index in left {
-        let row = passed[index as usize];
-        match broken.get(&index) {
-            Some(key) => {
-                recorder.dropped(row, &format!("one more pick there would be too uneven over {key}"));
-            }
-            None => recorder.not_chosen_with(row, || {
-                format!("not among the first {open} {}", super::own::by_what(case.policy))
-            }),
-        }
-    }
-    chosen
-}
-
-/// The first pick replaces all that was there under another policy: from then on nothing is there to prefer.
-fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) {
-    for (scorer, part) in policy.scorers.iter().zip(parts) {
-        if scorer.rule == ScoreRule::Steady && scorer.name.is_empty() {
-            part.fill(0);
-        }
-    }
-}
-
 /// Part by part, then the name that is greatest.
-fn by_parts(policy: &Policy, parts: &[Vec<i64>], a: u32, b: u32) -> Ordering {
+pub(super) fn by_parts(policy: &Policy, parts: &[Vec<i64>], a: u32, b: u32) -> Ordering {
     let by_parts =
         policy.scorers.iter().zip(parts).map(|(scorer, part)| {
             weighted(scorer, part[b as usize]).cmp(&weighted(scorer, part[a as usize]))
@@ -172,7 +113,7 @@ fn by_parts(policy: &Policy, parts: &[Vec<i64>], a: u32, b: u32) -> Ordering {
 }
 
 /// Those that go before others, whatever their scores; empty where none do.
-fn is_first(first: &[bool], a: u32, b: u32) -> Ordering {
+pub(super) fn is_first(first: &[bool], a: u32, b: u32) -> Ordering {
     first.get(b as usize).cmp(&first.get(a as usize))
 }
 

@@ -4,6 +4,7 @@
 //! empty holds the others back. A cluster without the label is in no domain; it breaks nothing and
 //! scores 0.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::table::{Row, Table, Texts};
@@ -24,6 +25,8 @@ struct Counted<'a> {
     domains: Rc<Texts>,
     /// By number of the domain; the one at 0 is not a domain.
     counts: Vec<i64>,
+    /// How many domains have so many picks.
+    domains_with: BTreeMap<i64, usize>,
 }
 
 /// How the picks lie before the next one: the smallest, second smallest and largest count of each constraint.
@@ -43,17 +46,21 @@ impl<'a> Spreading<'a> {
         let counted = |constraint: &'a SpreadConstraint| {
             let domains = table.labels(&constraint.key);
             let counts = vec![0; domains.count()];
-            Counted { constraint, domains, counts }
+            let real = counts.len().saturating_sub(1);
+            let domains_with = std::iter::once((0, real)).filter(|(_, real)| *real > 0).collect();
+            Counted { constraint, domains, counts, domains_with }
         };
         Some(Spreading { part, constraints: constraints.into_iter().map(counted).collect() })
     }
 
     /// Counts a pick.
     pub(super) fn add(&mut self, row: Row) {
-        for one in &mut self.constraints {
-            let domain = one.domains.ids[row as usize] as usize;
-            one.counts[domain] += 1;
-        }
+        self.constraints.iter_mut().for_each(|one| one.add(row));
+    }
+
+    /// Where a cluster lies, by number: clusters that lie alike are scored alike.
+    pub(super) fn domains(&self, row: Row) -> Vec<u32> {
+        self.constraints.iter().map(|one| one.domains.ids[row as usize]).collect()
     }
 
     pub(super) fn levels(&self) -> Levels {
@@ -80,17 +87,30 @@ impl<'a> Spreading<'a> {
 }
 
 impl Counted<'_> {
-    fn levels(&self) -> (i64, i64, i64) {
-        let (mut smallest, mut second, mut largest) = (i64::MAX, i64::MAX, 0);
-        for count in self.counts.iter().skip(1).copied() {
-            largest = largest.max(count);
-            if count < smallest {
-                (smallest, second) = (count, smallest);
-            } else {
-                second = second.min(count);
+    fn add(&mut self, row: Row) {
+        let domain = self.domains.ids[row as usize] as usize;
+        let count = self.counts[domain];
+        self.counts[domain] += 1;
+        if domain == 0 {
+            return;
+        }
+        if let Some(domains) = self.domains_with.get_mut(&count) {
+            *domains -= 1;
+            if *domains == 0 {
+                self.domains_with.remove(&count);
             }
         }
-        if smallest == i64::MAX { (0, 0, 0) } else { (smallest, second.min(largest), largest) }
+        *self.domains_with.entry(count + 1).or_default() += 1;
+    }
+
+    fn levels(&self) -> (i64, i64, i64) {
+        let mut levels = self.domains_with.iter();
+        let Some((smallest, domains)) = levels.next() else { return (0, 0, 0) };
+        let largest = self.domains_with.last_key_value().map_or(*smallest, |(largest, _)| *largest);
+        // Two domains may share the smallest count.
+        let second =
+            if *domains > 1 { *smallest } else { levels.next().map_or(*smallest, |(next, _)| *next) };
+        (*smallest, second, largest)
     }
 
     /// By how much the skew would change with one more pick in a domain that has `count`, and

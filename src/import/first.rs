@@ -52,6 +52,8 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
                 cluster: name.clone(),
                 reason: REASON.to_owned(),
                 replicas: placed.replicas.get(name).copied().filter(|_| divided),
+                scores: placed.scores.get(name).cloned().unwrap_or_default(),
+                pending: placed.pending.contains(name),
                 ..Pick::default()
             })
             .collect();

@@ -10,16 +10,17 @@ pub mod clean;
 pub mod files;
 pub mod first;
 pub mod kubefed;
+pub mod kubefleet;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::live::{Host, LiveError};
-use crate::model::{Fleet, Key};
+use crate::model::{Fleet, Key, ObjectId};
 
 /// A system that berth can import from.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,10 @@ pub struct Placed {
     pub clusters: BTreeMap<String, Standing>,
     /// How many replicas the hub gave to each cluster.
     pub replicas: BTreeMap<String, i64>,
+    /// The scores that a cluster was picked with, where the hub keeps them.
+    pub scores: BTreeMap<String, BTreeMap<String, i64>>,
+    /// Clusters that are picked, and where nothing was rolled out yet.
+    pub pending: BTreeSet<String>,
 }
 
 /// What a hub says of an object in one cluster.
@@ -89,6 +94,22 @@ impl Gathered {
         }
         counts
     }
+}
+
+fn key_of(object: &Json) -> Option<Key> {
+    let id = ObjectId::of(object)?;
+    Some(Key::new(&id.group, &id.kind, &id.namespace, &id.name))
+}
+
+/// Takes an object as its author wrote it, unless somebody is deleting it.
+fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) {
+    let Some(key) = key_of(&object) else { return };
+    if clean::is_deleting(&object) {
+        let message = format!("{key} is being deleted on the host, so it was left out");
+        return gathered.warn(message, Some("what is left of it in members stays there, unmanaged"));
+    }
+    clean(&mut object);
+    gathered.objects.insert(key, object);
 }
 
 /// `a`, `a and b`, `a, b and 3 more`.

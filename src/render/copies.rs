@@ -132,19 +132,27 @@ impl<'a> Copies<'a> {
         copies
     }
 
-    /// The cluster's copy. What is worth a warning is pushed once a place.
-    pub(super) fn make(&mut self, cluster: &str, found: &mut Diagnostics) -> Made {
-        if self.claim.workload.frozen {
-            return Made::Frozen;
-        }
+    /// The overrides for a cluster, as places in the workload's list.
+    pub(super) fn places(&self, cluster: &str) -> Vec<usize> {
         let known = self.fleet.clusters.get(cluster);
         let named = self.named.get(cluster).map(Vec::as_slice).unwrap_or_default();
         let matching =
             self.general.iter().filter(|index| known.is_some_and(|known| self.applies(**index, known)));
         let mut places: Vec<usize> = matching.chain(named).copied().collect();
         places.sort_unstable();
+        places
+    }
+
+    /// The cluster's copy. What is worth a warning is pushed once a place.
+    pub(super) fn make(&mut self, cluster: &str, found: &mut Diagnostics) -> Made {
+        if self.claim.workload.frozen {
+            return Made::Frozen;
+        }
+        let known = self.fleet.clusters.get(cluster);
+        let places = self.places(cluster);
         let overrides = &self.claim.workload.overrides;
-        let shareable = named.is_empty() && !places.iter().any(|index| varies(&overrides[*index]));
+        let shareable =
+            !self.named.contains_key(cluster) && !places.iter().any(|index| varies(&overrides[*index]));
         let replicas = self.claim.replicas(cluster);
         let of_some = self.claim.template.retained.iter().filter_map(|one| one.clusters.as_ref());
         let keeps = of_some.map(|clusters| clusters.contains(cluster)).collect();

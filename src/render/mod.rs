@@ -16,6 +16,7 @@ mod memory;
 mod numbers;
 mod problems;
 mod stored;
+mod touched;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,7 @@ use problems::Problems;
 pub use memo::Memo;
 pub use memory::MemoryContents;
 pub use stored::Stored;
+pub use touched::{Touch, Touched, touched};
 
 /// What was rendered last.
 #[derive(Clone, Copy, Debug)]

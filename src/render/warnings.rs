@@ -1,14 +1,15 @@
 //! What renders, and still deserves a word: overrides that reach no cluster, and open secrets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
+use crate::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use crate::model::decision::PickCursor;
-use crate::model::{Applies, Decision, Fleet, Key, Object, Override, Workload};
+use crate::model::{Applies, Decision, Fleet, Key, Object, Override, Requirement, Term, Workload};
 
 pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+    let mut rules = Rules::of(fleet);
     for (key, workload) in &fleet.workloads {
         if let Some(secret) = workload.templates.iter().map(|one| &one.object).find(|object| is_open(object))
         {
@@ -21,7 +22,72 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
             let mut picks = decision.cursor();
             found
                 .extend(workload.overrides.iter().filter_map(|one| unused(fleet, workload, &mut picks, one)));
+            workload.overrides.iter().for_each(|one| rules.look(decision, one));
         }
+    }
+    found.extend(rules.warnings());
+}
+
+/// Overrides for clusters with certain labels. One may be for several workloads, and needs a cluster of one
+/// of them.
+struct Rules<'a> {
+    fleet: &'a Fleet,
+    /// Clusters by label, for the keys that rules name: most rules are for few clusters.
+    labelled: BTreeMap<(&'a str, &'a str), Vec<&'a str>>,
+    met: BTreeSet<&'a Pos>,
+    unmet: BTreeMap<&'a Pos, &'a Override>,
+}
+
+impl<'a> Rules<'a> {
+    fn of(fleet: &'a Fleet) -> Rules<'a> {
+        let overrides = fleet.workloads.values().flat_map(|workload| &workload.overrides);
+        let terms = overrides.flat_map(|one| match &one.clusters {
+            Applies::AnyOf(terms) => terms.as_slice(),
+            Applies::To(_) => &[],
+        });
+        let keys: BTreeSet<&str> = terms.filter_map(|term| Some(label_of(term)?.0)).collect();
+        let mut labelled: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+        for (name, cluster) in fleet.clusters.iter().filter(|_| !keys.is_empty()) {
+            for (key, value) in cluster.labels.iter().filter(|(key, _)| keys.contains(key.as_str())) {
+                labelled.entry((key, value)).or_default().push(name);
+            }
+        }
+        Rules { fleet, labelled, met: BTreeSet::new(), unmet: BTreeMap::new() }
+    }
+
+    fn look(&mut self, decision: &Decision, one: &'a Override) {
+        let Applies::AnyOf(terms) = &one.clusters else { return };
+        if self.met.contains(&one.origin) || terms.is_empty() {
+            return;
+        }
+        if terms.iter().any(|term| self.is_met(term, decision)) {
+            self.unmet.remove(&one.origin);
+            self.met.insert(&one.origin);
+        } else {
+            self.unmet.insert(&one.origin, one);
+        }
+    }
+
+    /// Whether one of the decision's clusters meets the term.
+    fn is_met(&self, term: &Term, decision: &Decision) -> bool {
+        let meets = |name: &str| self.fleet.clusters.get(name).is_some_and(|cluster| cluster.meets(term));
+        match label_of(term) {
+            Some(label) => {
+                let named = self.labelled.get(&label).map(Vec::as_slice).unwrap_or_default();
+                named.iter().any(|name| decision.has(name) && meets(name))
+            }
+            None => decision.picks.iter().any(|pick| meets(&pick.cluster)),
+        }
+    }
+
+    fn warnings(self) -> impl Iterator<Item = Diagnostic> {
+        self.unmet.into_iter().map(|(at, one)| {
+            let message = format!(
+                "this rule of {} has no effect: none of the clusters that its objects go to matches its selector",
+                one.by
+            );
+            Diagnostic::warning(at.clone(), message)
+        })
     }
 }
 
@@ -46,6 +112,14 @@ fn unused(
     let message = format!("the override for cluster `{cluster}` has no effect: no cluster is called so");
     let hint = did_you_mean(cluster, fleet.clusters.keys().map(String::as_str));
     Some(Diagnostic::warning(at, message).maybe_hint(hint))
+}
+
+/// A label that a term asks for by its value.
+fn label_of(term: &Term) -> Option<(&str, &str)> {
+    term.labels.requirements.iter().find_map(|one| match one {
+        Requirement::Is(key, value) => Some((key.as_str(), value.as_str())),
+        _ => None,
+    })
 }
 
 /// A Secret with a value that is not encrypted.

@@ -75,14 +75,7 @@ pub fn summarize<'s>(
     now: Timestamp,
     detail: Detail,
 ) -> FleetReport<'s> {
-    let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
-    let members: Vec<Member<'_>> = names
-        .into_iter()
-        .map(|name| {
-            let (status, published) = (statuses.get(name), published.get(name));
-            Member { name, status, published, state: state(status, published, now) }
-        })
-        .collect();
+    let members = members(statuses, published, now);
     let with_objects = decisions.iter().filter(|(_, decision)| !decision.objects.is_empty());
     let workloads = with_objects.map(|(key, decision)| workload(key, decision, &members, detail)).collect();
     let mut totals: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -90,6 +83,20 @@ pub fn summarize<'s>(
         *totals.entry(member.state.word()).or_default() += 1;
     }
     FleetReport { clusters: members.iter().map(cluster).collect(), totals, workloads }
+}
+
+/// All clusters that are known to have a folder or to have reported, by name.
+pub(super) fn members<'s>(
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+    published: &'s BTreeMap<String, Published>,
+    now: Timestamp,
+) -> Vec<Member<'s>> {
+    let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
+    let member = |name: &'s String| {
+        let (status, published) = (statuses.get(name), published.get(name));
+        Member { name, status, published, state: state(status, published, now) }
+    };
+    names.into_iter().map(member).collect()
 }
 
 /// One cluster: what it should have, and what it says of itself.

@@ -2,11 +2,14 @@
 //!
 //! - [`form`]: `ClusterStatus` as JSON and from a YAML tree. [`fleet`]: statuses against decisions and
 //!   published folders, summed up per cluster and per workload. [`propagation`]: the same in KubeFed's words.
+//!   [`describe`]: one placement in its own system's words.
 
+mod describe;
 pub mod fleet;
 pub mod form;
 mod propagation;
 
+pub use describe::{Known, describe};
 pub use fleet::{Detail, FleetReport, Published, summarize};
 pub use form::{from_node, to_json};
 

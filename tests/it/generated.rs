@@ -17,6 +17,7 @@ fn the_command_line_page_is_what_help_says() {
         add(&format!("berth {command}"), &[command, "--help"]);
         if *command == *"import" {
             add("berth import kubefed", &["import", "kubefed", "--help"]);
+            add("berth import kubefleet", &["import", "kubefleet", "--help"]);
         }
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");

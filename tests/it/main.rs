@@ -7,6 +7,7 @@
     reason = "a test that can not go on fails"
 )]
 
+mod azure;
 mod caching;
 mod cli;
 mod conformance;
@@ -22,8 +23,10 @@ mod fuzzing;
 mod gate;
 mod generated;
 mod import;
+mod import_kubefleet;
 mod kube_smoke;
 mod kubefed_commands;
+mod kubefleet;
 mod lifecycle;
 mod looping;
 mod migration;

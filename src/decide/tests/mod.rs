@@ -9,5 +9,6 @@ mod given;
 mod memory;
 mod picking;
 mod properties;
+mod spreading;
 mod standing;
 mod tracing;

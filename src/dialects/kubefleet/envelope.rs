@@ -37,7 +37,9 @@ pub fn read(scope: &Scope, root: &Node, kind: &str, version: &str) -> Option<Env
         scope.error(data.at(), format!("data must have from 1 to {MOST} entries, not {count}"));
     }
     let objects = data.entries().iter().filter_map(|entry| object(scope, entry, kind, &metadata));
-    let objects = objects.map(Arc::new).collect();
+    let objects = objects.map(Arc::new).collect::<Vec<_>>();
+    // What is being deleted is not selected any more.
+    let objects = if metadata.deleting { Vec::new() } else { objects };
     Some(Envelope {
         id: ObjectId::new(PLACEMENT_GROUP, kind, &metadata.namespace, &metadata.name),
         version: version.to_owned(),

@@ -21,6 +21,9 @@ pub enum Role {
     Placement,
     Override,
     Envelope,
+    /// Checked, and without effect where no hub runs.
+    Eviction,
+    Budget,
     /// Known, but nothing is done about it yet: a warning says so.
     Later,
     Bookkeeping,
@@ -44,8 +47,8 @@ const ROWS: [Row; 29] = [
     Row(PLACEMENT_GROUP, "ResourceOverride", Role::Override, Scope::Namespaced),
     Row(PLACEMENT_GROUP, "ClusterResourceEnvelope", Role::Envelope, Scope::Cluster),
     Row(PLACEMENT_GROUP, "ResourceEnvelope", Role::Envelope, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Later, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Later, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Eviction, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Budget, Scope::Cluster),
     Row(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::Later, Scope::Cluster),
     Row(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::Later, Scope::Cluster),
     Row(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Later, Scope::Cluster),
@@ -97,7 +100,7 @@ fn claim_one(group: &str, kind: &str) -> Claim {
     }
     match role(group, kind) {
         Some(Role::Cluster) => Claim::Inventory,
-        Some(Role::Placement | Role::Later) => Claim::Policy,
+        Some(Role::Placement | Role::Eviction | Role::Budget | Role::Later) => Claim::Policy,
         Some(Role::Override | Role::Envelope) => Claim::Workload,
         Some(Role::Bookkeeping) => Claim::Bookkeeping,
         None => Claim::Unknown,

@@ -3,14 +3,18 @@
 //! Documents are read one by one, then brought together: selectors find their objects, overrides
 //! their workloads. A faulty document is left out and named; it never stops the others.
 
+mod changes;
 mod cluster;
 mod envelope;
+mod guards;
 mod kinds;
 pub mod make;
+mod old_envelope;
 mod overrides;
 mod placement;
 mod policy;
 mod select;
+mod slips;
 mod strategy;
 
 #[cfg(test)]
@@ -24,7 +28,7 @@ use std::sync::Arc;
 use super::{Against, Dialect, Document, Input, Lowered};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::model::placement::Source;
-use crate::model::{Cluster, Key, Object, Placement, Shared, Template, Workload};
+use crate::model::{Cluster, Key, Placement, Shared, Template, Workload};
 use crate::yaml::Scope;
 
 use envelope::Envelope;
@@ -33,6 +37,7 @@ use overrides::OverrideSpec;
 use placement::PlacementSpec;
 use select::{Item, Stock};
 
+pub use changes::refused_by_the_hub;
 pub use policy::normal_form as policy_in_normal_form;
 
 /// KubeFleet's parser.
@@ -103,6 +108,8 @@ fn read_one(input: &Input<'_>, document: &Document) -> One {
         Some(Role::Envelope) => {
             one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);
         }
+        Some(Role::Eviction) => guards::eviction(&scope, root, key),
+        Some(Role::Budget) => guards::budget(&scope, root, key),
         Some(Role::Later) => {
             let message = format!("{key}: this version of berth does not act on {} yet", key.kind);
             scope.report(Diagnostic::warning(document.at.clone(), message));
@@ -178,15 +185,13 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
 /// The objects of the items selected. One that is both plain and in an envelope goes as it is plain.
 fn templates(scope: &Scope, stock: &Stock<'_>, items: &[Item], spec: &PlacementSpec) -> Vec<Template> {
     let (envelopes, plain): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| item.plain().is_none());
+    let plain = plain.into_iter().flat_map(|item| stock.objects(item));
+    let (old, plain): (Vec<_>, Vec<_>) = plain.partition(|object| old_envelope::is_one(object));
+    let inside = old.iter().flat_map(|envelope| old_envelope::unwrap(scope, envelope));
+    let wrapped = envelopes.into_iter().flat_map(|item| stock.objects(item)).chain(inside);
     let mut objects = BTreeMap::new();
-    for object in plain.into_iter().chain(envelopes).flat_map(|item| stock.objects(item)) {
+    for object in plain.into_iter().chain(wrapped) {
         let id = object.id.clone();
-        if is_old_envelope(&object) {
-            let message =
-                format!("{id} is an envelope of the old form, which is placed as an ordinary ConfigMap");
-            let hint = "use a ResourceEnvelope to place what is inside";
-            scope.report(Diagnostic::warning(object.origin.clone(), message).hint(hint));
-        }
         if objects.contains_key(&id) {
             let message = format!("{} carries {id} already, so this copy is left out", spec.key);
             scope.report(Diagnostic::warning(object.origin.clone(), message));
@@ -201,12 +206,6 @@ fn templates(scope: &Scope, stock: &Stock<'_>, items: &[Item], spec: &PlacementS
         retained: Vec::new(),
     };
     objects.into_values().map(template).collect()
-}
-
-/// KubeFleet once unwrapped ConfigMaps with this annotation; it no longer does.
-fn is_old_envelope(object: &Object) -> bool {
-    let marked = object.content.pointer("/metadata/annotations/kubernetes-fleet.io~1envelope-configmap");
-    &*object.id.kind == "ConfigMap" && marked.and_then(serde_json::Value::as_str) == Some("true")
 }
 
 fn policy_text(kind: &str, written: &serde_json::Value) -> Option<serde_json::Value> {

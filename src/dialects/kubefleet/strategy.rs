@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::model::annotation::TAKE_OVER;
-use crate::yaml::Value;
 use crate::yaml::fields::Fields;
+
+use super::guards::count_or_share;
 
 /// What of a strategy has an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,26 +48,6 @@ fn rolling_update(strategy: &mut Fields<'_>) {
     count_or_share(&mut fields, "maxSurge");
     fields.int_in("unavailablePeriodSeconds", 0..=i64::from(i32::MAX));
     fields.finish();
-}
-
-/// A count, or a share such as `25%`.
-fn count_or_share(fields: &mut Fields<'_>, key: &'static str) {
-    let Some(node) = fields.node(key) else { return };
-    let sound = match &node.value {
-        Value::Number(number) => {
-            number.as_i64().is_some_and(|count| (0..=i64::from(i32::MAX)).contains(&count))
-        }
-        Value::String(text) => text
-            .strip_suffix('%')
-            .filter(|share| !share.is_empty() && share.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|share| share.parse::<u32>().ok())
-            .is_some_and(|share| share <= 100),
-        _ => false,
-    };
-    if !sound {
-        let message = format!("{} must be a count from 0 or a share from 0% to 100%", fields.path_of(key));
-        fields.error_at(key, message);
-    }
 }
 
 fn apply_strategy(mut fields: Fields<'_>) -> (&'static str, bool) {

@@ -1,6 +1,6 @@
 //! What the cases of the fixtures do not show.
 
-use super::testing::{lower_text, messages, policy, workload};
+use super::testing::{lower, lower_text, messages, objects, policy, workload};
 use crate::model::cluster::Standing;
 
 #[test]
@@ -63,16 +63,129 @@ fn kinds_for_later_are_warned_of() {
 }
 
 #[test]
-fn an_envelope_of_the_old_form_goes_as_it_is_with_a_warning() {
+fn an_envelope_of_the_old_form_is_unwrapped_with_a_warning() {
     let lowered = lower_text(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: e, namespace: shop, \
-         annotations: {kubernetes-fleet.io/envelope-configmap: 'true'}}\n---\n\
+         annotations: {kubernetes-fleet.io/envelope-configmap: 'true'}}\n\
+         data:\n  q.yaml: |\n    {apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: shop}}\n---\n\
          apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourcePlacement\n\
          metadata: {name: web, namespace: shop}\nspec:\n  \
          resourceSelectors: [{group: '', version: v1, kind: ConfigMap, name: e}]\n",
     );
     assert!(messages(&lowered)[0].contains("old form"), "{:?}", messages(&lowered));
-    assert_eq!(workload(&lowered, "web").templates.len(), 1);
+    assert_eq!(objects(&lowered, "web"), ["ResourceQuota shop/q"]);
+}
+
+#[test]
+fn what_an_old_envelope_may_not_hold_is_named() {
+    for (data, fault) in [
+        (
+            "q.yaml: '{apiVersion: v1, kind: Secret, metadata: {name: q, namespace: other}}'",
+            "is in namespace other",
+        ),
+        ("q.yaml: 'a: b'", "must hold objects"),
+        ("q.yaml: '{'", "data.q.yaml, line"),
+    ] {
+        let lowered = lower_text(&format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: e, namespace: shop, \
+             annotations: {{kubernetes-fleet.io/envelope-configmap: 'true'}}}}\ndata:\n  {data}\n---\n\
+             apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourcePlacement\n\
+             metadata: {{name: web, namespace: shop}}\nspec:\n  \
+             resourceSelectors: [{{group: '', version: v1, kind: ConfigMap, name: e}}]\n",
+        ));
+        assert!(
+            messages(&lowered).iter().any(|one| one.starts_with("error") && one.contains(fault)),
+            "{:?}",
+            messages(&lowered)
+        );
+        assert!(lowered.workloads.is_empty());
+    }
+}
+
+#[test]
+fn evictions_and_budgets_are_checked_and_told_to_be_without_effect() {
+    for (kind, spec, fault) in [
+        ("ClusterResourcePlacementEviction", "{placementName: web, clusterName: a}", "warning"),
+        ("ClusterResourcePlacementEviction", "{placementName: web}", "error: spec.clusterName is required"),
+        ("ClusterResourcePlacementDisruptionBudget", "{minAvailable: 1}", "warning"),
+        ("ClusterResourcePlacementDisruptionBudget", "{maxUnavailable: 50%}", "warning"),
+        ("ClusterResourcePlacementDisruptionBudget", "{}", "error: spec must have exactly one"),
+        (
+            "ClusterResourcePlacementDisruptionBudget",
+            "{minAvailable: 1, maxUnavailable: 1}",
+            "error: spec must",
+        ),
+        (
+            "ClusterResourcePlacementDisruptionBudget",
+            "{minAvailable: -1}",
+            "error: spec.minAvailable must be",
+        ),
+    ] {
+        let lowered = lower_text(&format!(
+            "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: {kind}\nmetadata: {{name: web}}\nspec: {spec}\n"
+        ));
+        let found = messages(&lowered);
+        assert!(found.iter().any(|one| one.starts_with(fault)), "{spec}: {found:?}");
+        assert!(fault == "warning" || lowered.faulty.len() == 1);
+    }
+}
+
+#[test]
+fn slips_of_the_documentation_are_read_as_they_are_meant() {
+    let with = |preferred: &str| {
+        lower_text(&format!(
+            "{ROLE}spec:\n  policy:\n    placementType: PickN\n    numberOfClusters: 1\n    affinity:\n      clusterAffinity:\n        preferredDuringSchedulingIgnoredDuringExecution:\n{preferred}{SELECTORS}"
+        ))
+    };
+    let slip = with(
+        "          weight: 20\n          preference:\n          - labelSelector: {matchLabels: {level: 1}}\n",
+    );
+    let right =
+        with("        - weight: 20\n          preference: {labelSelector: {matchLabels: {level: '1'}}}\n");
+    assert!(right.diagnostics.is_empty(), "{:?}", messages(&right));
+    let found = messages(&slip);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().all(|one| one.starts_with("warning")), "{found:?}");
+    assert_eq!(policy(&slip, "roles").scorers, policy(&right, "roles").scorers);
+    assert_eq!(policy(&slip, "roles").text, policy(&right, "roles").text, "mending it changes no policy");
+    let two = with(
+        "          weight: 20\n          preference:\n          - labelSelector: {}\n          - labelSelector: {}\n",
+    );
+    assert!(
+        messages(&two)
+            .iter()
+            .any(|one| one.starts_with("error") && one.contains("preference must be a mapping"))
+    );
+}
+
+#[test]
+fn the_order_of_files_never_shows() {
+    let over = |name: &str, path: &str| {
+        format!(
+            "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourceOverride\nmetadata: {{name: {name}}}\n\
+             spec:\n  clusterResourceSelectors: [{{group: rbac.authorization.k8s.io, version: v1, kind: ClusterRole, name: {name}}}]\n  \
+             policy: {{overrideRules: [{{clusterSelector: {{}}, jsonPatchOverrides: [{{op: add, path: /metadata/labels, value: {{{path}: x}}}}]}}]}}\n"
+        )
+    };
+    let role = ROLE.replace("name: viewer", "name: admin").split("---").next().unwrap_or_default().to_owned();
+    let (first, second) = (over("viewer", "a"), over("admin", "b"));
+    let placement = format!("{ROLE}spec:\n{SELECTORS}");
+    let files = [
+        ("a.yaml", placement.as_str()),
+        ("b.yaml", &role),
+        ("c.yaml", &first),
+        ("d.yaml", &second),
+        ("e.yaml", MEMBER),
+    ];
+    let forward = lower(&files);
+    let mut turned = files;
+    turned.reverse();
+    let backward = lower(&turned);
+    assert_eq!(objects(&forward, "roles").len(), 2);
+    assert_eq!(workload(&forward, "roles").overrides.len(), 2);
+    assert_eq!(forward.workloads, backward.workloads);
+    assert_eq!(forward.clusters, backward.clusters);
+    assert_eq!(messages(&forward), messages(&backward));
 }
 
 const MEMBER: &str = "apiVersion: cluster.kubernetes-fleet.io/v1beta1\nkind: MemberCluster\n\

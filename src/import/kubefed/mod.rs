@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use super::{Gathered, Importer, Options, clean, some_of};
+use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
 use crate::live::{Host, LiveError, Query, Resource};
-use crate::model::{Key, ObjectId};
+pub(super) use tidy::namespace as plain_namespace;
 
 pub const IMPORTER: Importer = Importer { name: "kubefed", gather, settle: settle::settle };
 
@@ -170,21 +170,6 @@ fn plural_of(kind: &str) -> String {
         None if ["s", "x", "ch", "sh", "z", "o"].iter().any(|end| kind.ends_with(end)) => format!("{kind}es"),
         None => format!("{kind}s"),
     }
-}
-
-fn key_of(object: &Json) -> Option<Key> {
-    let id = ObjectId::of(object)?;
-    Some(Key::new(&id.group, &id.kind, &id.namespace, &id.name))
-}
-
-fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) {
-    let Some(key) = key_of(&object) else { return };
-    if clean::is_deleting(&object) {
-        let message = format!("{key} is being deleted on the host, so it was left out");
-        return gathered.warn(message, Some("what is left of it in members stays there, unmanaged"));
-    }
-    clean(&mut object);
-    gathered.objects.insert(key, object);
 }
 
 fn take_federated(gathered: &mut Gathered, object: Json) {

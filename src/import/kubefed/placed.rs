@@ -19,7 +19,7 @@ pub(super) fn placed(object: &Json) -> Placed {
         let word = entry.get("status").and_then(Json::as_str).unwrap_or_default();
         Some((entry.get("name")?.as_str()?.to_owned(), standing(word)))
     });
-    Placed { clusters: clusters.collect(), replicas: replicas(object) }
+    Placed { clusters: clusters.collect(), replicas: replicas(object), ..Placed::default() }
 }
 
 fn standing(word: &str) -> Standing {

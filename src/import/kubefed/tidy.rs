@@ -62,7 +62,7 @@ fn spell_null(operation: &mut Map<String, Json>) {
 }
 
 /// What the server fills in of a Namespace says nothing.
-pub(super) fn namespace(object: &mut Json) {
+pub(in crate::import) fn namespace(object: &mut Json) {
     clean::object(object);
     if let Some(fields) = object.as_object_mut() {
         fields.remove("spec");

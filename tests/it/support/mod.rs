@@ -2,6 +2,7 @@
 
 pub mod kube;
 pub mod kubefed;
+pub mod kubefleet;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
@@ -185,12 +186,13 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 20] = [
+pub const COMMANDS: [&str; 21] = [
     "demo",
     "init",
     "validate",
     "decide",
     "explain",
+    "describe",
     "render",
     "plan",
     "run",

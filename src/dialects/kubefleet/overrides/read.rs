@@ -2,8 +2,8 @@
 
 use super::paths;
 use crate::diag::Pos;
+use crate::dialects::kubefleet::slips::label_selector;
 use crate::meta;
-use crate::meta::label_selector;
 use crate::model::object::ObjectId;
 use crate::model::{Action, Key, Term};
 use crate::patch::{Style, operations};

@@ -1,7 +1,7 @@
 //! `affinity.clusterAffinity`: required terms and weighted preferences.
 
 use super::property;
-use crate::meta::label_selector;
+use crate::dialects::kubefleet::slips::{self, label_selector};
 use crate::model::placement::Preference;
 use crate::model::{Selector, Term};
 use crate::yaml::fields::Fields;
@@ -22,7 +22,7 @@ pub fn read(policy: &mut Fields<'_>) -> Option<Affinity> {
     let mut affinity = policy.fields("affinity")?;
     let found = affinity.fields("clusterAffinity").map(|mut fields| {
         let required = fields.fields(REQUIRED).map(required).unwrap_or_default();
-        let preferred = fields.each(PREFERRED).into_iter().filter_map(preference).collect();
+        let preferred = slips::each(&mut fields, PREFERRED).into_iter().filter_map(preference).collect();
         fields.finish();
         Affinity { required, preferred }
     });
@@ -36,9 +36,9 @@ pub fn refuse_preferences(policy: &mut Fields<'_>) {
         .node("affinity")
         .and_then(|affinity| affinity.get("clusterAffinity"))
         .and_then(|affinity| affinity.get(PREFERRED));
-    if let Some(node) = preferred
-        && matches!(&node.value, crate::yaml::Value::List(items) if !items.is_empty())
-    {
+    let is_empty =
+        |node: &crate::yaml::Node| matches!(&node.value, crate::yaml::Value::List(items) if items.is_empty());
+    if let Some(node) = preferred.filter(|node| !is_empty(node)) {
         let path = format!("{}.clusterAffinity.{PREFERRED}", policy.path_of("affinity"));
         policy.scope().error(node.at, format!("{path} belongs to PickN, not to PickAll"));
     }
@@ -69,7 +69,7 @@ fn required_term(mut fields: Fields<'_>) -> Term {
 fn preference(mut fields: Fields<'_>) -> Option<Preference> {
     fields.require("weight");
     let weight = fields.int_in("weight", -100..=100);
-    let preference = fields.required_fields("preference").map(|mut inner| {
+    let preference = slips::required_fields(&mut fields, "preference").map(|mut inner| {
         let labels = labels(&mut inner);
         let sorter = property::sorter(&mut inner);
         misplaced(&mut inner, "propertySelector", "belongs in a required term, not in a preference");

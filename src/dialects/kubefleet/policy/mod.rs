@@ -16,6 +16,7 @@ mod tests;
 
 use serde_json::Value as Json;
 
+use crate::diag::Diagnostic;
 use crate::model::placement::{
     Blocked, Filter, Limits, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection,
     SpreadConstraint, Toleration,
@@ -61,7 +62,7 @@ pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     let policy = match kind {
         "PickFixed" => fixed::policy(names, text),
         "PickN" => {
-            fields.require("numberOfClusters");
+            require_number(&mut fields);
             pick_n(
                 number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0),
                 parts,
@@ -73,6 +74,17 @@ pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     };
     fields.finish();
     policy
+}
+
+/// The public documentation's example of spread constraints leaves the number out.
+fn require_number(fields: &mut Fields<'_>) {
+    if fields.node("numberOfClusters").is_none() {
+        let message = format!("{} is required with PickN", fields.path_of("numberOfClusters"));
+        let at = fields.scope().pos(fields.place_of("numberOfClusters"));
+        let hint =
+            "say how many clusters are wanted, such as `numberOfClusters: 3`; for all of them, PickAll";
+        fields.scope().report(Diagnostic::error(at, message).hint(hint));
+    }
 }
 
 /// Reports fields that belong to another placement type.

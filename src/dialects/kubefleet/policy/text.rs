@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::dialects::kubefleet::slips;
+
 /// Fills in what KubeFleet's defaults fill in and leaves out `numberOfClusters`, which may change
 /// freely: a decision made under an equal form was made under the same policy.
 pub fn normal_form(policy: &Json) -> Json {
@@ -9,6 +11,7 @@ pub fn normal_form(policy: &Json) -> Json {
         Json::Object(fields) => without_nulls(fields),
         _ => Map::new(),
     };
+    slips::mend(&mut policy);
     policy.remove("numberOfClusters");
     policy.entry("placementType").or_insert_with(|| json!("PickAll"));
     fill(

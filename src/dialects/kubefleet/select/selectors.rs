@@ -1,6 +1,6 @@
 //! Reads `resourceSelectors` and what they must be by themselves.
 
-use crate::meta::label_selector;
+use crate::dialects::kubefleet::slips::label_selector;
 use crate::model::Selector;
 use crate::yaml::fields::Fields;
 use crate::yaml::node::Mark;

@@ -1,0 +1,72 @@
+//! A live KubeFleet hub becomes a fleet repository, and nothing moves.
+
+use crate::support::kube::{ControlPlane, Wanted};
+use crate::support::kubefleet::Hub;
+use crate::support::{Ran, Repo, berth, run};
+
+fn import(hub: &Hub, repo: &Repo) -> Ran {
+    let mut command = berth();
+    command.args(["import", "kubefleet", "--out", repo.arg(), "--repo", repo.arg(), "--kubeconfig"]);
+    Ran::of(command.arg(hub.plane.kubeconfig()))
+}
+
+#[tokio::test]
+async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
+    let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
+    let hub = Hub::stocked(plane).await;
+    let repo = Repo::new();
+    let ran = import(&hub, &repo).expect(0);
+    assert!(ran.out.contains("3  MemberCluster.cluster.kubernetes-fleet.io"), "{}", ran.out);
+    assert!(ran.out.contains("all where berth places them"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.err.contains("the host says Scheduled of 1 object on `turin`"), "{}", ran.err);
+    let path = |path: &str| repo.path().join(path);
+    assert!(!path("namespaces/tools/configmap/unplaced.yaml").exists());
+    let text = std::fs::read_to_string(path("clusters/oslo.yaml")).expect("a cluster");
+    for gone in ["agentStatus", "conditions", "finalizers", "uid"] {
+        assert!(!text.contains(gone), "{text}");
+    }
+
+    let rendered = repo.files("berth/rendered");
+    let shop = |cluster: &str| format!("clusters/{cluster}/shop/Deployment.apps_web.yaml");
+    assert!(["oslo", "paris", "turin"].iter().all(|cluster| rendered.contains_key(&shop(cluster))));
+    assert!(!rendered["clusters/oslo/shop/Service_web.yaml"].contains("nodePort"));
+    let role = "ClusterRole.rbac.authorization.k8s.io_viewer.yaml";
+    assert!(rendered[&format!("clusters/oslo/_cluster/{role}")].contains("at: oslo"));
+    assert!(!rendered.contains_key(&format!("clusters/paris/_cluster/{role}")), "what is in force stays");
+    assert!(rendered.contains_key("clusters/paris/tools/ConfigMap_own.yaml"));
+
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "import"]);
+    run(&["validate", repo.arg()]).expect(0);
+    let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "any"]).expect(0);
+    assert_eq!(plan.out, "no changes\n");
+    let before = repo.id("berth/rendered");
+    let ran = repo.publish().expect(0);
+    assert!(ran.out.contains("nothing to publish"), "{}", ran.out);
+    assert_eq!(repo.id("berth/rendered"), before);
+    let verified = run(&["verify", "--repo", repo.arg()]).expect(0);
+    assert!(verified.out.contains("imported from kubefleet https://"), "{}", verified.out);
+
+    // What was not rolled out yet is the first to go.
+    let viewers = "cluster-scoped/clusterresourceplacement/viewers.yaml";
+    let text = std::fs::read_to_string(path(viewers)).expect("a placement");
+    repo.write(viewers, text.replace("numberOfClusters: 2", "numberOfClusters: 1"));
+    repo.commit("fewer");
+    let plan = run(&["plan", "--repo", repo.arg()]).expect(0);
+    assert!(plan.out.contains("- turin: ClusterRole"), "{}", plan.out);
+    assert!(!plan.out.contains("- oslo"), "{}", plan.out);
+}
+
+#[tokio::test]
+async fn a_cluster_without_kubefleet_is_no_hub() {
+    let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
+    let out = tempfile::tempdir().expect("a folder");
+    let mut command = berth();
+    command
+        .args(["import", "kubefleet", "--kubeconfig"])
+        .arg(plane.kubeconfig())
+        .arg("--out")
+        .arg(out.path());
+    let ran = Ran::of(&mut command).expect(6);
+    assert!(ran.err.contains("so there is no KubeFleet on it"), "{}", ran.err);
+}

@@ -1,0 +1,175 @@
+//! What somebody who comes from KubeFleet looks for: the status in its words, who touched which path, and
+//! what a hub would refuse of a change.
+
+use crate::support::{Repo, run};
+
+const MEMBERS: &str = "\
+apiVersion: cluster.kubernetes-fleet.io/v1beta1
+kind: MemberCluster
+metadata: {name: oslo, labels: {region: north}}
+spec: {identity: {kind: ServiceAccount, name: a}}
+---
+apiVersion: cluster.kubernetes-fleet.io/v1beta1
+kind: MemberCluster
+metadata: {name: turin, labels: {region: south}}
+spec: {identity: {kind: ServiceAccount, name: a}}
+";
+
+const OBJECTS: &str = "\
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {greeting: hello}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: northern, namespace: shop}
+data: {a: b}
+";
+
+const OVERRIDES: &str = "\
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourceOverride
+metadata: {name: greeting, namespace: shop}
+spec:
+  resourceSelectors: [{group: '', version: v1, kind: ConfigMap, name: settings}]
+  policy:
+    overrideRules:
+    - clusterSelector: {clusterSelectorTerms: [{labelSelector: {matchLabels: {region: south}}}]}
+      jsonPatchOverrides:
+      - {op: replace, path: /data/greeting, value: ciao}
+      - {op: add, path: /data/from, value: '${MEMBER-CLUSTER-NAME}'}
+    - clusterSelector: {clusterSelectorTerms: [{labelSelector: {matchLabels: {region: nowhere}}}]}
+      jsonPatchOverrides: [{op: remove, path: /data}]
+---
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourceOverride
+metadata: {name: only-north, namespace: shop}
+spec:
+  resourceSelectors: [{group: '', version: v1, kind: ConfigMap, name: northern}]
+  policy:
+    overrideRules:
+    - clusterSelector: {clusterSelectorTerms: [{labelSelector: {matchLabels: {region: south}}}]}
+      overrideType: Delete
+";
+
+fn placement(policy: &str) -> String {
+    format!(
+        "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacement\n\
+         metadata: {{name: web}}\nspec:\n  resourceSelectors:\n  \
+         - {{group: '', version: v1, kind: Namespace, name: shop}}\n  policy: {policy}\n"
+    )
+}
+
+fn fleet(policy: &str) -> Repo {
+    let repo = Repo::new();
+    repo.write("members.yaml", MEMBERS);
+    repo.write("objects.yaml", OBJECTS);
+    repo.write("overrides.yaml", OVERRIDES);
+    repo.write("web.yaml", placement(policy));
+    repo.commit("a fleet");
+    repo
+}
+
+#[test]
+fn a_placement_is_described_as_its_hub_would() {
+    let repo = fleet("{placementType: PickN, numberOfClusters: 3}");
+    let unpublished = run(&["describe", "web", "--repo", repo.arg()]).expect(2);
+    assert!(unpublished.err.contains("nothing is published yet"), "{}", unpublished.err);
+    repo.publish().expect(0);
+    let describe = || run(&["describe", "crp/web", "--repo", repo.arg(), "-o", "json"]).expect(0).json();
+    let conditions = |described: &serde_json::Value| -> Vec<String> {
+        let all = described["status"]["conditions"].as_array().expect("conditions").clone();
+        let text = |one: &serde_json::Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let one = |one: &serde_json::Value| {
+            format!("{}={} {}", text(one, "type"), text(one, "status"), text(one, "reason"))
+        };
+        all.iter().map(one).collect()
+    };
+    let kind = "ClusterResourcePlacement";
+    let described = describe();
+    assert_eq!(
+        conditions(&described),
+        [
+            format!("{kind}Scheduled=False SchedulingPolicyUnfulfilled"),
+            format!("{kind}RolloutStarted=True RolloutStarted"),
+            format!("{kind}Overridden=True OverriddenSucceeded"),
+            format!("{kind}WorkSynchronized=True WorkSynchronized"),
+            format!("{kind}Applied=Unknown ApplyPending"),
+        ]
+    );
+    let statuses = &described["status"]["placementStatuses"];
+    assert_eq!(statuses.as_array().expect("a list").len(), 3);
+    assert_eq!(statuses[1]["clusterName"], "turin");
+    assert_eq!(
+        statuses[1]["applicableResourceOverrides"],
+        serde_json::json!(["shop/greeting", "shop/only-north"])
+    );
+    assert_eq!(statuses[2].get("clusterName"), None);
+    assert_eq!(statuses[2]["conditions"][0]["reason"], "ScheduleFailed");
+    assert_eq!(described["status"]["selectedResources"].as_array().expect("a list").len(), 3);
+
+    let member = tempfile::tempdir().expect("a folder");
+    for cluster in ["oslo", "turin"] {
+        repo.sync(cluster, &member.path().join(cluster), &[]).expect(0);
+    }
+    let described = describe();
+    assert_eq!(
+        conditions(&described)[4..],
+        [format!("{kind}Applied=True ApplySucceeded"), format!("{kind}Available=True ResourceAvailable")]
+    );
+    let text = run(&["describe", "web", "--repo", repo.arg()]).expect(0).out;
+    for line in
+        ["Name:         web", "  Placement Statuses:", "      Cluster Name:  oslo", "  Selected Resources:"]
+    {
+        assert!(text.lines().any(|found| found.starts_with(line)), "{line}\n{text}");
+    }
+    let unknown = run(&["describe", "wep", "--repo", repo.arg()]).expect(2);
+    assert!(unknown.err.contains("did you mean `web`?"), "{}", unknown.err);
+}
+
+#[test]
+fn rendered_manifests_say_which_override_touched_which_path() {
+    let repo = fleet("{placementType: PickAll}");
+    let out = tempfile::tempdir().expect("a folder");
+    let folder = out.path().to_string_lossy().into_owned();
+    let plain = run(&["render", "--repo", repo.arg(), "--out", &folder]).expect(0);
+    let read = |path: &str| std::fs::read_to_string(out.path().join("clusters").join(path)).expect(path);
+    let turin = read("turin/shop/ConfigMap_settings.yaml");
+    assert!(!turin.contains('#') && plain.out.is_empty(), "{turin}{}", plain.out);
+    let annotated = run(&["render", "--repo", repo.arg(), "--out", &folder, "--annotate"]).expect(0);
+    assert_eq!(
+        read("turin/shop/ConfigMap_settings.yaml"),
+        format!(
+            "# replace /data/greeting by ResourceOverride shop/greeting (overrides.yaml:10:9)\n\
+             # add /data/from by ResourceOverride shop/greeting (overrides.yaml:11:9)\n{turin}"
+        )
+    );
+    assert!(!read("oslo/shop/ConfigMap_settings.yaml").contains('#'));
+    assert_eq!(
+        annotated.out,
+        "turin gets no ConfigMap shop/northern: taken away by ResourceOverride shop/only-north (overrides.yaml:22:7)\n"
+    );
+    let miss = "overrides.yaml:12:7: warning: this rule of ResourceOverride shop/greeting has no effect";
+    assert!(annotated.err.contains(miss), "{}", annotated.err);
+}
+
+#[test]
+fn a_plan_warns_of_what_a_hub_would_refuse_and_does_it() {
+    let repo = fleet("{placementType: PickAll, tolerations: [{key: a}, {key: b}]}");
+    repo.publish().expect(0);
+    repo.write("web.yaml", placement("{placementType: PickFixed, clusterNames: [oslo]}"));
+    repo.commit("another type");
+    let plan = run(&["plan", "--repo", repo.arg()]).expect(0);
+    let warning = "web.yaml:7:27: warning: ClusterResourcePlacement web: spec.policy.placementType changes from PickAll to PickFixed, which a KubeFleet hub refuses";
+    assert!(plan.err.contains(warning), "{}", plan.err);
+    assert!(plan.out.contains("- turin"), "{}", plan.out);
+    let same = run(&["plan", "--repo", repo.arg(), "--base", "HEAD~1", "--head", "HEAD~1"]).expect(0);
+    assert!(!same.err.contains("hub refuses"), "{}", same.err);
+    let by_base = run(&["plan", "--repo", repo.arg(), "--base", "HEAD~1"]).expect(0);
+    assert!(by_base.err.contains(warning), "{}", by_base.err);
+}
