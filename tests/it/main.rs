@@ -24,6 +24,7 @@ mod generated;
 mod import;
 mod kube_smoke;
 mod kubefed_commands;
+mod kubefed_edits;
 mod lifecycle;
 mod looping;
 mod migration;
