@@ -108,13 +108,13 @@ fn a_refused_edit_names_the_line_and_the_path_that_can_not_be_changed() {
 fn files_that_can_not_be_read_are_named_by_who_looks_for_something() {
     let repo = small_fleet();
     repo.write("apps/broken.yaml", "a: [\n");
-    for args in [["orphan", "status", "cm", "wab"], ["unjoin", "bb", "--repo", repo.arg()]] {
-        let ran =
-            run(&[&args[..], &["--repo", repo.arg()][..if args[0] == "orphan" { 2 } else { 0 }]].concat());
-        let ran = ran.expect(2);
+    let (orphan, unjoin) = (["orphan", "status", "cm", "wab"], ["unjoin", "bb"]);
+    for args in [&orphan[..], &unjoin[..]] {
+        let ran = run(&[args, &["--repo", repo.arg()]].concat()).expect(2);
         assert!(ran.err.contains("these files can not be read: apps/broken.yaml:"), "{}", ran.err);
     }
-    assert!(!run(&["unjoin", "b", "--repo", small_fleet().arg()]).expect(0).err.contains("can not be read"));
+    let sound = small_fleet();
+    assert!(!run(&["unjoin", "b", "--repo", sound.arg()]).expect(0).err.contains("can not be read"));
 }
 
 #[test]
