@@ -6,21 +6,22 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::Outcome;
-use super::enable::one_called;
+use super::enable::{one_called, propagation};
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::plan::{plan_json, plan_text};
 use super::ui::{Ui, counted};
-use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
-use crate::dialects::kubefed::make::{FederatedKind, KnownTypes, type_config};
-use crate::edit::{self, Found, keys};
+use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::dialects::kubefed::make::{FederatedKind, KnownTypes, read_type_config, type_config};
+use crate::edit::{Found, keys};
 use crate::yaml::emit;
 
 /// Stop the propagation of a type
 ///
-/// Shows first what it does. Sets `propagation: Disabled`: members keep what they have, and nothing of
-/// the type changes until it is enabled again. With --delete the type config is removed, which needs
-/// that no object of the type is left.
+/// Shows first what it does. Sets `propagation: Disabled` in every control plane's config: members keep
+/// what they have, and nothing of the type changes until it is enabled again. With --delete the type
+/// configs are removed, which needs that no object of the type is left. A type that KubeFed ships needs
+/// no config, so that without one it is enabled.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth disable deployments.apps\n  berth disable deployments.apps --yes\n  berth disable widgets.example.com --delete --yes"
@@ -29,7 +30,7 @@ pub struct DisableArgs {
     /// The type: short name, kind, plural, or plural with group; or its Federated kind
     #[arg(value_name = "TYPE")]
     name: String,
-    /// Remove the type config
+    /// Remove the type config; of a type that KubeFed ships, this ends `propagation: Disabled`
     #[arg(long)]
     delete: bool,
     /// Edit the files; without it they are only looked at
@@ -46,22 +47,26 @@ pub struct DisableArgs {
 
 pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
     let tree = WorkingTree::read(&args.repo.repo)?;
+    ui.diagnostics(&tree.unreadable());
     let (types, resources) = tree.types();
     let resource = one_called(&args.name, &resources, &types)?;
     let name = resource.full_name();
     let Some(known) = types.of_target(&resource.group, &resource.kind) else {
         return Err(CommandError::usage(format!("{name} is not enabled")).hint("no type config names it"));
     };
-    let is_config = |found: &Found| found.kind == "FederatedTypeConfig" && found.name == name;
-    let config = tree.objects().find(|(_, found)| is_config(found));
-    let of_type: Vec<(&Arc<str>, &Found)> = tree
-        .objects()
-        .filter(|(_, found)| found.kind == known.kind && found.group() == known.group)
-        .collect();
+    let configs = tree.type_configs(&name);
+    // Two control planes may call the Federated kind by two names.
+    let mut kinds: Vec<FederatedKind> =
+        configs.iter().filter_map(|(_, found)| read_type_config(&found.node.to_json())).collect();
+    kinds.push(known.clone());
+    let is_of_type =
+        |found: &Found| kinds.iter().any(|one| found.kind == one.kind && found.group() == one.group);
+    let of_type: Vec<(&Arc<str>, &Found)> = tree.objects().filter(|(_, found)| is_of_type(found)).collect();
+    let is_shipped = KnownTypes::is_shipped(&known.group, &known.kind);
     let edits = if args.delete {
-        deletion(&tree, config, known, &of_type)?
+        deletion(&tree, &configs, &name, is_shipped, &of_type)?
     } else {
-        disabling(args, &tree, config, known)?
+        disabling(args, &tree, &configs, known)?
     };
     let (_, new_errors) = tree.check(&edits);
     if let Some(error) = would_be_faulty(&new_errors) {
@@ -74,7 +79,11 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
     let form = || {
         json!({
             "type": name,
-            "propagation": if args.delete { Json::Null } else { "Disabled".into() },
+            "propagation": match (args.delete, is_shipped) {
+                (true, true) => "Enabled".into(),
+                (true, false) => Json::Null,
+                (false, _) => Json::from("Disabled"),
+            },
             "files": edits.iter().map(|edit| json!({
                 "file": edit.path, "deleted": edit.text.is_none(),
             })).collect::<Vec<Json>>(),
@@ -102,13 +111,17 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
             if edits.is_empty() {
                 let _ = writeln!(text, "{name} is disabled already");
             }
-            if !args.delete {
-                let _ = writeln!(
-                    text,
-                    "{} {} as it is in every member",
-                    counted(of_type.len(), "object"),
-                    if of_type.len() == 1 { "stays" } else { "stay" }
-                );
+            match (args.delete, of_type.len()) {
+                (true, _) if is_shipped => {
+                    let _ =
+                        writeln!(text, "{name} is a type that KubeFed ships: without a config it is enabled");
+                }
+                (true, _) => {}
+                (false, 0) => text.push_str("there are no objects of it\n"),
+                (false, 1) => text.push_str("1 object stays as it is in every member\n"),
+                (false, n) => {
+                    let _ = writeln!(text, "{n} objects stay as they are in every member");
+                }
             }
             for (file, found) in &of_type {
                 let _ = writeln!(
@@ -127,50 +140,58 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// `propagation: Disabled`, in the config that is there or in a new one. Nothing where it says so already.
+/// `propagation: Disabled`, in the configs that are there or in a new one. Nothing where they say so already.
 fn disabling(
     args: &DisableArgs,
     tree: &WorkingTree,
-    config: Option<(&Arc<str>, &Found)>,
+    configs: &[(&Arc<str>, &Found)],
     known: &FederatedKind,
 ) -> Result<Vec<Edit>, CommandError> {
-    let Some((file, found)) = config else {
+    if configs.is_empty() {
         let path = tree.new_file(&args.dir, &known.target.full_name())?;
         let document = type_config(&FederatedKind { propagates: false, ..known.clone() });
         return Ok(vec![Edit { path, text: Some(emit(&document)) }]);
-    };
-    if !known.propagates {
-        return Ok(Vec::new());
     }
-    let path = found.path_to(&keys(["spec", "propagation"]));
-    let text = edit::set(tree.text(file)?, found.document, &path, &"Disabled".into());
-    let text = text.map_err(|error| refused(file, found, &error))?;
-    Ok(vec![Edit { path: file.to_string(), text: Some(text) }])
+    let going: Vec<_> =
+        configs.iter().copied().filter(|(_, found)| propagation(found) != Some("Disabled")).collect();
+    tree.set(&going, &keys(["spec", "propagation"]), &"Disabled".into())
 }
 
 fn deletion(
     tree: &WorkingTree,
-    config: Option<(&Arc<str>, &Found)>,
-    known: &FederatedKind,
+    configs: &[(&Arc<str>, &Found)],
+    name: &str,
+    is_shipped: bool,
     of_type: &[(&Arc<str>, &Found)],
 ) -> Result<Vec<Edit>, CommandError> {
-    let name = known.target.full_name();
-    let Some(config) = config else {
+    if configs.is_empty() {
         return Err(
             CommandError::usage(format!("{name} has no type config to delete")).hint("leave --delete out")
         );
-    };
-    let is_shipped = KnownTypes::default().of_federated(&known.group, &known.kind).is_some();
-    if !is_shipped && !of_type.is_empty() {
-        let places: Vec<String> = of_type
-            .iter()
-            .map(|(file, found)| {
-                format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name)
-            })
-            .collect();
-        let message = format!("{} of {name} would lose their meaning", counted(of_type.len(), "object"));
-        let hint = format!("remove them first, or leave --delete out\n{}", places.join("\n"));
-        return Err(CommandError::usage(message).hint(hint));
     }
-    tree.without(&[config])
+    if of_type.is_empty() {
+        return tree.without(configs);
+    }
+    let places: Vec<String> = of_type
+        .iter()
+        .map(|(file, found)| {
+            format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name)
+        })
+        .collect();
+    let (objects, places) = (counted(of_type.len(), "object"), places.join("\n"));
+    let (message, hint) = if is_shipped {
+        (
+            format!(
+                "--delete would leave {name} enabled, with {objects}: KubeFed ships the type, which needs no config"
+            ),
+            format!("leave --delete out to disable it, or `berth enable {name}`"),
+        )
+    } else {
+        let their = if of_type.len() == 1 { "its" } else { "their" };
+        (
+            format!("{objects} of {name} would lose {their} meaning"),
+            "remove them first, or leave --delete out".to_owned(),
+        )
+    };
+    Err(CommandError::usage(message).hint(format!("{hint}\n{places}")))
 }

@@ -1,21 +1,23 @@
 //! `berth enable TYPE`: a type gets a Federated kind.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::exit::{CommandError, Exit};
 use super::ui::Ui;
-use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
 use super::{Outcome, documents_in};
 use crate::diag::did_you_mean;
 use crate::dialects::kubefed::make::{
-    ApiResource, FederatedKind, KnownTypes, Resources, federated_names, plural_of, type_config,
+    ApiResource, FederatedKind, KnownTypes, Resources, federated_names, plural_of, read_type_config,
+    type_config,
 };
-use crate::edit::{self, keys};
-use crate::yaml::emit;
+use crate::edit::{Found, keys};
+use crate::yaml::{Node, emit};
 
 /// Let a type have Federated objects
 ///
-/// Writes its FederatedTypeConfig, or sets `propagation: Enabled` in the one that is there. The types of
+/// Writes its FederatedTypeConfig, or sets `propagation: Enabled` in each that is there. The types of
 /// Kubernetes are known by name, those of custom resources by their CustomResourceDefinition in the
 /// repository, and any other by --kind and --version. The types that KubeFed ships need no config.
 #[derive(Debug, clap::Args)]
@@ -67,6 +69,7 @@ struct Wish {
 pub fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     let wish = wish(args)?;
     let tree = WorkingTree::read(&args.repo.repo)?;
+    ui.diagnostics(&tree.unreadable());
     let (types, resources) = tree.types();
     let mut resource = match &args.kind {
         Some(kind) => described(&wish, kind, !args.cluster_scoped)?,
@@ -85,30 +88,14 @@ pub fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
         return Ok(Exit::Done);
     }
     let name = resource.full_name();
-    let config = tree.objects().find(|(_, found)| found.kind == "FederatedTypeConfig" && found.name == name);
+    let configs = tree.type_configs(&name);
     let asks_for_names = wish.federated_group.is_some() || wish.federated_version.is_some();
     let known = types.of_target(&resource.group, &resource.kind);
-    if let (Some((file, found)), Some(known)) = (config, known) {
-        let place = format!("{file}:{}:{}", found.at.line, found.at.column);
-        if asks_for_names
-            && (&known.group, &known.version, &known.kind) != (&made.group, &made.version, &made.kind)
-        {
-            let message =
-                format!("{name} is federated as {} {} already: {place}", known.api_version(), known.kind);
-            return Err(CommandError::usage(message)
-                .hint("objects of that kind would lose their meaning; edit the file by hand"));
+    if !configs.is_empty() {
+        if asks_for_names {
+            refuse_other_names(&configs, &made)?;
         }
-        if known.propagates {
-            ui.out(&format!("{place}: {name} is enabled already"));
-            return Ok(Exit::Done);
-        }
-        let text = tree.text(file)?;
-        let path = found.path_to(&keys(["spec", "propagation"]));
-        let text = edit::set(text, found.document, &path, &"Enabled".into())
-            .map_err(|error| refused(file, found, &error))?;
-        write(&tree, Edit { path: file.to_string(), text: Some(text) })?;
-        ui.out(&format!("{place}: {name} is enabled again"));
-        return Ok(Exit::Done);
+        return enable_again(&tree, &configs, &name, ui);
     }
     if known.is_some() && !asks_for_names && wish.version.is_none() {
         ui.out(&format!("{name} needs no type config: berth knows {}", made.kind));
@@ -116,19 +103,54 @@ pub fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     }
     refuse_clash(&made, &types)?;
     let path = tree.new_file(&args.dir, &name)?;
-    write(&tree, Edit { path: path.clone(), text: Some(emit(&type_config(&made))) })?;
+    write(&tree, &[Edit { path: path.clone(), text: Some(emit(&type_config(&made))) }])?;
     ui.out(&path);
     ui.status(&format!("{} {} now stands for {name}", made.api_version(), made.kind));
     Ok(Exit::Done)
 }
 
-/// Writes one file, unless that would bring in errors.
-fn write(tree: &WorkingTree, edit: Edit) -> Result<(), CommandError> {
-    let edits = [edit];
-    let (_, new_errors) = tree.check(&edits);
+/// `propagation: Enabled` in every config that does not say so: each control plane has its own.
+fn enable_again(tree: &WorkingTree, configs: &[(&Arc<str>, &Found)], name: &str, ui: &Ui) -> Outcome {
+    let resting: Vec<_> =
+        configs.iter().copied().filter(|(_, found)| propagation(found) != Some("Enabled")).collect();
+    write(tree, &tree.set(&resting, &keys(["spec", "propagation"]), &"Enabled".into())?)?;
+    for (file, found) in configs {
+        let (place, word) =
+            (place(file, found), if propagation(found) == Some("Enabled") { "already" } else { "again" });
+        ui.out(&format!("{place}: {name} is enabled {word}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// What a type config says of propagation.
+pub(super) fn propagation(config: &Found) -> Option<&str> {
+    config.node.get("spec").and_then(|spec| spec.get("propagation")).and_then(Node::as_str)
+}
+
+fn place(file: &str, found: &Found) -> String {
+    format!("{file}:{}:{}", found.at.line, found.at.column)
+}
+
+fn refuse_other_names(configs: &[(&Arc<str>, &Found)], made: &FederatedKind) -> Result<(), CommandError> {
+    for (file, found) in configs {
+        let Some(known) = read_type_config(&found.node.to_json()) else { continue };
+        if (&known.group, &known.version, &known.kind) != (&made.group, &made.version, &made.kind) {
+            let (api_version, place) = (known.api_version(), place(file, found));
+            let message =
+                format!("{} is federated as {api_version} {} already: {place}", found.name, known.kind);
+            return Err(CommandError::usage(message)
+                .hint("objects of that kind would lose their meaning; edit the file by hand"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes files, unless that would bring in errors.
+fn write(tree: &WorkingTree, edits: &[Edit]) -> Result<(), CommandError> {
+    let (_, new_errors) = tree.check(edits);
     match would_be_faulty(&new_errors) {
         Some(error) => Err(error),
-        None => tree.write(&edits),
+        None => tree.write(edits),
     }
 }
 

@@ -76,6 +76,10 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         return Err(error
             .hint("berth never calls it; --dialect kubefleet and --dialect ocm make kinds that need none"));
     }
+    if let Some(secret) = args.secret_name.as_ref().filter(|secret| !is_dns_subdomain(secret)) {
+        let error = CommandError::usage(format!("`{secret}` can not be the name of a Secret or an account"));
+        return Err(error.hint("use lower-case letters, digits, dashes and dots"));
+    }
     let new = NewCluster {
         name: name.clone(),
         labels: labels(args)?,

@@ -12,6 +12,7 @@ mod from_cluster;
 mod gate;
 mod host;
 mod mentioned;
+mod new_faults;
 pub mod table;
 pub mod ui;
 mod working_tree;

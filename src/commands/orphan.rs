@@ -11,8 +11,8 @@ use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
 use crate::diag::did_you_mean;
 use crate::dialects::kubefed::make::ORPHAN;
-use crate::edit::{self, Found, Step, keys};
-use crate::yaml::{Node, Value};
+use crate::edit::{self, Found, keys};
+use crate::yaml::Node;
 
 /// Say whether members keep an object that is let go
 ///
@@ -60,6 +60,7 @@ pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
         Action::Status(object) => (object, None),
     };
     let tree = WorkingTree::read(&object.repo.repo)?;
+    ui.diagnostics(&tree.unreadable());
     let (file, found) = find(&tree, object)?;
     let annotations = found.node.get("metadata").and_then(|metadata| metadata.get("annotations"));
     let written = annotations.and_then(|annotations| annotations.get(ORPHAN));
@@ -71,12 +72,11 @@ pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
     };
     if !is_as_wanted {
         let text = tree.text(file)?;
+        let path = found.path_to(&keys(["metadata", "annotations", ORPHAN]));
         let edited = match wanted {
-            Some(true) => {
-                let path = found.path_to(&keys(["metadata", "annotations", ORPHAN]));
-                edit::set(text, found.document, &path, &"true".into())
-            }
-            _ => edit::remove(text, found.document, &found.path_to(&gone_with(annotations))),
+            Some(true) => edit::set(text, found.document, &path, &"true".into()),
+            // An empty mapping that nobody wrote goes as well.
+            _ => edit::remove_with_holder(text, found.document, &path),
         };
         let text = edited.map_err(|error| refused(file, found, &error))?;
         let edits = [Edit { path: file.to_string(), text: Some(text) }];
@@ -112,14 +112,6 @@ pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
         }
     }
     Ok(Exit::Done)
-}
-
-/// The annotation, or all of them where it is the only one.
-fn gone_with(annotations: Option<&Node>) -> Vec<Step> {
-    match annotations.map(|annotations| &annotations.value) {
-        Some(Value::Map(entries)) if entries.len() == 1 => keys(["metadata", "annotations"]),
-        _ => keys(["metadata", "annotations", ORPHAN]),
-    }
 }
 
 /// The one Federated object that is meant.

@@ -38,6 +38,7 @@ pub struct UnjoinArgs {
 pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
     let name = &args.name;
     let tree = WorkingTree::read(&args.repo.repo)?;
+    ui.diagnostics(&tree.unreadable());
     let fleet = &tree.loaded.fleet;
     let Some(cluster) = fleet.clusters.get(name) else {
         let error = CommandError::usage(format!("no cluster `{name}` in this fleet"));

@@ -1,16 +1,21 @@
 //! What the editing commands share: the files of a working tree, what stands where in them, and edits that
 //! are checked by reading the whole fleet again before anything is written.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use super::exit::CommandError;
 use super::files;
-use crate::diag::{Diagnostic, Diagnostics};
-use crate::dialects::kubefed::make::{KnownTypes, Resources};
-use crate::edit::{EditError, Found, Objects, objects};
+use super::new_faults::Faults;
+use crate::diag::{Diagnostic, Diagnostics, Pos};
+use crate::dialects::kubefed::make::{KnownTypes, Resources, TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND};
+use crate::edit::{EditError, Found, Objects, Step, objects};
 use crate::git::Repo;
-use crate::load::{self, History, Loaded};
+use crate::load::config::CONFIG_PATH;
+use crate::load::{self, APPROVALS, History, Loaded};
 use crate::model::Timestamp;
 use crate::plan::{Plan, plan};
 use crate::reading::{Reading, ReadingError};
@@ -83,6 +88,53 @@ impl WorkingTree {
         (types, resources)
     }
 
+    /// The type configs of this name, one for each control plane that has the type.
+    pub fn type_configs(&self, name: &str) -> Vec<(&Arc<str>, &Found)> {
+        let is_meant = |found: &Found| {
+            (found.group(), found.kind.as_str()) == (TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND)
+                && found.name == name
+        };
+        self.objects().filter(|(_, found)| is_meant(found)).collect()
+    }
+
+    /// Sets one field of objects to a value, wherever they stand.
+    pub fn set(
+        &self,
+        objects: &[(&Arc<str>, &Found)],
+        path: &[Step],
+        value: &Json,
+    ) -> Result<Vec<Edit>, CommandError> {
+        let mut texts: BTreeMap<&Arc<str>, String> = BTreeMap::new();
+        for (file, found) in objects {
+            let text = match texts.get(file) {
+                Some(text) => text,
+                None => self.text(file)?,
+            };
+            let text = crate::edit::set(text, found.document, &found.path_to(path), value);
+            texts.insert(file, text.map_err(|error| refused(file, found, &error))?);
+        }
+        let edit = |(file, text): (&Arc<str>, String)| Edit { path: file.to_string(), text: Some(text) };
+        Ok(texts.into_iter().map(edit).collect())
+    }
+
+    /// A warning of files that hold what can not be read: what is looked for may stand in them.
+    pub fn unreadable(&self) -> Diagnostics {
+        let fault = |(path, objects): &(Arc<str>, Objects)| {
+            let fault = objects.faults.iter().find(|fault| fault.unreadable.is_some())?;
+            Some(format!("{path}:{}:{}", fault.at.line, fault.at.column))
+        };
+        let places: Vec<String> = self.files.iter().filter_map(fault).collect();
+        let mut found = Diagnostics::new();
+        if !places.is_empty() {
+            let message = format!("these files can not be read: {}", places.join(", "));
+            let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
+            found.push(
+                warning.hint("what stands in them was not looked at; `berth validate` says what is wrong"),
+            );
+        }
+        found
+    }
+
     /// A file's text.
     pub fn text(&self, path: &str) -> Result<&str, CommandError> {
         let text = std::str::from_utf8(self.bytes(path));
@@ -128,11 +180,14 @@ impl WorkingTree {
         let mut tree = self.tree.clone();
         apply(&mut tree, edits);
         let loaded = load::load(&tree, History::None);
-        let mut new = Diagnostics::new();
-        let before: Vec<&str> = self.loaded.diagnostics.errors().map(|one| one.message.as_str()).collect();
-        new.extend(
-            loaded.diagnostics.errors().filter(|one| !before.contains(&one.message.as_str())).cloned(),
-        );
+        let edited: Vec<(Arc<str>, Objects)> = edits
+            .iter()
+            .filter_map(|edit| Some((edit.path.as_str().into(), objects(edit.text.as_ref()?.as_bytes()))))
+            .collect();
+        let is_edited = |path: &str| edits.iter().any(|edit| edit.path == path);
+        let same = self.files.iter().filter(|(path, _)| !is_edited(path));
+        let before = Faults::of(&self.loaded.diagnostics, self.files.iter());
+        let new = before.not_among(&loaded.diagnostics, same.chain(&edited));
         (loaded, new)
     }
 
@@ -171,6 +226,11 @@ impl WorkingTree {
             return Err(error.hint("name it as seen from there, such as `clusters`"));
         }
         let path = parts.into_iter().chain([format!("{name}.yaml").as_str()]).collect::<Vec<_>>().join("/");
+        if path == CONFIG_PATH || path.starts_with(APPROVALS) {
+            let error =
+                CommandError::usage(format!("`{path}` is a place for berth's own settings and approvals"));
+            return Err(error.hint("name another folder with --dir"));
+        }
         if !source::wanted(&path) || self.loaded.config.excludes(&path) {
             let error = CommandError::usage(format!("berth does not read `{path}`"));
             return Err(error.hint("name another folder with --dir; see `exclude` in berth.yaml"));
@@ -193,7 +253,10 @@ fn apply(tree: &mut SourceTree, edits: &[Edit]) {
 
 /// An edit that could not be made, with its place.
 pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
-    let message = format!("{path}:{}:{}: {error}", found.at.line, found.at.column);
+    let message = match error.line() {
+        Some(line) => format!("{path}:{line}: {error}"),
+        None => format!("{path}:{}:{}: {error}", found.at.line, found.at.column),
+    };
     let refused = CommandError::usage(message);
     match error.hint() {
         Some(hint) => refused.hint(hint),

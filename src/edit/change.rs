@@ -9,14 +9,14 @@ use super::path::{Step, show};
 use super::place::Place;
 use super::verify::Source;
 use super::{Cut, EditError};
+use crate::yaml::emit;
 use crate::yaml::outline::Shape;
-use crate::yaml::{emit, emit_flow};
 
 pub(super) fn set(source: &Source<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
     let (place, depth) = source.descend(path)?;
     match path.get(depth) {
         None => Ok(replace(source, place, value)),
-        Some(step) => add(source, place, step, &nested(&path[depth + 1..], value), path, depth),
+        Some(step) => add(source, place, step, &nested(&path[depth + 1..], value)),
     }
 }
 
@@ -45,7 +45,10 @@ fn replace(source: &Source<'_>, place: Place<'_>, value: &Json) -> Cut {
     if place.in_flow {
         let blank = if there.is_empty() && place.from == there.start { " " } else { "" };
         let start = there.start.max(place.from);
-        return Cut { bytes: start..there.end.max(start), with: format!("{blank}{}", emit_flow(value)) };
+        return Cut {
+            bytes: start..there.end.max(start),
+            with: format!("{blank}{}", source.in_brackets(value)),
+        };
     }
     let Some(column) = place.column else {
         let body = emit(value).trim_end().replace('\n', source.line_break());
@@ -103,22 +106,18 @@ fn indented(text: &str, column: usize, line_break: &str) -> String {
 }
 
 /// A new key or item at the end of what is there.
-fn add(
-    source: &Source<'_>,
-    place: Place<'_>,
-    step: &Step,
-    value: &Json,
-    path: &[Step],
-    depth: usize,
-) -> Result<Cut, EditError> {
-    let refused = || EditError::NotInPlace(show(&path[..depth]));
+fn add(source: &Source<'_>, place: Place<'_>, step: &Step, value: &Json) -> Result<Cut, EditError> {
+    let refused = EditError::not_in_place;
     let one = |key: &String| Json::Object(Map::from_iter([(key.clone(), value.clone())]));
     match (&place.value.shape, step) {
         (Shape::Map { entries, flow: Some(flow) }, Step::Key(key)) => {
-            let text = emit_flow(&one(key));
-            let text = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
+            let text = source.in_brackets(&one(key));
+            let text =
+                text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default().to_owned();
             Ok(match entries.last() {
-                Some(last) => at(last.end(), format!(", {text}")),
+                Some(last) => {
+                    at(last.end(), format!("{}{text}", source.next_in_brackets(last.key_bytes.start)))
+                }
                 None => at(flow.inside, text),
             })
         }
@@ -128,8 +127,11 @@ fn add(
             Ok(line_after(source, last.end(), column, &emit(&one(key))))
         }
         (Shape::List { items, flow: Some(flow) }, Step::Index(_)) => Ok(match items.last() {
-            Some(last) => at(last.bytes.end, format!(", {}", emit_flow(value))),
-            None => at(flow.inside, emit_flow(value)),
+            Some(last) => {
+                let separator = source.next_in_brackets(last.bytes.start);
+                at(last.bytes.end, format!("{separator}{}", source.in_brackets(value)))
+            }
+            None => at(flow.inside, source.in_brackets(value)),
         }),
         (Shape::List { items, flow: None }, Step::Index(_)) => {
             let last = items.last().ok_or_else(refused)?;
@@ -146,13 +148,13 @@ fn add(
 
 fn before_item(source: &Source<'_>, list: Place<'_>, index: usize, value: &Json) -> Result<Cut, EditError> {
     let Shape::List { items, flow } = &list.value.shape else {
-        return Err(EditError::NotInPlace(show(&[Step::Index(index)])));
+        return Err(EditError::not_in_place());
     };
     let Some(item) = items.get(index) else {
         return Err(EditError::Missing(show(&[Step::Index(index)])));
     };
     if flow.is_some() {
-        return Ok(at(item.bytes.start, format!("{}, ", emit_flow(value))));
+        return Ok(at(item.bytes.start, format!("{}, ", source.in_brackets(value))));
     }
     let dash = source.dash(list, items, index)?;
     let column = source.column(dash);

@@ -11,14 +11,27 @@ pub enum EditError {
     AlreadyThere(String),
     #[error("`{path}` is {what}, so that nothing can stand below it")]
     NotACollection { path: String, what: &'static str },
-    #[error("`{0}` is written in a way that can not be changed in place")]
-    NotInPlace(String),
+    #[error("{what} is written in a way that can not be changed in place")]
+    NotInPlace { what: String, line: u32 },
 }
 
 impl EditError {
+    /// Where the steps below can not tell what was asked for; who asked does.
+    pub(super) fn not_in_place() -> EditError {
+        EditError::NotInPlace { what: String::new(), line: 0 }
+    }
+
+    /// The line that can not be changed.
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            EditError::NotInPlace { line, .. } => Some(*line).filter(|line| *line > 0),
+            _ => None,
+        }
+    }
+
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            EditError::NotInPlace(_) => {
+            EditError::NotInPlace { .. } => {
                 Some("aliases, merge keys and `? key` are left to people: edit the file by hand")
             }
             _ => None,

@@ -1,7 +1,9 @@
 //! Which Kubernetes object stands where in a file: its document, and the path to it in a List.
 
+use std::ops::Range;
+
 use super::path::Step;
-use crate::yaml::{Fault, Limits, Mark, Node, Value, read};
+use crate::yaml::{Fault, Limits, Mark, Node, listed, read, split};
 
 /// A file's objects.
 #[derive(Debug, Default)]
@@ -19,6 +21,8 @@ pub struct Objects {
 pub struct Found {
     /// The index of its document among those of the file that can be read.
     pub document: usize,
+    /// The lines of that document, the end excluded.
+    pub lines: Range<u32>,
     /// The way to it from the document's root: empty, or `items[…]`.
     pub path: Vec<Step>,
     pub api_version: String,
@@ -51,30 +55,31 @@ pub fn objects(bytes: &[u8]) -> Objects {
     let read = read(bytes, &Limits::default());
     let mut objects = Objects { faults: read.faults, documents: read.documents.len(), ..Objects::default() };
     for (document, read) in read.documents.into_iter().enumerate() {
-        take(&mut objects, document, Vec::new(), read.root);
+        let n_lines = split::last_line(bytes.get(read.bytes.clone()).unwrap_or_default());
+        let lines = read.line..read.line.saturating_add(n_lines);
+        take(&mut objects, (document, &lines), Vec::new(), read.root);
     }
     objects
 }
 
-fn take(objects: &mut Objects, document: usize, path: Vec<Step>, node: Node) {
+fn take(objects: &mut Objects, document: (usize, &Range<u32>), path: Vec<Step>, node: Node) {
     let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text(&node, "apiVersion"), text(&node, "kind"));
     if api_version.is_empty() || kind.is_empty() {
         objects.passed_over += 1;
         return;
     }
-    let is_list = kind == "List"
-        || (kind.ends_with("List") && node.get("metadata").is_none_or(|of| of.get("name").is_none()));
-    if let Some(Value::List(items)) = node.get("items").map(|items| &items.value).filter(|_| is_list) {
-        for (index, item) in items.iter().enumerate() {
+    if listed::is_list(&node) {
+        for (index, item) in listed::items(node).into_iter().enumerate() {
             let path = path.iter().cloned().chain([Step::from("items"), Step::Index(index)]).collect();
-            take(objects, document, path, item.clone());
+            take(objects, document, path, item);
         }
         return;
     }
     let metadata = node.get("metadata");
     let of = |key: &str| metadata.map(|metadata| text(metadata, key)).unwrap_or_default();
     let (namespace, name) = (of("namespace"), of("name"));
-    let at = node.at;
-    objects.found.push(Found { document, path, api_version, kind, namespace, name, at, node });
+    let (at, (document, lines)) = (node.at, document);
+    let lines = lines.clone();
+    objects.found.push(Found { document, lines, path, api_version, kind, namespace, name, at, node });
 }

@@ -1,11 +1,12 @@
 //! Changes one value of a YAML file and leaves every other byte as it is: comments, order and formatting
 //! of what people wrote.
 //!
-//! - [`set`], [`insert`], [`remove`]: one value at a path, in one document of a file. [`remove_document`]:
+//! - [`set`], [`insert`], [`remove`], [`remove_with_holder`]: one value at a path, in one document of a file. [`remove_document`]:
 //!   a whole document. [`objects`]: which object stands where.
 //! - No edit is trusted: what it gives is read again, and must differ from what was there in exactly what
 //!   was asked for. Else there is an error and no text.
 
+mod brackets;
 mod change;
 mod error;
 mod find;
@@ -35,29 +36,41 @@ struct Cut {
 pub fn set(text: &str, document: usize, path: &[Step], value: &Json) -> Result<String, EditError> {
     let source = Source::read(text, document)?;
     let expected = apply_set(source.json(), path, value)?;
-    let cut = change::set(&source, path, value)?;
-    source.verified(cut, Some(expected))
+    let cut = change::set(&source, path, value);
+    source.placed(path, cut.and_then(|cut| source.verified(cut, Some(expected))))
 }
 
 /// Puts a value where none is: under a new key, or before the item of that index (past the end: as the last).
 pub fn insert(text: &str, document: usize, path: &[Step], value: &Json) -> Result<String, EditError> {
     let source = Source::read(text, document)?;
     let expected = apply_insert(source.json(), path, value)?;
-    let cut = change::insert(&source, path, value)?;
-    source.verified(cut, Some(expected))
+    let cut = change::insert(&source, path, value);
+    source.placed(path, cut.and_then(|cut| source.verified(cut, Some(expected))))
 }
 
 /// Takes a key or an item out. The last one leaves an empty mapping or list.
 pub fn remove(text: &str, document: usize, path: &[Step]) -> Result<String, EditError> {
+    take_out(&Source::read(text, document)?, path)
+}
+
+/// [`remove`], and what holds the key goes as well if nothing else stands in it, not even a comment.
+pub fn remove_with_holder(text: &str, document: usize, path: &[Step]) -> Result<String, EditError> {
     let source = Source::read(text, document)?;
+    match path.split_last() {
+        Some((_, holder)) if removal::is_alone(&source, path) => take_out(&source, holder),
+        _ => take_out(&source, path),
+    }
+}
+
+fn take_out(source: &Source<'_>, path: &[Step]) -> Result<String, EditError> {
     let expected = apply_remove(source.json(), path)?;
-    let cut = removal::remove(&source, path)?;
-    source.verified(cut, Some(expected))
+    let cut = removal::remove(source, path);
+    source.placed(path, cut.and_then(|cut| source.verified(cut, Some(expected))))
 }
 
 /// Takes a whole document out, with the comments that stand in it.
 pub fn remove_document(text: &str, document: usize) -> Result<String, EditError> {
     let source = Source::read(text, document)?;
     let bytes = source.document().bytes.clone();
-    source.verified(Cut { bytes, with: String::new() }, None)
+    source.placed(&[], source.verified(Cut { bytes, with: String::new() }, None))
 }

@@ -1,7 +1,7 @@
 //! Walks down an outline, and answers where in the text a value, a line and a column are.
 
 use super::EditError;
-use super::path::{Step, show};
+use super::path::Step;
 use super::verify::Source;
 use crate::yaml::outline::{Outline, Shape};
 
@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
             Some(before) => before.bytes.end,
             None => list.from,
         };
-        let refused = || EditError::NotInPlace(show(&[Step::Index(index)]));
+        let refused = EditError::not_in_place;
         let mut at = from;
         let bytes = self.text.as_bytes();
         loop {
@@ -128,6 +128,10 @@ impl<'a> Source<'a> {
 
     /// How this file breaks lines.
     pub(super) fn line_break(&self) -> &'static str {
-        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
+        match (self.text.contains("\r\n"), self.text.contains('\n'), self.text.contains('\r')) {
+            (true, ..) => "\r\n",
+            (_, false, true) => "\r",
+            _ => "\n",
+        }
     }
 }

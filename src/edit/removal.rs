@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use super::path::{Step, show};
+use super::path::Step;
 use super::place::Place;
 use super::verify::Source;
 use super::{Cut, EditError};
 use crate::yaml::outline::{Entry, Shape};
 
 pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditError> {
-    let refused = || EditError::NotInPlace(show(path));
+    let refused = EditError::not_in_place;
     let (last, above) = path.split_last().ok_or_else(refused)?;
     let (parent, depth) = source.descend(above)?;
     if depth < above.len() {
@@ -54,6 +54,23 @@ pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditErro
             _ => cut(part),
         },
     }
+}
+
+/// Whether a key is all that the mapping around it holds: no other key, and no comment beside or in it.
+pub(super) fn is_alone(source: &Source<'_>, path: &[Step]) -> bool {
+    let Some((Step::Key(key), above)) = path.split_last() else { return false };
+    let Ok((holder, depth)) = source.descend(above) else { return false };
+    let Shape::Map { entries, .. } = &holder.value.shape else { return false };
+    let [entry] = entries.as_slice() else { return false };
+    let end = holder.value.bytes.end.max(entry.end());
+    let behind = source.text.get(end..source.line_end(end)).unwrap_or_default();
+    // Past a closing bracket the line is that of more than the holder.
+    let closing = behind.find(['}', ']']).filter(|_| holder.in_flow);
+    let end = end + closing.unwrap_or(behind.len());
+    let around = [holder.from..entry.key_bytes.start, entry.end()..end];
+    let comments =
+        around.into_iter().any(|bytes| source.text.get(bytes).is_none_or(|text| text.contains('#')));
+    depth == above.len() && !above.is_empty() && entry.key == *key && !comments
 }
 
 /// The last one of a mapping or list in lines of its own leaves empty brackets.

@@ -182,6 +182,16 @@ fn lines_that_end_as_on_windows_go_on_so() {
 }
 
 #[test]
+fn lines_that_end_as_on_old_macs_go_on_so() {
+    let text = MIXED.replace('\n', "\r");
+    for path in all_paths(&text, 0) {
+        let after = set(&text, 0, &path, &json!({"k": [1]}));
+        let after = after.unwrap_or_else(|error| panic!("{}: {error}", show(&path)));
+        assert!(!after.contains('\n'), "{}", show(&path));
+    }
+}
+
+#[test]
 fn a_file_without_a_last_line_break_and_with_a_byte_order_mark_is_edited() {
     let text = "\u{FEFF}a: 1\nb: 2";
     assert_eq!(set(text, 0, &keys(["c"]), &json!(3)).unwrap(), "\u{FEFF}a: 1\nb: 2\nc: 3");
@@ -201,8 +211,8 @@ fn the_last_key_leaves_empty_brackets() {
 #[test]
 fn what_would_change_more_than_was_asked_is_refused() {
     let shared = "a: &x {n: 1}\nb: *x\n";
-    assert!(matches!(set(shared, 0, &keys(["a", "n"]), &json!(2)), Err(EditError::NotInPlace(_))));
-    assert!(matches!(set(shared, 0, &keys(["b", "n"]), &json!(2)), Err(EditError::NotInPlace(_))));
+    assert!(matches!(set(shared, 0, &keys(["a", "n"]), &json!(2)), Err(EditError::NotInPlace { .. })));
+    assert!(matches!(set(shared, 0, &keys(["b", "n"]), &json!(2)), Err(EditError::NotInPlace { .. })));
     let merged = "base: &x {num: 1}\nb:\n  <<: *x\n  m: 1\n";
     assert!(remove(merged, 0, &keys(["b", "num"])).is_err());
     // A key of its own hides the merged one, which is what was asked for.
@@ -246,6 +256,64 @@ fn objects_are_found_in_documents_and_lists() {
     );
     let after = set(text, 1, &objects.found[0].path_to(&keys(["metadata", "name"])), &json!("shop")).unwrap();
     assert!(after.contains("metadata: {name: shop, namespace: shop}"), "{after}");
+}
+
+#[test]
+fn what_holds_a_key_goes_with_it_unless_something_else_stands_there() {
+    let path = keys(["m", "a", "x"]);
+    for (text, wanted) in [
+        ("m:\n  n: 1\n  a:\n    x: y\ns: 1\n", "m:\n  n: 1\ns: 1\n"),
+        ("m: {n: 1, a: {x: y}}\n", "m: {n: 1}\n"),
+        ("m: {n: 1, a: {x: y}}  # ours\n", "m: {n: 1}  # ours\n"),
+        ("m: {\n  a: {x: y}, # why\n  n: 1}\n", "m: {\n  a: {}, # why\n  n: 1}\n"),
+        ("m:\n  a:\n    w: 1\n    x: y\n", "m:\n  a:\n    w: 1\n"),
+        ("m:\n  n: 1\n  a:\n    # why\n    x: y\n", "m:\n  n: 1\n  a: {}\n    # why\n"),
+        ("m:\n  n: 1\n  a:  # ours\n    x: y\n", "m:\n  n: 1\n  a: {}  # ours\n"),
+        ("m:\n  n: 1\n  a:\n    x: y  # until then\n", "m:\n  n: 1\n  a: {}  # until then\n"),
+        ("m:\n  n: 1\n  a:\n    x: y\n    # below\ns: 1\n", "m:\n  n: 1\n    # below\ns: 1\n"),
+    ] {
+        assert_eq!(remove_with_holder(text, 0, &path).unwrap(), wanted, "{text}");
+    }
+    assert_eq!(remove_with_holder("a: 1\n", 0, &keys(["a"])).unwrap(), "{}\n");
+}
+
+#[test]
+fn json_stays_json_and_each_value_keeps_a_line_of_its_own() {
+    let path = keys(["metadata", "annotations", "a.b/c"]);
+    let line = "{\"kind\": \"X\", \"metadata\": {\"name\": \"x\"}}\n";
+    let after = set(line, 0, &path, &json!("true")).unwrap();
+    let wanted = line.replace("\"x\"}", "\"x\", \"annotations\": {\"a.b/c\": \"true\"}}");
+    assert_eq!(after, wanted);
+    let lines = "{\n  \"metadata\": {\n    \"name\": \"x\"\n  },\n  \"items\": []\n}\n";
+    let after = set(lines, 0, &path, &json!("true")).unwrap();
+    let wanted = "\"x\",\n    \"annotations\": {\"a.b/c\": \"true\"}\n";
+    assert_eq!(after, lines.replace("\"x\"\n", wanted));
+    let after = insert(&after, 0, &[Step::from("items"), Step::from(0)], &json!({"a": [1, null]})).unwrap();
+    assert!(after.contains("\"items\": [{\"a\": [1, null]}]"), "{after}");
+    serde_json::from_str::<Json>(&after).expect("still JSON");
+    assert_eq!(set("{a: 1}\n", 0, &keys(["b"]), &json!("x")).unwrap(), "{a: 1, b: x}\n");
+}
+
+#[test]
+fn a_refused_edit_names_the_path_and_its_line() {
+    let text = "# Both.\na:\n  n: &x {m: 1}\nb:\n  n: *x\n";
+    let refused = set(text, 0, &keys(["b", "n", "m"]), &json!(2)).unwrap_err();
+    assert_eq!(
+        (refused.to_string().as_str(), refused.line()),
+        ("`b.n.m` is written in a way that can not be changed in place", Some(5))
+    );
+    let refused = remove(text, 0, &keys(["a", "n", "m"])).unwrap_err();
+    assert!(refused.to_string().starts_with("`a.n.m` is") && refused.line() == Some(3), "{refused}");
+}
+
+#[test]
+fn objects_of_typed_lists_are_found_and_edited_where_they_stand() {
+    let text = "apiVersion: x.dev/v1\nkind: WebList\nitems:\n- metadata:\n    name: a\n";
+    let objects = objects(text.as_bytes());
+    let one = &objects.found[0];
+    assert_eq!((one.kind.as_str(), one.group(), one.name.as_str()), ("Web", "x.dev", "a"));
+    let after = set(text, 0, &one.path_to(&keys(["metadata", "labels"])), &json!({"k": "v"})).unwrap();
+    assert_eq!(after, format!("{text}    labels:\n      k: v\n"));
 }
 
 /// Small values of every shape.

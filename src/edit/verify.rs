@@ -5,7 +5,8 @@ use serde_json::{Map, Value as Json};
 
 use super::path::{Step, show};
 use super::{Cut, EditError};
-use crate::yaml::outline::{Outline, outline};
+use crate::yaml::outline::{Outline, Shape, outline};
+use crate::yaml::split::last_line;
 use crate::yaml::{Fault, Limits, Read, ReadDocument, read};
 
 /// A file and the document of it that is edited.
@@ -21,12 +22,45 @@ impl<'a> Source<'a> {
     pub(super) fn read(text: &'a str, document: usize) -> Result<Source<'a>, EditError> {
         let read = read(text.as_bytes(), &Limits::default());
         let there = read.documents.get(document).ok_or(EditError::NoSuchDocument(document))?;
-        let outline = outline(text, there).ok_or_else(|| EditError::NotInPlace(String::new()))?;
+        let line = there.line;
+        let outline = outline(text, there)
+            .ok_or_else(|| EditError::NotInPlace { what: "the document".to_owned(), line })?;
         Ok(Source { text, outline, read, document })
     }
 
     pub(super) fn document(&self) -> &ReadDocument {
         &self.read.documents[self.document]
+    }
+
+    /// What a refused edit was about: the path that was asked for, and the line of as much of it as there is.
+    pub(super) fn placed<T>(&self, path: &[Step], done: Result<T, EditError>) -> Result<T, EditError> {
+        done.map_err(|error| match error {
+            EditError::NotInPlace { .. } if path.is_empty() => {
+                EditError::NotInPlace { what: "the document".to_owned(), line: self.document().line }
+            }
+            EditError::NotInPlace { .. } => {
+                EditError::NotInPlace { what: format!("`{}`", show(path)), line: self.line_of(path) }
+            }
+            other => other,
+        })
+    }
+
+    fn line_of(&self, path: &[Step]) -> u32 {
+        let (mut value, mut at) = (&self.outline, self.outline.bytes.start);
+        for step in path {
+            match (&value.shape, step) {
+                (Shape::Map { entries, .. }, Step::Key(key)) => {
+                    let Some(entry) = entries.iter().find(|entry| entry.key == *key) else { break };
+                    (value, at) = (&entry.value, entry.key_bytes.start);
+                }
+                (Shape::List { items, .. }, Step::Index(index)) => {
+                    let Some(item) = items.get(*index) else { break };
+                    (value, at) = (item, item.bytes.start);
+                }
+                _ => break,
+            }
+        }
+        last_line(self.text.as_bytes().get(..at).unwrap_or_default())
     }
 
     pub(super) fn json(&self) -> Json {
@@ -35,7 +69,7 @@ impl<'a> Source<'a> {
 
     /// The text after a cut, if it holds this document as expected (`None`: not at all), and all others as they were.
     pub(super) fn verified(&self, cut: Cut, expected: Option<Json>) -> Result<String, EditError> {
-        let refused = || EditError::NotInPlace(format!("line {}", self.document().line));
+        let refused = EditError::not_in_place;
         let (before, after) = (self.text.get(..cut.bytes.start), self.text.get(cut.bytes.end..));
         let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
         let text = format!("{before}{}{after}", cut.with);

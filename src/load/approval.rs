@@ -6,7 +6,7 @@ use crate::yaml::{Fields, Node, Scope};
 pub(super) const APPROVAL_KIND: &str = "Approval";
 
 /// The folder at the root in which approvals count: access rules can name it.
-pub(super) const APPROVALS: &str = "approvals/";
+pub const APPROVALS: &str = "approvals/";
 
 /// Reads one approval and reports its faults.
 pub(super) fn read(scope: &Scope, root: &Node) -> Option<Approval> {

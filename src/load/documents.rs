@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::config::CONFIG_KIND;
 use crate::diag::{Diagnostic, Diagnostics, Pos};
 use crate::dialects::Document;
-use crate::meta::names::is_dns_label;
+use crate::meta::names::{fault_of_name, is_dns_label};
 use crate::model::Key;
 use crate::model::object::{group_of, version_of};
 use crate::report::API_VERSION;
-use crate::yaml::{self, Limits, Mark, Node, Value};
+use crate::yaml::{self, Limits, Mark, Node, Value, listed};
 
 /// Where an object's text is.
 #[derive(Clone, Debug)]
@@ -87,12 +87,12 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
             return;
         }
     };
-    if api_version == "v1" && kind == "List" {
+    if listed::is_list(&root) {
         match root.get("items").map(|items| (items.at, &items.value)) {
             None | Some((_, Value::Null)) => {}
             Some((at, value)) if !matches!(value, Value::List(_)) => fault(at, "items must be a list", None),
             Some(_) => {
-                for item in items_of(root) {
+                for item in listed::items(root) {
                     take(file, path, item, Slot { listed: true, ..slot.clone() });
                 }
             }
@@ -117,15 +117,6 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     }
 }
 
-fn items_of(list: Node) -> Vec<Node> {
-    let Value::Map(entries) = list.value else { return Vec::new() };
-    let items = entries.into_iter().find(|entry| entry.key == "items").map(|entry| entry.value.value);
-    match items {
-        Some(Value::List(items)) => items,
-        _ => Vec::new(),
-    }
-}
-
 type Report<'a> = dyn FnMut(Mark, &str, Option<&str>) + 'a;
 
 /// The object's key, if its metadata is in order.
@@ -139,7 +130,7 @@ fn key(root: &Node, group: &str, kind: &str, fault: &mut Report<'_>) -> Option<K
         return None;
     }
     let name = match field(metadata, "name") {
-        Field::Text(name) => match bad_name(name) {
+        Field::Text(name) => match fault_of_name(name) {
             None => Some(name),
             Some(reason) => {
                 let at = metadata.get("name").map_or(metadata.at, |node| node.at);
@@ -174,17 +165,6 @@ fn key(root: &Node, group: &str, kind: &str, fault: &mut Report<'_>) -> Option<K
         }
     };
     Some(Key::new(group, kind, namespace?, name?))
-}
-
-/// What no server would accept as a name.
-fn bad_name(name: &str) -> Option<&'static str> {
-    if name == "." || name == ".." || name.contains(['/', '%']) {
-        return Some("must be one part of a path: no `/`, no `%`, not `.` or `..`");
-    }
-    if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Some("must not hold spaces or control characters");
-    }
-    (name.len() > 253).then_some("has more than 253 characters")
 }
 
 enum Field<'a> {

@@ -22,6 +22,7 @@ mod today;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use approval::APPROVALS;
 pub use config::FleetConfig;
 pub use keep::{History, append};
 pub use parsed::Parsed;

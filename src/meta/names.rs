@@ -33,6 +33,17 @@ pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_qualified_name(text)
 }
 
+/// What is wrong with the name of an object, of whatever kind: what no server would accept.
+pub fn fault_of_name(name: &str) -> Option<&'static str> {
+    if name == "." || name == ".." || name.contains(['/', '%']) {
+        return Some("must be one part of a path: no `/`, no `%`, not `.` or `..`");
+    }
+    if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Some("must not hold spaces or control characters");
+    }
+    (name.len() > 253).then_some("has more than 253 characters")
+}
+
 fn is_qualified_name(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     is_framed(text, 63, inner, |byte| byte.is_ascii_alphanumeric())

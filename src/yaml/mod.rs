@@ -2,6 +2,7 @@
 //!
 //! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults.
 //! - [`emit`]: values to canonical text. [`flow`]: values on one line.
+//! - [`listed`]: the objects of a List.
 //! - [`mod@outline`]: where each value stands in its text, for who edits it in place.
 //! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
 //!
@@ -11,6 +12,7 @@ mod builder;
 pub mod emit;
 pub mod fields;
 pub mod flow;
+pub mod listed;
 mod merge;
 pub mod node;
 pub mod outline;

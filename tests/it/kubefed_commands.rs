@@ -415,6 +415,6 @@ fn an_edit_that_can_not_be_made_in_place_is_refused_with_its_place() {
     let repo = small_fleet();
     repo.write("apps/web.yaml", shared);
     let ran = run(&["orphan", "enable", "cm", "web", "--repo", repo.arg()]).expect(2);
-    assert!(ran.err.contains("apps/web.yaml:1:1") && ran.err.contains("by hand"), "{}", ran.err);
+    assert!(ran.err.contains("apps/web.yaml:7:") && ran.err.contains("by hand"), "{}", ran.err);
     assert_eq!(text(&repo, "apps/web.yaml"), shared);
 }

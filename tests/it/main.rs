@@ -26,6 +26,7 @@ mod import;
 mod import_kubefleet;
 mod kube_smoke;
 mod kubefed_commands;
+mod kubefed_edits;
 mod kubefleet;
 mod lifecycle;
 mod looping;

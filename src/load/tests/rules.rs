@@ -39,6 +39,31 @@ items:
 }
 
 #[test]
+fn typed_lists_are_taken_apart_and_their_items_need_not_repeat_the_kind() {
+    let text = "\
+apiVersion: test.dev/v1
+kind: MemberList
+metadata: {resourceVersion: '5'}
+items:
+- {apiVersion: test.dev/v1, kind: Member, metadata: {name: a}}
+- metadata: {name: b}
+---
+apiVersion: test.dev/v1
+kind: MemberList
+metadata: {name: ''}
+items: [{metadata: {name: c}}]
+";
+    let loaded = load(&[("a.yaml", text)]);
+    assert_eq!(errors(&loaded), [""; 0]);
+    assert_eq!(clusters(&loaded), ["a", "b", "c"]);
+    // What has a name, or no list of items, is an object like any other.
+    let named = "apiVersion: x.dev/v1\nkind: AllowList\nmetadata: {name: own}\nitems: [a]\n";
+    assert_eq!(errors(&load(&[("a.yaml", named)])), [""; 0]);
+    let bare = "apiVersion: x.dev/v1\nkind: AllowList\nitems: all\n";
+    assert!(errors(&load(&[("a.yaml", bare)]))[0].contains("metadata.name is required"));
+}
+
+#[test]
 fn names_are_checked() {
     let cases = [
         ("{}", "metadata.name is required"),

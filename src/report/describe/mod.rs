@@ -33,7 +33,9 @@ pub fn describe<'s>(decision: &'s Decision, known: Known<'s>) -> Json {
         "placement.kubernetes-fleet.io" => kubefleet::status(decision, &placed, known),
         "cluster.open-cluster-management.io" => ocm::placement(decision),
         "work.open-cluster-management.io" => ocm::work(decision, &placed),
-        _ if propagation::is_federated(key) => json!(propagation::status(decision, &placed, &members, Detail::Full)),
+        _ if propagation::is_federated(key) => {
+            json!(propagation::status(decision, &placed, &members, Detail::Full))
+        }
         _ => json!({"clusters": decision.picks.iter().map(|pick| &pick.cluster).collect::<Vec<_>>()}),
     };
     let mut metadata = json!({"name": &*key.name});

@@ -9,9 +9,9 @@ use serde_json::{Value as Json, json};
 use super::options::Options;
 use super::resources::ApiResource;
 use super::types::{FederatedKind, federated_names, type_config};
-use super::{skip, template};
+use super::{check, skip, template};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
-use crate::meta::names::is_dns_label;
+use crate::meta::names::{fault_of_name, is_dns_label};
 use crate::model::Key;
 use crate::model::object::{group_of, version_of};
 
@@ -142,13 +142,13 @@ impl<'a> Work<'a> {
             let message = format!("{described} is not federated: {reason}");
             return self.found.push(Diagnostic::new(Severity::Note, at.clone(), message));
         }
+        if let Some(fault) = fault_of_name(&name) {
+            let message = format!("{described}: metadata.name {fault}");
+            return self.found.push(Diagnostic::error(at.clone(), message));
+        }
         let Some(federated) = self.federated(&resource, &described, at) else { return };
         let Some(namespace) = self.namespace(&federated, object, &described, at) else { return };
         let key = Key::new(&federated.group, &federated.kind, &namespace, &name);
-        if let Some(first) = self.taken.insert(key.clone(), at.clone()) {
-            let message = format!("{described} comes twice, first at {first}");
-            return self.found.push(Diagnostic::error(at.clone(), message).hint("remove one of the two"));
-        }
         let mut document = json!({
             "apiVersion": federated.api_version(),
             "kind": federated.kind,
@@ -160,6 +160,14 @@ impl<'a> Work<'a> {
         });
         if !namespace.is_empty() {
             document["metadata"]["namespace"] = namespace.into();
+        }
+        let faults = check::faults_of_object(&document, &federated);
+        if !faults.is_empty() {
+            return self.report_faults(&described, at, &faults);
+        }
+        if let Some(first) = self.taken.insert(key.clone(), at.clone()) {
+            let message = format!("{described} comes twice, first at {first}");
+            return self.found.push(Diagnostic::error(at.clone(), message).hint("remove one of the two"));
         }
         self.secrets += usize::from(resource.group.is_empty() && kind == "Secret");
         let made = Made { key, of_kind: kind, document };
@@ -202,9 +210,22 @@ impl<'a> Work<'a> {
             return None;
         }
         let config = type_config(&made);
+        let faults = check::faults_of_config(&config);
+        if !faults.is_empty() {
+            self.report_faults(described, at, &faults);
+            return None;
+        }
         self.types.learn(&config);
         self.configs.insert(resource.full_name(), config);
         Some(made)
+    }
+
+    /// What the reader would refuse, so that it is not made.
+    fn report_faults(&mut self, described: &Key, at: &Pos, faults: &[String]) {
+        for fault in faults {
+            let message = format!("{described} can not be federated: {fault}");
+            self.found.push(Diagnostic::error(at.clone(), message));
+        }
     }
 
     /// The namespace of the Federated object; empty where it has none.
@@ -216,7 +237,12 @@ impl<'a> Work<'a> {
         at: &Pos,
     ) -> Option<String> {
         if federated.is_of_namespaces() {
-            return Some(described.name.to_string());
+            if is_dns_label(&described.name) {
+                return Some(described.name.to_string());
+            }
+            let message = format!("{described}: `{}` is not a namespace's name", described.name);
+            self.found.push(Diagnostic::error(at.clone(), message));
+            return None;
         }
         if !federated.target.namespaced {
             return Some(String::new());
@@ -252,7 +278,7 @@ impl<'a> Work<'a> {
             self.found.push(warning.hint("encrypt the files before they are committed, such as with SOPS"));
         }
         let config = |(name, document): (String, Json)| Made {
-            key: Key::new("core.kubefed.io", super::TYPE_CONFIG_KIND, super::SYSTEM_NAMESPACE, &name),
+            key: Key::new(super::TYPE_CONFIG_GROUP, super::TYPE_CONFIG_KIND, super::SYSTEM_NAMESPACE, &name),
             of_kind: super::TYPE_CONFIG_KIND.to_owned(),
             document,
         };

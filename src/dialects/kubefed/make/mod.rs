@@ -1,10 +1,11 @@
 //! Makes KubeFed's documents, as its command line did: what `berth federate`, `join` and `enable` write.
 //!
 //! - [`federate`]: plain objects → Federated objects. `template`: what of an object goes into its template.
-//!   `skip`: what is left out, and why.
+//!   `skip`: what is left out, and why. `check`: what the reader would say against what was made.
 //! - [`ApiResource`]: a type by its many names. [`KnownTypes`]: which types have a Federated kind.
 //! - [`cluster`]: a new member → its KubeFedCluster.
 
+mod check;
 mod cluster;
 mod federate;
 mod options;
@@ -19,10 +20,15 @@ pub use cluster::cluster;
 pub use federate::{Federated, Made, Subject, federate};
 pub use options::{Options, Where};
 pub use resources::{ApiResource, Resources, plural_of};
-pub use types::{FederatedKind, KnownTypes, TYPE_CONFIG_KIND, federated_names, type_config};
+pub use types::{
+    FederatedKind, KnownTypes, TYPE_CONFIG_KIND, federated_names, read_type_config, type_config,
+};
 
 /// The namespace of KubeFed's own objects.
 pub const SYSTEM_NAMESPACE: &str = super::config::DEFAULT_NAMESPACE;
+
+/// The group of FederatedTypeConfigs.
+pub const TYPE_CONFIG_GROUP: &str = super::kinds::CORE;
 
 /// The annotation that keeps members' objects when a Federated object goes.
 pub const ORPHAN: &str = super::lifecycle::ORPHAN;

@@ -38,7 +38,11 @@ impl ApiResource {
     /// Whether these words mean this type.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        let of_group = |word: &str| !self.group.is_empty() && name == format!("{word}.{}", self.group);
+        // A version may stand before the group: `deployments.v1.apps`, and `pods.v1.` of the core.
+        let of_group = |word: &str| {
+            let full = !self.group.is_empty() && name == format!("{word}.{}", self.group);
+            full || name == format!("{word}.{}.{}", self.version, self.group)
+        };
         let kind = self.kind.to_lowercase();
         [&self.plural, &kind].into_iter().chain(&self.short).any(|word| name == *word || of_group(word))
     }

@@ -73,7 +73,7 @@ impl KnownTypes {
         if object["kind"] != TYPE_CONFIG_KIND || !of_core {
             return;
         }
-        if let Some(known) = read(object) {
+        if let Some(known) = read_type_config(object) {
             self.0.retain(|one| {
                 (&one.target.group, &one.target.kind) != (&known.target.group, &known.target.kind)
             });
@@ -91,12 +91,18 @@ impl KnownTypes {
         self.0.iter().find(|one| one.group == group && one.kind == kind)
     }
 
+    /// Whether KubeFed ships the type, so that its Federated kind needs no config.
+    pub fn is_shipped(group: &str, kind: &str) -> bool {
+        KnownTypes::default().of_federated(group, kind).is_some()
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &FederatedKind> {
         self.0.iter()
     }
 }
 
-fn read(config: &Json) -> Option<FederatedKind> {
+/// What a FederatedTypeConfig says, if it is whole.
+pub fn read_type_config(config: &Json) -> Option<FederatedKind> {
     let spec = &config["spec"];
     let (target, federated) = (&spec["targetType"], &spec["federatedType"]);
     let text = |value: &Json| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);

@@ -1,0 +1,44 @@
+//! How values between brackets are written: as YAML, or as JSON in a document that is JSON, so that it
+//! stays JSON for other tools.
+
+use serde_json::Value as Json;
+
+use super::verify::Source;
+use crate::yaml::emit_flow;
+
+impl Source<'_> {
+    /// A value on one line.
+    pub(super) fn in_brackets(&self, value: &Json) -> String {
+        if self.is_json() { json(value) } else { emit_flow(value) }
+    }
+
+    /// What stands between a neighbour that begins here and what follows it: in JSON of one line for each
+    /// value, a line for the next as well.
+    pub(super) fn next_in_brackets(&self, neighbour: usize) -> String {
+        if !self.is_json() || !self.begins_its_line(neighbour) {
+            return ", ".to_owned();
+        }
+        let indent = self.text.get(self.line_start(neighbour)..neighbour).unwrap_or_default();
+        format!(",{}{indent}", self.line_break())
+    }
+
+    fn is_json(&self) -> bool {
+        let document = self.text.get(self.document().bytes.clone()).unwrap_or_default();
+        let document = document.trim_start_matches('\u{FEFF}').trim_start();
+        let document = document.strip_prefix("---").unwrap_or(document);
+        serde_json::from_str::<serde::de::IgnoredAny>(document).is_ok()
+    }
+}
+
+/// JSON as people write it on a line.
+fn json(value: &Json) -> String {
+    match value {
+        Json::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(", ")),
+        Json::Object(fields) => {
+            let field =
+                |(key, value): (&String, &Json)| format!("{}: {}", Json::from(key.as_str()), json(value));
+            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        _ => value.to_string(),
+    }
+}
