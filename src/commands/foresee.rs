@@ -7,7 +7,7 @@ use super::ui::{Tone, Ui};
 use crate::daemon::{PassError, refuse_rewind};
 use crate::diag::{Diagnostic, Severity};
 use crate::git::{CommitId, Repo};
-use crate::publish::{self, Previous, Refs};
+use crate::publish::{self, Previous, PublishError, Refs};
 use crate::state::State;
 
 /// A revision, with what would become of it.
@@ -33,6 +33,15 @@ impl Foreseen<'_> {
             && let Err(error) = publish::refuse_gone(repo, refs)
         {
             refusals.push(error.into());
+        }
+        if let Some(rendered) = self.rendered {
+            let processed = publish::read_processed(repo, refs)?;
+            match publish::refuse_rewritten(repo, refs, rendered, processed.as_ref()) {
+                Err(error @ PublishError::Rewritten { .. }) => refusals.push(error.into()),
+                // The plan is about the branch as it was read.
+                Err(PublishError::Raced { .. }) => {}
+                rest => rest?,
+            }
         }
         match refuse_rewind(repo, self.revision, self.source, self.since) {
             Err(PassError::Rewound { name, source_commit, last }) => {

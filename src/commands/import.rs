@@ -289,6 +289,10 @@ impl Shown<'_> {
                         moves => format!("{} not as berth decides", counted(moves, "workload")),
                     }
                 );
+                let _ = writeln!(
+                    text,
+                    "note this line, kept apart from the repository; it proves what follows: berth verify --root {commit}"
+                );
                 text.push_str("next: look at the files, commit them, then `berth plan`\n");
             }
             None if self.gathered.missing.is_empty() => text.push_str(

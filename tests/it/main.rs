@@ -28,6 +28,7 @@ mod lifecycle;
 mod looping;
 mod migration;
 mod replicas;
+mod roots;
 mod snapshots;
 mod support;
 mod tidy;
