@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
-use super::files::{create_folder, write};
+use super::files::{create_folder, refuse_links, write_new};
 use super::fleet::{Format, exit_for, moment};
 use super::host::HostArgs;
 use super::run::identity;
@@ -129,13 +130,13 @@ fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoAr
             let from = format!("{} {server}", importer.name);
             let now = into.now.unwrap_or_else(Timestamp::now);
             let import = Import { from, now, identity: into.identity.clone() };
-            let (commit, first) = fleet.begin(&gathered, &import, &refs, &mut told)?;
-            begun = Some((commit, first));
+            begun = fleet.begin(&gathered, &import, &refs, &mut told)?;
         }
     }
     told.sort();
     ui.diagnostics(&told);
-    let shown = Shown { server: &server, out: &into.out, gathered: &gathered, files: &files, begun: &begun };
+    let (server, out, wanted) = (server.as_str(), into.out.as_path(), fleet.is_some());
+    let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
     match into.output {
         Format::Text => ui.out(&shown.text(&refs)),
         Format::Json => ui.json(&shown.json()),
@@ -191,7 +192,7 @@ impl Fleet {
         import: &Import,
         refs: &Refs,
         told: &mut Diagnostics,
-    ) -> Result<(CommitId, First), CommandError> {
+    ) -> Result<Option<(CommitId, First)>, CommandError> {
         let mut reading = Reading::folder(&self.path, import.now)?;
         let (loaded, _, _) = reading.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
@@ -201,8 +202,14 @@ impl Fleet {
         let mut first = first_state(&loaded.fleet, decided, live, &gathered.placed, &mut contents)?;
         told.extend(found);
         told.extend(std::mem::take(&mut first.diagnostics));
+        if first.state.decisions.is_empty() {
+            let message = "no first commit was written: nothing that berth knows of is placed on the host";
+            let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
+            told.push(warning.hint("`berth run` begins the branch once the files are committed"));
+            return Ok(None);
+        }
         let commit = begin(&self.repo, refs, &first.state, import)?;
-        Ok((commit, first))
+        Ok(Some((commit, first)))
     }
 }
 
@@ -216,15 +223,20 @@ fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
     load::load(&tree, History::None)
 }
 
-/// Writes all files, or none where one is there in another form.
+/// Writes all files, or none where one is there in another form, can not be read, or is behind a link.
 fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), CommandError> {
     let mut fresh = Vec::new();
     let mut others = Vec::new();
     for (path, text) in files {
+        refuse_links(out, path)?;
         match std::fs::read(out.join(path)) {
             Ok(there) if there == text.as_bytes() => {}
             Ok(_) => others.push(path.as_str()),
-            Err(_) => fresh.push((path, text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => fresh.push((path, text)),
+            Err(error) => {
+                let doing = format!("reading {}", out.join(path).display());
+                return Err(CommandError::io(doing, &error).hint("nothing was written"));
+            }
         }
     }
     if !others.is_empty() {
@@ -234,7 +246,7 @@ fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), Comma
         );
     }
     create_folder(out)?;
-    fresh.into_iter().try_for_each(|(path, text)| write(&out.join(path), text))
+    fresh.into_iter().try_for_each(|(path, text)| write_new(&out.join(path), text))
 }
 
 fn warn_of_secrets(gathered: &mut Gathered, rendered: bool) {
@@ -248,7 +260,10 @@ fn warn_of_secrets(gathered: &mut Gathered, rendered: bool) {
     } else {
         ("", "encrypt them (SOPS) before you commit; or delete them, and import again with `--no-secrets`")
     };
-    let count = counted(gathered.secrets, "SECRET");
+    let count = match gathered.secrets {
+        1 => "1 SECRET".to_owned(),
+        count => format!("{count} SECRETS"),
+    };
     let message =
         format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
     gathered.warn(message, Some(hint));
@@ -260,6 +275,8 @@ struct Shown<'a> {
     out: &'a Path,
     gathered: &'a Gathered,
     files: &'a BTreeMap<String, String>,
+    /// Whether a first commit was asked for.
+    wanted: bool,
     begun: &'a Option<(CommitId, First)>,
 }
 
@@ -295,9 +312,13 @@ impl Shown<'_> {
                 );
                 text.push_str("next: look at the files, commit them, then `berth plan`\n");
             }
-            None if self.gathered.missing.is_empty() => text.push_str(
-                "next: look at the files, and commit them; with --repo, the rendered branch would begin with the live placement\n",
-            ),
+            None if self.gathered.missing.is_empty() => {
+                text.push_str("next: look at the files, and commit them");
+                if !self.wanted {
+                    text.push_str("; with --repo, the rendered branch would begin with the live placement");
+                }
+                text.push('\n');
+            }
             None => {}
         }
         text

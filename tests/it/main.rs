@@ -22,6 +22,7 @@ mod fuzzing;
 mod gate;
 mod generated;
 mod import;
+mod import_odd;
 mod kube_smoke;
 mod kubefed_commands;
 mod lifecycle;
