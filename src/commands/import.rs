@@ -166,16 +166,22 @@ impl Fleet {
         }
         let repo = Repo::open(path)?;
         refuse_begun(&repo, refs)?;
-        create_folder(out)?;
         let whole = |path: &Path| {
             path.canonicalize()
                 .map_err(|error| CommandError::io(format!("looking for {}", path.display()), &error))
         };
-        let (root, folder) = (whole(path)?, whole(out)?);
-        let below = folder.strip_prefix(&root).map_err(|_| {
-            let message = format!("`{}` is not in the repository `{}`", out.display(), path.display());
-            CommandError::usage(message).hint("name a folder of the repository with `--out`")
-        })?;
+        let root = whole(path)?;
+        let below = |folder: PathBuf| {
+            folder.strip_prefix(&root).map(Path::to_owned).map_err(|_| {
+                let message = format!("`{}` is not in the repository `{}`", out.display(), path.display());
+                CommandError::usage(message).hint("name a folder of the repository with `--out`")
+            })
+        };
+        // What is there of the way decides whether the rest of it may be made.
+        let ways = out.ancestors().map(|way| if way == Path::new("") { Path::new(".") } else { way });
+        below(whole(ways.into_iter().find(|way| way.exists()).unwrap_or(out))?)?;
+        create_folder(out)?;
+        let below = below(whole(out)?)?;
         let prefix: String = below.iter().map(|part| format!("{}/", part.to_string_lossy())).collect();
         if !source::wanted_folder(prefix.trim_end_matches('/')) {
             let message =
@@ -229,14 +235,10 @@ fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), Comma
     let mut others = Vec::new();
     for (path, text) in files {
         refuse_links(out, path)?;
-        match std::fs::read(out.join(path)) {
-            Ok(there) if there == text.as_bytes() => {}
-            Ok(_) => others.push(path.as_str()),
-            Err(error) if error.kind() == ErrorKind::NotFound => fresh.push((path, text)),
-            Err(error) => {
-                let doing = format!("reading {}", out.join(path).display());
-                return Err(CommandError::io(doing, &error).hint("nothing was written"));
-            }
+        match there(&out.join(path))? {
+            None => fresh.push((path, text)),
+            Some(there) if there == text.as_bytes() => {}
+            Some(_) => others.push(path.as_str()),
         }
     }
     if !others.is_empty() {
@@ -247,6 +249,21 @@ fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), Comma
     }
     create_folder(out)?;
     fresh.into_iter().try_for_each(|(path, text)| write_new(&out.join(path), text))
+}
+
+/// What a file holds; `None` only where there is nothing at all.
+fn there(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
+    let read = match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Ok(metadata) if !metadata.is_file() => {
+            let error = CommandError::usage(format!("{} is no file, and in the way of one", path.display()));
+            return Err(error.hint("nothing was written; move it, or name another folder with `--out`"));
+        }
+        Ok(_) => std::fs::read(path),
+        Err(error) => Err(error),
+    };
+    let failed = |error| CommandError::io(format!("reading {}", path.display()), &error);
+    read.map(Some).map_err(|error| failed(error).hint("nothing was written"))
 }
 
 fn warn_of_secrets(gathered: &mut Gathered, rendered: bool) {
@@ -308,7 +325,7 @@ impl Shown<'_> {
                 );
                 let _ = writeln!(
                     text,
-                    "note this line, kept apart from the repository; it proves what follows: berth verify --root {commit}"
+                    "note this line outside the repository, it proves what follows: berth verify --root {commit}"
                 );
                 text.push_str("next: look at the files, commit them, then `berth plan`\n");
             }

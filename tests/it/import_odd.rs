@@ -43,6 +43,15 @@ fn nothing_is_written_through_a_symbolic_link() {
         nothing_was_written(&repo, &[link]);
         assert_eq!(std::fs::read_dir(outside.path()).expect("a folder").count(), 0);
     }
+    // One on the way to the folder itself.
+    let repo = Repo::new();
+    std::os::unix::fs::symlink(outside.path(), repo.path().join("link")).expect("a link");
+    let out = repo.path().join("link/new");
+    let mut command = berth();
+    command.args(["import", "kubefed", "--repo", repo.arg(), "--out"]).arg(out).arg("--kubeconfig");
+    let ran = Ran::of(command.arg(host.kubeconfig(""))).expect(2);
+    assert!(ran.err.contains("is not in the repository"), "{}", ran.err);
+    assert_eq!(std::fs::read_dir(outside.path()).expect("a folder").count(), 0);
     // A link that leads nowhere yet, in the place of a file.
     let repo = Repo::new();
     let target = outside.path().join("new.yaml");
@@ -59,8 +68,12 @@ fn what_cannot_be_read_is_not_taken_for_missing() {
     // A folder in the place of a file, a file in the place of a folder: neither can be read as what it should be.
     let repo = Repo::new();
     std::fs::create_dir_all(repo.path().join("clusters/b.yaml")).expect("a folder");
-    let ran = import(&host, &repo, &[]).expect(6);
-    assert!(ran.err.contains("clusters/b.yaml") && ran.err.contains("nothing was written"), "{}", ran.err);
+    let ran = import(&host, &repo, &[]).expect(2);
+    assert!(
+        ran.err.contains("clusters/b.yaml is no file") && ran.err.contains("nothing was written"),
+        "{}",
+        ran.err
+    );
     nothing_was_written(&repo, &["clusters"]);
     assert!(!repo.path().join("clusters/a.yaml").exists());
     let repo = Repo::new();
@@ -131,6 +144,8 @@ fn a_namespace_without_a_control_plane_is_an_error_that_names_the_right_one() {
     let ran = import(&host, &repo, &["--namespace", "kubefed"]).expect(2);
     assert!(ran.err.contains("there is no KubeFed in the namespace `kubefed`"), "{}", ran.err);
     assert!(ran.err.contains(&format!("it is in `{SYSTEM}`")), "{}", ran.err);
+    let odd = import(&host, &repo, &["--namespace", "../secrets"]).expect(2);
+    assert!(odd.err.contains("`../secrets` is no name of a namespace"), "{}", odd.err);
     nothing_was_written(&repo, &[]);
 }
 

@@ -111,7 +111,7 @@ fn ask_core(
     let mut answers = host.list(&queries).into_iter();
     let mut next = || match answers.next() {
         Some(Ok(objects)) => Ok(objects),
-        Some(Err(error)) if error.is_final() => Err(error),
+        Some(Err(error)) if error.is_final() || matches!(error, LiveError::Malformed { .. }) => Err(error),
         Some(Err(error)) => {
             gathered.missing.push(error);
             Ok(Vec::new())
