@@ -107,7 +107,6 @@ fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoAr
     (importer.settle)(&mut gathered, &loaded.fleet);
     let files = files::files(&gathered.objects);
     write_files(&into.out, &files)?;
-    warn_of_secrets(&mut gathered, fleet.is_some());
     let mut told = std::mem::take(&mut gathered.diagnostics);
     told.extend(gathered.missing.iter().map(|error| Diagnostic {
         at: None,
@@ -133,6 +132,7 @@ fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoAr
             begun = fleet.begin(&gathered, &import, &refs, &mut told)?;
         }
     }
+    told.extend(warning_of_secrets(gathered.secrets, begun.is_some()));
     told.sort();
     ui.diagnostics(&told);
     let (server, out, wanted) = (server.as_str(), into.out.as_path(), fleet.is_some());
@@ -266,24 +266,23 @@ fn there(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
     read.map(Some).map_err(|error| failed(error).hint("nothing was written"))
 }
 
-fn warn_of_secrets(gathered: &mut Gathered, rendered: bool) {
-    if gathered.secrets == 0 {
-        return;
-    }
+fn warning_of_secrets(count: usize, rendered: bool) -> Option<Diagnostic> {
     let (too, hint) = if rendered {
-        let hint = "keep the repository as closed as the Secrets are; or delete the files and the branch, and \
-                    import again with `--no-secrets`";
+        let hint = "keep the repository as closed as the Secrets are; or delete the files, the branch and \
+                    `refs/berth/root`, and import again with `--no-secrets`";
         (", and into the rendered branch", hint)
     } else {
         ("", "encrypt them (SOPS) before you commit; or delete them, and import again with `--no-secrets`")
     };
-    let count = match gathered.secrets {
+    let count = match count {
+        0 => return None,
         1 => "1 SECRET".to_owned(),
         count => format!("{count} SECRETS"),
     };
     let message =
         format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
-    gathered.warn(message, Some(hint));
+    let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
+    Some(warning.hint(hint))
 }
 
 /// What is shown of an import.
