@@ -136,6 +136,7 @@ fn one_edit(c: &mut Criterion) {
             identity: Identity::default(),
             limits: Limits::default(),
             allow_rewind: false,
+            allow_rewritten: false,
             allow_empty: false,
         };
         let (cache, number) = (RefCell::new(Cache::default()), RefCell::new(0));

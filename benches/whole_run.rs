@@ -98,6 +98,7 @@ fn main() {
         identity: Identity::default(),
         limits: Limits::default(),
         allow_rewind: false,
+        allow_rewritten: false,
         allow_empty: false,
     };
     let mut cache = daemon::Cache::default();

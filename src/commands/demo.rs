@@ -100,6 +100,7 @@ impl<'u> Demo<'u> {
             identity: Identity::default(),
             limits: Limits::default(),
             allow_rewind: false,
+            allow_rewritten: false,
             allow_empty: false,
         };
         Ok(Demo { dir: dir.to_owned(), fleet, repo, settings, now, ui })

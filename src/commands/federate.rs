@@ -12,7 +12,7 @@ use super::ui::{Ui, counted};
 use super::working_tree::{DocumentFormat, WorkingTree};
 use super::{Outcome, documents_in, files, from_cluster};
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::dialects::kubefed::make::{Federated, Made, Options, Where, federate};
+use crate::dialects::kubefed::make::{Federated, KnownTypes, Made, Options, Where, federate};
 use crate::meta::parse_selector;
 use crate::model::path::{CLUSTER_SCOPE, encode};
 use crate::yaml::emit_documents;
@@ -67,7 +67,8 @@ pub struct FederateArgs {
 pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
     let mut options = options(args)?;
     let read = if args.from_cluster {
-        let wanted = wanted(args)?;
+        let types = options.types.clone();
+        let wanted = wanted(args, &types)?;
         if args.contents {
             options.namespace = Some(wanted.name.to_owned());
         }
@@ -99,7 +100,10 @@ pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
 }
 
 /// What is asked of a live cluster.
-fn wanted(args: &FederateArgs) -> Result<from_cluster::Wanted<'_>, CommandError> {
+fn wanted<'a>(
+    args: &'a FederateArgs,
+    types: &'a KnownTypes,
+) -> Result<from_cluster::Wanted<'a>, CommandError> {
     let words: Vec<&str> = args.files.iter().filter_map(|word| word.to_str()).collect();
     let [kind, name] = words[..] else {
         let error = CommandError::usage("--from-cluster takes a type and a name");
@@ -111,6 +115,7 @@ fn wanted(args: &FederateArgs) -> Result<from_cluster::Wanted<'_>, CommandError>
         namespace: args.namespace.as_deref(),
         contents: args.contents,
         skip: &args.skip_api_resources,
+        types,
     })
 }
 

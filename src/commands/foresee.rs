@@ -12,7 +12,7 @@ use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dialects::kubefleet;
 use crate::git::source::read_source;
 use crate::git::{CommitId, Repo};
-use crate::publish::{self, Previous, Refs};
+use crate::publish::{self, Previous, PublishError, Refs};
 use crate::source::SourceTree;
 use crate::state::State;
 
@@ -39,6 +39,15 @@ impl Foreseen<'_> {
             && let Err(error) = publish::refuse_gone(repo, refs)
         {
             refusals.push(error.into());
+        }
+        if let Some(rendered) = self.rendered {
+            let processed = publish::read_processed(repo, refs)?;
+            match publish::refuse_rewritten(repo, refs, rendered, processed.as_ref()) {
+                Err(error @ PublishError::Rewritten { .. }) => refusals.push(error.into()),
+                // The plan is about the branch as it was read.
+                Err(PublishError::Raced { .. }) => {}
+                rest => rest?,
+            }
         }
         match refuse_rewind(repo, self.revision, self.source, self.since) {
             Err(PassError::Rewound { name, source_commit, last }) => {

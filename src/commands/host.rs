@@ -32,7 +32,9 @@ impl HostArgs {
 impl From<LiveError> for CommandError {
     fn from(error: LiveError) -> CommandError {
         let exit = match &error {
-            LiveError::NoContext { .. } => Exit::Usage,
+            LiveError::NoContext { .. } | LiveError::NoPlane { .. } | LiveError::Malformed { .. } => {
+                Exit::Usage
+            }
             LiveError::Start(_) => Exit::Bug,
             _ => Exit::Unreachable,
         };

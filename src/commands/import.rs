@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
-use super::files::{create_folder, write};
+use super::files::{create_folder, refuse_links, write_new};
 use super::fleet::{Format, exit_for, moment};
 use super::host::HostArgs;
 use super::run::identity;
@@ -127,7 +128,6 @@ fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoAr
     (importer.settle)(&mut gathered, &loaded.fleet);
     let files = files::files(&gathered.objects);
     write_files(&into.out, &files)?;
-    warn_of_secrets(&mut gathered, fleet.is_some());
     let mut told = std::mem::take(&mut gathered.diagnostics);
     told.extend(gathered.missing.iter().map(|error| Diagnostic {
         at: None,
@@ -150,13 +150,14 @@ fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoAr
             let from = format!("{} {server}", importer.name);
             let now = into.now.unwrap_or_else(Timestamp::now);
             let import = Import { from, now, identity: into.identity.clone() };
-            let (commit, first) = fleet.begin(&gathered, &import, &refs, &mut told)?;
-            begun = Some((commit, first));
+            begun = fleet.begin(&gathered, &import, &refs, &mut told)?;
         }
     }
+    told.extend(warning_of_secrets(gathered.secrets, begun.is_some()));
     told.sort();
     ui.diagnostics(&told);
-    let shown = Shown { server: &server, out: &into.out, gathered: &gathered, files: &files, begun: &begun };
+    let (server, out, wanted) = (server.as_str(), into.out.as_path(), fleet.is_some());
+    let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
     match into.output {
         Format::Text => ui.out(&shown.text(&refs)),
         Format::Json => ui.json(&shown.json()),
@@ -186,16 +187,22 @@ impl Fleet {
         }
         let repo = Repo::open(path)?;
         refuse_begun(&repo, refs)?;
-        create_folder(out)?;
         let whole = |path: &Path| {
             path.canonicalize()
                 .map_err(|error| CommandError::io(format!("looking for {}", path.display()), &error))
         };
-        let (root, folder) = (whole(path)?, whole(out)?);
-        let below = folder.strip_prefix(&root).map_err(|_| {
-            let message = format!("`{}` is not in the repository `{}`", out.display(), path.display());
-            CommandError::usage(message).hint("name a folder of the repository with `--out`")
-        })?;
+        let root = whole(path)?;
+        let below = |folder: PathBuf| {
+            folder.strip_prefix(&root).map(Path::to_owned).map_err(|_| {
+                let message = format!("`{}` is not in the repository `{}`", out.display(), path.display());
+                CommandError::usage(message).hint("name a folder of the repository with `--out`")
+            })
+        };
+        // What is there of the way decides whether the rest of it may be made.
+        let ways = out.ancestors().map(|way| if way == Path::new("") { Path::new(".") } else { way });
+        below(whole(ways.into_iter().find(|way| way.exists()).unwrap_or(out))?)?;
+        create_folder(out)?;
+        let below = below(whole(out)?)?;
         let prefix: String = below.iter().map(|part| format!("{}/", part.to_string_lossy())).collect();
         if !source::wanted_folder(prefix.trim_end_matches('/')) {
             let message =
@@ -212,7 +219,7 @@ impl Fleet {
         import: &Import,
         refs: &Refs,
         told: &mut Diagnostics,
-    ) -> Result<(CommitId, First), CommandError> {
+    ) -> Result<Option<(CommitId, First)>, CommandError> {
         let mut reading = Reading::folder(&self.path, import.now)?;
         let (loaded, _, _) = reading.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
@@ -222,8 +229,14 @@ impl Fleet {
         let mut first = first_state(&loaded.fleet, decided, live, &gathered.placed, &mut contents)?;
         told.extend(found);
         told.extend(std::mem::take(&mut first.diagnostics));
+        if first.state.decisions.is_empty() {
+            let message = "no first commit was written: nothing that berth knows of is placed on the host";
+            let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
+            told.push(warning.hint("`berth run` begins the branch once the files are committed"));
+            return Ok(None);
+        }
         let commit = begin(&self.repo, refs, &first.state, import)?;
-        Ok((commit, first))
+        Ok(Some((commit, first)))
     }
 }
 
@@ -237,15 +250,16 @@ fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
     load::load(&tree, History::None)
 }
 
-/// Writes all files, or none where one is there in another form.
+/// Writes all files, or none where one is there in another form, can not be read, or is behind a link.
 fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), CommandError> {
     let mut fresh = Vec::new();
     let mut others = Vec::new();
     for (path, text) in files {
-        match std::fs::read(out.join(path)) {
-            Ok(there) if there == text.as_bytes() => {}
-            Ok(_) => others.push(path.as_str()),
-            Err(_) => fresh.push((path, text)),
+        refuse_links(out, path)?;
+        match there(&out.join(path))? {
+            None => fresh.push((path, text)),
+            Some(there) if there == text.as_bytes() => {}
+            Some(_) => others.push(path.as_str()),
         }
     }
     if !others.is_empty() {
@@ -255,24 +269,41 @@ fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), Comma
         );
     }
     create_folder(out)?;
-    fresh.into_iter().try_for_each(|(path, text)| write(&out.join(path), text))
+    fresh.into_iter().try_for_each(|(path, text)| write_new(&out.join(path), text))
 }
 
-fn warn_of_secrets(gathered: &mut Gathered, rendered: bool) {
-    if gathered.secrets == 0 {
-        return;
-    }
+/// What a file holds; `None` only where there is nothing at all.
+fn there(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
+    let read = match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Ok(metadata) if !metadata.is_file() => {
+            let error = CommandError::usage(format!("{} is no file, and in the way of one", path.display()));
+            return Err(error.hint("nothing was written; move it, or name another folder with `--out`"));
+        }
+        Ok(_) => std::fs::read(path),
+        Err(error) => Err(error),
+    };
+    let failed = |error| CommandError::io(format!("reading {}", path.display()), &error);
+    read.map(Some).map_err(|error| failed(error).hint("nothing was written"))
+}
+
+fn warning_of_secrets(count: usize, rendered: bool) -> Option<Diagnostic> {
     let (too, hint) = if rendered {
-        let hint = "keep the repository as closed as the Secrets are; or delete the files and the branch, and \
-                    import again with `--no-secrets`";
+        let hint = "keep the repository as closed as the Secrets are; or delete the files, the branch and \
+                    `refs/berth/root`, and import again with `--no-secrets`";
         (", and into the rendered branch", hint)
     } else {
         ("", "encrypt them (SOPS) before you commit; or delete them, and import again with `--no-secrets`")
     };
-    let count = counted(gathered.secrets, "SECRET");
+    let count = match count {
+        0 => return None,
+        1 => "1 SECRET".to_owned(),
+        count => format!("{count} SECRETS"),
+    };
     let message =
         format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
-    gathered.warn(message, Some(hint));
+    let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
+    Some(warning.hint(hint))
 }
 
 /// What is shown of an import.
@@ -281,6 +312,8 @@ struct Shown<'a> {
     out: &'a Path,
     gathered: &'a Gathered,
     files: &'a BTreeMap<String, String>,
+    /// Whether a first commit was asked for.
+    wanted: bool,
     begun: &'a Option<(CommitId, First)>,
 }
 
@@ -310,11 +343,19 @@ impl Shown<'_> {
                         moves => format!("{} not as berth decides", counted(moves, "workload")),
                     }
                 );
+                let _ = writeln!(
+                    text,
+                    "note this line outside the repository, it proves what follows: berth verify --root {commit}"
+                );
                 text.push_str("next: look at the files, commit them, then `berth plan`\n");
             }
-            None if self.gathered.missing.is_empty() => text.push_str(
-                "next: look at the files, and commit them; with --repo, the rendered branch would begin with the live placement\n",
-            ),
+            None if self.gathered.missing.is_empty() => {
+                text.push_str("next: look at the files, and commit them");
+                if !self.wanted {
+                    text.push_str("; with --repo, the rendered branch would begin with the live placement");
+                }
+                text.push('\n');
+            }
             None => {}
         }
         text

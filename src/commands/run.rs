@@ -46,6 +46,9 @@ pub struct RunArgs {
     /// Go on from a source that does not come after the one processed last: another branch, or a force-push
     #[arg(long, help_heading = "Removals")]
     allow_rewind: bool,
+    /// Go on from a rendered branch that does not come after the state in force last: rewritten, or an old copy
+    #[arg(long, help_heading = "Removals")]
+    allow_rewritten: bool,
     /// Publish a state without any object after one that had some
     #[arg(long, help_heading = "Removals")]
     allow_empty: bool,
@@ -63,6 +66,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         identity: args.identity.clone(),
         limits: args.gate.limits(),
         allow_rewind: args.allow_rewind,
+        allow_rewritten: args.allow_rewritten,
         allow_empty: args.allow_empty,
     };
     if !args.once {

@@ -8,7 +8,7 @@ use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::ui::{Tone, Ui, counted};
-use crate::git::Repo;
+use crate::git::{CommitId, Repo};
 use crate::publish::Refs;
 use crate::verify::{Proof, Verdict, Verifier, VerifyError, select};
 
@@ -31,7 +31,8 @@ pub struct VerifyArgs {
     /// The branch berth writes
     #[arg(long, value_name = "REF", default_value = "refs/heads/berth/rendered", env = "BERTH_RENDERED")]
     rendered: String,
-    /// Trust only this import as the root of the branch; without it, any import that begins one
+    /// The id of the import to trust as the root, as `berth import` printed it; without it, the one that
+    /// `refs/berth/root` names
     #[arg(long, value_name = "COMMIT")]
     root: Option<String>,
     /// Name at most this many differences of a commit
@@ -45,8 +46,10 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let refs = Refs { rendered: args.rendered.clone(), ..Refs::default() };
     let commits = select(&repo, args.commits.as_deref().unwrap_or(&refs.rendered), &refs.rendered)?;
-    let root = args.root.as_ref().map(|root| repo.require(root)).transpose()?;
-    let verifier = Verifier::new(&repo, &refs)?.trusting(root);
+    let mut verifier = Verifier::new(&repo, &refs)?;
+    if let Some(root) = &args.root {
+        verifier = verifier.trusting(pinned(&repo, root)?);
+    }
     let mut proofs = Vec::with_capacity(commits.len());
     for commit in commits {
         let proof = verifier.prove(commit)?;
@@ -75,6 +78,20 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
         ui.status("the repository is a shallow clone; proofs can need more history: git fetch --unshallow");
     }
     Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
+}
+
+/// The commit that an id names. A name would follow whoever moves it, and pin nothing.
+fn pinned(repo: &Repo, id: &str) -> Result<CommitId, CommandError> {
+    if let Ok(whole) = id.parse() {
+        return Ok(whole);
+    }
+    match repo.commit_of_id(id)? {
+        Some(commit) => Ok(commit),
+        None => {
+            let error = CommandError::usage(format!("--root: `{id}` is not the id of one commit"));
+            Err(error.hint("a branch or tag can be moved: give the id that `berth import` printed, in full"))
+        }
+    }
 }
 
 fn exit_of(proof: &Proof) -> Exit {

@@ -27,6 +27,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Lets the source go back, or be another branch.
     pub allow_rewind: bool,
+    /// Lets the rendered branch be another than the one that was in force last.
+    pub allow_rewritten: bool,
     /// Lets a state without any object follow one that had some.
     pub allow_empty: bool,
 }
@@ -223,6 +225,9 @@ fn attempt_pass(
     let (name, source) = source(&repo, settings)?;
     let asked = asked_refs(&repo, settings, &name, source)?;
     let before = publish::read_processed(&repo, refs)?;
+    if let Some(previous) = previous.as_ref().filter(|_| !settings.allow_rewritten) {
+        publish::refuse_rewritten(&repo, refs, previous, before.as_ref())?;
+    }
     let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
     if !settings.allow_rewind {
         refuse_rewind(&repo, &name, source, basis.since)?;

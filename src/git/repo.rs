@@ -161,6 +161,20 @@ impl Repo {
         Err(GitError::NoSuchRevision { wanted: revision.to_owned(), hint })
     }
 
+    /// The commit whose id begins so; `None` for a name, even one that looks like an id, for fewer than
+    /// seven digits, and where several commits or none do.
+    pub fn commit_of_id(&self, start: &str) -> Result<Option<CommitId>, GitError> {
+        if !(7..=40).contains(&start.len()) || !start.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        self.flush()?;
+        match self.inner.find_commit_by_prefix(start) {
+            Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
+            Err(error) if names_nothing(error.code()) => Ok(None),
+            Err(error) => Err(GitError::failed(format!("looking up `{start}`"))(error)),
+        }
+    }
+
     /// Whether the commit is here; a shallow clone lacks some.
     pub fn has_commit(&self, id: CommitId) -> bool {
         self.find_commit(id).is_ok()

@@ -101,15 +101,16 @@ fn key_of(object: &Json) -> Option<Key> {
     Some(Key::new(&id.group, &id.kind, &id.namespace, &id.name))
 }
 
-/// Takes an object as its author wrote it, unless somebody is deleting it.
-fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) {
-    let Some(key) = key_of(&object) else { return };
+/// Takes an object as its author wrote it, unless somebody is deleting it. Says whether it was taken.
+fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) -> bool {
+    let Some(key) = key_of(&object) else { return false };
     if clean::is_deleting(&object) {
         let message = format!("{key} is being deleted on the host, so it was left out");
-        return gathered.warn(message, Some("what is left of it in members stays there, unmanaged"));
+        gathered.warn(message, Some("what is left of it in members stays there, unmanaged"));
+        return false;
     }
     clean(&mut object);
-    gathered.objects.insert(key, object);
+    gathered.objects.insert(key, object).is_none()
 }
 
 /// `a`, `a and b`, `a, b and 3 more`.

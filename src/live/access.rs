@@ -1,12 +1,15 @@
 //! A kubeconfig and a context → a client for one API server, with time limits.
+//!
+//! A kubeconfig is full of secrets: of what is wrong with one only the kind of fault and its place are
+//! told, and of an address never what stands before its host.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError};
 
-use super::error::LiveError;
+use super::error::{LiveError, reason};
 
 /// Which cluster, and how long it may take.
 #[derive(Clone, Debug)]
@@ -36,7 +39,7 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
     let unusable = |why: String| LiveError::Config { from: from.clone(), why };
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
-        .map_err(|error| unusable(error.to_string()))?;
+        .map_err(|error| unusable(fault(&error)))?;
     config.connect_timeout = Some(access.patience);
     config.read_timeout = Some(access.patience);
     // In a cluster's audit log, berth is to be told from others.
@@ -49,13 +52,14 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
         // Only a proxy that the kubeconfig names counts: one of the environment is for other hosts.
         config.proxy_url = None;
     }
-    let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+    let server = public(&config.cluster_url.to_string());
     let client = Client::try_from(config).map_err(|error| match error {
         kube::Error::ProxyProtocolDisabled { proxy_url, .. }
         | kube::Error::ProxyProtocolUnsupported { proxy_url } => {
-            unusable(format!("it names the proxy {proxy_url}, and berth can not go through one"))
+            let proxy = public(&proxy_url.to_string());
+            unusable(format!("it names the proxy {proxy}, and berth can not go through one"))
         }
-        error => unusable(error.to_string()),
+        error => unusable(reason(&error)),
     })?;
     Ok((client, server))
 }
@@ -74,6 +78,88 @@ fn unreadable(error: &KubeconfigError, from: &str) -> LiveError {
         KubeconfigError::FindPath => {
             LiveError::NoKubeconfig { from: from.to_owned(), why: "there is no home folder".to_owned() }
         }
-        error => LiveError::Config { from: from.to_owned(), why: error.to_string() },
+        error => LiveError::Config { from: from.to_owned(), why: fault(error) },
+    }
+}
+
+/// What is wrong with a kubeconfig, without a word of what it says.
+fn fault(error: &KubeconfigError) -> String {
+    let data = |what: &str, error: &LoadDataError| match error {
+        LoadDataError::ReadFile(error, path) => {
+            format!("{what}, {}, can not be read: {error}", path.display())
+        }
+        LoadDataError::DecodeBase64(_) => format!("{what} is not base64"),
+        LoadDataError::NoBase64DataOrFile => format!("{what} is missing"),
+    };
+    match error {
+        KubeconfigError::Parse(error) => {
+            let place = error.location().filter(|location| location.line() > 0);
+            let place = place.map(|at| format!(" at line {}, column {}", at.line(), at.column()));
+            format!("{}{}", kind_of_fault(&error.to_string()), place.unwrap_or_default())
+        }
+        KubeconfigError::LoadCertificateAuthority(error) => data("the certificate authority", error),
+        KubeconfigError::LoadClientCertificate(error) => data("the client certificate", error),
+        KubeconfigError::LoadClientKey(error) => data("the client key", error),
+        KubeconfigError::ParseCertificates(_) => "a certificate is not PEM".to_owned(),
+        KubeconfigError::ParseClusterUrl(_) => "the server's address is no URL".to_owned(),
+        KubeconfigError::ParseProxyUrl(_) => "the proxy's address is no URL".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+/// A parser quotes what it stumbled over. Names of fields that are missing are the format's own.
+fn kind_of_fault(message: &str) -> String {
+    let missing = message.split_once("missing field `").and_then(|(_, rest)| rest.split_once('`'));
+    match missing {
+        Some((field, _)) => format!("the field `{field}` is missing"),
+        None if ["invalid type", "invalid value", "expected"].iter().any(|word| message.contains(word)) => {
+            "something of another kind is expected".to_owned()
+        }
+        None => "it is not well-formed YAML".to_owned(),
+    }
+}
+
+/// An address without credentials: no user, no password, no query.
+pub fn public(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let dots = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{dots}{host}{}", path.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_credentials() {
+        for (url, shown) in [
+            ("https://host:6443/", "https://host:6443"),
+            ("https://bob:hunter2@host:6443/a/b/", "https://host:6443/a/b"),
+            ("http://bob:a@b@host?token=x#y", "http://host"),
+            ("http://[::1]:80/", "http://[::1]:80"),
+            ("bob:hunter2@proxy:80", "proxy:80"),
+        ] {
+            assert_eq!(public(url), shown);
+        }
+    }
+
+    #[test]
+    fn a_faulty_kubeconfig_is_told_by_line_and_column_alone() {
+        let head = "apiVersion: v1\nkind: Config\nusers:\n";
+        for (user, said) in [
+            ("- {name: u, user: \"eyJSECRET\"}", "line 4"),
+            ("- {name: u, user: {token: eyJSECRET", "line 4"),
+            ("- {name: u, user: {exec: {command: [eyJSECRET]}}}", "line 4"),
+            ("- {name: u, user: {exec: {env: eyJSECRET}}}", "line 4"),
+            ("- eyJSECRET\n- x: \"", "line"),
+            ("  eyJSECRET: &a *b", "line"),
+        ] {
+            let error = Kubeconfig::from_yaml(&format!("{head}{user}\n")).expect_err(user);
+            let told = fault(&error);
+            assert!(told.contains(said) && !told.contains("SECRET"), "{user}: {told}");
+        }
     }
 }

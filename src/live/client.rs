@@ -112,7 +112,13 @@ impl Host for Cluster {
             let first = group.preferred_version.or_else(|| group.versions.into_iter().next())?;
             Some(first.group_version)
         });
-        let versions: Vec<String> = ["v1".to_owned()].into_iter().chain(preferred).collect();
+        // Each becomes a part of a path.
+        let is_version = |version: &String| {
+            let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+            Resource::new(group, version, "any", "", false).fault().is_none()
+        };
+        let versions: Vec<String> =
+            ["v1".to_owned()].into_iter().chain(preferred.filter(is_version)).collect();
         let lists = self.each(versions.clone(), |asker, version| async move {
             let what = format!("the resources of `{version}`");
             if version == "v1" {
@@ -170,7 +176,10 @@ impl Asker {
 
     async fn pages(&self, query: &Query) -> Result<Vec<Json>, LiveError> {
         let what = query.to_string();
-        let fields = query.name.as_ref().map(|name| format!("metadata.name={name}"));
+        if let Some(why) = query.fault() {
+            return Err(LiveError::Malformed { what, why });
+        }
+        let fields = query.fields();
         let mut found = Vec::new();
         let mut token: Option<String> = None;
         loop {

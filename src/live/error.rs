@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use kube::client::AuthError;
+
 use crate::diag::did_you_mean;
 
 /// An answer that could not be had.
@@ -29,6 +31,10 @@ pub enum LiveError {
     Unreadable { what: String, why: String },
     #[error("the API server {server} serves no `{group}`, so there is no {system} on it")]
     NoHub { server: String, system: String, group: String },
+    #[error("{what} can not be asked for: {why}")]
+    Malformed { what: String, why: String },
+    #[error("there is no {system} in the namespace `{namespace}`")]
+    NoPlane { system: String, namespace: String, others: Vec<String> },
     #[error("berth can not start what talks to the cluster: {0}")]
     Start(String),
 }
@@ -62,7 +68,12 @@ impl LiveError {
             LiveError::NoHub { .. } => {
                 Some("name the host cluster with `--context`, or its kubeconfig with `--kubeconfig`".to_owned())
             }
+            LiveError::NoPlane { system, others, .. } => Some(match others.as_slice() {
+                [] => format!("name the namespace that {system} has, with `--namespace`"),
+                some => format!("name it with `--namespace`; it is in `{}`", some.join("`, `")),
+            }),
             LiveError::NotServed { .. }
+            | LiveError::Malformed { .. }
             | LiveError::Refused { .. }
             | LiveError::Unreadable { .. }
             | LiveError::Start(_) => None,
@@ -75,6 +86,7 @@ impl LiveError {
             self,
             LiveError::Forbidden { .. }
                 | LiveError::NotServed { .. }
+                | LiveError::Malformed { .. }
                 | LiveError::Refused { .. }
                 | LiveError::Unreadable { .. }
                 | LiveError::Late { .. }
@@ -96,8 +108,35 @@ pub(super) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str)
             }
         }
         kube::Error::SerdeError(error) => LiveError::Unreadable { what, why: error.to_string() },
-        kube::Error::Auth(error) => LiveError::Unknown { server, message: innermost(error) },
+        kube::Error::Auth(error) => LiveError::Unknown { server, message: login(error) },
         error => LiveError::Unreachable { server, why: innermost(error) },
+    }
+}
+
+/// Why a client can not be made, without a word of the kubeconfig.
+pub(super) fn reason(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Auth(error) => login(error),
+        error => innermost(error),
+    }
+}
+
+/// Why there are no credentials. What a program printed may hold them.
+fn login(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecRun { out, .. } => format!("the program that logs in failed: {}", out.status),
+        AuthError::AuthExecStart(error) => format!("the program that logs in can not be started: {error}"),
+        AuthError::ExecPluginFailed | AuthError::AuthExecParse(_) => {
+            "the program that logs in printed no credentials".to_owned()
+        }
+        AuthError::ReadTokenFile(error, path) => {
+            format!("the token's file {} can not be read: {error}", path.display())
+        }
+        AuthError::InvalidBasicAuth(_) | AuthError::InvalidBearerToken(_) => {
+            "the token or password has characters that can not be sent".to_owned()
+        }
+        AuthError::MissingCommand => "the kubeconfig names no program that logs in".to_owned(),
+        _ => "the kubeconfig's way to log in does not work".to_owned(),
     }
 }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-pub use access::Access;
+pub use access::{Access, public};
 pub use client::Cluster;
 pub use error::LiveError;
 pub use resource::{Query, Resource};

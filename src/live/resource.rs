@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::meta::names::{is_dns_1035_label, is_dns_label, is_dns_subdomain};
+
 /// A kind of objects, as its server calls it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resource {
@@ -24,6 +26,19 @@ impl Resource {
 
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// What keeps it from being asked for. Its parts come from strangers, and are parts of a path: a slash
+    /// or dots in them would ask for something else.
+    pub fn fault(&self) -> Option<String> {
+        let Resource { group, version, plural, .. } = self;
+        if !group.is_empty() && !is_dns_subdomain(group) {
+            return Some(format!("`{group}` is no API group"));
+        }
+        if !is_dns_1035_label(version) {
+            return Some(format!("`{version}` is no API version"));
+        }
+        (!is_dns_1035_label(plural)).then(|| format!("`{plural}` is no plural of a resource"))
     }
 
     /// Whether a person who types this word means this resource: `deploy`, `deployments.apps`, `Deployment`.
@@ -78,7 +93,21 @@ impl Query {
         self
     }
 
-    /// The path of the collection that is asked.
+    /// What keeps it from being asked.
+    pub(super) fn fault(&self) -> Option<String> {
+        let namespace = self.namespace.as_deref().filter(|namespace| !is_dns_label(namespace));
+        let namespace = namespace.map(|namespace| format!("`{namespace}` is no name of a namespace"));
+        self.resource.fault().or(namespace)
+    }
+
+    /// Only the object of this name, whatever is in it.
+    pub(super) fn fields(&self) -> Option<String> {
+        let name = self.name.as_ref()?;
+        let escape = |c: char| if ['\\', ',', '='].contains(&c) { format!("\\{c}") } else { c.to_string() };
+        Some(format!("metadata.name={}", name.chars().map(escape).collect::<String>()))
+    }
+
+    /// The path of the collection that is asked; of a query without [`Query::fault`].
     pub(super) fn path(&self) -> String {
         let Resource { group, version, plural, .. } = &self.resource;
         let root =
@@ -117,6 +146,27 @@ mod tests {
         for word in ["deployments.extensions", "dep", "deployments.v2.apps", ""] {
             assert!(!deployments.is_called(word), "{word}");
         }
+    }
+
+    #[test]
+    fn nothing_that_could_lead_elsewhere_becomes_a_path() {
+        for (group, version, plural) in [
+            ("../api", "v1", "secrets"),
+            ("x.com", "v1/namespaces", "foos"),
+            ("x.com", "..", "foos"),
+            ("x.com", "v1", "foos/x"),
+            ("x.com", "v1", "foos?limit=1"),
+            ("x.com", "v1", ""),
+            ("X.com", "v1", "foos"),
+        ] {
+            let query = Query::all(Resource::new(group, version, plural, "Foo", true));
+            assert!(query.fault().is_some(), "{group} {version} {plural}");
+        }
+        let pods = Query::all(Resource::new("", "v1", "pods", "Pod", true));
+        assert_eq!(pods.fault(), None);
+        assert!(pods.clone().within(Some("a/../b")).fault().is_some());
+        let odd = pods.named("a,metadata.namespace=b");
+        assert_eq!(odd.fields().as_deref(), Some("metadata.name=a\\,metadata.namespace\\=b"));
     }
 
     #[test]

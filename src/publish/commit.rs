@@ -1,14 +1,14 @@
 //! The next state becomes a commit on the rendered branch, or nothing where it equals the previous one.
 
 use super::error::PublishError;
-use super::processed::read_processed;
+use super::processed::{Processed, read_processed};
 use super::read::{Ids, Previous};
 use super::refs::Refs;
 use super::summary::Summary;
 use super::trailers::{Trailers, one_line};
 use super::tree;
 use crate::diag::Diagnostics;
-use crate::git::{CommitId, Entry, Identity, Repo, TreeId, Writer};
+use crate::git::{CommitId, Entry, GitError, Identity, Repo, TreeId, Writer};
 use crate::model::Timestamp;
 use crate::state::State;
 
@@ -187,15 +187,56 @@ pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
         return Ok(());
     }
     let processed = repo.read_ref(&refs.processed)?.map(|_| refs.processed.clone());
-    let witness = match processed {
-        Some(name) => Some(name),
-        None => repo.list_refs(&refs.clusters)?.into_keys().next(),
+    let root = repo.read_ref(&refs.root)?;
+    let witness = match (processed, root) {
+        (Some(name), _) => Some(name),
+        (None, Some(_)) => Some(refs.root.clone()),
+        (None, None) => repo.list_refs(&refs.clusters)?.into_keys().next(),
     };
     let Some(witness) = witness else { return Ok(()) };
     let last = read_processed(repo, refs).ok().flatten().and_then(|processed| processed.rendered);
+    // An import that was cut short had nothing after its root.
+    let last = last.or(root.filter(|_| witness == refs.root));
     Err(PublishError::Gone {
         name: refs.rendered.clone(),
         witness,
         last: last.map(|commit| commit.to_string()),
     })
+}
+
+/// Refuses to go on from a rendered branch that neither is nor comes after the commit that was in force
+/// when a pass ended: somebody rewrote it, or put an old copy back.
+pub fn refuse_rewritten(
+    repo: &Repo,
+    refs: &Refs,
+    previous: &Previous,
+    processed: Option<&Processed>,
+) -> Result<(), PublishError> {
+    let Some(last) = processed.and_then(|processed| processed.rendered) else { return Ok(()) };
+    let tip = previous.commit;
+    let here = repo.has_commit(last);
+    if tip == last || here && repo.is_same_or_after(tip, last)? {
+        return Ok(());
+    }
+    // Another process may have published since the branch was read, and said so since.
+    if repo.read_ref(&refs.rendered)? != Some(tip) {
+        return Err(GitError::Raced { name: refs.rendered.clone() }.into());
+    }
+    // A history that was cut off says nothing of what came before.
+    if repo.is_shallow() && (!here || reaches_the_cut(repo, tip)?) {
+        return Ok(());
+    }
+    Err(PublishError::Rewritten { name: refs.rendered.clone(), tip, last })
+}
+
+/// Whether a branch's first parents end in a commit that is not its first.
+fn reaches_the_cut(repo: &Repo, tip: CommitId) -> Result<bool, PublishError> {
+    let mut at = tip;
+    while let Some(parent) = repo.commit(at)?.parents.first().copied() {
+        if !repo.has_commit(parent) {
+            return Ok(true);
+        }
+        at = parent;
+    }
+    Ok(Trailers::read(&repo.commit(at)?.message).is_none_or(|trailers| trailers.seq > 1))
 }

@@ -1,6 +1,6 @@
 //! Why nothing was published, and what to do.
 
-use crate::git::GitError;
+use crate::git::{CommitId, GitError};
 use crate::state::layout;
 
 /// A refusal or a failure. After any of them the rendered branch is as it was.
@@ -12,6 +12,8 @@ pub enum PublishError {
     NewerFormat { name: String, format: u64 },
     #[error("`{name}` is gone, although `{witness}` shows that there was one")]
     Gone { name: String, witness: String, last: Option<String> },
+    #[error("`{name}` is at {tip}, which does not come after {last}, the state that was in force last")]
+    Rewritten { name: String, tip: CommitId, last: CommitId },
     #[error("the source gives no objects at all, where {objects} in {clusters} clusters are published")]
     Empty { objects: usize, clusters: usize },
     #[error("`{name}` is there already, and an import begins one")]
@@ -58,13 +60,18 @@ impl PublishError {
                      `refs/berth/clusters/`"
                 ),
             }),
+            PublishError::Rewritten { name, last, .. } => Some(format!(
+                "somebody force-pushed it, or put an old copy back; look at what differs, then bring back {last} \
+                 (git update-ref {name} {last}), or go on from what is there for one run with --allow-rewritten"
+            )),
             PublishError::Empty { .. } => Some(
                 "check the source branch and its files; if every object shall go, allow it for one run with \
                  `--allow-empty` and approve each removal"
                     .to_owned(),
             ),
             PublishError::Begun { name } => Some(format!(
-                "import into a repository without one; to begin again, delete it: git update-ref -d {name}"
+                "import into a repository without one; to begin again, delete it and all of `refs/berth/`: git \
+                 update-ref -d {name}"
             )),
             PublishError::Raced { hint, .. } => hint.clone(),
             PublishError::KeptIsMissing { .. } => {

@@ -1,7 +1,8 @@
 //! The first commit of a rendered branch that was not decided but found: the state that an import wrote.
 //!
 //! It has no parent and names no source; its trailer `Berth-Import` says where it came from. Nobody can
-//! compute it again, so that a proof takes it as the root it trusts.
+//! compute it again, so that a proof has to trust it: where [`Refs::root`], which is written once, or who
+//! asks for the proof names this very commit.
 
 use super::commit::{Committed, Published, point, refuse_gone};
 use super::error::PublishError;
@@ -41,6 +42,8 @@ pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result
     let seconds = import.now.as_second();
     let commit = writer.commit(root, &[], &message, &import.identity, seconds)?;
     let committed = Committed::new(commit, &trailers, seconds, root, written.ids);
+    // The root first: a branch that begins with an import which nothing pins could be anybody's.
+    repo.move_ref(&refs.root, None, commit)?;
     point(repo, refs, None, &Published::Committed(Box::new(committed)))?;
     Ok(commit)
 }

@@ -27,6 +27,7 @@ mod tree;
 
 pub use commit::{
     Committed, Published, Stamp, draft, point, publish, refuse_empty, refuse_gone, refuse_loss,
+    refuse_rewritten,
 };
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};

@@ -28,8 +28,10 @@ pub enum Difference {
     Refused(String),
     /// It says that it was imported, and is not the first commit of its branch as berth made it.
     NoRoot,
-    /// It was imported, and another import is the one to trust.
+    /// It begins the branch, and an import that is another commit is what it must begin with.
     OtherRoot(CommitId),
+    /// It was imported, and nothing says that this import is the one to trust.
+    UnpinnedRoot(CommitId),
     /// The commit does not say what it was made from.
     NoSource,
 }
@@ -52,8 +54,13 @@ impl fmt::Display for Difference {
                 f.write_str("it says that it was imported, but is not a first commit as berth makes it")
             }
             Difference::OtherRoot(root) => {
-                write!(f, "it was imported, but only the import {root} is trusted")
+                write!(f, "it begins the branch, but only the import {root} is trusted to")
             }
+            Difference::UnpinnedRoot(commit) => write!(
+                f,
+                "it says that it was imported, and `refs/berth/root`, which an import writes, is not in this \
+                 repository; if the import itself printed this commit, say so: `berth verify --root {commit}`"
+            ),
             Difference::NoSource => f.write_str("it does not name its source commit"),
         }
     }

@@ -25,8 +25,8 @@ pub struct Proof {
 pub enum Verdict {
     /// Its inputs give this commit, to the last byte.
     Proven,
-    /// The first commit of its branch, which an import wrote from a live hub: all others are proven from it,
-    /// and it has to be trusted.
+    /// The first commit of its branch, which an import wrote from a live hub: all others are proven from it.
+    /// It can only be trusted, and is where it is the one that was pinned.
     Root(String),
     Differs(Vec<Difference>),
     /// Made by somebody else: these of the paths that are berth's alone it changed.
@@ -62,20 +62,21 @@ pub struct Verifier<'r> {
     repo: &'r Repo,
     refs: &'r Refs,
     scratch: Scratch,
-    /// The one import that is trusted; `None` for any.
+    /// The one import that is trusted; `None` for none at all.
     root: Option<CommitId>,
 }
 
 impl<'r> Verifier<'r> {
     /// `refs` as the daemon had them: the branch's name can stand in a message.
     pub fn new(repo: &'r Repo, refs: &'r Refs) -> Result<Verifier<'r>, VerifyError> {
-        Ok(Verifier { repo, refs, scratch: repo.scratch()?, root: None })
+        let root = repo.read_ref(&refs.root)?;
+        Ok(Verifier { repo, refs, scratch: repo.scratch()?, root })
     }
 
-    /// Trusts no import but this one.
+    /// Trusts this import, whatever the repository's own ref says.
     #[must_use]
-    pub fn trusting(mut self, root: Option<CommitId>) -> Verifier<'r> {
-        self.root = root;
+    pub fn trusting(mut self, root: CommitId) -> Verifier<'r> {
+        self.root = Some(root);
         self
     }
 
@@ -108,10 +109,10 @@ impl<'r> Verifier<'r> {
     fn generated(&self, info: &CommitInfo, trailers: &Trailers) -> Result<Verdict, VerifyError> {
         match publish::import::import_of(self.repo, info) {
             Ok(Some((from, true))) => {
-                let other = self.root.filter(|root| *root != info.id);
-                return Ok(match other {
+                return Ok(match self.root {
+                    Some(root) if root == info.id => Verdict::Root(from),
                     Some(root) => Verdict::Differs(vec![Difference::OtherRoot(root)]),
-                    None => Verdict::Root(from),
+                    None => Verdict::Differs(vec![Difference::UnpinnedRoot(info.id)]),
                 });
             }
             Ok(Some((_, false))) => return Ok(Verdict::Differs(vec![Difference::NoRoot])),
@@ -120,6 +121,9 @@ impl<'r> Verifier<'r> {
             Err(refusal) => return Ok(refused(&refusal)),
         }
         let Some(source) = trailers.source else { return Ok(Verdict::Differs(vec![Difference::NoSource])) };
+        if let Some(root) = self.root.filter(|_| info.parents.is_empty() && trailers.seq == 1) {
+            return Ok(Verdict::Differs(vec![Difference::OtherRoot(root)]));
+        }
         if !self.repo.has_commit(source) {
             return Ok(no_commit("source", source));
         }

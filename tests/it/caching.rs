@@ -135,6 +135,7 @@ impl Side {
             identity: Identity::default(),
             limits: berth::gate::Limits::default(),
             allow_rewind: false,
+            allow_rewritten: false,
             allow_empty: false,
         };
         Side { _folder: folder, settings }

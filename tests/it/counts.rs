@@ -32,6 +32,7 @@ impl World {
             identity: Identity::default(),
             limits: berth::gate::Limits::default(),
             allow_rewind: false,
+            allow_rewritten: false,
             allow_empty: false,
         };
         let clock: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();

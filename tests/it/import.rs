@@ -104,9 +104,9 @@ async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
     );
     let verified = run(&["verify", "--repo", repo.arg()]).expect(0);
     assert!(verified.err.contains("1 commit proven, 1 trusted as the root"), "{}", verified.err);
-    run(&["verify", "--repo", repo.arg(), "--root", "berth/rendered~1"]).expect(0);
-    let other = run(&["verify", "--repo", repo.arg(), "--root", "main"]).expect(3);
-    assert!(other.out.contains("it was imported, but only the import"), "{}", other.out);
+    run(&["verify", "--repo", repo.arg(), "--root", &repo.id("berth/rendered~1")]).expect(0);
+    let other = run(&["verify", "--repo", repo.arg(), "--root", &repo.id("main")]).expect(3);
+    assert!(other.out.contains("it begins the branch, but only the import"), "{}", other.out);
 }
 
 #[tokio::test]

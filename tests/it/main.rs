@@ -24,6 +24,7 @@ mod gate;
 mod generated;
 mod import;
 mod import_kubefleet;
+mod import_odd;
 mod kube_smoke;
 mod kubefed_commands;
 mod kubefed_edits;
@@ -38,6 +39,7 @@ mod remote_faults;
 #[cfg(unix)]
 mod remotes;
 mod replicas;
+mod roots;
 mod snapshots;
 mod support;
 mod tidy;

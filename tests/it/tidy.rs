@@ -35,7 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "source", "state", "yaml",
         ],
     ),
-    ("live", &["diag"]),
+    ("live", &["diag", "meta"]),
     ("import", &["decide", "diag", "live", "model", "render", "state", "yaml"]),
     ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
     (

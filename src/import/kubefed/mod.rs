@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
+use crate::diag::{Diagnostic, Severity};
 use crate::live::{Host, LiveError, Query, Resource};
 pub(super) use tidy::namespace as plain_namespace;
 
@@ -25,9 +26,13 @@ pub const IMPORTER: Importer = Importer { name: "kubefed", gather, settle: settl
 /// Where KubeFed's own objects are unless somebody put them elsewhere.
 pub const USUAL_NAMESPACE: &str = "kube-federation-system";
 
+/// The name of the settings that count.
+const SETTINGS: &str = "kubefed";
+
 const CORE: &str = "core.kubefed.io";
 const SCHEDULING: &str = "scheduling.kubefed.io";
 const TYPES: &str = "types.kubefed.io";
+const FEDERATED_SECRET: &str = "FederatedSecret";
 
 fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     let groups = host.groups()?;
@@ -37,7 +42,9 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     }
     let mut gathered = Gathered::default();
     let [settings, configs, clusters] = ask_core(host, options, &mut gathered)?;
-    let scope = settings.iter().find_map(|one| one.pointer("/spec/scope").and_then(Json::as_str));
+    // KubeFed goes by the one of this name alone.
+    let in_force = settings.iter().find(|one| text(one, "/metadata/name") == SETTINGS);
+    let scope = in_force.map(|one| text(one, "/spec/scope"));
     let within = (scope == Some("Namespaced")).then_some(options.namespace.as_str());
     let types = federated_types(&configs, options, within.is_some(), &mut gathered);
     let mut queries: Vec<Query> =
@@ -49,8 +56,8 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
         queries.push(Query::all(preference).within(within));
     }
     let answers = host.list(&queries);
-    for objects in [settings, configs] {
-        objects.into_iter().for_each(|object| take(&mut gathered, object, clean::object));
+    for object in settings.into_iter().chain(configs) {
+        take(&mut gathered, object, clean::object);
     }
     for cluster in clusters {
         take_cluster(&mut gathered, cluster);
@@ -59,18 +66,22 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
         let federated = types.get(index);
         match answer {
             Ok(objects) => {
-                gathered.secrets += if federated.is_some_and(|one| one.secret) { objects.len() } else { 0 };
                 for object in objects {
                     match federated {
-                        Some(_) => take_federated(&mut gathered, object),
-                        None => take(&mut gathered, object, clean::object),
+                        Some(federated) => take_federated(&mut gathered, federated, object, options),
+                        None => {
+                            take(&mut gathered, object, clean::object);
+                        }
                     }
                 }
             }
-            Err(error @ LiveError::NotServed { .. }) => {
+            Err(error @ LiveError::NotServed { .. }) if federated.is_some() => {
                 let hint = "its definition is gone; delete the type config, if nobody needs it";
                 let message = format!("{error}, although a type config of the host names it");
-                gathered.warn(message, federated.map(|_| hint));
+                gathered.warn(message, Some(hint));
+            }
+            Err(error @ LiveError::NotServed { .. }) => {
+                gathered.warn(format!("{error}, so there are no preferences"), None);
             }
             Err(error) if error.is_final() => return Err(error),
             Err(error) => gathered.missing.push(error),
@@ -100,7 +111,7 @@ fn ask_core(
     let mut answers = host.list(&queries).into_iter();
     let mut next = || match answers.next() {
         Some(Ok(objects)) => Ok(objects),
-        Some(Err(error)) if error.is_final() => Err(error),
+        Some(Err(error)) if error.is_final() || matches!(error, LiveError::Malformed { .. }) => Err(error),
         Some(Err(error)) => {
             gathered.missing.push(error);
             Ok(Vec::new())
@@ -109,10 +120,20 @@ fn ask_core(
     };
     let found = [next()?, next()?, next()?];
     if found.iter().all(Vec::is_empty) && gathered.missing.is_empty() {
-        let message = format!("nothing of KubeFed is in the namespace `{}`", options.namespace);
-        gathered.warn(message, Some("name the control plane's namespace with `--namespace`"));
+        let (system, namespace) = ("KubeFed".to_owned(), options.namespace.clone());
+        return Err(LiveError::NoPlane { system, namespace, others: planes(host) });
     }
     Ok(found)
+}
+
+/// The namespaces that hold settings or clusters of KubeFed, so far as they may be seen.
+fn planes(host: &dyn Host) -> Vec<String> {
+    let query = |plural, kind| Query::all(Resource::new(CORE, "v1beta1", plural, kind, true));
+    let queries = [query("kubefedconfigs", "KubeFedConfig"), query("kubefedclusters", "KubeFedCluster")];
+    let found = host.list(&queries).into_iter().flatten().flatten();
+    let names: BTreeSet<String> =
+        found.map(|object| text(&object, "/metadata/namespace").to_owned()).collect();
+    names.into_iter().filter(|name| !name.is_empty()).collect()
 }
 
 /// A federated type that a type config names.
@@ -132,17 +153,9 @@ fn federated_types(
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for config in configs {
-        let text = |pointer: &str| config.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
+        let text = |pointer: &str| text(config, pointer);
         let (kind, version) = (text("/spec/federatedType/kind"), text("/spec/federatedType/version"));
         if kind.is_empty() || version.is_empty() {
-            continue;
-        }
-        let of_core = text("/spec/targetType/group").is_empty() && !text("/metadata/name").contains('.');
-        let secret = of_core && text("/spec/targetType/kind") == "Secret";
-        if secret && !options.secrets {
-            let message = format!("no {kind} was imported, as asked");
-            let hint = "what is in members stays as it is; berth will know nothing of it";
-            gathered.warn(message, Some(hint));
             continue;
         }
         let namespaced = text("/spec/federatedType/scope") != "Cluster";
@@ -155,6 +168,29 @@ fn federated_types(
         let plural = Some(text("/spec/federatedType/pluralName")).filter(|plural| !plural.is_empty());
         let plural = plural.map_or_else(|| plural_of(kind), str::to_owned);
         let resource = Resource::new(group, version, &plural, kind, namespaced);
+        if let Some(why) = resource.fault() {
+            gathered.diagnostics.push(Diagnostic {
+                at: None,
+                severity: Severity::Error,
+                message: format!(
+                    "no {kind} was imported: the federatedType of the type config `{}` says {why}",
+                    text("/metadata/name")
+                ),
+                hint: Some("mend or delete the type config on the host, and import again".to_owned()),
+            });
+            continue;
+        }
+        // What the config says of its target, and what the resource is called: either may be wrong.
+        let secret = text("/spec/targetType/kind") == "Secret" && text("/spec/targetType/group").is_empty()
+            || text("/spec/targetType/pluralName") == "secrets"
+            || kind == FEDERATED_SECRET
+            || plural == "federatedsecrets";
+        if secret && !options.secrets {
+            let message = format!("no {kind} was imported, as asked");
+            let hint = "what is in members stays as it is; berth will know nothing of it";
+            gathered.warn(message, Some(hint));
+            continue;
+        }
         if seen.insert((resource.group.clone(), resource.kind.clone())) {
             found.push(Federated { resource, secret });
         }
@@ -172,15 +208,30 @@ fn plural_of(kind: &str) -> String {
     }
 }
 
-fn take_federated(gathered: &mut Gathered, object: Json) {
-    if let Some(key) = key_of(&object).filter(|_| !clean::is_deleting(&object)) {
-        gathered.placed.insert(key, placed::placed(&object));
+fn text<'a>(object: &'a Json, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Json::as_str).unwrap_or_default()
+}
+
+fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, options: &Options) {
+    let Some(key) = key_of(&object) else { return };
+    // An object says itself what it is, whatever type it was listed under.
+    let secret = federated.secret
+        || [FEDERATED_SECRET, "Secret"].contains(&&*key.kind)
+        || text(&object, "/spec/template/kind") == "Secret";
+    if secret && !options.secrets {
+        let message = format!("{key} holds the data of a Secret, so it was left out, as asked");
+        return gathered
+            .warn(message, Some("what is in members stays as it is; berth will know nothing of it"));
     }
-    take(gathered, object, tidy::federated);
+    let placed = placed::placed(&object);
+    if take(gathered, object, tidy::federated) {
+        gathered.placed.insert(key, placed);
+        gathered.secrets += usize::from(secret);
+    }
 }
 
 fn take_cluster(gathered: &mut Gathered, cluster: Json) {
-    let name = cluster.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default().to_owned();
+    let name = text(&cluster, "/metadata/name").to_owned();
     if !clean::is_deleting(&cluster) && !tidy::is_ready(&cluster) {
         let message = format!("cluster `{name}` is not ready on the host, and its file says so");
         let hint = "once its member reports, the report counts; or take `status` out of the file";
@@ -204,11 +255,10 @@ fn take_namespaces(host: &dyn Host, options: &Options, gathered: &mut Gathered) 
     let query = Query::all(Resource::new("", "v1", "namespaces", "Namespace", false));
     match host.list(&[query]).pop() {
         Some(Ok(objects)) => {
-            let is_needed = |object: &Json| {
-                let name = object.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default();
-                needed.contains(name)
-            };
-            objects.into_iter().filter(is_needed).for_each(|object| take(gathered, object, tidy::namespace));
+            let is_needed = |object: &Json| needed.contains(text(object, "/metadata/name"));
+            for object in objects.into_iter().filter(is_needed) {
+                take(gathered, object, tidy::namespace);
+            }
         }
         Some(Err(error)) if error.is_final() => return Err(error),
         Some(Err(error)) => {

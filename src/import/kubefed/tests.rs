@@ -235,6 +235,16 @@ fn a_cluster_keeps_of_its_status_only_what_counts() {
 }
 
 #[test]
+fn addresses_of_a_cluster_are_written_without_credentials() {
+    let mut object = cluster("a", ready());
+    object["spec"]["apiEndpoint"] = json!("https://bob:hunter2@a.example.com:6443/");
+    object["spec"]["proxyURL"] = json!("http://bob:hunter2@proxy:3128");
+    tidy::cluster(&mut object);
+    assert_eq!(object["spec"]["apiEndpoint"], "https://a.example.com:6443");
+    assert_eq!(object["spec"]["proxyURL"], "http://proxy:3128");
+}
+
+#[test]
 fn a_missing_value_is_spelt_out_as_null() {
     let mut object = json!({"metadata": {"name": "x"}, "spec": {"overrides": [{"clusterName": "a", "clusterOverrides": [
         {"path": "/data/x"}, {"op": "remove", "path": "/data/y"},

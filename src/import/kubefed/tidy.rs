@@ -3,8 +3,10 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::import::{Gathered, clean, some_of};
+use crate::live::public;
 
-/// A cluster keeps of its status what a decision reads: that it is not ready; and where it is.
+/// A cluster keeps of its status what a decision reads: that it is not ready; and where it is. Its addresses
+/// lose their credentials, as the Secrets with tokens stay on the host.
 pub(super) fn cluster(object: &mut Json) {
     let ready = is_ready(object);
     let mut status = Map::new();
@@ -18,6 +20,13 @@ pub(super) fn cluster(object: &mut Json) {
         status.insert("conditions".to_owned(), json!([{"type": "Ready", "status": word}]));
     }
     clean::object(object);
+    for key in ["apiEndpoint", "proxyURL"] {
+        if let Some(Json::String(url)) = object.pointer_mut(&format!("/spec/{key}"))
+            && url.contains('@')
+        {
+            *url = public(url);
+        }
+    }
     if let (Some(fields), false) = (object.as_object_mut(), status.is_empty()) {
         fields.insert("status".to_owned(), status.into());
     }

@@ -70,7 +70,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
                 placements.push(object.clone());
                 take_placement(&mut gathered, object);
             }
-            _ => take(&mut gathered, object, clean::object),
+            _ => _ = take(&mut gathered, object, clean::object),
         }
     }
     for binding in bindings.into_iter().flatten() {

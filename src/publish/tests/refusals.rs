@@ -95,3 +95,38 @@ fn kept_bytes_must_be_there() {
     let error = refused(&branch, None, &state);
     assert!(matches!(error, PublishError::KeptIsMissing { .. }), "{error}");
 }
+
+#[test]
+fn a_branch_that_was_rewritten_is_told_from_a_lost_race() {
+    let branch = Branch::new();
+    let one = branch.publish(&branch.state(&[("web", &["a"], "1")])).unwrap().commit;
+    let seen = branch.previous().unwrap();
+    let two = branch.publish(&branch.state(&[("web", &["a"], "2")])).unwrap().commit;
+    let processed = Processed {
+        source: CommitId([0xab; 20]),
+        rendered: None,
+        errors: 0,
+        warnings: 0,
+        result: "published".to_owned(),
+        held: Vec::new(),
+    };
+    let refuse = |previous: &Previous, rendered: Option<CommitId>| {
+        let processed = Processed { rendered, ..processed.clone() };
+        refuse_rewritten(&branch.repo, &branch.refs, previous, Some(&processed))
+    };
+    // Another process published, and said so, after this one had read the branch.
+    assert!(matches!(refuse(&seen, Some(two)), Err(PublishError::Raced { .. })));
+    let now = branch.previous().unwrap();
+    for last in [None, Some(one), Some(two)] {
+        refuse(&now, last).unwrap();
+    }
+    branch.repo.move_ref(&branch.refs.rendered, Some(two), one).unwrap();
+    for lost in [two, CommitId([1; 20])] {
+        let error = refuse(&seen, Some(lost)).unwrap_err();
+        assert!(
+            matches!(error, PublishError::Rewritten { tip, last, .. } if tip == one && last == lost),
+            "{error}"
+        );
+        assert!(error.hint().unwrap().contains(&format!("git update-ref refs/heads/berth/rendered {lost}")));
+    }
+}
