@@ -201,9 +201,12 @@ impl Job {
                 return Err(self.explain(failure));
             }
             let legacy = self.live.as_ref().map(|live| legacy_of(live)).unwrap_or_default();
+            // What people did by hand to what is berth's is put back.
+            let by_hand = |manager: &str| self.owned && manager.starts_with("kubectl");
             let foreign: Vec<&Conflict> = conflicts
                 .iter()
                 .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != identity.keeper)
+                .filter(|it| !by_hand(&it.manager))
                 .collect();
             match self.on_conflict {
                 _ if foreign.is_empty() => force = true,
