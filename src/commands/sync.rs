@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tracing::{error, info, warn};
 
+use super::diff::coloured;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
-use super::diff::coloured;
 use crate::git::Repo;
 use crate::live::Access;
 use crate::model::{ObjectId, Timestamp};

@@ -106,9 +106,9 @@ fn write_all(
             report_waiting(&waits, &failed, target, done);
             return;
         };
-        let (batch, rest): (Vec<Apply<'_>>, Vec<Apply<'_>>) = left.into_iter().partition(|item| {
-            order::rank(&item.desired.id) == rank && !waits.contains_key(&item.desired.id)
-        });
+        let (batch, rest): (Vec<Apply<'_>>, Vec<Apply<'_>>) = left
+            .into_iter()
+            .partition(|item| order::rank(&item.desired.id) == rank && !waits.contains_key(&item.desired.id));
         left = rest;
         write(target, &batch, done);
     }
@@ -193,7 +193,8 @@ fn unfinished(
         Some(annotations.get(WORKLOAD).cloned().unwrap_or_default())
     };
     let blocked = desired.blocked.values().map(|it| it.workload.clone().or_else(|| had(&it.id)));
-    let failed = plan.problems.iter().chain(&done.problems).chain(&done.waiting).map(|problem| &problem.object);
+    let failed =
+        plan.problems.iter().chain(&done.problems).chain(&done.waiting).map(|problem| &problem.object);
     let failed = failed.filter_map(|id| {
         let wanted = desired.objects.get(id).map(|desired| desired.workload().to_owned());
         wanted.or_else(|| had(id))

@@ -24,12 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{ObjectId, path};
 use crate::model::status::{Applied, Problem};
+use crate::model::{ObjectId, path};
 use desired::DesiredSet;
+use health::Health;
 use overrides::LocalOverrides;
 use plan::{Held, SyncPlan, Why};
-use health::Health;
 use target::{Apply, Preview, Record, Target, TargetError};
 
 /// A cluster's folder as published.
@@ -181,9 +181,7 @@ pub fn sync_set(
 
 /// What the plan's writes would change.
 fn previews(plan: &SyncPlan, desired: &DesiredSet, target: &mut dyn Target) -> Vec<(ObjectId, Preview)> {
-    let item = |write: &plan::Write| {
-        Some(Apply { desired: desired.objects.get(&write.id)?, seen: None })
-    };
+    let item = |write: &plan::Write| Some(Apply { desired: desired.objects.get(&write.id)?, seen: None });
     let items: Vec<Apply<'_>> = plan.writes.iter().filter_map(item).collect();
     let previews = target.preview(&items);
     let named = items.iter().zip(previews);
@@ -192,8 +190,13 @@ fn previews(plan: &SyncPlan, desired: &DesiredSet, target: &mut dyn Target) -> V
 
 /// Adds what is there and does not do well. What has time left only waits.
 fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
-    let known: BTreeSet<ObjectId> =
-        outcome.applied.problems.iter().chain(&outcome.waiting).map(|problem| problem.object.clone()).collect();
+    let known: BTreeSet<ObjectId> = outcome
+        .applied
+        .problems
+        .iter()
+        .chain(&outcome.waiting)
+        .map(|problem| problem.object.clone())
+        .collect();
     for id in desired.objects.keys().filter(|id| !known.contains(id)) {
         let standing = target.standing(id);
         let problem = |message: String| Problem { object: id.clone(), message };
@@ -203,7 +206,9 @@ fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
             Health::Progressing(why) if standing.overdue => {
                 outcome.applied.problems.push(problem(format!("it is not healthy in time: {why}")));
             }
-            Health::Progressing(why) => outcome.waiting.push(problem(format!("it is not healthy yet: {why}"))),
+            Health::Progressing(why) => {
+                outcome.waiting.push(problem(format!("it is not healthy yet: {why}")))
+            }
         }
     }
     outcome.applied.problems.sort();

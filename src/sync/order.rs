@@ -108,7 +108,8 @@ impl Order {
                     self.wave_of.insert(object.id.clone(), (workload.to_owned(), wave));
                 }
                 Err(_) => {
-                    let message = format!("its annotation `{WAVE}` is `{}`, not a whole number", text.escape_debug());
+                    let message =
+                        format!("its annotation `{WAVE}` is `{}`, not a whole number", text.escape_debug());
                     self.faults.insert(object.id.clone(), message);
                 }
             }
@@ -161,7 +162,11 @@ impl Order {
     }
 
     /// What an object still waits for, in words. `is_fine` says whether one is there and healthy.
-    pub fn waits_for(&self, id: &ObjectId, mut is_fine: impl FnMut(&ObjectId) -> bool) -> Option<(ObjectId, String)> {
+    pub fn waits_for(
+        &self,
+        id: &ObjectId,
+        mut is_fine: impl FnMut(&ObjectId) -> bool,
+    ) -> Option<(ObjectId, String)> {
         for need in self.needs.get(id).into_iter().flatten() {
             if let Some(first) = need.objects.iter().find(|object| !is_fine(object)) {
                 return Some((first.clone(), format!("`{}`, which it depends on", need.name)));

@@ -26,6 +26,7 @@ mod kube_smoke;
 mod kubefed_commands;
 mod lifecycle;
 mod looping;
+mod member;
 mod migration;
 mod replicas;
 mod snapshots;

@@ -297,7 +297,9 @@ fn pure_folders_name_nothing_of_the_outside() {
 /// Whether a text names a library, and not a module of berth's own that is called like it.
 fn names(text: &str, library: &str) -> bool {
     let mut before = text.match_indices(library).map(|(at, _)| &text[..at]);
-    before.any(|before| !before.ends_with("::") && !before.ends_with(|last: char| last.is_alphanumeric() || last == '_'))
+    before.any(|before| {
+        !before.ends_with("::") && !before.ends_with(|last: char| last.is_alphanumeric() || last == '_')
+    })
 }
 
 #[test]

@@ -75,7 +75,11 @@ fn judge(check: &Check, object: &Json) -> Option<Health> {
             let words = || {
                 let last = at.rsplit('/').next().unwrap_or_default();
                 let found = if found.is_empty() { "not set" } else { found };
-                if message.is_empty() { format!("its {last} is {found}") } else { format!("its {last} is {found}: {message}") }
+                if message.is_empty() {
+                    format!("its {last} is {found}")
+                } else {
+                    format!("its {last} is {found}: {message}")
+                }
             };
             is.contains(&found).then(|| verdict.with(words))
         }
@@ -102,7 +106,8 @@ fn judge(check: &Check, object: &Json) -> Option<Health> {
             (text(at) != text(of)).then(|| Health::Progressing((*words).to_owned()))
         }
         Check::Partition => {
-            let partition = number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|it| *it > 0)?;
+            let partition =
+                number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|it| *it > 0)?;
             let wanted = number(object, "/spec/replicas").unwrap_or(1).saturating_sub(partition).max(0);
             let updated = number(object, "/status/updatedReplicas").unwrap_or(0);
             Some(if updated >= wanted {

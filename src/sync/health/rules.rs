@@ -16,16 +16,40 @@ pub(super) enum Check {
     Observed,
     /// The same, for kinds that need not say which generation they are about.
     ObservedIfAny,
-    Condition { name: &'static str, when: When, is: &'static str, verdict: Verdict },
+    Condition {
+        name: &'static str,
+        when: When,
+        is: &'static str,
+        verdict: Verdict,
+    },
     /// A text is one of these.
-    Text { at: &'static str, is: &'static [&'static str], verdict: Verdict },
-    Flag { at: &'static str, verdict: Verdict },
+    Text {
+        at: &'static str,
+        is: &'static [&'static str],
+        verdict: Verdict,
+    },
+    Flag {
+        at: &'static str,
+        verdict: Verdict,
+    },
     /// Nothing is there, where another text says that it should be.
-    Absent { at: &'static str, unless: Option<(&'static str, &'static str)>, verdict: Verdict },
+    Absent {
+        at: &'static str,
+        unless: Option<(&'static str, &'static str)>,
+        verdict: Verdict,
+    },
     AtLeast(Count),
     /// One number is not above another.
-    NoneBeyond { at: &'static str, of: &'static str, words: &'static str },
-    Same { at: &'static str, of: &'static str, words: &'static str },
+    NoneBeyond {
+        at: &'static str,
+        of: &'static str,
+        words: &'static str,
+    },
+    Same {
+        at: &'static str,
+        of: &'static str,
+        words: &'static str,
+    },
     /// Only the replicas from a partition on are to be updated.
     Partition,
 }

@@ -2,6 +2,7 @@
 
 pub mod kube;
 pub mod kubefed;
+pub mod member;
 pub mod random;
 
 use std::collections::BTreeMap;

@@ -151,14 +151,20 @@ impl Failure {
             Failure::Rule(message) => message.clone(),
             Failure::Unreachable(why) => format!("the API server can not be reached: {why}"),
             Failure::Refused(refusal) if is_secret => {
-                let fields: Vec<&str> =
-                    refusal.causes.iter().map(|cause| cause.field.as_str()).filter(|it| !it.is_empty()).collect();
-                let of = if fields.is_empty() { String::new() } else { format!(", for {}", fields.join(", ")) };
+                let fields: Vec<&str> = refusal
+                    .causes
+                    .iter()
+                    .map(|cause| cause.field.as_str())
+                    .filter(|it| !it.is_empty())
+                    .collect();
+                let of =
+                    if fields.is_empty() { String::new() } else { format!(", for {}", fields.join(", ")) };
                 format!("the API server refuses it: {} ({}){of}", refusal.reason, refusal.code)
             }
             Failure::Refused(refusal) => {
                 let said = if refusal.message.is_empty() { &refusal.reason } else { &refusal.message };
-                let later = refusal.retry_after.map(|seconds| format!("; it asks to try again in {seconds} s"));
+                let later =
+                    refusal.retry_after.map(|seconds| format!("; it asks to try again in {seconds} s"));
                 let code = refusal.code;
                 format!("the API server refuses it: {said} ({code}){}", later.unwrap_or_default())
             }

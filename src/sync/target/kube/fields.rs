@@ -95,11 +95,18 @@ pub fn remove(object: &mut Json, path: &str) -> bool {
             let Some(rest) = path.strip_prefix('.') else { return false };
             // Keys may hold dots and brackets: the longest that fits is meant.
             let fits = |key: &&String| {
-                rest.strip_prefix(key.as_str()).is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']))
+                rest.strip_prefix(key.as_str())
+                    .is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']))
             };
-            let Some(key) = map.keys().filter(fits).max_by_key(|key| key.len()).cloned() else { return false };
+            let Some(key) = map.keys().filter(fits).max_by_key(|key| key.len()).cloned() else {
+                return false;
+            };
             let after = rest.get(key.len()..).unwrap_or_default();
-            if after.is_empty() { map.remove(&key).is_some() } else { map.get_mut(&key).is_some_and(|it| remove(it, after)) }
+            if after.is_empty() {
+                map.remove(&key).is_some()
+            } else {
+                map.get_mut(&key).is_some_and(|it| remove(it, after))
+            }
         }
         Json::Array(items) => {
             let Some((selector, after)) = path.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
@@ -162,7 +169,10 @@ mod tests {
         assert!(remove(&mut object, ".metadata.labels.app.kubernetes.io/name"));
         assert!(remove(&mut object, ".spec.containers[name=\"b\"].image"));
         assert!(!remove(&mut object, ".spec.replicas"));
-        assert_eq!(object, json!({"metadata": {"labels": {}},
-            "spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b"}]}}));
+        assert_eq!(
+            object,
+            json!({"metadata": {"labels": {}},
+            "spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b"}]}})
+        );
     }
 }

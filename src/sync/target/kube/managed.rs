@@ -27,7 +27,9 @@ fn text<'a>(entry: &'a Json, key: &str) -> &'a str {
 }
 
 fn is_apply(entry: &Json, manager: &str) -> bool {
-    text(entry, "manager") == manager && text(entry, "operation") == "Apply" && text(entry, "subresource").is_empty()
+    text(entry, "manager") == manager
+        && text(entry, "operation") == "Apply"
+        && text(entry, "subresource").is_empty()
 }
 
 /// Whether every field of a wanted object is among the owned ones.
@@ -65,9 +67,9 @@ fn covers_value(owned: &Json, wanted: &Json) -> bool {
         Json::Object(map) => map.iter().all(|(key, value)| {
             value.is_null() || owned.get(&format!("f:{key}")).is_some_and(|own| covers_value(own, value))
         }),
-        Json::Array(items) => {
-            items.iter().all(|item| owned.iter().any(|(key, own)| is_key_of(key, item) && covers_value(own, item)))
-        }
+        Json::Array(items) => items
+            .iter()
+            .all(|item| owned.iter().any(|(key, own)| is_key_of(key, item) && covers_value(own, item))),
         _ => true,
     }
 }
@@ -207,9 +209,7 @@ mod tests {
                 "f:finalizers": {"v:\"a\"": {}},
             },
         });
-        let wanted = |spec: Json| {
-            json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "x", "labels": {"app": "x"}}, "spec": spec})
-        };
+        let wanted = |spec: Json| json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "x", "labels": {"app": "x"}}, "spec": spec});
         for good in [
             json!({"replicas": 1}),
             json!({"ports": [{"port": 80, "name": "web"}]}),

@@ -243,10 +243,8 @@ impl Job {
     }
 
     fn is_stateful(&self) -> bool {
-        let named = matches!(
-            (&*self.id.group, &*self.id.kind),
-            ("", "PersistentVolume") | ("apps", "StatefulSet")
-        );
+        let named =
+            matches!((&*self.id.group, &*self.id.kind), ("", "PersistentVolume") | ("apps", "StatefulSet"));
         named || self.id.takes_more_along()
     }
 
@@ -275,7 +273,9 @@ impl Job {
             loop {
                 match wire.get(&self.path, &self.id.name).await? {
                     None => return Ok(()),
-                    Some(left) if left.pointer("/metadata/uid").and_then(Json::as_str) != self.uid() => return Ok(()),
+                    Some(left) if left.pointer("/metadata/uid").and_then(Json::as_str) != self.uid() => {
+                        return Ok(());
+                    }
                     Some(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
@@ -287,7 +287,12 @@ impl Job {
     }
 
     /// Lets an object go again that came into being between the look and the write.
-    async fn check_made(&self, wire: &Wire, identity: &Identity, brought: Brought) -> Result<Brought, Failure> {
+    async fn check_made(
+        &self,
+        wire: &Wire,
+        identity: &Identity,
+        brought: Brought,
+    ) -> Result<Brought, Failure> {
         if brought.created || self.take_over {
             return Ok(brought);
         }

@@ -41,9 +41,15 @@ impl Core {
         let label = object.get("metadata").and_then(|it| it.get("labels")?.get(SET_ID)?.as_str());
         let name = format!("ConfigMap {}/{}", self.identity.namespace, self.identity.parent);
         if label != Some(&self.identity.set) {
-            return Err(TargetError(format!("{name} is there and is not berth's: rename it, or choose another namespace")));
+            return Err(TargetError(format!(
+                "{name} is there and is not berth's: rename it, or choose another namespace"
+            )));
         }
-        let damaged = || TargetError(format!("{name} does not say what was applied last; remove it, and its objects are found again by their labels"));
+        let damaged = || {
+            TargetError(format!(
+                "{name} does not say what was applied last; remove it, and its objects are found again by their labels"
+            ))
+        };
         let sequence = text("/data/sequence").and_then(|it| it.parse().ok()).ok_or_else(damaged)?;
         let [fleet, cluster, tree] =
             ["/data/fleet", "/data/cluster", "/data/tree"].map(|at| text(at).map(str::to_owned));
@@ -115,8 +121,11 @@ impl Core {
     }
 
     fn ask_for(&self, path: &str, name: &str, object: Json) -> Ask {
-        let params =
-            PatchParams { field_manager: Some(self.identity.manager.clone()), force: true, ..PatchParams::default() };
+        let params = PatchParams {
+            field_manager: Some(self.identity.manager.clone()),
+            force: true,
+            ..PatchParams::default()
+        };
         Ask::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
     }
 

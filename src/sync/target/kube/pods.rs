@@ -64,11 +64,15 @@ fn reason_of(pod: &Json) -> Option<String> {
         return Some(said(&format!("pod {name}, container {container}: {reason}{code}"), &message));
     }
     let condition = list("/status/conditions").find(|condition| {
-        text(condition, "status") == "False" && !text(condition, "reason").is_empty()
+        text(condition, "status") == "False"
+            && !text(condition, "reason").is_empty()
             && text(condition, "type") == "PodScheduled"
     });
     if let Some(condition) = condition {
-        return Some(said(&format!("pod {name}: {}", text(condition, "reason")), &text(condition, "message")));
+        return Some(said(
+            &format!("pod {name}: {}", text(condition, "reason")),
+            &text(condition, "message"),
+        ));
     }
     let reason = pod.pointer("/status/reason")?.as_str()?;
     let message = pod.pointer("/status/message").and_then(Json::as_str).unwrap_or_default();
@@ -76,7 +80,8 @@ fn reason_of(pod: &Json) -> Option<String> {
 }
 
 fn said(what: &str, message: &str) -> String {
-    let message: String = message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
+    let message: String =
+        message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
     if message.is_empty() { what.to_owned() } else { format!("{what}: {message}") }
 }
 

@@ -17,9 +17,9 @@ use super::identity::{Identity, part_of};
 use super::one::{Brought, Job};
 use super::wire::each;
 use super::{Core, Seen, managed, pods};
+use crate::model::ObjectId;
 use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
 use crate::model::object::version_of;
-use crate::model::ObjectId;
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
 use crate::sync::health;
@@ -170,7 +170,12 @@ impl Core {
         self.try_all(now.collect(), desired, found).await
     }
 
-    async fn try_all(&mut self, objects: Vec<&Desired>, desired: &Wanted, found: &mut Found) -> Result<(), TargetError> {
+    async fn try_all(
+        &mut self,
+        objects: Vec<&Desired>,
+        desired: &Wanted,
+        found: &mut Found,
+    ) -> Result<(), TargetError> {
         let mut jobs = Vec::new();
         for object in objects {
             let hash = self.identity.hash(&object.bytes);
@@ -241,7 +246,8 @@ impl Core {
             (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
         };
         let annotations = own_annotations(&live);
-        let seen = Seen { owned, checked: true, hash, live: (!same).then(|| live.clone()), ..Seen::of(&live) };
+        let seen =
+            Seen { owned, checked: true, hash, live: (!same).then(|| live.clone()), ..Seen::of(&live) };
         self.seen.insert(id.clone(), seen);
         found.insert(id.clone(), Live { owned, form, annotations });
     }
@@ -269,8 +275,13 @@ impl Seen {
 /// What a trial has shown.
 enum Tried {
     /// It is not there. Unchecked where it could not be tried yet.
-    New { checked: bool },
-    There { live: Arc<Json>, same: bool },
+    New {
+        checked: bool,
+    },
+    There {
+        live: Arc<Json>,
+        same: bool,
+    },
 }
 
 async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tried, Failure> {
@@ -306,7 +317,9 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
         Ok(Brought { answer: None, .. }) => Ok(Tried::There { live, same: false }),
         // Whether it may be taken over comes before how.
         Err(_) if !job.owned && !job.take_over => Ok(Tried::There { live, same: false }),
-        Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(Tried::There { live, same: false }),
+        Err(failure) if failure.is_immutable() && job.may_recreate() => {
+            Ok(Tried::There { live, same: false })
+        }
         Err(failure) => Err(failure),
     }
 }
@@ -383,14 +396,17 @@ pub fn leaving(object: &Json) -> Option<String> {
     let names: Vec<String> = finalizers.filter_map(Json::as_str).map(|name| format!("`{name}`")).collect();
     Some(match names.is_empty() {
         true => format!("it is being removed, since {since}"),
-        false => format!("it is being removed, since {since}, and waits for its finalizers {}", names.join(", ")),
+        false => {
+            format!("it is being removed, since {since}, and waits for its finalizers {}", names.join(", "))
+        }
     })
 }
 
 fn own_annotations(object: &Json) -> BTreeMap<String, String> {
     let annotations = object.get("metadata").and_then(|it| it.get("annotations")?.as_object());
-    let own = annotations.into_iter().flatten().filter(|(name, _)| {
-        name.starts_with(PREFIX) && name.as_str() != APPLIED
-    });
+    let own = annotations
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| name.starts_with(PREFIX) && name.as_str() != APPLIED);
     own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }

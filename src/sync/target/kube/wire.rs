@@ -39,13 +39,38 @@ pub struct Wire {
 /// One request.
 #[derive(Clone, Debug)]
 pub enum Ask {
-    Get { path: String, name: String },
-    List { path: String, params: ListParams },
-    Apply { path: String, name: String, params: PatchParams, object: Arc<Json> },
-    Merge { path: String, name: String, params: PatchParams, patch: Json },
+    Get {
+        path: String,
+        name: String,
+    },
+    List {
+        path: String,
+        params: ListParams,
+    },
+    Apply {
+        path: String,
+        name: String,
+        params: PatchParams,
+        object: Arc<Json>,
+    },
+    Merge {
+        path: String,
+        name: String,
+        params: PatchParams,
+        patch: Json,
+    },
     /// RFC 6902 operations.
-    Edit { path: String, name: String, params: PatchParams, operations: Json },
-    Delete { path: String, name: String, params: DeleteParams },
+    Edit {
+        path: String,
+        name: String,
+        params: PatchParams,
+        operations: Json,
+    },
+    Delete {
+        path: String,
+        name: String,
+        params: DeleteParams,
+    },
 }
 
 /// A good answer.
@@ -135,12 +160,7 @@ impl Wire {
     }
 
     /// Every object with a label, page by page.
-    pub async fn list(
-        &self,
-        path: &str,
-        selector: &str,
-        mut each: impl FnMut(Json),
-    ) -> Result<(), Failure> {
+    pub async fn list(&self, path: &str, selector: &str, mut each: impl FnMut(Json)) -> Result<(), Failure> {
         let mut token: Option<String> = None;
         loop {
             let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };

@@ -68,7 +68,11 @@ impl Core {
         let lost = || Err(Failure::rule("it was left out"));
         let results: Vec<Result<(), Failure>> =
             results.into_iter().map(|result| result.unwrap_or_else(lost)).collect();
-        batch.iter().zip(results).map(|(item, result)| result.map_err(|failure| self.failed(item, &failure))).collect()
+        batch
+            .iter()
+            .zip(results)
+            .map(|(item, result)| result.map_err(|failure| self.failed(item, &failure)))
+            .collect()
     }
 
     fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> TargetError {
@@ -85,8 +89,11 @@ impl Core {
         jobs: &mut Vec<(usize, bool, Job)>,
         results: &mut [Option<Result<(), Failure>>],
     ) {
-        let untried: Vec<(usize, Job)> =
-            jobs.iter().filter(|(_, checked, _)| !checked).map(|(index, _, job)| (*index, job.clone())).collect();
+        let untried: Vec<(usize, Job)> = jobs
+            .iter()
+            .filter(|(_, checked, _)| !checked)
+            .map(|(index, _, job)| (*index, job.clone()))
+            .collect();
         let (wire, identity) = (self.wire.clone(), self.identity.clone());
         let tasks: Vec<Job> = untried.iter().map(|(_, job)| job.clone()).collect();
         let tried = each(tasks, self.at_once, |job| {
@@ -193,7 +200,9 @@ impl Core {
                 match wire.get(&path, &name).await? {
                     Some(left) => match leaving(&left) {
                         // Some go only a moment after they were told to.
-                        Some(why) if left.pointer("/metadata/finalizers").is_some() => Err(Failure::rule(why)),
+                        Some(why) if left.pointer("/metadata/finalizers").is_some() => {
+                            Err(Failure::rule(why))
+                        }
                         _ => Ok(()),
                     },
                     None => Ok(()),
@@ -276,7 +285,8 @@ impl Core {
         };
         match data {
             Json::Object(map) => {
-                let all: Map<String, Json> = map.iter().map(|(key, value)| (key.clone(), hidden(value))).collect();
+                let all: Map<String, Json> =
+                    map.iter().map(|(key, value)| (key.clone(), hidden(value))).collect();
                 *map = all;
             }
             other => *other = hidden(other),
@@ -291,7 +301,8 @@ fn delete_params(options: Option<&str>, uid: String) -> Result<DeleteParams, Fai
         ..DeleteParams::background()
     };
     let Some(text) = options else { return Ok(params) };
-    let unusable = || Failure::rule(format!("its annotation `{DELETE_OPTIONS}` is not Kubernetes' DeleteOptions"));
+    let unusable =
+        || Failure::rule(format!("its annotation `{DELETE_OPTIONS}` is not Kubernetes' DeleteOptions"));
     let options: Json = serde_json::from_str(text).map_err(|_| unusable())?;
     match options.get("propagationPolicy").and_then(Json::as_str) {
         Some("Foreground") => params.propagation_policy = Some(PropagationPolicy::Foreground),
