@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::support::faults::{Fault, Faults};
 use crate::support::member::{Member, annotated};
 
 /// What a member has time for in tests that wait for nothing.
@@ -149,6 +150,8 @@ fn one_faulty_object_stops_no_other_and_all_faults_are_said() {
 fn a_quota_and_a_webhook_refuse_one_object_alone() {
     let Some(member) = Member::new("refused") else { return };
     member.kubectl(&["create", "quota", "few", "-n", "refused", "--hard=secrets=0"]);
+    // Its controller does not run here.
+    member.set_status("quota", "few", &json!({"hard": {"secrets": "0"}, "used": {"secrets": "0"}}));
     let hook = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": "refused-hook"}, "webhooks": [{
             "name": "hook.refused.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -246,14 +249,14 @@ fn take_over_without_difference_only_and_never_are_kept_to() {
     let Some(member) = Member::new("adopt") else { return };
     for name in ["same", "differs", "never"] {
         let mut object = member.config_map(name, "one");
-        object["metadata"]["annotations"] = json!({});
+        object["metadata"].as_object_mut().expect("a mapping").remove("annotations");
         member.kubectl_apply(&object, &["--server-side"]);
     }
     let differs = if_no_diff(&member, "differs", "two");
     let never = annotated(member.config_map("never", "one"), "berth.dev/take-over", "never");
     member.publish(&[if_no_diff(&member, "same", "one"), differs, never]);
     let ran = member.sync(&[]).expect(7);
-    assert!(ran.out.contains("take over  ConfigMap adopt/same"), "{}", ran.out);
+    assert!(ran.out.contains("take over  ConfigMap adopt/same"), "{}\n{}", ran.out, ran.err);
     assert!(
         ran.err.contains("ConfigMap adopt/differs: it is there, not made by berth, and differs"),
         "{}",
@@ -582,4 +585,27 @@ fn a_cluster_that_can_not_be_reached_is_said_so() {
     std::fs::write(&file, kubeconfig).expect("a file");
     let ran = member.sync_at(file.to_str().expect("a text path"), &[]).expect(6);
     assert!(ran.err.contains("can not be reached"), "{}", ran.err);
+}
+
+#[test]
+fn a_busy_server_is_waited_for_and_an_answer_that_was_lost_is_asked_for_again() {
+    const FAULTS: &[(&str, Fault)] = &[("/configmaps/busy", Fault::Busy), ("/configmaps/lost", Fault::Lost)];
+    let Some(member) = Member::new("faults") else { return };
+    let faults = Faults::between(&member.plane, FAULTS);
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+         clusters: [{{name: a, cluster: {{server: 'http://127.0.0.1:{}'}}}}]\nusers: [{{name: a, user: {{}}}}]\n",
+        faults.port
+    );
+    let file = member.repo.path().join("kubeconfig");
+    std::fs::write(&file, kubeconfig).expect("a file");
+    let kubeconfig = file.to_str().expect("a text path");
+    member.publish(&["busy", "lost", "well"].map(|name| member.config_map(name, "one")));
+    let began = std::time::Instant::now();
+    let ran = member.sync_at(kubeconfig, &[]).expect(0);
+    assert!(ran.out.starts_with("3 writes"), "{}", ran.out);
+    assert!(began.elapsed() >= std::time::Duration::from_secs(1));
+    assert_eq!(faults.happened.lock().expect("it").len(), 2);
+    assert!(["busy", "lost", "well"].iter().all(|name| member.get("configmap", name).is_some()));
+    assert!(member.sync_at(kubeconfig, &[]).expect(0).out.starts_with("0 writes, 0 removals, 3 unchanged"));
 }

@@ -82,6 +82,9 @@ impl Member {
         let mut command = berth();
         command.args(["sync", "--once", "--target", "kube", "--repo", self.repo.arg()]);
         command.args(["--cluster", &self.name, "--fleet", &self.name, "--kubeconfig", kubeconfig]);
+        if !more.contains(&"--health-timeout") {
+            command.args(["--health-timeout", "90"]);
+        }
         Ran::of(command.args(more))
     }
 
@@ -136,9 +139,8 @@ impl Member {
     pub fn requests(&self) -> Vec<(String, String)> {
         let text =
             |event: &Json, at: &str| event.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
-        let events = self.plane.requests().into_iter().filter(|event| {
-            text(event, "/userAgent").starts_with("berth/") && text(event, "/userAgent").contains("berth")
-        });
+        let events = self.plane.requests().into_iter();
+        let events = events.filter(|event| text(event, "/userAgent").starts_with("berth/"));
         let ours = events.filter(|event| {
             let uri = text(event, "/requestURI");
             uri.contains(&format!("berth%2F{}", self.name))
@@ -181,14 +183,28 @@ impl Member {
         })
     }
 
-    /// Says of a deployment's newest form that all its pods are there.
+    /// Plays the kubelet's part for a deployment's pods: all of them run and are ready.
+    #[track_caller]
     pub fn make_healthy(&self, name: &str) {
-        let generation = self.get("deployment", name).expect("it is there")["metadata"]["generation"].clone();
-        let status = json!({
-            "observedGeneration": generation, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1,
-            "availableReplicas": 1, "unavailableReplicas": null,
-        });
-        self.set_status("deployment", name, &status);
+        let selector = format!("app={name}");
+        let status = json!({"status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        }})
+        .to_string();
+        for _ in 0..300 {
+            let args = ["get", "pods", "-n", &self.name, "-l", &selector, "-o", "name"];
+            for pod in self.kubectl(&args).lines() {
+                let args = ["-n", &self.name, "--subresource=status", "--type=merge", "-p", &status];
+                self.kubectl(&[&["patch", pod][..], &args].concat());
+            }
+            let deployment = self.get("deployment", name).expect("it is there");
+            if deployment["status"]["availableReplicas"] == deployment["spec"]["replicas"] {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        panic!("the pods of {name} do not become available");
     }
 }
 
