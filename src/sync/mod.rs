@@ -207,7 +207,7 @@ fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
                 outcome.applied.problems.push(problem(format!("it is not healthy in time: {why}")));
             }
             Health::Progressing(why) => {
-                outcome.waiting.push(problem(format!("it is not healthy yet: {why}")))
+                outcome.waiting.push(problem(format!("it is not healthy yet: {why}")));
             }
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
 //!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
-//! - `survey` looks: one list for each kind that is owned, a trial for whatever is not as wanted for
+//! - `survey` looks, `compare` judges: one list for each kind that is owned, a trial for whatever is not as wanted for
 //!   certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //!
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
 
+mod compare;
 mod failure;
 mod fields;
 mod identity;

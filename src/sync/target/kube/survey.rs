@@ -11,14 +11,13 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::super::TargetError;
+use super::compare::{is_as_applied, is_equal, leaving, own_annotations, uid_of};
 use super::failure::Failure;
-use super::fields::{self, Keep};
 use super::identity::{Identity, part_of};
 use super::one::{Brought, Job};
 use super::wire::each;
-use super::{Core, Seen, managed, pods};
+use super::{Core, Seen, pods};
 use crate::model::ObjectId;
-use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
 use crate::model::object::version_of;
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
@@ -324,45 +323,6 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
     }
 }
 
-/// Whether two forms differ in nothing that was asked for. Berth's own marks count on what it owns.
-fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
-    let content = |object: &Json| {
-        let mut object = object.clone();
-        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
-            for key in ["managedFields", "resourceVersion", "generation"] {
-                metadata.remove(key);
-            }
-            if !owned {
-                for key in ["labels", "annotations"] {
-                    let Some(map) = metadata.get_mut(key).and_then(Json::as_object_mut) else { continue };
-                    map.retain(|name, _| !name.starts_with(PREFIX) && name != super::identity::PART_OF);
-                    if map.is_empty() {
-                        metadata.remove(key);
-                    }
-                }
-            }
-        }
-        object
-    };
-    content(live) == content(after)
-}
-
-fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired) -> bool {
-    let hash = live.get("metadata").and_then(|it| it.get("annotations")?.get(APPLIED)?.as_str());
-    let Some(own) = managed::applied_by(live, &identity.manager) else { return false };
-    if hash != Some(identity.hash(&wanted.bytes).as_str()) {
-        return false;
-    }
-    match wanted.annotation(RETAIN).map(fields::pointers) {
-        None => managed::covers(own, &wanted.object),
-        Some(paths) => {
-            let mut wanted = wanted.object.clone();
-            paths.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
-            managed::covers(own, &wanted)
-        }
-    }
-}
-
 fn fault(found: &mut Found, id: &ObjectId, message: String) {
     match found.get_mut(id) {
         Some(live) => live.form = Form::Faulty(message),
@@ -383,30 +343,4 @@ fn is_to_be_defined(id: &ObjectId, desired: &Wanted) -> bool {
 
 fn api_version(object: &Desired) -> &str {
     object.object.get("apiVersion").and_then(Json::as_str).unwrap_or_default()
-}
-
-pub fn uid_of(object: &Json) -> &str {
-    object.pointer("/metadata/uid").and_then(Json::as_str).unwrap_or_default()
-}
-
-/// Why an object that is wanted can not be had now: it is on its way out.
-pub fn leaving(object: &Json) -> Option<String> {
-    let since = object.pointer("/metadata/deletionTimestamp")?.as_str()?;
-    let finalizers = object.pointer("/metadata/finalizers").and_then(Json::as_array).into_iter().flatten();
-    let names: Vec<String> = finalizers.filter_map(Json::as_str).map(|name| format!("`{name}`")).collect();
-    Some(match names.is_empty() {
-        true => format!("it is being removed, since {since}"),
-        false => {
-            format!("it is being removed, since {since}, and waits for its finalizers {}", names.join(", "))
-        }
-    })
-}
-
-fn own_annotations(object: &Json) -> BTreeMap<String, String> {
-    let annotations = object.get("metadata").and_then(|it| it.get("annotations")?.as_object());
-    let own = annotations
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| name.starts_with(PREFIX) && name.as_str() != APPLIED);
-    own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }

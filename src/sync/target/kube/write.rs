@@ -8,9 +8,9 @@ use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
 use serde_json::{Map, Value as Json, json};
 
 use super::super::{Apply, Preview, TargetError};
+use super::compare::leaving;
 use super::failure::Failure;
 use super::one::{Job, release};
-use super::survey::leaving;
 use super::wire::{Ask, each};
 use super::{Core, Seen};
 use crate::model::ObjectId;
