@@ -85,10 +85,16 @@ impl Core {
         let Some(parent) = self.parent.clone() else { return Ok(()) };
         let owned = self.seen.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| id);
         let kinds: BTreeSet<String> = owned.map(group_kind_of).collect();
-        // An object whose write failed may have been written all the same.
+        // An object whose write failed may have been written all the same; and what is not served now, as
+        // when an aggregated API is down, may be served again.
         let unsure = self.later.keys().map(group_kind_of);
-        let kinds: BTreeSet<String> =
-            kinds.into_iter().chain(unsure.filter(|kind| parent.kinds.contains(kind))).collect();
+        let served = |name: &str| {
+            let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+            self.kinds.preferred(group, kind).is_some()
+        };
+        let unserved = parent.kinds.iter().filter(|kind| !served(kind)).cloned();
+        let unsure = unsure.filter(|kind| parent.kinds.contains(kind));
+        let kinds: BTreeSet<String> = kinds.into_iter().chain(unsure).chain(unserved).collect();
         if kinds == parent.kinds {
             return Ok(());
         }
