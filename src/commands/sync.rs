@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tracing::{error, info, warn};
 
+use super::diff::coloured;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::link::PacedLink;
@@ -13,13 +14,15 @@ use super::remote::RemoteArgs;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
 use crate::git::Repo;
-use crate::model::{Timestamp, path};
+use crate::live::Access;
+use crate::model::{ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
-use crate::sync::target::dir::DirTarget;
+use crate::sync::target::kube::Settings;
+use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
 
@@ -35,9 +38,11 @@ pub struct SyncArgs {
     /// The repository with the rendered branch; without it, the current folder. With a remote, the folder for its working copy
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
-    /// Where to apply it: `dir:PATH`
+    /// Where to apply it: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
     #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", value_parser = target)]
-    target: PathBuf,
+    target: Place,
+    #[command(flatten)]
+    kube: KubeArgs,
     /// Make one round and end
     #[arg(long)]
     once: bool,
@@ -73,12 +78,69 @@ pub struct SyncArgs {
     fetch_interval: u64,
 }
 
+/// How a Kubernetes target is reached and worked on
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of the target `kube`")]
+pub struct KubeArgs {
+    /// The kubeconfig of the cluster; without it the usual places, or a pod's own credentials
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Where berth keeps the record of what it owns there
+    #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", env = "BERTH_NAMESPACE")]
+    namespace: String,
+    /// How many requests are under way at once
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    concurrency: u16,
+    /// How long an object may take to be healthy, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
+    health_timeout: u64,
+}
+
+/// Where a folder is applied.
+#[derive(Clone, Debug)]
+enum Place {
+    Folder(PathBuf),
+    Kube,
+}
+
+impl SyncArgs {
+    fn open_target(&self) -> Result<Box<dyn Target>, CommandError> {
+        let kube = match &self.target {
+            Place::Folder(path) => return Ok(Box::new(DirTarget::open(path)?)),
+            Place::Kube => &self.kube,
+        };
+        let access = Access {
+            kubeconfig: kube.kubeconfig.clone(),
+            context: kube.context.clone(),
+            patience: Duration::from_secs(30),
+        };
+        let settings = Settings {
+            access,
+            fleet: self.fleet.clone(),
+            namespace: kube.namespace.clone(),
+            at_once: usize::from(kube.concurrency),
+            deadline: Duration::from_secs(kube.health_timeout),
+        };
+        let target = KubeTarget::connect(&settings).map_err(|error| {
+            let failed = CommandError::new(Exit::Unreachable, error.to_string());
+            match error.hint() {
+                Some(hint) => failed.hint(hint),
+                None => failed,
+            }
+        })?;
+        Ok(Box::new(target))
+    }
+}
+
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let link = open_link(args, &cancel)?;
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
     let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
-    let mut target = DirTarget::open(&args.target)?;
+    let mut target = args.open_target()?;
     let config = Config {
         cluster: args.cluster.clone(),
         refs: Refs::default(),
@@ -98,12 +160,12 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     let mut world = World { overrides: args.overrides.clone(), link: link.map(paced) };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
-        info!(cluster = args.cluster, target = %args.target.display(), "syncing");
-        watch::run(&config, &repo, &mut target, &stop_signal(cancel)?, &mut world);
+        info!(cluster = args.cluster, target = %args.target, "syncing");
+        watch::run(&config, &repo, target.as_mut(), &stop_signal(cancel)?, &mut world);
         info!("stopped");
         return Ok(Exit::Done);
     }
-    let round = watch::round(&config, &repo, &mut target, &mut Known::default(), &mut world);
+    let round = watch::until_settled(&config, &repo, target.as_mut(), &mut Known::default(), &mut world);
     let trouble = world.link.as_mut().and_then(PacedLink::trouble);
     let outcome = match (round.result, &trouble) {
         (Err(RoundError::Refresh(_)), Some(_)) => return trouble.map_or(Ok(Exit::Bug), Err),
@@ -112,7 +174,13 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     match args.output {
         Format::Json => ui.json(&outcome.plan.to_json()),
         Format::Yaml => ui.yaml(&outcome.plan.to_json()),
-        Format::Text => ui.out(&plan_text(&outcome.plan, args.dry_run, ui)),
+        Format::Text => {
+            ui.out(&plan_text(&outcome.plan, args.dry_run, ui));
+            ui.out(&previews_text(&outcome.previews, ui));
+        }
+    }
+    for note in &outcome.notes {
+        ui.status(&format!("{}: {}", note.object, note.message));
     }
     for problem in &outcome.applied.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));
@@ -168,6 +236,16 @@ fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
 }
 
+/// What each write would change, line by line.
+fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
+    let text = |object: &serde_json::Value| crate::yaml::emit(object);
+    let one = |(id, preview): &(ObjectId, Preview)| {
+        let before = preview.before.as_ref().map(text).unwrap_or_default();
+        coloured(&before, &text(&preview.after), &id.to_string(), ui)
+    };
+    previews.iter().map(one).collect()
+}
+
 /// The process's clock, files and remote, for the loop.
 struct World {
     overrides: Option<PathBuf>,
@@ -197,6 +275,9 @@ impl Surroundings for World {
                 if outcome.written + outcome.pruned > 0 {
                     info!(written = outcome.written, pruned = outcome.pruned, "applied");
                 }
+                for note in &outcome.notes {
+                    info!(object = %note.object, "{}", note.message);
+                }
                 for problem in &outcome.applied.problems {
                     warn!(object = %problem.object, "{}", problem.message);
                 }
@@ -223,10 +304,19 @@ fn stop_signal(cancel: Cancel) -> Result<mpsc::Receiver<()>, CommandError> {
     Ok(receiver)
 }
 
-fn target(text: &str) -> Result<PathBuf, String> {
+fn target(text: &str) -> Result<Place, String> {
     match text.split_once(':') {
-        Some(("dir", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
-        Some(("kube", _)) => Err("this version syncs to folders only: `dir:PATH`".into()),
-        _ => Err("write it as `dir:PATH`".into()),
+        Some(("dir", path)) if !path.is_empty() => Ok(Place::Folder(PathBuf::from(path))),
+        None if text == "kube" => Ok(Place::Kube),
+        _ => Err("write it as `kube` or `dir:PATH`".into()),
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Folder(path) => write!(f, "dir:{}", path.display()),
+            Place::Kube => f.write_str("kube"),
+        }
     }
 }

@@ -22,8 +22,27 @@ pub struct Access {
     pub patience: Duration,
 }
 
+/// A client for a member that writes, and where its server is. Without a kubeconfig, and where a pod's
+/// credentials are at hand, these are used. The client tries nothing again by itself.
+pub async fn connect_member(access: &Access) -> Result<(Client, String), LiveError> {
+    let named = access.kubeconfig.is_some() || access.context.is_some();
+    let elsewhere = named || std::env::var_os("KUBECONFIG").is_some();
+    let mut config = match Config::incluster() {
+        Ok(config) if !elsewhere => config,
+        _ => configure(access).await?.0,
+    };
+    config.default_retry = false;
+    finish(config, access, "the usual places")
+}
+
 /// A client, and where its server is.
 pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveError> {
+    let (config, from) = configure(access).await?;
+    finish(config, access, &from)
+}
+
+/// What the kubeconfig says, and where it is from.
+async fn configure(access: &Access) -> Result<(Config, String), LiveError> {
     let (read, from) = match &access.kubeconfig {
         Some(path) => (Kubeconfig::read_from(path), path.display().to_string()),
         None => (Kubeconfig::read(), "the usual places".to_owned()),
@@ -40,6 +59,15 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(|error| unusable(fault(&error)))?;
+    if !has_proxy {
+        // Only a proxy that the kubeconfig names counts: one of the environment is for other hosts.
+        config.proxy_url = None;
+    }
+    Ok((config, from))
+}
+
+fn finish(mut config: Config, access: &Access, from: &str) -> Result<(Client, String), LiveError> {
+    let unusable = |why: String| LiveError::Config { from: from.to_owned(), why };
     config.connect_timeout = Some(access.patience);
     config.read_timeout = Some(access.patience);
     // In a cluster's audit log, berth is to be told from others.
@@ -47,10 +75,6 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
         ("user-agent".parse(), concat!("berth/", env!("CARGO_PKG_VERSION")).parse())
     {
         config.headers.push((name, value));
-    }
-    if !has_proxy {
-        // Only a proxy that the kubeconfig names counts: one of the environment is for other hosts.
-        config.proxy_url = None;
     }
     let server = public(&config.cluster_url.to_string());
     let client = Client::try_from(config).map_err(|error| match error {

@@ -1,4 +1,5 @@
-//! A live cluster's API server → plain objects: the only folder that names the `kube` crate.
+//! A live cluster's API server → plain objects. Beside the member's Kubernetes target, which writes, the only
+//! folder that names the `kube` crate.
 //!
 //! - [`access`]: a kubeconfig and a context → a connection. [`client`]: lists in pages, within time limits,
 //!   some at once. [`error`]: what went wrong, in sentences. [`resource`]: what can be asked for.

@@ -13,3 +13,30 @@ pub const PRUNE: &str = "berth.dev/prune";
 pub const ORPHAN: &str = "berth.dev/orphan";
 /// What of the object the member owns.
 pub const RETAIN: &str = "berth.dev/retain";
+/// Kubernetes' DeleteOptions as JSON, for the removal.
+pub const DELETE_OPTIONS: &str = "berth.dev/delete-options";
+/// A number that orders the objects of one workload: lower ones are there and healthy first.
+pub const WAVE: &str = "berth.dev/wave";
+/// Objects and workloads that are there and healthy first, with commas between them.
+pub const DEPENDS_ON: &str = "berth.dev/depends-on";
+/// What is done about fields that somebody else owns: `fail`, `force` or `yield`.
+pub const ON_CONFLICT: &str = "berth.dev/on-conflict";
+/// Whether it may be removed and made anew where a change is not possible otherwise.
+pub const RECREATE: &str = "berth.dev/recreate";
+/// On live objects: the keyed hash of what was applied last.
+pub const APPLIED: &str = "berth.dev/applied";
+
+/// All of them.
+pub const ALL: [&str; 11] = [
+    WORKLOAD,
+    TAKE_OVER,
+    PRUNE,
+    ORPHAN,
+    RETAIN,
+    DELETE_OPTIONS,
+    WAVE,
+    DEPENDS_ON,
+    ON_CONFLICT,
+    RECREATE,
+    APPLIED,
+];

@@ -1,13 +1,16 @@
 //! Carries out a plan: stage by stage, every error collected, removals last.
 //!
-//! Objects fail alone. An object waits only for the namespace it stands in and the CRD that defines it,
-//! and only where these are not there; a removal waits for all objects of its workload.
+//! Objects fail alone. An object waits for the namespace it stands in and the CRD that defines it where
+//! these are not there, for lower waves, and for what it depends on; a removal waits for all objects of
+//! its workload. Nothing here waits for time to pass: what can not go on yet is left for the next round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SyncError;
 use super::desired::{Desired, DesiredSet};
-use super::plan::{self, Form, Held, Live, Prune, SyncPlan, Write};
+use super::health::Health;
+use super::order::{self, Order};
+use super::plan::{self, Form, Held, Live, Prune, SyncPlan, Why, Write};
 use super::target::{Apply, Record, Target};
 use crate::model::ObjectId;
 use crate::model::annotation::WORKLOAD;
@@ -20,6 +23,8 @@ pub struct Done {
     pub pruned: usize,
     pub held: Vec<Held>,
     pub problems: Vec<Problem>,
+    /// What may still become as wanted by itself.
+    pub waiting: Vec<Problem>,
 }
 
 /// Carries out a plan against the target it was made for.
@@ -36,27 +41,21 @@ pub fn apply(
 
     let (first, last): (Vec<Prune>, Vec<Prune>) = plan.prunes.iter().cloned().partition(|prune| prune.first);
     delete(target, &first, &mut done);
-
-    let (foundations, rest): (Vec<Apply<'_>>, Vec<Apply<'_>>) =
-        all.into_iter().partition(|item| plan::goes_first(&item.desired.id));
-    write(target, &foundations, &mut done);
-    let missing = Missing::after(plan, desired, live, &done);
-    let mut ready = Vec::new();
-    for item in rest {
-        match missing.needed_by(item.desired) {
-            None => ready.push(item),
-            Some(needed) => done.problems.push(Problem {
-                object: item.desired.id.clone(),
-                message: format!("it waits for {needed}, which is not there"),
-            }),
-        }
-    }
-    write(target, &ready, &mut done);
+    write_all(all, plan, desired, live, target, &mut done);
 
     let unfinished = unfinished(plan, desired, live, &done);
-    let (now, held) = plan::hold_unfinished(last, |workload| {
+    let (now, held) = plan::hold(last, Why::WorkloadFailed, |workload| {
         unfinished.as_ref().is_none_or(|unfinished| unfinished.contains(workload))
     });
+    done.held.extend(held);
+    let leaving: BTreeSet<&str> =
+        now.iter().filter(|prune| prune.seen.is_some()).map(|prune| prune.workload.as_str()).collect();
+    let unhealthy = unhealthy(&leaving, desired, target);
+    let (now, held) = plan::hold(now, Why::NotHealthy, |workload| unhealthy.contains(workload));
+    done.waiting.extend(held.iter().map(|held| Problem {
+        object: held.id.clone(),
+        message: format!("no longer wanted, but kept: {}", held.why.words()),
+    }));
     done.held.extend(held);
     delete(target, &now, &mut done);
     target.finish()?;
@@ -66,6 +65,80 @@ pub fn apply(
 fn item<'a>(desired: &'a DesiredSet, write: &'a Write) -> Option<Apply<'a>> {
     let desired = desired.objects.get(&write.id)?;
     Some(Apply { desired, seen: write.seen.as_ref() })
+}
+
+/// Writes whatever waits for nothing, kinds in their order, until nothing more can go.
+fn write_all(
+    mut left: Vec<Apply<'_>>,
+    plan: &SyncPlan,
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    target: &mut dyn Target,
+    done: &mut Done,
+) {
+    let order = Order::of(desired);
+    left.retain(|item| {
+        let fault = order.faults.get(&item.desired.id);
+        done.problems.extend(
+            fault.map(|message| Problem { object: item.desired.id.clone(), message: message.clone() }),
+        );
+        fault.is_none()
+    });
+    loop {
+        let missing = Missing::after(plan, desired, live, done);
+        let failed: BTreeSet<ObjectId> =
+            plan.problems.iter().chain(&done.problems).map(|problem| problem.object.clone()).collect();
+        let unwritten: BTreeSet<&ObjectId> = left.iter().map(|item| &item.desired.id).collect();
+        let mut is_fine = |id: &ObjectId| {
+            !unwritten.contains(id) && !failed.contains(id) && target.standing(id).health == Health::Healthy
+        };
+        let mut waits = BTreeMap::new();
+        for item in &left {
+            let id = &item.desired.id;
+            if let Some(needed) = missing.needed_by(item.desired) {
+                waits.insert(id.clone(), (needed.clone(), format!("{needed}, which is not there")));
+            } else if let Some(wait) = order.waits_for(id, &mut is_fine) {
+                waits.insert(id.clone(), wait);
+            }
+        }
+        let ready = left.iter().filter(|item| !waits.contains_key(&item.desired.id));
+        let Some(rank) = ready.map(|item| order::rank(&item.desired.id)).min() else {
+            report_waiting(&waits, &failed, target, done);
+            return;
+        };
+        let (batch, rest): (Vec<Apply<'_>>, Vec<Apply<'_>>) = left
+            .into_iter()
+            .partition(|item| order::rank(&item.desired.id) == rank && !waits.contains_key(&item.desired.id));
+        left = rest;
+        write(target, &batch, done);
+    }
+}
+
+/// Says what was left unwritten. It is a problem where what it waits for will not come by itself.
+fn report_waiting(
+    waits: &BTreeMap<ObjectId, (ObjectId, String)>,
+    failed: &BTreeSet<ObjectId>,
+    target: &mut dyn Target,
+    done: &mut Done,
+) {
+    for (id, (blocker, what)) in waits {
+        let mut root = blocker;
+        for _ in 0..waits.len() {
+            match waits.get(root) {
+                Some((next, _)) => root = next,
+                None => break,
+            }
+        }
+        let standing = target.standing(root);
+        let may_come = matches!(standing.health, Health::Progressing(_)) && !standing.overdue;
+        let message = format!("it waits for {what}");
+        let problem = Problem { object: id.clone(), message };
+        if may_come && !failed.contains(root) {
+            done.waiting.push(problem);
+        } else {
+            done.problems.push(problem);
+        }
+    }
 }
 
 fn write(target: &mut dyn Target, batch: &[Apply<'_>], done: &mut Done) {
@@ -80,6 +153,9 @@ fn write(target: &mut dyn Target, batch: &[Apply<'_>], done: &mut Done) {
 }
 
 fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
+    if prunes.is_empty() {
+        return;
+    }
     let batch: Vec<&Prune> = prunes.iter().collect();
     for (prune, result) in batch.iter().zip(target.delete(&batch)) {
         match result {
@@ -90,6 +166,19 @@ fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
             }),
         }
     }
+}
+
+/// Those of these workloads whose objects are not healthy, and may still become so in time.
+fn unhealthy(workloads: &BTreeSet<&str>, desired: &DesiredSet, target: &mut dyn Target) -> BTreeSet<String> {
+    if workloads.is_empty() {
+        return BTreeSet::new();
+    }
+    let objects = desired.objects.values().filter(|object| workloads.contains(object.workload()));
+    let waits = objects.filter(|object| {
+        let standing = target.standing(&object.id);
+        standing.health != Health::Healthy && !standing.overdue
+    });
+    waits.map(|object| object.workload().to_owned()).collect()
 }
 
 /// Workloads of which something is not as wanted. `None` where it may be any: a new file is unreadable.
@@ -104,7 +193,8 @@ fn unfinished(
         Some(annotations.get(WORKLOAD).cloned().unwrap_or_default())
     };
     let blocked = desired.blocked.values().map(|it| it.workload.clone().or_else(|| had(&it.id)));
-    let failed = plan.problems.iter().chain(&done.problems).map(|problem| &problem.object);
+    let failed =
+        plan.problems.iter().chain(&done.problems).chain(&done.waiting).map(|problem| &problem.object);
     let failed = failed.filter_map(|id| {
         let wanted = desired.objects.get(id).map(|desired| desired.workload().to_owned());
         wanted.or_else(|| had(id))
@@ -148,7 +238,7 @@ impl Missing {
 }
 
 /// The group and, where it is known, the kind that a CRD defines.
-fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
+pub(super) fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
     let spec = object.and_then(|object| object.object.get("spec"));
     let kind = spec.and_then(|spec| spec.get("names")?.get("kind")?.as_str().map(str::to_owned));
     // A CRD is called `<plural>.<group>`.

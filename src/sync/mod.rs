@@ -12,6 +12,8 @@
 mod apply;
 pub mod desired;
 pub mod fetch;
+pub mod health;
+mod order;
 pub mod overrides;
 pub mod plan;
 pub mod remote;
@@ -23,12 +25,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::path;
 use crate::model::status::{Applied, Problem};
+use crate::model::{ObjectId, path};
 use desired::DesiredSet;
+use health::Health;
 use overrides::LocalOverrides;
 use plan::{Held, SyncPlan, Why};
-use target::{Record, Target, TargetError};
+use target::{Apply, Preview, Record, Target, TargetError};
 
 /// A cluster's folder as published.
 #[derive(Clone, PartialEq, Eq)]
@@ -78,7 +81,7 @@ pub struct Options {
 }
 
 /// What one round did, or would do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     pub plan: SyncPlan,
     pub written: usize,
@@ -87,6 +90,12 @@ pub struct Outcome {
     pub held: Vec<Held>,
     /// The form a status takes: what is now as wanted, and what is not.
     pub applied: Applied,
+    /// What may still become as wanted by itself: not healthy yet, or waiting for something that is not.
+    pub waiting: Vec<Problem>,
+    /// What was done that people may want to know: fields taken over from another owner.
+    pub notes: Vec<Problem>,
+    /// What each write would change, on a dry run, where the target can tell.
+    pub previews: Vec<(ObjectId, Preview)>,
 }
 
 /// Why nothing was done at all.
@@ -161,7 +170,50 @@ pub fn sync_set(
     } else {
         apply::apply(&plan, desired, &live, target, &record)?
     };
-    Ok(outcome(plan, done, record))
+    let mut outcome = outcome(plan, done, record);
+    if options.dry_run {
+        outcome.previews = previews(&outcome.plan, desired, target);
+    } else {
+        judge(&mut outcome, desired, target);
+    }
+    outcome.notes = target.notes();
+    Ok(outcome)
+}
+
+/// What the plan's writes would change.
+fn previews(plan: &SyncPlan, desired: &DesiredSet, target: &mut dyn Target) -> Vec<(ObjectId, Preview)> {
+    let item = |write: &plan::Write| Some(Apply { desired: desired.objects.get(&write.id)?, seen: None });
+    let items: Vec<Apply<'_>> = plan.writes.iter().filter_map(item).collect();
+    let previews = target.preview(&items);
+    let named = items.iter().zip(previews);
+    named.filter_map(|(item, preview)| Some((item.desired.id.clone(), preview?))).collect()
+}
+
+/// Adds what is there and does not do well. What has time left only waits.
+fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
+    let known: BTreeSet<ObjectId> = outcome
+        .applied
+        .problems
+        .iter()
+        .chain(&outcome.waiting)
+        .map(|problem| problem.object.clone())
+        .collect();
+    for id in desired.objects.keys().filter(|id| !known.contains(id)) {
+        let standing = target.standing(id);
+        let problem = |message: String| Problem { object: id.clone(), message };
+        match standing.health {
+            Health::Healthy => {}
+            Health::Failed(why) => outcome.applied.problems.push(problem(format!("it failed: {why}"))),
+            Health::Progressing(why) if standing.overdue => {
+                outcome.applied.problems.push(problem(format!("it is not healthy in time: {why}")));
+            }
+            Health::Progressing(why) => {
+                outcome.waiting.push(problem(format!("it is not healthy yet: {why}")));
+            }
+        }
+    }
+    outcome.applied.problems.sort();
+    outcome.waiting.sort();
 }
 
 fn check_record(earlier: &Record, record: &Record, options: &Options) -> Result<(), SyncError> {
@@ -192,7 +244,9 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
     problems.dedup();
     let objects = plan.unchanged.len() + done.written;
     let applied = Applied { sequence: record.sequence, tree: record.tree, objects, problems };
-    Outcome { plan, written: done.written, pruned: done.pruned, held, applied }
+    let (written, pruned, waiting) = (done.written, done.pruned, done.waiting);
+    let (notes, previews) = (Vec::new(), Vec::new());
+    Outcome { plan, written, pruned, held, applied, waiting, notes, previews }
 }
 
 #[cfg(test)]

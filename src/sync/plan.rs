@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::desired::{Desired, DesiredSet};
 use crate::model::ObjectId;
-use crate::model::annotation::{ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
+use crate::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use crate::model::status::Problem;
 
 /// Names one state of a live object, in the target's own words: a hash, or a UID.
@@ -95,6 +95,8 @@ pub struct Prune {
     pub workload: String,
     /// It stays where it is, and only ceases to be berth's.
     pub orphan: bool,
+    /// Kubernetes' DeleteOptions, as the object has them.
+    pub options: Option<String>,
 }
 
 /// One object that is no longer wanted and stays.
@@ -113,6 +115,8 @@ pub enum Why {
     NeedsApproval,
     /// Its workload's new objects are not all there.
     WorkloadFailed,
+    /// They are there, and not healthy yet.
+    NotHealthy,
 }
 
 impl Action {
@@ -131,6 +135,7 @@ impl Why {
             Why::Disabled => "its annotation `berth.dev/prune` is `disabled`",
             Why::NeedsApproval => "namespaces, CRDs and volume claims are removed only with an approval",
             Why::WorkloadFailed => "its workload could not be applied as a whole",
+            Why::NotHealthy => "its workload is not healthy yet",
         }
     }
 }
@@ -245,15 +250,16 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
             first: annotation(PRUNE) == Some("first"),
             workload: annotation(WORKLOAD).unwrap_or_default().to_owned(),
             orphan,
+            options: annotation(DELETE_OPTIONS).map(str::to_owned),
         }),
     }
 }
 
-/// Moves to the held ones what must wait for its workload.
-pub fn hold_unfinished(prunes: Vec<Prune>, is_unfinished: impl Fn(&str) -> bool) -> (Vec<Prune>, Vec<Held>) {
+/// Moves to the held ones what must wait for its workload, and says why.
+pub fn hold(prunes: Vec<Prune>, why: Why, waits: impl Fn(&str) -> bool) -> (Vec<Prune>, Vec<Held>) {
     let (waiting, rest): (Vec<Prune>, Vec<Prune>) =
-        prunes.into_iter().partition(|prune| prune.seen.is_some() && is_unfinished(&prune.workload));
-    let held = waiting.into_iter().map(|prune| Held { id: prune.id, why: Why::WorkloadFailed });
+        prunes.into_iter().partition(|prune| prune.seen.is_some() && waits(&prune.workload));
+    let held = waiting.into_iter().map(|prune| Held { id: prune.id, why });
     (rest, held.collect())
 }
 

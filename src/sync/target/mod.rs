@@ -7,13 +7,19 @@
 pub mod dir;
 mod files;
 mod inventory;
+pub mod kube;
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 use super::desired::Desired;
+use super::health::Health;
 use super::plan::{Live, Prune, Version};
 use crate::model::ObjectId;
+use crate::model::status::Problem;
 
+pub use self::kube::KubeTarget;
 pub use dir::DirTarget;
 #[cfg(test)]
 pub use files::hash_of;
@@ -40,6 +46,21 @@ pub struct Apply<'a> {
     pub seen: Option<&'a Version>,
 }
 
+/// How an object that is there does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    pub health: Health,
+    /// Whether it had all the time it may take.
+    pub overdue: bool,
+}
+
+/// What a write would change: the object before, if it is there, and after. The data of Secrets is hashed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preview {
+    pub before: Option<Json>,
+    pub after: Json,
+}
+
 /// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.
 pub trait Target {
@@ -64,4 +85,19 @@ pub trait Target {
 
     /// Records how it went.
     fn finish(&mut self) -> Result<(), TargetError>;
+
+    /// How an object does that was surveyed or written. A file is well when it is there.
+    fn standing(&mut self, _id: &ObjectId) -> Standing {
+        Standing::default()
+    }
+
+    /// What writing these would change, where the target can tell beforehand. Changes nothing.
+    fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
+        batch.iter().map(|_| None).collect()
+    }
+
+    /// What is worth knowing of the last round and is no problem: take-overs.
+    fn notes(&mut self) -> Vec<Problem> {
+        Vec::new()
+    }
 }

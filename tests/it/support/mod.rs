@@ -1,9 +1,11 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
 pub mod fake_host;
+pub mod faults;
 pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
+pub mod member;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;

@@ -1,0 +1,78 @@
+//! A live object read: whether it is as wanted, whether it is on its way out, and what it says to berth.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::fields::{self, Keep};
+use super::identity::{Identity, PART_OF};
+use super::managed;
+use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
+use crate::sync::desired::Desired;
+
+/// Whether two forms differ in nothing that was asked for. Berth's own marks count on what it owns.
+pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
+    let content = |object: &Json| {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+            for key in ["managedFields", "resourceVersion", "generation"] {
+                metadata.remove(key);
+            }
+            if !owned {
+                for key in ["labels", "annotations"] {
+                    let Some(map) = metadata.get_mut(key).and_then(Json::as_object_mut) else { continue };
+                    map.retain(|name, _| !name.starts_with(PREFIX) && name != PART_OF);
+                    if map.is_empty() {
+                        metadata.remove(key);
+                    }
+                }
+            }
+        }
+        object
+    };
+    content(live) == content(after)
+}
+
+/// Whether it is for certain just as it was applied: the hash is of what is wanted, and no field is lost.
+pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired) -> bool {
+    let hash = live.get("metadata").and_then(|it| it.get("annotations")?.get(APPLIED)?.as_str());
+    let Some(own) = managed::applied_by(live, &identity.manager) else { return false };
+    if hash != Some(identity.hash(&wanted.bytes).as_str()) {
+        return false;
+    }
+    match wanted.annotation(RETAIN).map(fields::pointers) {
+        None => managed::covers(own, &wanted.object),
+        Some(paths) => {
+            let mut wanted = wanted.object.clone();
+            paths.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
+            managed::covers(own, &wanted)
+        }
+    }
+}
+
+pub fn uid_of(object: &Json) -> &str {
+    object.pointer("/metadata/uid").and_then(Json::as_str).unwrap_or_default()
+}
+
+/// Why an object that is wanted can not be had now: it is on its way out.
+pub fn leaving(object: &Json) -> Option<String> {
+    let since = object.pointer("/metadata/deletionTimestamp")?.as_str()?;
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Json::as_array).into_iter().flatten();
+    let names: Vec<String> = finalizers.filter_map(Json::as_str).map(|name| format!("`{name}`")).collect();
+    Some(match names.is_empty() {
+        true => format!("it is being removed, since {since}"),
+        false => {
+            format!("it is being removed, since {since}, and waits for its finalizers {}", names.join(", "))
+        }
+    })
+}
+
+/// Its annotations that are for the syncer.
+pub fn own_annotations(object: &Json) -> BTreeMap<String, String> {
+    let annotations = object.get("metadata").and_then(|it| it.get("annotations")?.as_object());
+    let own = annotations
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| name.starts_with(PREFIX) && name.as_str() != APPLIED);
+    own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+}

@@ -1,0 +1,186 @@
+//! What an API server did not do → what it means for the object, and a sentence for people.
+//!
+//! The words of a server may quote an object. For Secrets only the reason and the fields are kept.
+
+use std::error::Error;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A request that did not do what it was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Refused(Box<Refusal>),
+    /// No answer; whether it was done is not known.
+    Unreachable(String),
+    /// Not a word of the server: a rule of berth's own.
+    Rule(String),
+}
+
+/// What the server says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: u16,
+    pub reason: String,
+    pub message: String,
+    pub causes: Vec<Cause>,
+    pub retry_after: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    pub reason: String,
+    pub message: String,
+    pub field: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    reason: String,
+    message: String,
+    details: Option<Details>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    causes: Vec<Cause>,
+    retry_after_seconds: u64,
+}
+
+/// A field that somebody else owns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Conflict {
+    pub manager: String,
+    pub field: String,
+}
+
+impl Failure {
+    pub fn rule(message: impl Into<String>) -> Failure {
+        Failure::Rule(message.into())
+    }
+
+    pub fn unreadable(error: &serde_json::Error) -> Failure {
+        // The error of a broken answer names a place, never the content.
+        Failure::Unreachable(format!("its answer can not be read, at byte {}", error.column()))
+    }
+
+    pub fn unsendable(error: &dyn Error) -> Failure {
+        Failure::Rule(innermost(error))
+    }
+
+    pub fn of(error: &kube::Error) -> Failure {
+        Failure::Unreachable(innermost(error))
+    }
+
+    pub fn from_answer(code: u16, body: &[u8], retry_after: Option<u64>) -> Failure {
+        let status: Status = serde_json::from_slice(body).unwrap_or_default();
+        let details = status.details.unwrap_or_default();
+        let asked = Some(details.retry_after_seconds).filter(|seconds| *seconds > 0);
+        Failure::Refused(Box::new(Refusal {
+            code,
+            reason: status.reason,
+            message: one_line(&status.message),
+            causes: details.causes,
+            retry_after: retry_after.or(asked),
+        }))
+    }
+
+    pub fn code(&self) -> u16 {
+        match self {
+            Failure::Refused(refusal) => refusal.code,
+            Failure::Unreachable(_) | Failure::Rule(_) => 0,
+        }
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        self.code() == 404
+    }
+
+    /// Whether the same request may have another answer in a moment.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Failure::Unreachable(_) => true,
+            // A webhook that does not answer is 500, too: that may pass.
+            Failure::Refused(refusal) => matches!(refusal.code, 429 | 500 | 502 | 503 | 504),
+            Failure::Rule(_) => false,
+        }
+    }
+
+    /// How long the server asks to wait.
+    pub fn pause(&self) -> Option<Duration> {
+        let Failure::Refused(refusal) = self else { return None };
+        refusal.retry_after.map(Duration::from_secs)
+    }
+
+    /// The fields that others own, where that is what is wrong.
+    pub fn conflicts(&self) -> Vec<Conflict> {
+        let Failure::Refused(refusal) = self else { return Vec::new() };
+        let conflict = |cause: &Cause| {
+            let manager = cause.message.split('"').nth(1).unwrap_or_default();
+            Conflict { manager: manager.to_owned(), field: cause.field.clone() }
+        };
+        let ours = refusal.causes.iter().filter(|cause| cause.reason == "FieldManagerConflict");
+        if refusal.code == 409 { ours.map(conflict).collect() } else { Vec::new() }
+    }
+
+    /// Whether a field that never changes was to be changed.
+    pub fn is_immutable(&self) -> bool {
+        let Failure::Refused(refusal) = self else { return false };
+        let says = |text: &str| {
+            ["immutable", "updates to statefulset spec for fields other than", "may not change once set"]
+                .iter()
+                .any(|words| text.contains(words))
+        };
+        let cannot_change = refusal.message.contains("cannot change roleRef")
+            || refusal.message.contains("updates to parameters are forbidden");
+        refusal.code == 422 && (says(&refusal.message) || cannot_change)
+    }
+
+    /// Whether it is the namespace that is not there.
+    pub fn lacks_namespace(&self) -> bool {
+        let Failure::Refused(refusal) = self else { return false };
+        refusal.code == 404 && refusal.message.starts_with("namespaces ")
+    }
+
+    /// In words. Of a Secret nothing is quoted.
+    pub fn words(&self, is_secret: bool) -> String {
+        match self {
+            Failure::Rule(message) => message.clone(),
+            Failure::Unreachable(why) => format!("the API server can not be reached: {why}"),
+            Failure::Refused(refusal) if is_secret => {
+                let fields: Vec<&str> = refusal
+                    .causes
+                    .iter()
+                    .map(|cause| cause.field.as_str())
+                    .filter(|it| !it.is_empty())
+                    .collect();
+                let of =
+                    if fields.is_empty() { String::new() } else { format!(", for {}", fields.join(", ")) };
+                format!("the API server refuses it: {} ({}){of}", refusal.reason, refusal.code)
+            }
+            Failure::Refused(refusal) => {
+                let said = if refusal.message.is_empty() { &refusal.reason } else { &refusal.message };
+                let later =
+                    refusal.retry_after.map(|seconds| format!("; it asks to try again in {seconds} s"));
+                let code = refusal.code;
+                format!("the API server refuses it: {said} ({code}){}", later.unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// The last of a chain of errors: the others only say who noticed.
+fn innermost(error: &dyn Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    one_line(&last.to_string())
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

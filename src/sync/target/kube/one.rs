@@ -1,0 +1,354 @@
+//! One object: how it is applied, or only tried, and what is done about whatever stands in the way.
+//!
+//! Fields that the member keeps are handed over before they are left out; fields of earlier appliers
+//! become berth's; conflicts with others fail unless the object says otherwise; what can not be changed is
+//! made anew only where the object says so. A trial changes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{DeleteParams, PatchParams, Preconditions};
+use serde_json::{Value as Json, json};
+
+use super::failure::{Conflict, Failure};
+use super::fields::{self, Keep};
+use super::identity::{Identity, LAST_APPLIED, legacy_of};
+use super::managed::{self, Rearrange};
+use super::wire::{Answer, Ask, Wire};
+use crate::model::ObjectId;
+use crate::model::annotation::{self, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER};
+use crate::sync::desired::Desired;
+
+/// How long an object that is made anew may take to go.
+const GOING: Duration = Duration::from_secs(15);
+
+/// One object on its way.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: ObjectId,
+    /// The collection it stands in.
+    pub path: String,
+    pub payload: Arc<Json>,
+    /// The object as it is, where it is there.
+    pub live: Option<Arc<Json>>,
+    /// Whether it is berth's already.
+    pub owned: bool,
+    pub take_over: bool,
+    retained: Vec<Vec<String>>,
+    on_conflict: OnConflict,
+    recreate: Recreate,
+    /// Whether the answer is read for how the object does.
+    pub lively: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnConflict {
+    Fail,
+    Force,
+    Yield,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recreate {
+    No,
+    Allowed,
+    DataLossAccepted,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Brought {
+    /// Whether it was not there before.
+    pub created: bool,
+    pub answer: Option<Answer>,
+    /// What people may want to know.
+    pub notes: Vec<String>,
+}
+
+impl Job {
+    pub fn new(desired: &Desired, path: String, identity: &Identity, live: Option<Arc<Json>>) -> Job {
+        let owned = live.as_ref().is_some_and(|live| identity.owns(live));
+        Job {
+            id: desired.id.clone(),
+            path,
+            payload: Arc::new(identity.payload(desired)),
+            live,
+            owned,
+            take_over: desired.annotation(TAKE_OVER) == Some("true"),
+            retained: desired.annotation(RETAIN).map(fields::pointers).unwrap_or_default(),
+            on_conflict: match desired.annotation(ON_CONFLICT) {
+                Some("force") => OnConflict::Force,
+                Some("yield") => OnConflict::Yield,
+                _ => OnConflict::Fail,
+            },
+            recreate: match desired.annotation(RECREATE) {
+                Some("allowed") => Recreate::Allowed,
+                Some("data-loss-accepted") => Recreate::DataLossAccepted,
+                _ => Recreate::No,
+            },
+            lively: super::super::super::health::is_lively(&desired.id.group, &desired.id.kind),
+        }
+    }
+
+    /// The same, with the object that is there.
+    pub fn with(self, live: Json, identity: &Identity) -> Job {
+        Job { owned: identity.owns(&live), live: Some(Arc::new(live)), ..self }
+    }
+
+    fn uid(&self) -> Option<&str> {
+        self.live.as_ref()?.pointer("/metadata/uid")?.as_str()
+    }
+
+    /// What would be there, for people and for comparison.
+    pub async fn try_out(&self, wire: &Wire, identity: &Identity) -> Result<Brought, Failure> {
+        let mut object = (*self.payload).clone();
+        if let Some(live) = &self.live {
+            self.retained.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::Copy));
+        }
+        self.apply(wire, identity, object, true).await
+    }
+
+    /// Brings it about.
+    pub async fn bring(&self, wire: &Wire, identity: &Identity) -> Result<Brought, Failure> {
+        let Some(live) = &self.live else {
+            let brought = self.apply(wire, identity, (*self.payload).clone(), false).await?;
+            return self.check_made(wire, identity, brought).await;
+        };
+        let legacy = if self.owned { Vec::new() } else { legacy_of(live) };
+        let leaving = fields::kept(live, &self.retained);
+        let how = Rearrange {
+            manager: &identity.manager,
+            keeper: &identity.keeper,
+            legacy: &legacy,
+            leaving: &leaving,
+        };
+        let mut notes = Vec::new();
+        if let Some(entries) = managed::rearranged(live, &how) {
+            self.rearrange(wire, identity, live, entries).await?;
+            let from: Vec<&str> = managed::managers(live)
+                .filter(|(manager, operation)| legacy.contains(manager) && *operation == "Update")
+                .map(|(manager, _)| manager)
+                .collect();
+            notes.extend((!from.is_empty()).then(|| format!("took over the fields of {}", quoted(&from))));
+        }
+        let mut object = (*self.payload).clone();
+        leaving.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::LeaveOut));
+        object["metadata"]["uid"] = json!(self.uid().unwrap_or_default());
+        let mut brought = match self.apply(wire, identity, object, false).await {
+            Err(failure) if failure.is_immutable() && self.may_recreate() => {
+                self.remove(wire).await?;
+                notes.push("removed and made anew, since it can not be changed".to_owned());
+                self.apply(wire, identity, (*self.payload).clone(), false).await?
+            }
+            result => result?,
+        };
+        brought.notes.splice(0..0, notes);
+        Ok(brought)
+    }
+
+    /// Writes the managers as they should be, unless the object has changed since it was looked at.
+    async fn rearrange(
+        &self,
+        wire: &Wire,
+        identity: &Identity,
+        live: &Json,
+        entries: Vec<Json>,
+    ) -> Result<(), Failure> {
+        let version = live.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+        let mut operations = vec![
+            json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}),
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}),
+        ];
+        let had = live.pointer("/metadata/annotations").and_then(|it| it.get(LAST_APPLIED)).is_some();
+        if had && !self.owned {
+            let name = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
+            operations.push(json!({"op": "remove", "path": format!("/metadata/annotations/{name}")}));
+        }
+        let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
+        let (path, name) = (self.path.clone(), self.id.name.to_string());
+        wire.send(&Ask::Edit { path, name, params, operations: json!(operations) }).await.map(drop)
+    }
+
+    async fn apply(
+        &self,
+        wire: &Wire,
+        identity: &Identity,
+        object: Json,
+        dry_run: bool,
+    ) -> Result<Brought, Failure> {
+        let mut object = Arc::new(object);
+        let mut force = false;
+        let mut notes = Vec::new();
+        // Each round takes one obstacle away: legacy owners, others, and fields that are yielded.
+        for _ in 0..4 {
+            let ask = Ask::Apply {
+                path: self.path.clone(),
+                name: self.id.name.to_string(),
+                params: PatchParams {
+                    dry_run,
+                    force,
+                    field_manager: Some(identity.manager.clone()),
+                    field_validation: None,
+                },
+                object: object.clone(),
+            };
+            let failure = match wire.send(&ask).await {
+                Ok(answer) => return Ok(Brought { created: answer.created, answer: Some(answer), notes }),
+                Err(failure) => failure,
+            };
+            let conflicts = failure.conflicts();
+            if conflicts.is_empty() {
+                return Err(self.explain(failure));
+            }
+            let legacy = self.live.as_ref().map(|live| legacy_of(live)).unwrap_or_default();
+            // What people did by hand to what is berth's is put back.
+            let by_hand = |manager: &str| self.owned && manager.starts_with("kubectl");
+            let foreign: Vec<&Conflict> = conflicts
+                .iter()
+                .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != identity.keeper)
+                .filter(|it| !by_hand(&it.manager))
+                .collect();
+            match self.on_conflict {
+                _ if foreign.is_empty() => force = true,
+                OnConflict::Force => force = true,
+                OnConflict::Yield => {
+                    let mut less = (*object).clone();
+                    for conflict in &foreign {
+                        if !fields::remove(&mut less, &conflict.field) {
+                            return Err(Failure::rule(conflict_words(&foreign)));
+                        }
+                    }
+                    object = Arc::new(less);
+                    notes.push(format!("left to their owners: {}", owners_words(&foreign)));
+                    continue;
+                }
+                OnConflict::Fail => return Err(Failure::rule(conflict_words(&foreign))),
+            }
+            let all: Vec<&Conflict> = conflicts.iter().collect();
+            notes.push(format!("took over {}", owners_words(&all)));
+        }
+        Err(Failure::rule("its fields keep changing owners"))
+    }
+
+    /// Adds what would help.
+    fn explain(&self, failure: Failure) -> Failure {
+        if !failure.is_immutable() || self.live.is_none() || self.may_recreate() {
+            return failure;
+        }
+        let value = if self.is_stateful() { "data-loss-accepted" } else { "allowed" };
+        let words = failure.words(self.id.is_secret());
+        Failure::rule(format!(
+            "{words}; a field of it never changes: annotate it `{RECREATE}: {value}` to have it removed and made anew"
+        ))
+    }
+
+    fn is_stateful(&self) -> bool {
+        let named =
+            matches!((&*self.id.group, &*self.id.kind), ("", "PersistentVolume") | ("apps", "StatefulSet"));
+        named || self.id.takes_more_along()
+    }
+
+    /// Whether it may be removed and made anew.
+    pub fn may_recreate(&self) -> bool {
+        match self.recreate {
+            Recreate::No => false,
+            Recreate::Allowed => !self.is_stateful(),
+            Recreate::DataLossAccepted => true,
+        }
+    }
+
+    /// Removes it and waits until it is gone.
+    async fn remove(&self, wire: &Wire) -> Result<(), Failure> {
+        let uid = self.uid().map(str::to_owned);
+        let params = DeleteParams {
+            preconditions: Some(Preconditions { uid, resource_version: None }),
+            ..DeleteParams::background()
+        };
+        let (path, name) = (self.path.clone(), self.id.name.to_string());
+        match wire.send(&Ask::Delete { path, name, params }).await {
+            Err(failure) if !failure.is_not_found() => return Err(failure),
+            _ => {}
+        }
+        let gone = async {
+            loop {
+                match wire.get(&self.path, &self.id.name).await? {
+                    None => return Ok(()),
+                    Some(left) if left.pointer("/metadata/uid").and_then(Json::as_str) != self.uid() => {
+                        return Ok(());
+                    }
+                    Some(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                }
+            }
+        };
+        match tokio::time::timeout(GOING, gone).await {
+            Ok(result) => result,
+            Err(_) => Err(Failure::rule("it is being removed to be made anew, and is still there")),
+        }
+    }
+
+    /// Lets an object go again that came into being between the look and the write.
+    async fn check_made(
+        &self,
+        wire: &Wire,
+        identity: &Identity,
+        brought: Brought,
+    ) -> Result<Brought, Failure> {
+        if brought.created || self.take_over {
+            return Ok(brought);
+        }
+        let Some(answer) = &brought.answer else { return Ok(brought) };
+        let object: Json = answer.read()?;
+        let others: Vec<&str> = managed::managers(&object)
+            .map(|(manager, _)| manager)
+            .filter(|manager| *manager != identity.manager)
+            .collect();
+        if others.is_empty() {
+            return Ok(brought);
+        }
+        release(wire, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
+        Err(Failure::rule(format!("it came into being meanwhile, made by {}", quoted(&others))))
+    }
+}
+
+/// Makes an object nobody's: takes off the label and berth's annotations, and nothing else.
+pub async fn release(
+    wire: &Wire,
+    identity: &Identity,
+    path: &str,
+    id: &ObjectId,
+    uid: Option<&Json>,
+) -> Result<(), Failure> {
+    let annotations: serde_json::Map<String, Json> =
+        annotation::ALL.iter().map(|name| ((*name).to_owned(), Json::Null)).collect();
+    let mut patch = json!({"metadata": {
+        "labels": {super::identity::PART_OF: null}, "annotations": annotations,
+    }});
+    if let Some(uid) = uid {
+        patch["metadata"]["uid"] = uid.clone();
+    }
+    let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
+    let ask = Ask::Merge { path: path.to_owned(), name: id.name.to_string(), params, patch };
+    match wire.send(&ask).await {
+        Err(failure) if failure.is_not_found() => Ok(()),
+        result => result.map(drop),
+    }
+}
+
+fn conflict_words(conflicts: &[&Conflict]) -> String {
+    format!(
+        "others own what is to be changed: {}; annotate it `{ON_CONFLICT}: force` to take it over, or `yield` to leave it to them",
+        owners_words(conflicts)
+    )
+}
+
+fn owners_words(conflicts: &[&Conflict]) -> String {
+    let words = conflicts.iter().map(|it| format!("`{}` of `{}`", it.field, it.manager));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn quoted(names: &[&str]) -> String {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,324 @@
+//! Stages of writes and removals: every item on its own, some at once, each with its answer.
+
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
+use serde_json::{Map, Value as Json, json};
+
+use super::super::{Apply, Preview, TargetError};
+use super::compare::leaving;
+use super::failure::Failure;
+use super::one::{Job, release};
+use super::wire::{Ask, each};
+use super::{Core, Seen};
+use crate::model::ObjectId;
+use crate::model::annotation::DELETE_OPTIONS;
+use crate::model::status::Problem;
+use crate::sync::health::Health;
+use crate::sync::plan::{Prune, is_definition};
+
+/// How long a stage waits for the definitions in it to be served.
+const DEFINING: Duration = Duration::from_secs(15);
+
+impl Core {
+    /// Writes a stage: all of it on trial first, and then whatever the server accepts.
+    pub async fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), TargetError>> {
+        let mut results: Vec<Option<Result<(), Failure>>> = batch.iter().map(|_| None).collect();
+        if batch.iter().any(|item| self.path_of(item.desired).is_err()) {
+            // What cannot be asked now shows with the objects that need it.
+            let _ = self.ask_kinds().await;
+        }
+        let mut jobs = Vec::new();
+        for (index, item) in batch.iter().enumerate() {
+            let seen = self.seen.get(&item.desired.id);
+            let (live, checked) = seen.map(|seen| (seen.live.clone(), seen.checked)).unwrap_or_default();
+            match self.path_of(item.desired) {
+                Ok(path) => jobs.push((index, checked, Job::new(item.desired, path, &self.identity, live))),
+                Err(failure) => results[index] = Some(Err(failure)),
+            }
+        }
+        self.try_first(&mut jobs, &mut results).await;
+        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let tasks: Vec<Job> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
+        let brought = each(tasks, self.at_once, |job| {
+            let (wire, identity) = (wire.clone(), identity.clone());
+            async move {
+                let brought = job.bring(&wire, &identity).await?;
+                let object: Option<Json> = match &brought.answer {
+                    Some(answer) if job.lively => Some(answer.read()?),
+                    _ => None,
+                };
+                Ok((brought.notes, object))
+            }
+        })
+        .await;
+        for ((index, _, job), result) in jobs.into_iter().zip(brought) {
+            results[index] = Some(result.map(|(notes, object)| {
+                let seen = object.as_ref().map(Seen::of).unwrap_or_default();
+                let hash = self.identity.hash(&batch[index].desired.bytes);
+                self.seen.insert(job.id.clone(), Seen { owned: true, checked: true, hash, ..seen });
+                self.later.remove(&job.id);
+                let note = |message| Problem { object: job.id.clone(), message };
+                self.notes.extend(notes.into_iter().map(note));
+            }));
+        }
+        self.await_definitions(batch, &results).await;
+        let lost = || Err(Failure::rule("it was left out"));
+        let results: Vec<Result<(), Failure>> =
+            results.into_iter().map(|result| result.unwrap_or_else(lost)).collect();
+        batch
+            .iter()
+            .zip(results)
+            .map(|(item, result)| result.map_err(|failure| self.failed(item, &failure)))
+            .collect()
+    }
+
+    fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> TargetError {
+        let id = &item.desired.id;
+        let message = failure.words(id.is_secret());
+        let hash = self.identity.hash(&item.desired.bytes);
+        self.put_off(id, hash, &message, failure.pause());
+        TargetError(message)
+    }
+
+    /// Tries what was not tried yet; what the server refuses is not written.
+    async fn try_first(
+        &mut self,
+        jobs: &mut Vec<(usize, bool, Job)>,
+        results: &mut [Option<Result<(), Failure>>],
+    ) {
+        let untried: Vec<(usize, Job)> = jobs
+            .iter()
+            .filter(|(_, checked, _)| !checked)
+            .map(|(index, _, job)| (*index, job.clone()))
+            .collect();
+        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let tasks: Vec<Job> = untried.iter().map(|(_, job)| job.clone()).collect();
+        let tried = each(tasks, self.at_once, |job| {
+            let (wire, identity) = (wire.clone(), identity.clone());
+            async move {
+                match job.try_out(&wire, &identity).await {
+                    Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
+                    // It was not there when it was planned; whose it is must be looked at first.
+                    Ok(brought) if !brought.created && job.live.is_none() && !job.take_over => {
+                        Err(Failure::rule("it came into being meanwhile"))
+                    }
+                    result => result.map(|_| true),
+                }
+            }
+        })
+        .await;
+        for ((index, _), result) in untried.into_iter().zip(tried) {
+            if let Err(failure) = result {
+                results[index] = Some(Err(failure));
+            }
+        }
+        jobs.retain(|(index, _, _)| results[*index].is_none());
+    }
+
+    /// Waits until definitions that were just written are served, for what comes next needs them.
+    async fn await_definitions(&mut self, batch: &[Apply<'_>], results: &[Option<Result<(), Failure>>]) {
+        let written = batch.iter().zip(results).filter(|(_, result)| matches!(result, Some(Ok(()))));
+        let mut waiting: Vec<(ObjectId, String)> = written
+            .filter(|(item, _)| is_definition(&item.desired.id))
+            .filter_map(|(item, _)| Some((item.desired.id.clone(), self.path_of(item.desired).ok()?)))
+            .collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let deadline = tokio::time::Instant::now() + DEFINING;
+        while !waiting.is_empty() && tokio::time::Instant::now() < deadline {
+            let mut left = Vec::new();
+            for (id, path) in waiting {
+                let object = self.wire.get(&path, &id.name).await.ok().flatten();
+                let now = object.as_ref().map(Seen::of).unwrap_or_default();
+                let is_done = object.is_some() && now.health == Health::Healthy;
+                if let Some(seen) = self.seen.get_mut(&id).filter(|_| object.is_some()) {
+                    seen.health = now.health;
+                }
+                if !is_done {
+                    left.push((id, path));
+                }
+            }
+            waiting = left;
+            if !waiting.is_empty() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        let defined: Vec<(String, Option<String>)> = batch
+            .iter()
+            .filter(|item| is_definition(&item.desired.id))
+            .map(|item| crate::sync::apply::defined_by(&item.desired.id, Some(item.desired)))
+            .collect();
+        // An established definition may take a moment more until it is among what is served.
+        loop {
+            let asked = self.ask_kinds().await.is_ok();
+            let served = defined.iter().all(|(group, kind)| {
+                kind.as_ref().is_none_or(|kind| self.kinds.preferred(group, kind).is_some())
+            });
+            if (asked && served) || tokio::time::Instant::now() >= deadline {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    pub async fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>> {
+        let mut results: Vec<Result<(), TargetError>> = batch.iter().map(|_| Ok(())).collect();
+        let mut jobs = Vec::new();
+        for (index, prune) in batch.iter().enumerate() {
+            let Some(version) = &prune.seen else { continue };
+            match self.kinds.preferred(&prune.id.group, &prune.id.kind) {
+                Some(served) => {
+                    let path = served.path(&prune.id.group, &prune.id.namespace);
+                    jobs.push((index, (*prune).clone(), path, version.0.clone()));
+                }
+                None => {
+                    let message = format!("the cluster does not serve {} any more", prune.id.kind);
+                    results[index] = Err(TargetError(message));
+                }
+            }
+        }
+        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let removed = each(jobs.clone(), self.at_once, |(_, prune, path, uid)| {
+            let (wire, identity) = (wire.clone(), identity.clone());
+            async move {
+                if prune.orphan {
+                    return release(&wire, &identity, &path, &prune.id, Some(&json!(uid))).await;
+                }
+                let params = delete_params(prune.options.as_deref(), uid)?;
+                let name = prune.id.name.to_string();
+                match wire.send(&Ask::Delete { path: path.clone(), name: name.clone(), params }).await {
+                    Err(failure) if failure.is_not_found() => return Ok(()),
+                    Err(failure) if failure.code() == 409 => {
+                        return Err(Failure::rule("another object has come in its place"));
+                    }
+                    result => result?,
+                };
+                match wire.get(&path, &name).await? {
+                    Some(left) => match leaving(&left) {
+                        // Some go only a moment after they were told to.
+                        Some(why) if left.pointer("/metadata/finalizers").is_some() => {
+                            Err(Failure::rule(why))
+                        }
+                        _ => Ok(()),
+                    },
+                    None => Ok(()),
+                }
+            }
+        })
+        .await;
+        for ((index, prune, _, _), result) in jobs.into_iter().zip(removed) {
+            match result {
+                Ok(()) => drop(self.seen.remove(&prune.id)),
+                Err(failure) => results[index] = Err(TargetError(failure.words(prune.id.is_secret()))),
+            }
+        }
+        results
+    }
+
+    /// What writing would change, with the data of Secrets hashed.
+    pub async fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
+        let mut jobs = Vec::new();
+        for (index, item) in batch.iter().enumerate() {
+            let live = self.seen.get(&item.desired.id).and_then(|seen| seen.live.clone());
+            if let Ok(path) = self.path_of(item.desired) {
+                jobs.push((index, Job::new(item.desired, path, &self.identity, live)));
+            }
+        }
+        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
+        let tried = each(tasks, self.at_once, |job| {
+            let (wire, identity) = (wire.clone(), identity.clone());
+            async move {
+                match job.try_out(&wire, &identity).await {
+                    Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose(),
+                    Err(_) => Ok(None),
+                }
+            }
+        })
+        .await;
+        let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
+        for ((index, job), result) in jobs.into_iter().zip(tried) {
+            // Where nothing can be tried yet, what was asked for is shown.
+            let after = result.ok().flatten().unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
+            let secret = job.id.is_secret();
+            previews[index] = Some(Preview {
+                before: job.live.as_ref().map(|live| self.shown(live, secret)),
+                after: self.shown(&after, secret),
+            });
+        }
+        previews
+    }
+
+    /// An object for people: without what servers write, and without the data of Secrets.
+    fn shown(&self, object: &Json, is_secret: bool) -> Json {
+        let mut object = object.clone();
+        if let Some(map) = object.as_object_mut() {
+            map.remove("status");
+            if is_secret {
+                for key in ["data", "stringData"] {
+                    if let Some(data) = map.get_mut(key) {
+                        self.hide(data);
+                    }
+                }
+            }
+        }
+        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+            for key in ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"] {
+                metadata.remove(key);
+            }
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut) {
+                annotations.remove(super::identity::LAST_APPLIED);
+                annotations.remove(crate::model::annotation::APPLIED);
+            }
+        }
+        object
+    }
+
+    fn hide(&self, data: &mut Json) {
+        let hidden = |value: &Json| {
+            // The key is this process's own, so that a short value can not be guessed from its hash.
+            json!(format!("hash {:016x}", self.key.hash_one(value.to_string())))
+        };
+        match data {
+            Json::Object(map) => {
+                let all: Map<String, Json> =
+                    map.iter().map(|(key, value)| (key.clone(), hidden(value))).collect();
+                *map = all;
+            }
+            other => *other = hidden(other),
+        }
+    }
+}
+
+/// The options of a removal: in the background unless told otherwise, and of the very object that was seen.
+fn delete_params(options: Option<&str>, uid: String) -> Result<DeleteParams, Failure> {
+    let mut params = DeleteParams {
+        preconditions: Some(Preconditions { uid: Some(uid), resource_version: None }),
+        ..DeleteParams::background()
+    };
+    let Some(text) = options else { return Ok(params) };
+    let unusable =
+        || Failure::rule(format!("its annotation `{DELETE_OPTIONS}` is not Kubernetes' DeleteOptions"));
+    let options: Json = serde_json::from_str(text).map_err(|_| unusable())?;
+    match options.get("propagationPolicy").and_then(Json::as_str) {
+        Some("Foreground") => params.propagation_policy = Some(PropagationPolicy::Foreground),
+        Some("Orphan") => params.propagation_policy = Some(PropagationPolicy::Orphan),
+        Some("Background") | None => {}
+        Some(_) => return Err(unusable()),
+    }
+    if options.get("orphanDependents") == Some(&Json::Bool(true)) {
+        params.propagation_policy = Some(PropagationPolicy::Orphan);
+    }
+    let seconds = options.get("gracePeriodSeconds").and_then(Json::as_u64);
+    params.grace_period_seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
+    let wanted = options.pointer("/preconditions/uid").and_then(Json::as_str);
+    let same = |uid: &str| params.preconditions.as_ref().and_then(|it| it.uid.as_deref()) == Some(uid);
+    if wanted.is_some_and(|uid| !same(uid)) {
+        return Err(Failure::rule("its delete options name another object"));
+    }
+    Ok(params)
+}
