@@ -9,8 +9,7 @@ use std::hint::black_box;
 
 use berth::daemon::{Cache, Settings, pass, pass_knowing};
 use berth::decide::decide;
-use berth::gate::Limits;
-use berth::git::{CommitId, GitContents, Identity, Repo};
+use berth::git::{CommitId, GitContents, Repo};
 use berth::load::{self, History, Parsed};
 use berth::model::Timestamp;
 use berth::pipeline::{Inputs, build};
@@ -129,16 +128,7 @@ fn one_edit(c: &mut Criterion) {
     for (name, shape) in shapes() {
         let folder = tempfile::tempdir().expect("a folder");
         shape.repository(folder.path());
-        let settings = Settings {
-            repo: folder.path().to_owned(),
-            source: None,
-            refs: Refs::default(),
-            identity: Identity::default(),
-            limits: Limits::default(),
-            allow_rewind: false,
-            allow_rewritten: false,
-            allow_empty: false,
-        };
+        let settings = Settings::of(folder.path());
         let (cache, number) = (RefCell::new(Cache::default()), RefCell::new(0));
         let edit = || {
             *number.borrow_mut() += 1;

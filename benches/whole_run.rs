@@ -16,10 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use berth::daemon::{self, Settings};
-use berth::gate::Limits;
-use berth::git::Identity;
 use berth::model::Timestamp;
-use berth::publish::Refs;
 use fleet::{Dialect, Shape};
 
 /// The level both sides compress at.
@@ -91,16 +88,7 @@ fn main() {
     }));
     println!("one edit, cold process    {}   {}", cold.shown(), cold.of(full));
 
-    let settings = Settings {
-        repo: repository.clone(),
-        source: None,
-        refs: Refs::default(),
-        identity: Identity::default(),
-        limits: Limits::default(),
-        allow_rewind: false,
-        allow_rewritten: false,
-        allow_empty: false,
-    };
+    let settings = Settings::of(repository.clone());
     let mut cache = daemon::Cache::default();
     let mut pass = || {
         let (start, before) = (Instant::now(), processor_time("self"));

@@ -15,11 +15,10 @@ use super::plan::{object_diff, plan_text};
 use super::status::status_of;
 use super::ui::{Tone, Ui};
 use crate::daemon::{PassOutcome, Passed, Settings, pass};
-use crate::gate::Limits;
 use crate::git::{GitContents, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::{Change, plan};
-use crate::publish::{self, Refs};
+use crate::publish;
 use crate::reading::Reading;
 use crate::sync::overrides::LocalOverrides;
 use crate::sync::target::dir::DirTarget;
@@ -93,16 +92,7 @@ impl<'u> Demo<'u> {
         let repo = Repo::init(&fleet)?;
         let now = Timestamp::now();
         repo.commit_all("Start the fleet\n", &person(), now.as_second())?;
-        let settings = Settings {
-            repo: fleet.clone(),
-            source: None,
-            refs: Refs::default(),
-            identity: Identity::default(),
-            limits: Limits::default(),
-            allow_rewind: false,
-            allow_rewritten: false,
-            allow_empty: false,
-        };
+        let settings = Settings::of(fleet.clone());
         Ok(Demo { dir: dir.to_owned(), fleet, repo, settings, now, ui })
     }
 

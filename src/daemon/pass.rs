@@ -33,6 +33,22 @@ pub struct Settings {
     pub allow_empty: bool,
 }
 
+impl Settings {
+    /// For the branch HEAD names, with everything that flags may change as it is without them.
+    pub fn of(repo: impl Into<PathBuf>) -> Settings {
+        Settings {
+            repo: repo.into(),
+            source: None,
+            refs: Refs::default(),
+            identity: Identity::default(),
+            limits: Limits::default(),
+            allow_rewind: false,
+            allow_rewritten: false,
+            allow_empty: false,
+        }
+    }
+}
+
 /// What a pass did.
 #[derive(Debug)]
 pub struct Passed {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::overlay::{self, Spoken};
 use crate::diag::Diagnostic;
-use crate::model::fleet::Doubt;
 use crate::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Shared, Timestamp};
 
 /// A run, to go on from.
@@ -40,17 +39,9 @@ impl Memo {
         }
     }
 
-    /// Whether what all placements look at is the same. While anything is in doubt, nothing is settled.
-    pub(super) fn is_of(
-        &self,
-        fleet: &Fleet,
-        statuses: &BTreeMap<String, ClusterStatus>,
-        now: Timestamp,
-    ) -> bool {
-        fleet.doubt == Doubt::default()
-            && self.now <= now
-            && self.clusters == fleet.clusters
-            && self.spoken == [&fleet.statuses, statuses].map(overlay::spoken)
+    /// Whether what all placements look at is the same now.
+    pub(super) fn is_of_the_world_of(&self, now: &Memo) -> bool {
+        self.now <= now.now && self.clusters == now.clusters && self.spoken == now.spoken
     }
 
     pub(super) fn settle(&mut self, settled: Shared<Settled>) {

@@ -35,6 +35,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use crate::diag::Diagnostics;
+use crate::model::fleet::Doubt;
 use crate::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
 
 pub use memo::Memo;
@@ -76,9 +77,12 @@ pub fn decide_after(
     let mut clusters = overlay::overlay(fleet, statuses);
     let any_new = seen::date(&mut clusters, statuses, &reads, now);
     let table = table::Table::new(&clusters, now);
-    // What is seen for the first time is seen at another moment by every run.
-    let memo = memo.filter(|memo| !any_new && memo.is_of(fleet, statuses, now));
-    let mut run = run::Run::new(fleet, previous, &table, Memo::of(fleet, statuses, now));
+    let world = Memo::of(fleet, statuses, now);
+    // What is seen for the first time is seen at another moment by every run. While anything is in doubt,
+    // nothing is settled.
+    let settles = !any_new && fleet.doubt == Doubt::default();
+    let memo = memo.filter(|memo| settles && memo.is_of_the_world_of(&world));
+    let mut run = run::Run::new(fleet, previous, &table, world);
     run.all(memo);
     let mut facts = overlay::facts(fleet, statuses, &reads);
     seen::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);

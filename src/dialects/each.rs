@@ -46,7 +46,7 @@ impl Reader<'_, '_> {
     ) {
         self.all(wanted, |document, unknown_fields, lowered, index| {
             let reading = read_one(document, unknown_fields, |scope, made| read(scope, document, made));
-            keep(lowered, index, reading);
+            keep(lowered, index, &reading);
         });
     }
 
@@ -62,11 +62,11 @@ impl Reader<'_, '_> {
         self.all(wanted, |document, unknown_fields, lowered, index| {
             let mut fresh = || read_one(document, unknown_fields, |scope, made| read(scope, document, made));
             if !(recall.stands_alone)(document) {
-                return keep(lowered, index, fresh());
+                return keep(lowered, index, &fresh());
             }
             let against = Against { stage: recall.stage, context: recall.context, unknown_fields };
             let reading = memory.recall(document, against, fresh);
-            keep_shared(lowered, index, &reading);
+            keep(lowered, index, &reading);
         });
     }
 
@@ -97,39 +97,22 @@ fn read_one(
     Reading { made, diagnostics: scope.into_diagnostics(), faulty }
 }
 
-fn keep(lowered: &mut Lowered, index: usize, mut reading: Reading) {
+fn keep(lowered: &mut Lowered, index: usize, reading: &Reading) {
+    let made = &reading.made;
     // What is wrong, and yet no fault of the document itself.
-    lowered.diagnostics.extend(std::mem::take(&mut reading.made.diagnostics));
+    lowered.diagnostics.extend(made.diagnostics.iter().cloned());
     if reading.faulty {
         // What was made of a document with errors is dropped: its last good form counts.
         lowered.faulty.insert(index);
     } else {
-        let made = &mut reading.made;
-        lowered.clusters.append(&mut made.clusters);
-        lowered.placements.append(&mut made.placements);
-        lowered.workloads.append(&mut made.workloads);
-        for (cluster, status) in std::mem::take(&mut made.statuses) {
+        lowered.clusters.extend_from_slice(&made.clusters);
+        lowered.placements.extend_from_slice(&made.placements);
+        lowered.workloads.extend_from_slice(&made.workloads);
+        for (cluster, status) in &made.statuses {
             let known = lowered.statuses.entry(cluster.clone()).or_default();
-            known.cluster = cluster;
-            known.scores.extend(status.scores);
+            known.cluster.clone_from(cluster);
+            known.scores.extend(status.scores.clone());
         }
     }
-    lowered.diagnostics.extend(reading.diagnostics);
-}
-
-fn keep_shared(lowered: &mut Lowered, index: usize, reading: &Reading) {
-    let made = &reading.made;
-    let copied = Lowered {
-        clusters: made.clusters.clone(),
-        placements: made.placements.clone(),
-        workloads: made.workloads.clone(),
-        statuses: made.statuses.clone(),
-        diagnostics: made.diagnostics.clone(),
-        ..Lowered::default()
-    };
-    keep(
-        lowered,
-        index,
-        Reading { made: copied, diagnostics: reading.diagnostics.clone(), faulty: reading.faulty },
-    );
+    lowered.diagnostics.extend(reading.diagnostics.iter().cloned());
 }

@@ -141,7 +141,7 @@ fn login(error: &AuthError) -> String {
 }
 
 /// The last of a chain of errors: the others only say who noticed.
-fn innermost(error: &dyn Error) -> String {
+pub fn innermost(error: &dyn Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;

@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use berth::daemon::{Cache, PassError, Passed, Settings, pass, pass_knowing};
 use berth::git::{CommitId, Identity, Repo, Writer};
 use berth::model::Timestamp;
-use berth::publish::Refs;
 use proptest::prelude::*;
 
 use crate::support::{cluster, namespace};
@@ -128,16 +127,7 @@ impl Side {
             .arg(folder.path())
             .status()
             .unwrap();
-        let settings = Settings {
-            repo: folder.path().to_owned(),
-            source: None,
-            refs: Refs::default(),
-            identity: Identity::default(),
-            limits: berth::gate::Limits::default(),
-            allow_rewind: false,
-            allow_rewritten: false,
-            allow_empty: false,
-        };
+        let settings = Settings::of(folder.path());
         Side { _folder: folder, settings }
     }
 

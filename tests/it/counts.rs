@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth::daemon::{Cache, Settings, pass_knowing};
-use berth::git::Identity;
 use berth::model::Timestamp;
-use berth::publish::Refs;
 
 use crate::fleet::{Dialect, Shape, commit, git};
 use crate::support::RENDERED;
@@ -25,16 +23,7 @@ impl World {
     }
 
     fn pass(&mut self) {
-        let settings = Settings {
-            repo: self.folder.path().to_owned(),
-            source: None,
-            refs: Refs::default(),
-            identity: Identity::default(),
-            limits: berth::gate::Limits::default(),
-            allow_rewind: false,
-            allow_rewritten: false,
-            allow_empty: false,
-        };
+        let settings = Settings::of(self.folder.path());
         let clock: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
         let passed = pass_knowing(&settings, clock, &mut self.cache).unwrap();
         assert_eq!(passed.errors(), 0, "{:?}", passed.diagnostics);

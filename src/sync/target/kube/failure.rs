@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::live::error::innermost;
+
 /// A request that did not do what it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -170,15 +172,6 @@ impl Failure {
             }
         }
     }
-}
-
-/// The last of a chain of errors: the others only say who noticed.
-fn innermost(error: &dyn Error) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    one_line(&last.to_string())
 }
 
 fn one_line(text: &str) -> String {
