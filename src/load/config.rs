@@ -3,6 +3,7 @@
 //! Anyone who can open a pull request can edit it, so it may narrow what berth does and never widen it.
 
 use super::glob::Pattern;
+use crate::access;
 use crate::diag::Severity;
 use crate::yaml::{Fields, Node, Scope};
 
@@ -26,9 +27,9 @@ impl Default for FleetConfig {
 }
 
 impl FleetConfig {
-    /// Whether a file is left out. The settings themselves never are.
+    /// Whether a file is left out. The settings themselves and access rules never are.
     pub fn excludes(&self, path: &str) -> bool {
-        path != CONFIG_PATH && self.exclude.iter().any(|pattern| pattern.matches(path))
+        path != CONFIG_PATH && !path.starts_with(access::FOLDER) && self.exclude.iter().any(|pattern| pattern.matches(path))
     }
 }
 
@@ -88,9 +89,10 @@ mod tests {
     }
 
     #[test]
-    fn the_settings_can_not_leave_themselves_out() {
+    fn the_settings_can_not_leave_out_themselves_nor_access_rules() {
         let (config, _) = config("spec: {exclude: ['**']}\n");
         assert!(config.excludes("a.yaml") && !config.excludes(CONFIG_PATH));
+        assert!(!config.excludes("access/team.yaml"));
     }
 
     #[test]
