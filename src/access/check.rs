@@ -86,9 +86,10 @@ impl World {
             let lacks = |rules: &Rules| lacks(rules, document);
             self.tell(&mut judged, index, document, &lacks);
         }
-        let sets = documents.iter().enumerate().filter(|(index, one)| {
-            is_set(&one.key) && !judged.refused.contains(index)
-        });
+        let sets = documents
+            .iter()
+            .enumerate()
+            .filter(|(index, one)| is_set(&one.key) && !judged.refused.contains(index));
         let mut now = Facts::of(sets.map(|(_, document)| *document));
         for (set, members) in &self.before.by_labels {
             // A refused change of a set leaves it as it was.
@@ -186,15 +187,18 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     }
     let federated = kind.strip_prefix("Federated").filter(|_| group == "types.kubefed.io");
     let is_policy = POLICY_GROUPS.iter().any(|one| is_below(group, one));
-    if is_policy && !key.namespace.is_empty() {
+    let what = match federated {
+        // Whatever is federated goes where it says itself, but for what has no namespace to go to.
+        Some(target) => What { group: None, kind: target, namespace: &key.namespace, name },
+        None => What { group: Some(group), kind, namespace: &key.namespace, name },
+    };
+    let is_in_namespace =
+        !key.namespace.is_empty() && (!what.is_of_the_cluster() || kind == "FederatedNamespace");
+    if is_policy && is_in_namespace {
         if !rules.may_use(path, &key.namespace) {
             found.push((namespace_place(document), no_namespace(&key.namespace)));
         }
     } else {
-        let what = match federated {
-            Some(target) => What { group: None, kind: target, namespace: "", name },
-            None => What { group: Some(group), kind, namespace: &key.namespace, name },
-        };
         found.extend(object(rules, path, what).map(|words| (namespace_place(document), words)));
     }
     let home = &*key.namespace;
@@ -222,7 +226,7 @@ pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<Words>
         None | Some("") => what.kind.to_owned(),
         Some(group) => format!("{}.{group}", what.kind),
     };
-    Some(if what.namespace.is_empty() {
+    Some(if what.is_of_the_cluster() {
         let mut words = Words::new(
             format!("place {} `{}`, which is in no namespace", what.kind, what.name),
             format!("clusterKinds: [{kind}]"),

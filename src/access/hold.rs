@@ -31,20 +31,19 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
     let mut reaches: BTreeMap<String, Arc<BTreeSet<String>>> = BTreeMap::new();
     let mut narrowed: BTreeMap<Key, Reach> = BTreeMap::new();
     for (key, placement) in &fleet.placements {
-        // Those that pick from sets have them by a binding, which was asked for.
-        let Source::Own(policy) = &placement.source else { continue };
-        if policy.candidates.iter().any(|filter| matches!(filter.rule, Rule::InSets(_))) {
+        if is_bound(fleet, &placement.source) {
             continue;
         }
         let path = &*placement.origin.file;
         let folder = folder_of(path);
         let reach = |rules: &Rules| reach(rules, now, fleet, path);
-        let clusters = reaches.entry(path.to_owned()).or_insert_with(|| Arc::new(reach(&world.rules))).clone();
+        let clusters =
+            reaches.entry(path.to_owned()).or_insert_with(|| Arc::new(reach(&world.rules))).clone();
         if clusters.len() == fleet.clusters.len() {
             continue;
         }
         let next = if world.next.enforced { reach(&world.next) } else { BTreeSet::new() };
-        for cluster in named(policy).filter(|name| fleet.clusters.contains_key(*name)) {
+        for cluster in named(&placement.source).iter().filter(|name| fleet.clusters.contains_key(*name)) {
             if !clusters.contains(cluster) {
                 let words = no_cluster(cluster);
                 found.push(words.error(&world.rules, placement.origin.clone(), next.contains(cluster)));
@@ -59,10 +58,11 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
         narrowed.insert(key.clone(), Reach { folder, clusters });
     }
     for (key, reach) in narrowed {
-        if let Some(placement) = fleet.placements.get_mut(&key)
-            && let Source::Own(policy) = &mut placement.source
-        {
-            policy.candidates.push(Filter { rule: Rule::Reachable(reach), by: None });
+        let filter = Filter { rule: Rule::Reachable(reach), by: None };
+        match fleet.placements.get_mut(&key).map(|placement| &mut placement.source) {
+            Some(Source::Own(policy)) => policy.candidates.push(filter),
+            Some(Source::Follows(follow)) => follow.filters.push(filter),
+            None => {}
         }
     }
     for key in held {
@@ -99,7 +99,7 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
         let what = What { group: Some(&id.group), kind: &id.kind, namespace: &id.namespace, name: &id.name };
         let home = what.home().to_owned();
         // The same question once.
-        let kind = (!selects || id.namespace.is_empty()).then(|| (id.group.clone(), id.kind.clone()));
+        let kind = (!selects || what.is_of_the_cluster()).then(|| (id.group.clone(), id.kind.clone()));
         if !asked.insert((home.clone(), kind)) {
             return None;
         }
@@ -107,7 +107,7 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
             return object(rules, path, what);
         }
         let may = rules.may_use(path, &home)
-            || (id.namespace.is_empty() && rules.may_place_cluster_kind(path, Some(&id.group), &id.kind));
+            || (what.is_of_the_cluster() && rules.may_place_cluster_kind(path, Some(&id.group), &id.kind));
         (!may).then(|| no_namespace(&home))
     };
     workload.templates.iter().filter_map(lack).collect()
@@ -126,8 +126,22 @@ fn reach(rules: &Rules, now: &Facts, fleet: &Fleet, path: &str) -> BTreeSet<Stri
     fleet.clusters.keys().filter(|name| may(name)).cloned().collect()
 }
 
+/// Whether clusters are picked from bound sets only: who may use them was asked for at the bindings.
+fn is_bound(fleet: &Fleet, source: &Source) -> bool {
+    let by_sets =
+        |policy: &Policy| policy.candidates.iter().any(|filter| matches!(filter.rule, Rule::InSets(_)));
+    match source {
+        Source::Own(policy) => by_sets(policy),
+        Source::Follows(follow) => follow.placements.iter().all(|wanted| {
+            let followed = fleet.find(wanted).map(|placement| &placement.source);
+            matches!(followed, Some(Source::Own(policy)) if by_sets(policy))
+        }),
+    }
+}
+
 /// The clusters that a policy names itself.
-fn named(policy: &Policy) -> impl Iterator<Item = &String> {
+fn named(source: &Source) -> BTreeSet<String> {
+    let Source::Own(policy) = source else { return BTreeSet::new() };
     let exactly = match &policy.selection {
         Selection::Exactly(names) => Some(names),
         Selection::All | Selection::First(_) => None,
@@ -137,7 +151,7 @@ fn named(policy: &Policy) -> impl Iterator<Item = &String> {
         Rule::Named(names) => Some(names),
         _ => None,
     });
-    exactly.into_iter().chain(listed).flatten()
+    exactly.into_iter().chain(listed).flatten().cloned().collect()
 }
 
 fn freeze(fleet: &mut Fleet, key: &Key) {

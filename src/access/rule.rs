@@ -60,12 +60,65 @@ pub struct What<'a> {
 }
 
 impl What<'_> {
-    /// The namespace it is in. A Namespace object is in itself.
+    /// The namespace it is in. A Namespace object is in itself; one that is written into an object of a kind
+    /// without any means nothing.
     pub fn home(&self) -> &str {
-        let is_namespace = self.kind == "Namespace" && self.group.is_none_or(str::is_empty);
-        if is_namespace && self.namespace.is_empty() { self.name } else { self.namespace }
+        if self.kind == "Namespace" && self.group.is_none_or(str::is_empty) {
+            self.name
+        } else if self.is_of_the_cluster() {
+            ""
+        } else {
+            self.namespace
+        }
+    }
+
+    /// Whether it is in no namespace, whatever it says.
+    pub fn is_of_the_cluster(&self) -> bool {
+        let is_known =
+            |(group, kind): &(&str, &str)| *kind == self.kind && self.group.is_none_or(|ours| ours == *group);
+        self.namespace.is_empty() || WITHOUT_NAMESPACE.iter().any(is_known)
     }
 }
+
+/// Kubernetes' kinds without a namespace, and KubeFleet's.
+const WITHOUT_NAMESPACE: [(&str, &str); 36] = [
+    ("", "ComponentStatus"),
+    ("", "Namespace"),
+    ("", "Node"),
+    ("", "PersistentVolume"),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apiregistration.k8s.io", "APIService"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("certificates.k8s.io", "ClusterTrustBundle"),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+    ("networking.k8s.io", "IPAddress"),
+    ("networking.k8s.io", "IngressClass"),
+    ("networking.k8s.io", "ServiceCIDR"),
+    ("node.k8s.io", "RuntimeClass"),
+    ("policy", "PodSecurityPolicy"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("resource.k8s.io", "DeviceClass"),
+    ("resource.k8s.io", "ResourceSlice"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("storage.k8s.io", "CSIDriver"),
+    ("storage.k8s.io", "CSINode"),
+    ("storage.k8s.io", "StorageClass"),
+    ("storage.k8s.io", "VolumeAttachment"),
+    ("storage.k8s.io", "VolumeAttributesClass"),
+    ("placement.kubernetes-fleet.io", "ClusterResourcePlacement"),
+    ("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
+    ("placement.kubernetes-fleet.io", "ClusterResourceEnvelope"),
+    ("placement.kubernetes-fleet.io", "ClusterStagedUpdateRun"),
+    ("placement.kubernetes-fleet.io", "ClusterStagedUpdateStrategy"),
+];
 
 /// All rules of a repository.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +156,12 @@ impl Rules {
     }
 
     /// Whether a cluster's file may be changed, the cluster being in these sets.
-    pub fn may_edit<'a>(&self, path: &str, cluster: &str, sets: impl IntoIterator<Item = &'a String>) -> bool {
+    pub fn may_edit<'a>(
+        &self,
+        path: &str,
+        cluster: &str,
+        sets: impl IntoIterator<Item = &'a String>,
+    ) -> bool {
         self.any(path, |grants| grants.edit.hold(cluster))
             || sets.into_iter().all(|set| self.any(path, |grants| grants.admin.hold(set)))
     }
@@ -140,6 +198,6 @@ impl Rules {
         let is_homeless = what.home().is_empty();
         // A namespace is an object of the cluster as well.
         (!is_homeless && self.any(path, in_namespace))
-            || (what.namespace.is_empty() && self.may_place_cluster_kind(path, what.group, what.kind))
+            || (what.is_of_the_cluster() && self.may_place_cluster_kind(path, what.group, what.kind))
     }
 }

@@ -43,13 +43,15 @@ pub(super) fn union<'d>(
     Union { rows: rows.into_iter().collect(), complete }
 }
 
+/// `in_force` says by row what it has now, where a filter looks at that.
 pub(super) fn follow(
     table: &Table<'_>,
     follow: &Follow,
     union: &Union<'_>,
+    in_force: &[bool],
     recorder: &mut impl Recorder,
 ) -> Followed {
-    let checks: Vec<_> = follow.filters.iter().map(|filter| Checked::new(table, filter, &[])).collect();
+    let checks: Vec<_> = follow.filters.iter().map(|filter| Checked::new(table, filter, in_force)).collect();
     let mut picks = Vec::with_capacity(union.rows.len());
     for (row, by) in &union.rows {
         let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(*row)?)));

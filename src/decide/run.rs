@@ -17,7 +17,7 @@ use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
 use super::warn;
 use crate::diag::Diagnostics;
 use crate::model::fleet::Doubt;
-use crate::model::placement::{Follow, Placement, PlacementRef, Policy, Retention, Rule, ScoreRule, Source};
+use crate::model::placement::{Follow, Placement, PlacementRef, Policy, Retention, ScoreRule, Source};
 use crate::model::{Decision, Digest, Fleet, Key, Refused, Shared, Timestamp};
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
@@ -218,7 +218,13 @@ impl<'f, 't> Run<'f, 't> {
         let mut said = Diagnostics::new();
         let union = follow::union(self.fleet, table, &self.decisions, follow, &mut said);
         let mut counts = Counts::default();
-        let followed = follow::follow(table, follow, &union, &mut counts);
+        let in_force = match previous {
+            Some(previous) if follow.filters.iter().any(super::filter::looks_at_own_picks) => {
+                marks(table, &table.rows_of(&previous.picks))
+            }
+            _ => Vec::new(),
+        };
+        let followed = follow::follow(table, follow, &union, &in_force, &mut counts);
         let followed_all = followed.complete;
         let mut decision = Decision {
             picks: followed.picks.into(),
@@ -240,7 +246,7 @@ impl<'f, 't> Run<'f, 't> {
             }
         }
         if self.watched == Some(&placement.key) {
-            self.trace = Some(trace_follow(table, placement, follow, &union, &decision));
+            self.trace = Some(trace_follow(table, placement, follow, &union, &in_force, &decision));
         }
         let same = previous.is_some_and(|previous| stand(placement, previous) == decision);
         if same {
@@ -269,7 +275,7 @@ fn own_policy(placement: &Placement) -> Option<&Policy> {
 
 /// Whether a policy looks at what its own placement has now.
 fn looks_back(policy: &Policy) -> bool {
-    let tolerates = |filter: &crate::model::placement::Filter| matches!(filter.rule, Rule::Tolerates(_));
+    let tolerates = super::filter::looks_at_own_picks;
     policy.scorers.iter().any(|scorer| scorer.rule == ScoreRule::Steady)
         || policy.candidates.iter().chain(&policy.filters).any(tolerates)
 }
@@ -354,10 +360,11 @@ fn trace_follow(
     placement: &Placement,
     follow: &Follow,
     union: &follow::Union<'_>,
+    in_force: &[bool],
     decision: &Decision,
 ) -> Trace {
     let mut steps = Steps::default();
-    follow::follow(table, follow, union, &mut steps);
+    follow::follow(table, follow, union, in_force, &mut steps);
     let followed: Vec<_> = follow.placements.iter().map(|one| one.describe()).collect();
     let followed = followed.join(" or ");
     trace::finish(decision, placement.origin.clone(), false, table, |row| -> ClusterTrace {

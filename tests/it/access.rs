@@ -120,7 +120,50 @@ fn a_folder_places_only_into_the_clusters_it_may_reach() {
     let named = config_map("web", "one", "{clusters: [{name: oslo}, {name: turin}]}");
     repo.write("teams/a/web.yaml", named);
     let found = run(&["validate", repo.arg()]).expect(1);
-    assert!(found.err.contains("the folder `teams/a` may not place into the cluster `turin`"), "{}", found.err);
+    assert!(
+        found.err.contains("the folder `teams/a` may not place into the cluster `turin`"),
+        "{}",
+        found.err
+    );
+}
+
+#[test]
+fn a_right_that_is_taken_back_takes_nothing_away_and_lets_nothing_new_in() {
+    let repo = fleet();
+    repo.write("access/rules.yaml", RULES.replace("bind: [blue]", "bind: [green]"));
+    repo.commit("team a loses blue");
+    repo.publish().expect(0);
+    repo.write("edge/bergen.yaml", managed("bergen", "blue"));
+    repo.write("platform/green.yaml", set("green"));
+    repo.write("clusters/faro.yaml", managed("faro", "green"));
+    repo.commit("one more cluster of each");
+    repo.publish().expect(0);
+    has_value(&repo, WEB, "one");
+    has_value(&repo, "clusters/faro/shop/ConfigMap_web.yaml", "one");
+    assert_eq!(rendered(&repo, "clusters/bergen/shop/ConfigMap_web.yaml"), None);
+    proven(&repo);
+}
+
+#[test]
+fn a_policy_of_somebody_else_gives_no_more_reach() {
+    let repo = fleet();
+    repo.write(
+        "platform/everywhere.yaml",
+        "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacement\nmetadata: {name: everywhere}\n\
+         spec: {policy: {placementType: PickAll}}\n",
+    );
+    repo.write(
+        "access/rules.yaml",
+        RULES.replace("  clusterSets: {admin: ['*']}", "  clusterSets: {admin: ['*'], bind: ['*']}"),
+    );
+    let follows = "{placementRef: {kind: ClusterResourcePlacement, name: everywhere}}";
+    repo.write("teams/a/shop.yaml", namespace("shop").replace("{clusterSelector: {}}", follows));
+    repo.write("teams/a/web.yaml", config_map("web", "two", follows));
+    repo.commit("follow the platform's policy");
+    let ran = repo.publish();
+    assert!(!ran.err.contains("error:"), "{}", ran.err);
+    has_value(&repo, WEB, "two");
+    assert_eq!(rendered(&repo, "clusters/turin/shop/ConfigMap_web.yaml"), None, "team a has no right on red");
 }
 
 #[test]
@@ -132,7 +175,11 @@ fn the_first_commit_goes_by_its_own_rules_and_says_so() {
     ]);
     let first = repo.publish().expect(1);
     assert!(first.err.contains("there is no earlier commit to take access rules from"), "{}", first.err);
-    assert!(first.err.contains("the folder `teams/a` may not place into the namespace `bank`"), "{}", first.err);
+    assert!(
+        first.err.contains("the folder `teams/a` may not place into the namespace `bank`"),
+        "{}",
+        first.err
+    );
     assert_eq!(rendered(&repo, "clusters/oslo/_cluster/Namespace_bank.yaml"), None);
     proven(&repo);
 }
@@ -141,16 +188,25 @@ fn the_first_commit_goes_by_its_own_rules_and_says_so() {
 fn a_change_that_grants_itself_a_right_and_uses_it_fails_and_the_next_one_passes() {
     let repo = fleet();
     repo.git(&["checkout", "-q", "-b", "both"]);
-    repo.write("access/more.yaml", RULES.split("---\n").nth(1).expect("team a").replace("team-a", "more").replace("[shop]", "[bank]"));
+    repo.write(
+        "access/more.yaml",
+        RULES.split("---\n").nth(1).expect("team a").replace("team-a", "more").replace("[shop]", "[bank]"),
+    );
     repo.write("teams/a/spy.yaml", in_bank(&config_map("spy", "one", "{clusterSelector: {}}")));
     repo.commit("grant and use");
     let refused = plan(&repo, "main", "both").expect(1);
     assert!(
-        refused.err.contains("teams/a/spy.yaml:3:34: error: the folder `teams/a` may not place into the namespace `bank`"),
+        refused.err.contains(
+            "teams/a/spy.yaml:3:34: error: the folder `teams/a` may not place into the namespace `bank`"
+        ),
         "{}",
         refused.err
     );
-    assert!(refused.err.contains("rules count only for the changes after it: merge them first"), "{}", refused.err);
+    assert!(
+        refused.err.contains("rules count only for the changes after it: merge them first"),
+        "{}",
+        refused.err
+    );
     run(&["validate", repo.arg(), "--base", "main"]).expect(1);
     // The grant alone, then its use.
     repo.git(&["checkout", "-q", "main"]);
@@ -218,11 +274,17 @@ fn moving_a_cluster_between_sets_needs_the_right_on_both() {
     repo.commit("move oslo");
     let refused = plan(&repo, "main", "move").expect(1);
     assert!(
-        refused.err.contains("edge/oslo.yaml:5:59: error: the folder `edge` may not put the cluster `oslo` into the set `red`"),
+        refused.err.contains(
+            "edge/oslo.yaml:5:59: error: the folder `edge` may not put the cluster `oslo` into the set `red`"
+        ),
         "{}",
         refused.err
     );
-    assert!(refused.err.contains("grant it `clusterSets: {join: [red]}`; it has the rights of edge"), "{}", refused.err);
+    assert!(
+        refused.err.contains("grant it `clusterSets: {join: [red]}`; it has the rights of edge"),
+        "{}",
+        refused.err
+    );
     repo.git(&["checkout", "-q", "main"]);
     repo.git(&["merge", "-q", "move"]);
     repo.publish().expect(1);
@@ -302,7 +364,9 @@ fn a_placement_can_not_carry_the_objects_of_another_team() {
     repo.commit("team a selects team b's namespace");
     let ran = repo.publish().expect(1);
     assert!(
-        ran.err.contains("teams/a/all.yaml:1:1: error: the folder `teams/a` may not place into the namespace `bank`"),
+        ran.err.contains(
+            "teams/a/all.yaml:1:1: error: the folder `teams/a` may not place into the namespace `bank`"
+        ),
         "{}",
         ran.err
     );
@@ -340,7 +404,8 @@ fn the_settings_can_not_leave_the_rules_out_and_rules_elsewhere_are_an_error() {
         "berth.yaml",
         "apiVersion: berth.dev/v1alpha1\nkind: FleetConfig\nmetadata: {name: f}\nspec: {exclude: [access]}\n",
     );
-    repo.write("teams/a/rule.yaml", RULES.split("---\n").nth(1).expect("a rule"));
+    let rule = RULES.split("---\n").nth(1).expect("a rule").replace("name: team-a", "name: more");
+    repo.write("teams/a/rule.yaml", rule.replace("[shop]", "['*']"));
     repo.write("teams/a/spy.yaml", in_bank(&web("one")));
     repo.commit("leave the rules out");
     let ran = repo.publish().expect(1);
