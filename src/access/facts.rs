@@ -67,10 +67,10 @@ impl Facts {
             facts.paths.insert(key.clone(), path.clone());
             if is_cluster(key) {
                 facts.clusters.entry(key.name.to_string()).or_default().push(seen(document));
-            } else if is_set(key) {
-                if let Some(members) = members(document) {
-                    facts.by_labels.insert(key.name.to_string(), members);
-                }
+            } else if is_set(key)
+                && let Some(members) = members(document)
+            {
+                facts.by_labels.insert(key.name.to_string(), members);
             }
         }
         facts

@@ -1,8 +1,9 @@
 //! Rules over documents, alone: what is refused, where, and with which word for the right that is lacking.
 
-use std::sync::Arc;
+mod properties;
+mod roles;
 
-use proptest::prelude::*;
+use std::sync::Arc;
 
 use super::*;
 use crate::diag::{Diagnostic, Pos};
@@ -11,7 +12,7 @@ use crate::model::object::{group_of, version_of};
 use crate::yaml::{self, Limits};
 
 /// The documents of files.
-fn documents(files: &[(&str, &str)]) -> Vec<Document> {
+pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
     let mut found = Vec::new();
     for (path, text) in files {
         let path: Arc<str> = (*path).into();
@@ -34,7 +35,7 @@ fn documents(files: &[(&str, &str)]) -> Vec<Document> {
 }
 
 /// What the rules and facts of some files say of others.
-fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
+pub(super) fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
     let (before, now) = (documents(before), documents(now));
     let world = World {
         rules: rules(before.iter(), false),
@@ -44,7 +45,7 @@ fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
     world.judge(&now.iter().collect::<Vec<_>>())
 }
 
-fn told(judged: &Judged) -> Vec<String> {
+pub(super) fn told(judged: &Judged) -> Vec<String> {
     judged.found.iter().map(|one| format!("{}: {}", one.at.as_ref().expect("a place"), one.message)).collect()
 }
 
@@ -52,21 +53,21 @@ fn hints(judged: &Judged) -> Vec<&str> {
     judged.found.iter().filter_map(|one: &Diagnostic| one.hint.as_deref()).collect()
 }
 
-fn rule_of(name: &str, spec: &str) -> String {
+pub(super) fn rule_of(name: &str, spec: &str) -> String {
     format!("apiVersion: berth.dev/v1alpha1\nkind: AccessRule\nmetadata: {{name: {name}}}\nspec: {spec}\n")
 }
 
-fn cluster(name: &str, labels: &str) -> String {
+pub(super) fn cluster(name: &str, labels: &str) -> String {
     format!(
         "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n"
     )
 }
 
-fn in_set(name: &str, set: &str) -> String {
+pub(super) fn in_set(name: &str, set: &str) -> String {
     cluster(name, &format!("cluster.open-cluster-management.io/clusterset: {set}"))
 }
 
-fn object(api_version: &str, kind: &str, namespace: &str, name: &str) -> String {
+pub(super) fn object(api_version: &str, kind: &str, namespace: &str, name: &str) -> String {
     format!("apiVersion: {api_version}\nkind: {kind}\nmetadata: {{namespace: '{namespace}', name: {name}}}\n")
 }
 
@@ -312,153 +313,5 @@ fn a_rule_that_can_not_be_read_grants_nothing_and_switches_nothing_off() {
         let judged =
             judge(&[("access/r.yaml", &odd)], &[("a/x.yaml", &object("v1", "ConfigMap", "shop", "x"))]);
         assert_eq!(judged.refused.len(), 1, "{odd}");
-    }
-}
-
-/// The roles of the documentation, and who has them.
-const ROLES: &str = "apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: clusterrole1}
-rules:
-- apiGroups: [cluster.open-cluster-management.io]
-  resources: [managedclustersets/bind, managedclustersets/join]
-  resourceNames: [blue]
-  verbs: [create]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: binding1}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: clusterrole1}
-subjects:
-- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: team-b}
-";
-
-#[test]
-fn a_hubs_roles_are_grants_for_the_folders_of_their_subjects() {
-    let rules = rule_of("team-b", "{folders: [teams/b], subjects: [{kind: Group, name: team-b}]}");
-    let before = [("access/b.yaml", &*rules), ("access/roles.yaml", ROLES)];
-    let joined = |set: &str| judge(&before, &[("teams/b/o.yaml", &in_set("oslo", set))]).refused.len();
-    assert_eq!((joined("blue"), joined("red")), (0, 1));
-    assert_eq!(
-        judge(&before[1..], &[("teams/b/o.yaml", &in_set("oslo", "red"))]).refused.len(),
-        0,
-        "no rule at all"
-    );
-    let admin = ROLES.replace(
-        "name: clusterrole1}\nsubjects",
-        "name: 'open-cluster-management:managedclusterset:admin:red'}\nsubjects",
-    );
-    let before = [("access/b.yaml", &*rules), ("access/roles.yaml", &*admin)];
-    let defined = object("cluster.open-cluster-management.io/v1beta2", "ManagedClusterSet", "", "red");
-    assert!(judge(&before, &[("teams/b/s.yaml", &defined)]).found.is_empty(), "the hub's own role for a set");
-}
-
-#[test]
-fn what_of_roles_means_nothing_here_is_told() {
-    let all = documents(&[("access/roles.yaml", ROLES), ("access/b.yaml", &rule_of("b", "{folders: [b]}"))]);
-    let idle = idle_bindings(all.iter());
-    assert_eq!(
-        idle[0].to_string().lines().next(),
-        Some("access/roles.yaml:15:3: warning: no AccessRule says which folders the Group `team-b` has")
-    );
-    let lost = ROLES.replace("name: clusterrole1}\nsub", "name: clusterrole2}\nsub");
-    let idle = idle_bindings(documents(&[("access/roles.yaml", &lost)]).iter());
-    assert_eq!(idle[0].message, "there is no ClusterRole `clusterrole2` beside the rules");
-    assert_eq!(idle[0].hint.as_deref(), Some("did you mean `clusterrole1`?"));
-    let pods =
-        ROLES.replace("managedclustersets/bind, managedclustersets/join", "pods, managedclusters/accept");
-    let scope = Scope::new("access/roles.yaml".into(), Severity::Error);
-    Roles::default().read(&scope, &documents(&[("access/roles.yaml", &pods)])[0]);
-    let found = scope.into_diagnostics();
-    let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
-    assert_eq!(
-        messages,
-        ["the rights on `managedclusters/accept`, `pods` (create) have no effect in a repository"]
-    );
-    let elsewhere = documents(&[("rbac/roles.yaml", ROLES)]);
-    let warning = misplaced(&elsewhere[0]).expect("a warning");
-    assert_eq!(
-        warning.message,
-        "`managedclustersets/bind` is a right on a hub; as an access rule it counts only under `access/`"
-    );
-}
-
-/// Any small rule.
-fn specs() -> impl Strategy<Value = String> {
-    let words = |of: &'static [&'static str]| {
-        proptest::sample::subsequence(of, 0..=of.len()).prop_map(|some| format!("[{}]", some.join(", ")))
-    };
-    let names: &[&str] = &["blue", "red", "default", "'*'"];
-    let sets = (words(names), words(names), words(names));
-    let rest = (
-        words(&["shop", "bank", "'*'"]),
-        words(&["ConfigMap", "Role", "'*'"]),
-        words(&["Namespace", "ClusterRole", "'*'"]),
-        words(&["oslo", "turin"]),
-    );
-    let folders = proptest::sample::subsequence(&["a", "b", "/"][..], 1..=3).prop_map(|some| some.join(", "));
-    (folders, sets, rest).prop_map(|(folders, (bind, join, admin), (namespaces, kinds, cluster_kinds, edit))| {
-        format!(
-            "{{folders: [{folders}], clusterSets: {{bind: {bind}, join: {join}, admin: {admin}}}, clusters: {{edit: {edit}}}, \
-             namespaces: {namespaces}, kinds: {kinds}, clusterKinds: {cluster_kinds}}}"
-        )
-    })
-}
-
-/// Any few files, of all sorts that rules look at.
-fn files() -> impl Strategy<Value = Vec<(String, String)>> {
-    let sets = || proptest::sample::select(vec!["blue", "red"]);
-    let one = prop_oneof![
-        (proptest::sample::select(vec!["oslo", "turin"]), sets()).prop_map(|(name, set)| in_set(name, set)),
-        Just(cluster("oslo", "env: prod")),
-        proptest::sample::select(vec!["shop", "bank"]).prop_map(|space| object(
-            "v1",
-            "ConfigMap",
-            space,
-            "x"
-        )),
-        Just(object("rbac.authorization.k8s.io/v1", "Role", "shop", "x")),
-        Just(object("v1", "Namespace", "", "shop")),
-        sets().prop_map(|set| object(
-            "cluster.open-cluster-management.io/v1beta2",
-            "ManagedClusterSet",
-            "",
-            set
-        )),
-        sets().prop_map(|set| {
-            let binding = "ManagedClusterSetBinding";
-            object("cluster.open-cluster-management.io/v1beta2", binding, "shop", set)
-        }),
-    ];
-    let path = proptest::sample::select(vec!["a", "b", "a/c"]);
-    proptest::collection::vec((path, one), 0..5).prop_map(|files| {
-        let numbered = files.into_iter().enumerate();
-        numbered.map(|(number, (folder, text))| (format!("{folder}/{number}.yaml"), text)).collect()
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn one_more_grant_never_adds_an_error_and_without_rules_there_is_none(
-        specs_before in proptest::collection::vec(specs(), 1..3),
-        more in specs(),
-        before in files(),
-        now in files(),
-    ) {
-        let errors = |specs: &[String]| {
-            let texts: Vec<String> = specs.iter().map(|spec| rule_of("r", spec)).collect();
-            let mut files: Vec<(&str, &str)> = texts.iter().map(|text| ("access/r.yaml", text.as_str())).collect();
-            files.extend(before.iter().map(|(path, text)| (path.as_str(), text.as_str())));
-            let now: Vec<(&str, &str)> = now.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-            let judged = judge(&files, &now);
-            (judged.refused, judged.stays)
-        };
-        let few = errors(&specs_before);
-        let all: Vec<String> = specs_before.iter().cloned().chain([more]).collect();
-        let many = errors(&all);
-        prop_assert!(many.0.is_subset(&few.0) && many.1.is_subset(&few.1), "{many:?}\nis more than {few:?}");
-        prop_assert_eq!(errors(&[]), Default::default());
     }
 }
