@@ -152,18 +152,21 @@ fn a_policy_of_somebody_else_gives_no_more_reach() {
         "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacement\nmetadata: {name: everywhere}\n\
          spec: {policy: {placementType: PickAll}}\n",
     );
-    repo.write(
-        "access/rules.yaml",
-        RULES.replace("  clusterSets: {admin: ['*']}", "  clusterSets: {admin: ['*'], bind: ['*']}"),
-    );
+    // A namespace that is everywhere, so that only the reach of team a's folder narrows.
+    repo.git(&["rm", "-q", "teams/a/shop.yaml"]);
+    repo.write("platform/shop.yaml", namespace("shop"));
     let follows = "{placementRef: {kind: ClusterResourcePlacement, name: everywhere}}";
-    repo.write("teams/a/shop.yaml", namespace("shop").replace("{clusterSelector: {}}", follows));
     repo.write("teams/a/web.yaml", config_map("web", "two", follows));
     repo.commit("follow the platform's policy");
     let ran = repo.publish();
     assert!(!ran.err.contains("error:"), "{}", ran.err);
     has_value(&repo, WEB, "two");
+    assert!(
+        rendered(&repo, "clusters/turin/_cluster/Namespace_shop.yaml").is_some(),
+        "the platform reaches it"
+    );
     assert_eq!(rendered(&repo, "clusters/turin/shop/ConfigMap_web.yaml"), None, "team a has no right on red");
+    proven(&repo);
 }
 
 #[test]
