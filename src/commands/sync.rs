@@ -1,7 +1,6 @@
 //! `berth sync`: the member syncer.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use tracing::{error, info, warn};
@@ -13,11 +12,12 @@ use super::link::PacedLink;
 use super::remote::RemoteArgs;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
-use crate::git::Repo;
+use crate::git::{GitError, Repo};
 use crate::live::Access;
 use crate::model::{ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
+use crate::sync::bell::Bell;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
@@ -97,6 +97,9 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    watch_silence: u64,
 }
 
 /// Where a folder is applied.
@@ -123,6 +126,7 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            silence: Duration::from_secs(kube.watch_silence),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());
@@ -291,17 +295,27 @@ impl Surroundings for World {
             link.push();
         }
     }
+
+    fn between(&mut self, reported: &Result<bool, GitError>) {
+        if let Err(problem) = reported {
+            warn!(error = %problem, "the status could not be reported");
+        }
+        if let Some(link) = &mut self.link {
+            link.push();
+        }
+    }
 }
 
-/// A channel that hears of SIGTERM and SIGINT.
-fn stop_signal(cancel: Cancel) -> Result<mpsc::Receiver<()>, CommandError> {
-    let (sender, receiver) = mpsc::channel();
+/// A bell that SIGTERM and SIGINT ring.
+fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
+    let bell = Bell::default();
+    let stop = bell.stopper();
     crate::daemon::on_stop(move || {
-        let _ = sender.send(());
+        stop();
         cancel.cancel();
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
-    Ok(receiver)
+    Ok(bell)
 }
 
 fn target(text: &str) -> Result<Place, String> {

@@ -10,6 +10,7 @@
 //! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
 
 mod apply;
+pub mod bell;
 pub mod desired;
 pub mod fetch;
 pub mod health;

@@ -1,13 +1,14 @@
 //! The member, again and again: fetch, apply, correct drift, report, until told to stop.
 //!
 //! A round over an unchanged folder and an unchanged target writes nothing. The newest folder always
-//! wins: each round reads the ref anew. Rounds that fail come less and less often.
+//! wins: each round reads the ref anew. Rounds that fail come less and less often. Where a target tells of
+//! its changes, a round comes only when the folder, the target or a deadline asks for it.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::bell::{Bell, Rung};
 use super::desired::{self, DesiredSet};
-use super::fetch::{self, FetchError};
+use super::fetch::{self, FetchError, Head};
 use super::overrides::LocalOverrides;
 use super::target::Target;
 use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
@@ -46,6 +47,9 @@ pub trait Surroundings {
 
     /// Hears how a round went, and may push the status.
     fn after(&mut self, round: &Round);
+
+    /// Hears, now and then, that there was nothing to do, and whether the last status was reported again.
+    fn between(&mut self, _reported: &Result<bool, GitError>) {}
 }
 
 /// Whether the local repository has the newest folder. Where it has not, the member keeps to the last one.
@@ -78,24 +82,100 @@ pub enum RoundError {
     Sync(#[from] SyncError),
 }
 
-/// Runs rounds until something is sent, or the sender is gone.
-pub fn run(
-    config: &Config,
-    repo: &Repo,
-    target: &mut dyn Target,
-    stop: &Receiver<()>,
-    world: &mut dyn Surroundings,
-) {
+/// The shortest time from one round to the next that a target asks for: what happens together is one change.
+const SHORTEST: Duration = Duration::from_millis(250);
+
+/// Runs rounds until somebody asks to stop.
+pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, world: &mut dyn Surroundings) {
+    let tells = target.watch(bell.call());
     let mut known = None;
-    let mut failures: u32 = 0;
+    let (mut failures, mut unsettled): (u32, u32) = (0, 0);
     loop {
+        let inputs = tells.then(|| Inputs::now(config, repo, world));
+        let begun = Instant::now();
         let round = round(config, repo, target, &mut known, world);
         failures = if round.result.is_ok() { 0 } else { failures.saturating_add(1) };
+        unsettled = if round.is_settled() { 0 } else { unsettled.saturating_add(1) };
         world.after(&round);
-        match stop.recv_timeout(pause(config.interval, failures)) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        let Some(inputs) = inputs else {
+            match bell.wait(pause(config.interval, failures)) {
+                Some(Rung::Stop) => return,
+                Some(Rung::Round) | None => continue,
+            }
+        };
+        let again = (unsettled > 0).then(|| Instant::now() + pause(config.interval, unsettled - 1));
+        let earliest = begun + if failures > 0 { pause(config.interval, failures) } else { SHORTEST };
+        let quiet = Quiet { round: &round, inputs, again, earliest };
+        if quiet.is_stopped(config, repo, target, bell, world) {
+            return;
         }
+    }
+}
+
+/// What a round goes by, beside its target.
+#[derive(PartialEq)]
+struct Inputs {
+    refreshed: Refreshed,
+    head: Option<Head>,
+    overrides: Result<LocalOverrides, String>,
+}
+
+impl Inputs {
+    fn now(config: &Config, repo: &Repo, world: &mut dyn Surroundings) -> Inputs {
+        let refreshed = world.refresh();
+        // What is wrong with a ref is the next round's to say.
+        let head = fetch::head(repo, &config.refs, &config.cluster).ok();
+        Inputs { refreshed, head, overrides: world.overrides() }
+    }
+}
+
+/// The time after a round, until something asks for the next.
+struct Quiet<'a> {
+    round: &'a Round,
+    inputs: Inputs,
+    /// When the next round comes anyway.
+    again: Option<Instant>,
+    earliest: Instant,
+}
+
+impl Quiet<'_> {
+    /// Waits for what asks for a round. True where somebody asks to stop.
+    fn is_stopped(
+        &self,
+        config: &Config,
+        repo: &Repo,
+        target: &mut dyn Target,
+        bell: &Bell,
+        world: &mut dyn Surroundings,
+    ) -> bool {
+        loop {
+            let due = self.again.into_iter().chain(target.due()).min();
+            let left = due.map(|due| due.max(self.earliest).saturating_duration_since(Instant::now()));
+            match bell.wait(left.map_or(config.interval, |left| left.min(config.interval))) {
+                Some(Rung::Stop) => return true,
+                Some(Rung::Round) => {
+                    return bell.is_stopped_within(self.earliest.saturating_duration_since(Instant::now()));
+                }
+                None => {}
+            }
+            if left.is_some_and(|left| left <= config.interval) {
+                return false;
+            }
+            if Inputs::now(config, repo, world) != self.inputs {
+                return false;
+            }
+            let now = world.now();
+            world.between(&report(config, repo, &self.round.result, &self.inputs.refreshed, now));
+        }
+    }
+}
+
+impl Round {
+    /// Whether all is as wanted, so that only a change asks for another round.
+    fn is_settled(&self) -> bool {
+        self.result
+            .as_ref()
+            .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
     }
 }
 

@@ -10,6 +10,7 @@ mod inventory;
 pub mod kube;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde_json::Value as Json;
 
@@ -61,6 +62,9 @@ pub struct Preview {
     pub after: Json,
 }
 
+/// Asks for a round, from wherever a change is heard of.
+pub type Call = Box<dyn Fn() + Send>;
+
 /// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.
 pub trait Target {
@@ -94,6 +98,17 @@ pub trait Target {
     /// What writing these would change, where the target can tell beforehand. Changes nothing.
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         batch.iter().map(|_| None).collect()
+    }
+
+    /// Calls from now on when something may need a round. False where a target can not tell: then it is
+    /// looked at again and again.
+    fn watch(&mut self, _call: Call) -> bool {
+        false
+    }
+
+    /// When a round is due though nothing changes.
+    fn due(&mut self) -> Option<Instant> {
+        None
     }
 
     /// What is worth knowing of the last round and is no problem: take-overs.

@@ -58,8 +58,8 @@ impl Identity {
     }
 
     /// A wanted object as it is sent: without what is the server's, with the label and the hash.
-    pub fn payload(&self, desired: &Desired) -> Json {
-        let mut object = desired.object.clone();
+    pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
+        let mut object = Json::clone(&desired.object);
         let Some(map) = object.as_object_mut() else { return object };
         map.remove("status");
         let metadata = map.entry("metadata").or_insert_with(|| json!({}));
@@ -70,7 +70,7 @@ impl Identity {
                 metadata.remove(key);
             }
             put(metadata, "labels", PART_OF, &self.set);
-            put(metadata, "annotations", APPLIED, &self.hash(&desired.bytes));
+            put(metadata, "annotations", APPLIED, hash);
         }
         object
     }

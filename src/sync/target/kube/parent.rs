@@ -94,7 +94,8 @@ impl Core {
         };
         let unserved = parent.kinds.iter().filter(|kind| !served(kind)).cloned();
         let unsure = unsure.filter(|kind| parent.kinds.contains(kind));
-        let kinds: BTreeSet<String> = kinds.into_iter().chain(unsure).chain(unserved).collect();
+        let unseen = self.unseen.iter().filter(|kind| parent.kinds.contains(*kind)).cloned();
+        let kinds: BTreeSet<String> = kinds.into_iter().chain(unsure).chain(unserved).chain(unseen).collect();
         if kinds == parent.kinds {
             return Ok(());
         }

@@ -160,7 +160,13 @@ impl Wire {
     }
 
     /// Every object with a label, page by page.
-    pub async fn list(&self, path: &str, selector: &str, mut each: impl FnMut(Json)) -> Result<(), Failure> {
+    /// Gives the version of the whole.
+    pub async fn list(
+        &self,
+        path: &str,
+        selector: &str,
+        mut each: impl FnMut(Json),
+    ) -> Result<String, Failure> {
         let mut token: Option<String> = None;
         loop {
             let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
@@ -169,9 +175,10 @@ impl Wire {
             let answer = self.send(&Ask::List { path: path.to_owned(), params }).await?;
             let page: Page = answer.read()?;
             page.items.into_iter().for_each(&mut each);
-            token = page.metadata.and_then(|metadata| metadata.token).filter(|token| !token.is_empty());
+            let metadata = page.metadata.unwrap_or_default();
+            token = metadata.token.filter(|token| !token.is_empty());
             if token.is_none() {
-                return Ok(());
+                return Ok(metadata.version);
             }
         }
     }
@@ -184,8 +191,10 @@ struct Page {
     items: Vec<Json>,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
 struct PageMetadata {
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
     #[serde(rename = "continue")]
     token: Option<String>,
 }
