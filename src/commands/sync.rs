@@ -22,6 +22,7 @@ use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
+use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
@@ -97,6 +98,12 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
+    lease_duration: u64,
+    /// Take no lease: see to it yourself that nobody else applies this fleet there
+    #[arg(long, env = "BERTH_NO_LEASE")]
+    no_lease: bool,
 }
 
 /// Where a folder is applied.
@@ -123,6 +130,8 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            lease: (!kube.no_lease && !self.dry_run)
+                .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());
@@ -282,6 +291,8 @@ impl Surroundings for World {
                     warn!(object = %problem.object, "{}", problem.message);
                 }
             }
+            // The lease's own thread says so, once.
+            Err(RoundError::NotAdmitted(_)) => return,
             Err(problem) => error!(error = %problem, "round failed"),
         }
         if let Err(problem) = &round.reported {

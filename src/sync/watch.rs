@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
-use super::target::Target;
+use super::target::{NotAdmitted, Target};
 use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
 use crate::git::{GitError, Repo};
 use crate::model::Timestamp;
@@ -68,6 +68,9 @@ pub struct Round {
 /// Why a round did nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
+    /// It is not this process's turn.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
     #[error("there is no folder yet: {0}")]
     Refresh(String),
     #[error("the local overrides can not be read: {0}")]
@@ -90,7 +93,8 @@ pub fn run(
     let mut failures: u32 = 0;
     loop {
         let round = round(config, repo, target, &mut known, world);
-        failures = if round.result.is_ok() { 0 } else { failures.saturating_add(1) };
+        let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(NotAdmitted::Standby(_))));
+        failures = if failed { failures.saturating_add(1) } else { 0 };
         world.after(&round);
         match stop.recv_timeout(pause(config.interval, failures)) {
             Err(RecvTimeoutError::Timeout) => {}
@@ -160,6 +164,10 @@ pub fn round(
     known: &mut Known,
     world: &mut dyn Surroundings,
 ) -> Round {
+    let dry = config.options.dry_run;
+    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
+        return Round { result: Err(why.into()), reported: Ok(false) };
+    }
     let refreshed = world.refresh();
     let result = match (apply(config, repo, target, known, world), &refreshed) {
         (
@@ -168,6 +176,10 @@ pub fn round(
         ) => Err(RoundError::Refresh(why.clone())),
         (result, _) => result,
     };
+    // What was cut short because the lease was lost is the next holder's to say.
+    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
+        return Round { result: Err(why.into()), reported: Ok(false) };
+    }
     let now = world.now();
     let reported =
         if config.options.dry_run { Ok(false) } else { report(config, repo, &result, &refreshed, now) };

@@ -39,6 +39,15 @@ pub struct Record {
 #[error("{0}")]
 pub struct TargetError(pub String);
 
+/// Why this process may not change anything in a target now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdmitted {
+    #[error("another syncer is at work on this cluster: {0}")]
+    Standby(String),
+    #[error("the lease can not be had: {0}")]
+    Trouble(String),
+}
+
 /// One object to bring about, and what was there when that was planned.
 #[derive(Clone, Copy, Debug)]
 pub struct Apply<'a> {
@@ -64,6 +73,11 @@ pub struct Preview {
 /// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.
 pub trait Target {
+    /// Whether this process may change anything here now; otherwise who may, or what is wrong.
+    fn admit(&mut self) -> Result<(), NotAdmitted> {
+        Ok(())
+    }
+
     /// What was last recorded. `None` where berth was never at work.
     fn record(&mut self) -> Result<Option<Record>, TargetError>;
 

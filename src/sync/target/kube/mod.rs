@@ -2,6 +2,7 @@
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
 //!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
+//! - `lease` sees to it that one of several syncers writes.
 //! - `survey` looks, `compare` judges: one list for each kind that is owned, a trial for whatever is not as wanted for
 //!   certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //!
@@ -13,6 +14,7 @@ mod failure;
 mod fields;
 mod identity;
 mod kinds;
+pub mod lease;
 mod managed;
 mod one;
 mod parent;
@@ -30,7 +32,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use tokio::runtime::Runtime;
 
-use super::{Apply, Preview, Record, Standing, Target, TargetError};
+use super::{Apply, NotAdmitted, Preview, Record, Standing, Target, TargetError};
 use crate::live::{Access, LiveError};
 use crate::model::ObjectId;
 use crate::model::status::Problem;
@@ -39,6 +41,7 @@ use crate::sync::health::Health;
 use crate::sync::plan::{Live, Prune};
 use identity::Identity;
 use kinds::Kinds;
+use lease::{Keeper, Lease};
 use parent::Parent;
 use wire::Wire;
 
@@ -53,10 +56,14 @@ pub struct Settings {
     pub at_once: usize,
     /// How long an object may take to be healthy.
     pub deadline: Duration,
+    /// Without one, nothing keeps two syncers apart.
+    pub lease: Option<Lease>,
 }
 
 /// One cluster.
 pub struct KubeTarget {
+    /// Let go of when nothing more is written.
+    keeper: Option<Keeper>,
     runtime: Runtime,
     core: Core,
 }
@@ -122,9 +129,16 @@ impl KubeTarget {
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
+        let identity = Identity::new(&settings.fleet, &settings.namespace);
+        let mut wire = Wire::new(client, &server, settings.access.patience);
+        let keep = |lease| Keeper::start(&settings.access, &identity.namespace, &identity.parent, lease);
+        let keeper = settings.lease.map(keep).transpose()?;
+        if let (Some(keeper), Some(lease)) = (&keeper, settings.lease) {
+            wire = wire.fenced(keeper.fence.clone(), lease.patience());
+        }
         let core = Core {
-            wire: Wire::new(client, &server, settings.access.patience),
-            identity: Arc::new(Identity::new(&settings.fleet, &settings.namespace)),
+            wire,
+            identity: Arc::new(identity),
             at_once: settings.at_once.max(1),
             deadline: settings.deadline,
             kinds: Kinds::default(),
@@ -136,7 +150,7 @@ impl KubeTarget {
             notes: Vec::new(),
             key: RandomState::new(),
         };
-        Ok(KubeTarget { runtime, core })
+        Ok(KubeTarget { keeper, runtime, core })
     }
 
     /// Where its API server is.
@@ -146,6 +160,10 @@ impl KubeTarget {
 }
 
 impl Target for KubeTarget {
+    fn admit(&mut self) -> Result<(), NotAdmitted> {
+        self.keeper.as_ref().map_or(Ok(()), Keeper::admit)
+    }
+
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.runtime.block_on(self.core.read_parent())
     }
