@@ -65,7 +65,7 @@ Exit codes:
    2  usage
    3  differences or a failed proof, where asked to fail on them
    4  lost the race for the rendered branch, after retries; another syncer holds the lease
-   5  held for approval
+   5  held for approval, or suspended
    6  a repository, remote or cluster can not be reached
    7  applied but unhealthy
   70  a bug in berth";

@@ -15,6 +15,7 @@ use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
 use crate::git::Repo;
 use crate::live::Access;
+use crate::model::status::Suspension;
 use crate::model::{ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
@@ -108,7 +109,7 @@ pub struct KubeArgs {
 
 /// Where a folder is applied.
 #[derive(Clone, Debug)]
-enum Place {
+pub(super) enum Place {
     Folder(PathBuf),
     Kube,
 }
@@ -160,13 +161,14 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
             dry_run: args.dry_run,
             allow_risky_prune: args.allow_risky_prune,
             allow_rewind: args.allow_rewind,
+            now: None,
         },
     };
     let paced = |link| {
         let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
-    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced) };
+    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced), suspended: None };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
@@ -194,7 +196,13 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     for problem in &outcome.applied.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));
     }
+    if let Some(suspension) = &outcome.applied.suspended {
+        ui.status(&suspension.to_string());
+    }
     let mut exit = if outcome.applied.problems.is_empty() { Exit::Done } else { Exit::Unhealthy };
+    if outcome.applied.suspended.is_some() {
+        exit = exit.worst(Exit::Held);
+    }
     if let Err(problem) = round.reported {
         ui.status(&format!("the status could not be reported: {problem}"));
         exit = exit.worst(Exit::Unreachable);
@@ -259,6 +267,7 @@ fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
 struct World {
     overrides: Option<PathBuf>,
     link: Option<PacedLink>,
+    suspended: Option<Suspension>,
 }
 
 impl Surroundings for World {
@@ -281,6 +290,13 @@ impl Surroundings for World {
     fn after(&mut self, round: &Round) {
         match &round.result {
             Ok(outcome) => {
+                if self.suspended != outcome.applied.suspended {
+                    match &outcome.applied.suspended {
+                        Some(suspension) => info!("{suspension}"),
+                        None => info!("going on"),
+                    }
+                    self.suspended.clone_from(&outcome.applied.suspended);
+                }
                 if outcome.written + outcome.pruned > 0 {
                     info!(written = outcome.written, pruned = outcome.pruned, "applied");
                 }
@@ -315,7 +331,7 @@ fn stop_signal(cancel: Cancel) -> Result<mpsc::Receiver<()>, CommandError> {
     Ok(receiver)
 }
 
-fn target(text: &str) -> Result<Place, String> {
+pub(super) fn target(text: &str) -> Result<Place, String> {
     match text.split_once(':') {
         Some(("dir", path)) if !path.is_empty() => Ok(Place::Folder(PathBuf::from(path))),
         None if text == "kube" => Ok(Place::Kube),

@@ -122,7 +122,7 @@ pub fn until_settled(
         if let Some(earlier) = whole.take() {
             *outcome = together(earlier, std::mem::take(outcome));
         }
-        if outcome.waiting.is_empty() || config.options.dry_run {
+        if outcome.waiting.is_empty() || outcome.applied.suspended.is_some() || config.options.dry_run {
             return last;
         }
         whole = Some(outcome.clone());
@@ -209,7 +209,8 @@ fn apply(
     };
     let (fetched, set) = known.insert(current);
     let overrides = world.overrides().map_err(RoundError::Overrides)?;
-    Ok(sync_set(fetched, set, &overrides, target, &config.options)?)
+    let options = Options { now: Some(world.now()), ..config.options.clone() };
+    Ok(sync_set(fetched, set, &overrides, target, &options)?)
 }
 
 fn report(

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-use crate::support::member::Member;
-use crate::support::{Ran, berth};
+use crate::support::member::{Member, annotated};
+use crate::support::{Ran, berth, run, small_fleet};
 
 /// A syncer that keeps running, ended when the test is.
 struct Running {
@@ -191,4 +191,122 @@ fn the_clock_of_another_machine_counts_for_nothing() {
         json!({"spec": {"holderIdentity": "", "renewTime": "2126-01-01T00:00:00.000000Z"}}).to_string();
     member.kubectl(&["patch", "lease", "berth-clocks", "-n", "berth-system", "--type=merge", "-p", &free]);
     waiting.hear("holding the lease");
+}
+
+#[track_caller]
+fn status(member: &Member) -> String {
+    member.repo.git(&["cat-file", "-p", &format!("refs/berth/status/{}:status.yaml", member.name)])
+}
+
+/// `berth suspend` or `resume` of a member.
+fn pause(member: &Member, args: &[&str]) -> Ran {
+    let mut command = berth();
+    command.args(args).args(["--fleet", &member.name]);
+    Ran::of(command.arg("--kubeconfig").arg(member.plane.kubeconfig()))
+}
+
+#[test]
+fn a_suspended_member_changes_nothing_and_says_why_and_until_when() {
+    let Some(member) = Member::new("paused") else { return };
+    assert!(pause(&member, &["suspend", "--reason", "early"]).expect(6).err.contains("applied there yet"));
+    member.publish(&[member.config_map("web", "one"), member.config_map("old", "one")]);
+    member.sync(&[]).expect(0);
+    pause(&member, &["suspend", "--reason", "disk full", "--until", "2126-01-01T00:00:00Z"]).expect(0);
+    member.publish(&[member.config_map("web", "two"), member.config_map("new", "one")]);
+    let ran = member.sync(&[]).expect(5);
+    assert!(ran.out.starts_with("0 writes, 0 removals, 0 unchanged"), "{}", ran.out);
+    assert!(ran.err.contains("suspended until 2126-01-01T00:00:00Z: disk full"), "{}", ran.err);
+    assert_eq!(value(&member).as_deref(), Some("one"));
+    assert!(member.get("configmap", "new").is_none() && member.get("configmap", "old").is_some());
+    let said = status(&member);
+    for part in
+        ["sequence: 1", "reason: disk full", "2126-01-01T00:00:00Z", "name: new", "it is not as wanted"]
+    {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+
+    assert!(pause(&member, &["resume"]).expect(0).out.contains("goes on"));
+    member.sync(&[]).expect(0);
+    assert_eq!(value(&member).as_deref(), Some("two"));
+    assert!(member.get("configmap", "new").is_some() && member.get("configmap", "old").is_none());
+    assert!(!status(&member).contains("suspended"), "{}", status(&member));
+    assert!(pause(&member, &["resume"]).expect(0).out.contains("was not suspended"));
+}
+
+#[test]
+fn a_suspension_by_kubectl_holds_a_running_syncer_and_ends_by_itself() {
+    let Some(member) = Member::new("ends") else { return };
+    member.publish(&[member.config_map("web", "one")]);
+    let running = Running::start(&member, &[]);
+    running.hear("applied");
+    let until = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(8);
+    let annotate = |name: &str, value: &str| {
+        let note = format!("berth.dev/{name}={value}");
+        member.kubectl(&["annotate", "configmap", "berth-ends", "-n", "berth-system", &note]);
+    };
+    annotate("suspend", "under repair");
+    running.hear("suspended: under repair");
+    let edit = json!({"data": {"key": "by hand"}}).to_string();
+    member.kubectl(&["patch", "configmap", "web", "-n", "ends", "--type=merge", "-p", &edit]);
+    // Drift is said, and stays.
+    eventually("the drift is reported", || status(&member).contains("left alone").then_some(()));
+    assert_eq!(value(&member).as_deref(), Some("by hand"));
+    annotate("suspend-until", &until.to_string());
+    running.hear("going on");
+    assert!(jiff::Timestamp::now() >= until, "not before its end");
+    eventually("the drift is corrected", || (value(&member)? == "one").then_some(()));
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn a_workload_that_git_suspends_stays_as_it_is_and_others_go_on() {
+    let Some(member) = Member::new("part") else { return };
+    let of = |workload: &str, object: Json| annotated(object, "berth.dev/workload", workload);
+    let halted = |object: Json| {
+        let object = annotated(object, "berth.dev/suspend", "waiting for the vendor");
+        annotated(object, "berth.dev/suspend-until", "2126-01-01T00:00:00Z")
+    };
+    member.publish(&[
+        of("F/x/still", member.config_map("web", "one")),
+        of("F/x/still", member.config_map("gone", "one")),
+        of("F/x/moving", member.config_map("other", "one")),
+    ]);
+    member.sync(&[]).expect(0);
+    member.publish(&[
+        halted(of("F/x/still", member.config_map("web", "two"))),
+        of("F/x/moving", member.config_map("other", "two")),
+    ]);
+    let ran = member.sync(&[]).expect(7);
+    assert!(ran.out.starts_with("1 write, 0 removals"), "{}", ran.out);
+    assert!(ran.err.contains("suspended until 2126-01-01T00:00:00Z: waiting for the vendor"), "{}", ran.err);
+    assert_eq!(value(&member).as_deref(), Some("one"));
+    assert!(member.get("configmap", "gone").is_some(), "nothing of a suspended workload is removed");
+    assert_eq!(member.get("configmap", "other").expect("it is there")["data"]["key"], "two");
+    let over = annotated(of("F/x/still", member.config_map("web", "two")), "berth.dev/suspend", "done");
+    let over = annotated(over, "berth.dev/suspend-until", "2026-01-01T00:00:00Z");
+    member.publish(&[over, of("F/x/moving", member.config_map("other", "two"))]);
+    member.sync(&[]).expect(0);
+    assert_eq!(value(&member).as_deref(), Some("two"));
+    assert!(member.get("configmap", "gone").is_none());
+}
+
+#[test]
+fn a_folder_is_suspended_by_a_file_beside_its_inventory() {
+    let fleet = small_fleet();
+    fleet.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("a");
+    let place = format!("dir:{}", target.display());
+    fleet.sync("a", &target, &[]).expect(0);
+    let web = target.join("shop/ConfigMap_web.yaml");
+    std::fs::write(&web, "by hand").expect("a file");
+    let suspend = ["suspend", "--target", &place, "--reason", "on purpose"];
+    run(&[&suspend[..], &["--until", "2020-01-01T00:00:00Z"]].concat()).expect(2);
+    run(&suspend).expect(0);
+    let ran = fleet.sync("a", &target, &[]).expect(5);
+    assert!(ran.err.contains("suspended: on purpose"), "{}", ran.err);
+    assert_eq!(std::fs::read_to_string(&web).expect("a file"), "by hand");
+    run(&["resume", "--target", &place]).expect(0);
+    fleet.sync("a", &target, &[]).expect(0);
+    assert_ne!(std::fs::read_to_string(&web).expect("a file"), "by hand");
 }

@@ -8,6 +8,7 @@ pub mod dir;
 mod files;
 mod inventory;
 pub mod kube;
+pub mod pause;
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use serde_json::Value as Json;
 use super::desired::Desired;
 use super::health::Health;
 use super::plan::{Live, Prune, Version};
-use crate::model::ObjectId;
-use crate::model::status::Problem;
+use crate::model::status::{Problem, Suspension};
+use crate::model::{ObjectId, Timestamp};
 
 pub use self::kube::KubeTarget;
 pub use dir::DirTarget;
@@ -80,6 +81,11 @@ pub trait Target {
 
     /// What was last recorded. `None` where berth was never at work.
     fn record(&mut self) -> Result<Option<Record>, TargetError>;
+
+    /// Whether people asked for a pause here, as of the last record that was read.
+    fn suspended(&mut self, _now: Timestamp) -> Option<Suspension> {
+        None
+    }
 
     /// All that berth owns here, and what else stands where an object is wanted. Changes nothing.
     fn survey(

@@ -18,6 +18,7 @@ pub mod lease;
 mod managed;
 mod one;
 mod parent;
+mod pause;
 mod pods;
 mod survey;
 mod wire;
@@ -34,15 +35,18 @@ use tokio::runtime::Runtime;
 
 use super::{Apply, NotAdmitted, Preview, Record, Standing, Target, TargetError};
 use crate::live::{Access, LiveError};
-use crate::model::ObjectId;
-use crate::model::status::Problem;
+use crate::model::status::{Problem, Suspension};
+use crate::model::{ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::plan::{Live, Prune};
+use crate::sync::suspend;
+use failure::Failure;
 use identity::Identity;
 use kinds::Kinds;
 use lease::{Keeper, Lease};
 use parent::Parent;
+pub use pause::pause;
 use wire::Wire;
 
 /// How a cluster is reached and worked on.
@@ -166,6 +170,11 @@ impl Target for KubeTarget {
 
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.runtime.block_on(self.core.read_parent())
+    }
+
+    fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
+        let (reason, until) = &self.core.parent.as_ref()?.suspend;
+        suspend::read(reason.as_deref(), until.as_deref(), now)
     }
 
     fn survey(

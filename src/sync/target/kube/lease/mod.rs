@@ -101,6 +101,7 @@ impl Keeper {
             held: None,
             fence: fence.clone(),
             shared: shared.clone(),
+            failures: 0,
         };
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new().name("lease".to_owned());
@@ -152,7 +153,12 @@ struct Work {
     held: Option<Read>,
     fence: Fence,
     shared: Arc<Shared>,
+    /// How often in a row there was no answer that counts.
+    failures: u32,
 }
+
+/// How many failures are no news yet.
+const PATIENT: u32 = 4;
 
 impl Work {
     fn run(&mut self, runtime: &tokio::runtime::Runtime, stopped: &Receiver<()>) {
@@ -172,10 +178,15 @@ impl Work {
                     Hands::Ours
                 }
             };
-            self.publish(hands);
+            self.failures =
+                if matches!(hands, Hands::Trouble(_)) { self.failures.saturating_add(1) } else { 0 };
+            let soon = (1..PATIENT).contains(&self.failures);
+            if !soon {
+                self.publish(hands);
+            }
             let pause = match &*self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner) {
                 Hands::Ours => self.lease.every(),
-                _ if self.lease.once => Duration::from_millis(250),
+                _ if self.lease.once || soon => Duration::from_millis(250),
                 _ => self.lease.every(),
             };
             let pause = pause.saturating_sub(begun.elapsed()).max(Duration::from_millis(100));
