@@ -14,6 +14,7 @@ use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
 use crate::git::{GitError, Repo};
 use crate::live::Access;
+use crate::model::status::Suspension;
 use crate::model::{ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
@@ -22,6 +23,7 @@ use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
+use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
@@ -100,11 +102,17 @@ pub struct KubeArgs {
     /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     watch_silence: u64,
+    /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
+    lease_duration: u64,
+    /// Take no lease: see to it yourself that nobody else applies this fleet there
+    #[arg(long, env = "BERTH_NO_LEASE")]
+    no_lease: bool,
 }
 
 /// Where a folder is applied.
 #[derive(Clone, Debug)]
-enum Place {
+pub(super) enum Place {
     Folder(PathBuf),
     Kube,
 }
@@ -127,6 +135,8 @@ impl SyncArgs {
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
             silence: Duration::from_secs(kube.watch_silence),
+            lease: (!kube.no_lease && !self.dry_run)
+                .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());
@@ -155,13 +165,14 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
             dry_run: args.dry_run,
             allow_risky_prune: args.allow_risky_prune,
             allow_rewind: args.allow_rewind,
+            now: None,
         },
     };
     let paced = |link| {
         let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
-    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced) };
+    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced), suspended: None };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
@@ -189,7 +200,13 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     for problem in &outcome.applied.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));
     }
+    if let Some(suspension) = &outcome.applied.suspended {
+        ui.status(&suspension.to_string());
+    }
     let mut exit = if outcome.applied.problems.is_empty() { Exit::Done } else { Exit::Unhealthy };
+    if outcome.applied.suspended.is_some() {
+        exit = exit.worst(Exit::Held);
+    }
     if let Err(problem) = round.reported {
         ui.status(&format!("the status could not be reported: {problem}"));
         exit = exit.worst(Exit::Unreachable);
@@ -254,6 +271,7 @@ fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
 struct World {
     overrides: Option<PathBuf>,
     link: Option<PacedLink>,
+    suspended: Option<Suspension>,
 }
 
 impl Surroundings for World {
@@ -276,6 +294,13 @@ impl Surroundings for World {
     fn after(&mut self, round: &Round) {
         match &round.result {
             Ok(outcome) => {
+                if self.suspended != outcome.applied.suspended {
+                    match &outcome.applied.suspended {
+                        Some(suspension) => info!("{suspension}"),
+                        None => info!("going on"),
+                    }
+                    self.suspended.clone_from(&outcome.applied.suspended);
+                }
                 if outcome.written + outcome.pruned > 0 {
                     info!(written = outcome.written, pruned = outcome.pruned, "applied");
                 }
@@ -286,6 +311,8 @@ impl Surroundings for World {
                     warn!(object = %problem.object, "{}", problem.message);
                 }
             }
+            // The lease's own thread says so, once.
+            Err(RoundError::NotAdmitted(_)) => return,
             Err(problem) => error!(error = %problem, "round failed"),
         }
         if let Err(problem) = &round.reported {
@@ -318,7 +345,7 @@ fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
     Ok(bell)
 }
 
-fn target(text: &str) -> Result<Place, String> {
+pub(super) fn target(text: &str) -> Result<Place, String> {
     match text.split_once(':') {
         Some(("dir", path)) if !path.is_empty() => Ok(Place::Folder(PathBuf::from(path))),
         None if text == "kube" => Ok(Place::Kube),

@@ -10,7 +10,7 @@ use super::bell::{Bell, Rung};
 use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError, Head};
 use super::overrides::LocalOverrides;
-use super::target::Target;
+use super::target::{NotAdmitted, Target};
 use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
 use crate::git::{GitError, Repo};
 use crate::model::Timestamp;
@@ -72,6 +72,9 @@ pub struct Round {
 /// Why a round did nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
+    /// It is not this process's turn.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
     #[error("there is no folder yet: {0}")]
     Refresh(String),
     #[error("the local overrides can not be read: {0}")]
@@ -94,9 +97,12 @@ pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, w
         let inputs = tells.then(|| Inputs::now(config, repo, world));
         let begun = Instant::now();
         let round = round(config, repo, target, &mut known, world);
-        failures = if round.result.is_ok() { 0 } else { failures.saturating_add(1) };
         unsettled = if round.is_settled() { 0 } else { unsettled.saturating_add(1) };
+        let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(NotAdmitted::Standby(_))));
+        failures = if failed { failures.saturating_add(1) } else { 0 };
         world.after(&round);
+        // Whose turn it is costs nothing to ask.
+        let inputs = inputs.filter(|_| !matches!(round.result, Err(RoundError::NotAdmitted(_))));
         let Some(inputs) = inputs else {
             match bell.wait(pause(config.interval, failures)) {
                 Some(Rung::Stop) => return,
@@ -104,6 +110,7 @@ pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, w
             }
         };
         let again = (unsettled > 0).then(|| Instant::now() + pause(config.interval, unsettled - 1));
+        let again = again.into_iter().chain(round.resumes(world.now())).min();
         let earliest = begun + if failures > 0 { pause(config.interval, failures) } else { SHORTEST };
         let quiet = Quiet { round: &round, inputs, again, earliest };
         if quiet.is_stopped(config, repo, target, bell, world) {
@@ -161,7 +168,7 @@ impl Quiet<'_> {
             if left.is_some_and(|left| left <= config.interval) {
                 return false;
             }
-            if Inputs::now(config, repo, world) != self.inputs {
+            if target.admit().is_err() || Inputs::now(config, repo, world) != self.inputs {
                 return false;
             }
             let now = world.now();
@@ -176,6 +183,12 @@ impl Round {
         self.result
             .as_ref()
             .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
+    }
+
+    /// When the first suspension ends.
+    fn resumes(&self, now: Timestamp) -> Option<Instant> {
+        let left = self.result.as_ref().ok()?.resumes_at?.duration_since(now);
+        Instant::now().checked_add(Duration::try_from(left).unwrap_or_default())
     }
 }
 
@@ -198,7 +211,7 @@ pub fn until_settled(
         if let Some(earlier) = whole.take() {
             *outcome = together(earlier, std::mem::take(outcome));
         }
-        if outcome.waiting.is_empty() || config.options.dry_run {
+        if outcome.waiting.is_empty() || outcome.applied.suspended.is_some() || config.options.dry_run {
             return last;
         }
         whole = Some(outcome.clone());
@@ -240,6 +253,10 @@ pub fn round(
     known: &mut Known,
     world: &mut dyn Surroundings,
 ) -> Round {
+    let dry = config.options.dry_run;
+    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
+        return Round { result: Err(why.into()), reported: Ok(false) };
+    }
     let refreshed = world.refresh();
     let result = match (apply(config, repo, target, known, world), &refreshed) {
         (
@@ -248,6 +265,10 @@ pub fn round(
         ) => Err(RoundError::Refresh(why.clone())),
         (result, _) => result,
     };
+    // What was cut short because the lease was lost is the next holder's to say.
+    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
+        return Round { result: Err(why.into()), reported: Ok(false) };
+    }
     let now = world.now();
     let reported =
         if config.options.dry_run { Ok(false) } else { report(config, repo, &result, &refreshed, now) };
@@ -277,7 +298,8 @@ fn apply(
     };
     let (fetched, set) = known.insert(current);
     let overrides = world.overrides().map_err(RoundError::Overrides)?;
-    Ok(sync_set(fetched, set, &overrides, target, &config.options)?)
+    let options = Options { now: Some(world.now()), ..config.options.clone() };
+    Ok(sync_set(fetched, set, &overrides, target, &options)?)
 }
 
 fn report(

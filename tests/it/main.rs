@@ -35,6 +35,7 @@ mod member;
 mod migration;
 mod ocm;
 mod ocm_chapter;
+mod operate;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]

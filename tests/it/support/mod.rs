@@ -189,7 +189,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 21] = [
+pub const COMMANDS: [&str; 23] = [
     "demo",
     "init",
     "validate",
@@ -200,6 +200,8 @@ pub const COMMANDS: [&str; 21] = [
     "plan",
     "run",
     "sync",
+    "suspend",
+    "resume",
     "status",
     "verify",
     "import",

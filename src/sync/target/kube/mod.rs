@@ -4,6 +4,7 @@
 //!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
 //! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
 //!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
+//! - `lease` sees to it that one of several syncers writes.
 //!
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
@@ -13,9 +14,11 @@ mod failure;
 mod fields;
 mod identity;
 mod kinds;
+pub mod lease;
 mod managed;
 mod one;
 mod parent;
+mod pause;
 mod pods;
 mod survey;
 mod trial;
@@ -32,17 +35,21 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use tokio::runtime::Runtime;
 
-use super::{Apply, Call, Preview, Record, Standing, Target, TargetError};
+use super::{Apply, Call, NotAdmitted, Preview, Record, Standing, Target, TargetError};
 use crate::live::{Access, LiveError};
-use crate::model::ObjectId;
-use crate::model::status::Problem;
+use crate::model::status::{Problem, Suspension};
+use crate::model::{ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::plan::{Live, Prune};
+use crate::sync::suspend;
+use failure::Failure;
 use identity::Identity;
 use kinds::Kinds;
+use lease::{Keeper, Lease};
 use one::Job;
 use parent::Parent;
+pub use pause::pause;
 use watching::Watching;
 use wire::Wire;
 
@@ -59,10 +66,14 @@ pub struct Settings {
     pub deadline: Duration,
     /// How long a watch may be silent before it counts as lost.
     pub silence: Duration,
+    /// Without one, nothing keeps two syncers apart.
+    pub lease: Option<Lease>,
 }
 
 /// One cluster.
 pub struct KubeTarget {
+    /// Let go of when nothing more is written.
+    keeper: Option<Keeper>,
     runtime: Runtime,
     core: Core,
 }
@@ -142,9 +153,16 @@ impl KubeTarget {
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
+        let identity = Identity::new(&settings.fleet, &settings.namespace);
+        let mut wire = Wire::new(client, &server, settings.access.patience);
+        let keep = |lease| Keeper::start(&settings.access, &identity.namespace, &identity.parent, lease);
+        let keeper = settings.lease.map(keep).transpose()?;
+        if let (Some(keeper), Some(lease)) = (&keeper, settings.lease) {
+            wire = wire.fenced(keeper.fence.clone(), lease.patience());
+        }
         let core = Core {
-            wire: Wire::new(client, &server, settings.access.patience),
-            identity: Arc::new(Identity::new(&settings.fleet, &settings.namespace)),
+            wire,
+            identity: Arc::new(identity),
             at_once: settings.at_once.max(1),
             deadline: settings.deadline,
             kinds: Kinds::default(),
@@ -159,7 +177,7 @@ impl KubeTarget {
             notes: Vec::new(),
             key: RandomState::new(),
         };
-        Ok(KubeTarget { runtime, core })
+        Ok(KubeTarget { keeper, runtime, core })
     }
 
     /// Where its API server is.
@@ -169,8 +187,17 @@ impl KubeTarget {
 }
 
 impl Target for KubeTarget {
+    fn admit(&mut self) -> Result<(), NotAdmitted> {
+        self.keeper.as_ref().map_or(Ok(()), Keeper::admit)
+    }
+
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.runtime.block_on(self.core.read_parent())
+    }
+
+    fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
+        let (reason, until) = &self.core.parent.as_ref()?.suspend;
+        suspend::read(reason.as_deref(), until.as_deref(), now)
     }
 
     fn survey(

@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::failure::Failure;
+use super::lease::Fence;
 
 /// How often one request is made before its failure counts.
 const ATTEMPTS: u32 = 5;
@@ -34,6 +35,8 @@ pub struct Wire {
     client: Client,
     pub server: Arc<str>,
     patience: Duration,
+    /// Outside of it nothing is written, and no write takes longer than it leaves.
+    fence: Option<(Fence, Duration)>,
 }
 
 /// One request.
@@ -73,6 +76,19 @@ pub enum Ask {
     },
 }
 
+impl Ask {
+    /// Whether anything is different afterwards.
+    fn is_write(&self) -> bool {
+        match self {
+            Ask::Get { .. } | Ask::List { .. } => false,
+            Ask::Apply { params, .. } | Ask::Merge { params, .. } | Ask::Edit { params, .. } => {
+                !params.dry_run
+            }
+            Ask::Delete { params, .. } => !params.dry_run,
+        }
+    }
+}
+
 /// A good answer.
 #[derive(Debug)]
 pub struct Answer {
@@ -89,7 +105,21 @@ impl Answer {
 
 impl Wire {
     pub fn new(client: Client, server: &str, patience: Duration) -> Wire {
-        Wire { client, server: server.into(), patience }
+        Wire { client, server: server.into(), patience, fence: None }
+    }
+
+    /// The same, writing only where the fence leaves a write all the time it may take.
+    #[must_use]
+    pub fn fenced(self, fence: Fence, patience: Duration) -> Wire {
+        Wire { fence: Some((fence, patience)), ..self }
+    }
+
+    /// How long an answer may take, if it may be asked for at all.
+    fn patience_for(&self, ask: &Ask) -> Option<Duration> {
+        let Some((fence, patience)) = self.fence.as_ref().filter(|_| ask.is_write()) else {
+            return Some(self.patience);
+        };
+        fence.leaves(*patience).then(|| self.patience.min(*patience))
     }
 
     pub fn client(&self) -> &Client {
@@ -100,10 +130,13 @@ impl Wire {
     pub async fn send(&self, ask: &Ask) -> Result<Answer, Failure> {
         let mut attempt = 1;
         loop {
-            let failure = match tokio::time::timeout(self.patience, self.send_once(ask)).await {
+            let Some(patience) = self.patience_for(ask) else {
+                return Err(Failure::rule("the lease was not renewed in time, so nothing more is written"));
+            };
+            let failure = match tokio::time::timeout(patience, self.send_once(ask)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
-                Err(_) => Failure::Unreachable(format!("no answer in {} s", self.patience.as_secs())),
+                Err(_) => Failure::Unreachable(format!("no answer in {} s", patience.as_secs())),
             };
             let pause = failure.pause().unwrap_or_else(|| backoff(ask, attempt));
             if attempt >= ATTEMPTS || !failure.may_pass() || pause > LONGEST_PAUSE {

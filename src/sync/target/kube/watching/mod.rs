@@ -1,13 +1,14 @@
 //! What berth owns in a cluster, looked at once by a list for each kind and from then on by a watch.
 //!
 //! - `entry`: what is kept of one object, and whether it is as wanted. `store`: all of them, and what asks for a
-//!   round. `feed`: one kind's list and watch.
+//!   round. `feed`: one kind's list and watch. `notice`: what people write on the parent object.
 //!
 //! A round that finds every kind followed makes no request to know what is there. Contents are looked at
 //! and let go: what stays in memory follows names and hashes.
 
 pub mod entry;
 pub mod feed;
+mod notice;
 pub mod store;
 
 use std::collections::BTreeMap;
@@ -81,12 +82,13 @@ pub struct Watching {
     following: BTreeMap<Scope, AbortHandle>,
     /// Whether kinds are followed, not listed each time.
     on: bool,
+    notice: Option<AbortHandle>,
     silence: Duration,
 }
 
 impl Watching {
     pub fn new(silence: Duration) -> Watching {
-        Watching { shared: Arc::default(), following: BTreeMap::new(), on: false, silence }
+        Watching { shared: Arc::default(), following: BTreeMap::new(), on: false, notice: None, silence }
     }
 
     pub fn start(&mut self, call: Call) {
@@ -115,6 +117,9 @@ impl Watching {
         });
         if !self.on {
             self.shared.store().clear();
+        } else if self.notice.is_none() {
+            let notice = notice::follow(wire.clone(), identity.clone(), self.shared.clone(), self.silence);
+            self.notice = Some(tokio::spawn(notice).abort_handle());
         }
         let follow = |scope: &Scope| Follow {
             wire: wire.clone(),
