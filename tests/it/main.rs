@@ -31,6 +31,7 @@ mod kubefed_edits;
 mod kubefleet;
 mod lifecycle;
 mod looping;
+mod marking;
 mod member;
 mod migration;
 mod ocm;

@@ -189,7 +189,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 21] = [
+pub const COMMANDS: [&str; 25] = [
     "demo",
     "init",
     "validate",
@@ -209,6 +209,10 @@ pub const COMMANDS: [&str; 21] = [
     "enable",
     "disable",
     "orphan",
+    "label",
+    "taint",
+    "cordon",
+    "uncordon",
     "completions",
     "man",
 ];
