@@ -11,6 +11,7 @@ mod foresee;
 mod from_cluster;
 mod gate;
 mod host;
+mod imported;
 mod mark;
 mod mentioned;
 mod new_faults;

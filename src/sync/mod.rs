@@ -11,6 +11,7 @@
 
 mod apply;
 pub mod desired;
+pub mod facts;
 pub mod fetch;
 pub mod health;
 mod order;

@@ -10,10 +10,10 @@ use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
 use super::target::Target;
-use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
+use super::{Fetched, Options, Outcome, SyncError, facts, status, sync_set};
 use crate::git::{GitError, Repo};
-use crate::model::Timestamp;
 use crate::model::status::Applied;
+use crate::model::{ClusterStatus, Timestamp};
 use crate::publish::{Refs, read_status};
 
 /// The longest pause after failures, unless the interval itself is longer.
@@ -42,6 +42,11 @@ pub trait Surroundings {
     /// The member's own overrides as they are now.
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         Ok(LocalOverrides::default())
+    }
+
+    /// What else is reported of the cluster: labels, claims, scores and the like.
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        Ok(ClusterStatus::default())
     }
 
     /// Hears how a round went, and may push the status.
@@ -169,8 +174,11 @@ pub fn round(
         (result, _) => result,
     };
     let now = world.now();
-    let reported =
-        if config.options.dry_run { Ok(false) } else { report(config, repo, &result, &refreshed, now) };
+    let reported = if config.options.dry_run {
+        Ok(false)
+    } else {
+        report(config, repo, (&result, &refreshed), world.facts(), now)
+    };
     Round { result, reported }
 }
 
@@ -203,8 +211,8 @@ fn apply(
 fn report(
     config: &Config,
     repo: &Repo,
-    result: &Result<Outcome, RoundError>,
-    refreshed: &Refreshed,
+    (result, refreshed): (&Result<Outcome, RoundError>, &Refreshed),
+    facts: Result<ClusterStatus, String>,
     now: Timestamp,
 ) -> Result<bool, GitError> {
     let applied: Applied = match result {
@@ -217,7 +225,8 @@ fn report(
             status::with_fault(earlier, &config.cluster, &error.to_string())
         }
     };
-    let status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    facts::add(&mut status, facts, || read_status(repo, &config.refs, &config.cluster))?;
     status::write(repo, &config.refs, &status, now)
 }
 

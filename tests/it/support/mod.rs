@@ -6,6 +6,7 @@ pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod member;
+pub mod ocm;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
