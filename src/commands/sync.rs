@@ -15,10 +15,11 @@ use super::{Outcome, logging};
 use crate::git::{GitError, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
-use crate::model::{ObjectId, Timestamp, path};
+use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
 use crate::sync::bell::Bell;
+use crate::sync::facts;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
@@ -54,6 +55,9 @@ pub struct SyncArgs {
     /// This member's own RFC 6902 overrides, applied last
     #[arg(long, value_name = "FILE", env = "BERTH_OVERRIDES")]
     overrides: Option<PathBuf>,
+    /// A ClusterStatus that is reported along: labels, claims, properties, scores, room for workloads. Read again each round
+    #[arg(long, value_name = "FILE", env = "BERTH_FACTS")]
+    facts: Option<PathBuf>,
     /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
@@ -172,7 +176,9 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
-    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced), suspended: None };
+    let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
+    let mut world =
+        World { overrides: args.overrides.clone(), facts, link: link.map(paced), suspended: None };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
@@ -270,6 +276,8 @@ fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
 /// The process's clock, files and remote, for the loop.
 struct World {
     overrides: Option<PathBuf>,
+    /// The file, and the cluster that it must be of.
+    facts: Option<(PathBuf, String)>,
     link: Option<PacedLink>,
     suspended: Option<Suspension>,
 }
@@ -288,6 +296,14 @@ impl Surroundings for World {
         let name = path.display().to_string();
         let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
         overrides::read(&name, &bytes)
+            .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        let Some((path, cluster)) = &self.facts else { return Ok(ClusterStatus::default()) };
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+        facts::read(&name, &bytes, cluster)
             .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 

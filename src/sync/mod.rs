@@ -12,6 +12,7 @@
 mod apply;
 pub mod bell;
 pub mod desired;
+pub mod facts;
 pub mod fetch;
 pub mod health;
 mod order;

@@ -11,10 +11,10 @@ use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError, Head};
 use super::overrides::LocalOverrides;
 use super::target::{NotAdmitted, Target};
-use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
+use super::{Fetched, Options, Outcome, SyncError, facts, status, sync_set};
 use crate::git::{GitError, Repo};
-use crate::model::Timestamp;
 use crate::model::status::Applied;
+use crate::model::{ClusterStatus, Timestamp};
 use crate::publish::{Refs, read_status};
 
 /// The longest pause after failures, unless the interval itself is longer.
@@ -43,6 +43,11 @@ pub trait Surroundings {
     /// The member's own overrides as they are now.
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         Ok(LocalOverrides::default())
+    }
+
+    /// What else is reported of the cluster: labels, claims, scores and the like.
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        Ok(ClusterStatus::default())
     }
 
     /// Hears how a round went, and may push the status.
@@ -172,7 +177,9 @@ impl Quiet<'_> {
                 return false;
             }
             let now = world.now();
-            world.between(&report(config, repo, &self.round.result, &self.inputs.refreshed, now));
+            let round = (&self.round.result, &self.inputs.refreshed);
+            let facts = world.facts();
+            world.between(&report(config, repo, round, facts, now));
         }
     }
 }
@@ -270,8 +277,11 @@ pub fn round(
         return Round { result: Err(why.into()), reported: Ok(false) };
     }
     let now = world.now();
-    let reported =
-        if config.options.dry_run { Ok(false) } else { report(config, repo, &result, &refreshed, now) };
+    let reported = if config.options.dry_run {
+        Ok(false)
+    } else {
+        report(config, repo, (&result, &refreshed), world.facts(), now)
+    };
     Round { result, reported }
 }
 
@@ -305,8 +315,8 @@ fn apply(
 fn report(
     config: &Config,
     repo: &Repo,
-    result: &Result<Outcome, RoundError>,
-    refreshed: &Refreshed,
+    (result, refreshed): (&Result<Outcome, RoundError>, &Refreshed),
+    facts: Result<ClusterStatus, String>,
     now: Timestamp,
 ) -> Result<bool, GitError> {
     let applied: Applied = match result {
@@ -319,7 +329,8 @@ fn report(
             status::with_fault(earlier, &config.cluster, &error.to_string())
         }
     };
-    let status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    facts::add(&mut status, facts, || read_status(repo, &config.refs, &config.cluster))?;
     status::write(repo, &config.refs, &status, now)
 }
 

@@ -6,6 +6,7 @@ pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod member;
+pub mod ocm;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
@@ -189,7 +190,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 23] = [
+pub const COMMANDS: [&str; 27] = [
     "demo",
     "init",
     "validate",
@@ -211,6 +212,10 @@ pub const COMMANDS: [&str; 23] = [
     "enable",
     "disable",
     "orphan",
+    "label",
+    "taint",
+    "cordon",
+    "uncordon",
     "completions",
     "man",
 ];
