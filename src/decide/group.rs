@@ -35,7 +35,8 @@ fn fill(picks: &mut [Pick], fits: impl Fn(&Pick) -> bool, name: &str, size: usiz
 fn chunk(size: GroupSize, picked: usize) -> usize {
     let wanted = match size {
         GroupSize::Count(count) => count,
-        GroupSize::Percent(percent) => picked.saturating_mul(percent as usize).div_ceil(100),
+        // In floating point and in this order, as OCM has it: 7% of 100 are 8.
+        GroupSize::Percent(percent) => (f64::from(percent) / 100.0 * picked as f64).ceil() as usize,
     };
     if wanted == 0 || wanted > picked { picked.max(1) } else { wanted }
 }

@@ -110,6 +110,12 @@ impl<'a> Table<'a> {
         column
     }
 
+    /// [`Table::amounts`] as numbers to reckon with.
+    pub(super) fn approximations(&self, measure: &Measure) -> Vec<Option<f64>> {
+        let of = |cluster: &&Cluster| cluster.measured(measure).and_then(Quantity::approximate);
+        self.clusters.iter().map(of).collect()
+    }
+
     /// How much of a resource is allocatable, in the clusters that also say their capacity.
     pub(super) fn resources(&self, resource: &str) -> Rc<Vec<Option<f64>>> {
         column(&self.resources, resource, || {
@@ -163,8 +169,7 @@ impl Texts {
 /// A resource's allocatable amount; none where either amount is not given.
 pub(super) fn resource_of(cluster: &Cluster, resource: &str) -> Option<f64> {
     cluster.capacity.get(resource)?;
-    let amount: Quantity = cluster.allocatable.get(resource)?.parse().ok()?;
-    Some(amount.to_f64())
+    Quantity::approximate(cluster.allocatable.get(resource)?)
 }
 
 fn taint_name(taint: &Taint) -> TaintName<'_> {

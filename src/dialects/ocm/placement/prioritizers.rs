@@ -40,7 +40,15 @@ pub(super) fn read(scope: &Scope, mut policy: Fields<'_>, has_names: bool) -> Ve
     let mut scorers: Vec<_> = weights.into_iter().map(|(name, weight)| built_in(name, weight)).collect();
     scorers.extend(add_ons);
     scorers.retain(|scorer| scorer.weight != 0);
+    if scorers.is_empty() {
+        scorers.push(nothing());
+    }
     scorers
+}
+
+/// Where nothing is asked for, everybody's total is 0, which is a score like any other.
+fn nothing() -> Scorer {
+    Scorer { name: "no prioritizer".to_owned(), weight: 0, rule: ScoreRule::Preferred(Vec::new()) }
 }
 
 enum Coordinate {
