@@ -82,13 +82,14 @@ fn coordinate(
         Some((resource?.to_owned(), score?.to_owned()))
     });
     let coordinate = match (kind?, built_in) {
+        // OCM drops what has no weight before it asks what it is.
         ("AddOn", _) => {
-            fields.require("addOn");
-            add_on.map(Coordinate::AddOn)
+            let there = weight == 0 || fields.require("addOn");
+            add_on.filter(|_| there).map(Coordinate::AddOn)
         }
         (_, Some(name)) => known(scope, &fields, "builtIn", name, weight).map(Coordinate::BuiltIn),
         (_, None) => {
-            fields.require("builtIn");
+            let _ = weight == 0 || fields.require("builtIn");
             None
         }
     };
@@ -96,7 +97,7 @@ fn coordinate(
     coordinate
 }
 
-/// A built-in prioritizer that exists. OCM drops what has no weight before it looks at the name.
+/// A built-in prioritizer that exists.
 fn known(scope: &Scope, fields: &Fields<'_>, key: &str, name: &str, weight: i64) -> Option<&'static str> {
     let found = BUILT_INS.into_iter().find(|known| *known == name);
     if found.is_none() {
