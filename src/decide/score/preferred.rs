@@ -1,5 +1,7 @@
 //! The weights of the preferred terms that match, added up; with a sorter, shares of them.
 
+use std::rc::Rc;
+
 use crate::decide::filter::TermNeeds;
 use crate::decide::table::{Row, Table};
 use crate::model::placement::{Preference, Sorter};
@@ -36,7 +38,7 @@ impl<'a> Weighed<'a> {
 
 /// Where amounts lie between the extremes of the whole fleet, also of clusters that are not candidates.
 struct Share {
-    amounts: Vec<Option<f64>>,
+    amounts: Rc<Vec<Option<f64>>>,
     smallest: f64,
     largest: f64,
     ascending: bool,
