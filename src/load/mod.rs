@@ -107,7 +107,7 @@ fn first_with(
     let files = read_files(tree, &config, limits, parsed);
     let mut loaded = Loaded { config, ..Loaded::default() };
     let today = objects_of(files, &mut loaded);
-    let assembled = assemble(&today.documents, dialects, loaded.config.unknown_fields, &parsed.readings);
+    let assembled = assemble(&today.documents, dialects, &loaded.config, &parsed.readings);
     parsed.readings.forget_unused();
     First { today, assembled, loaded }
 }
@@ -203,7 +203,7 @@ fn assemble_again(
     }
     documents.extend(kept.documents.iter().cloned());
     documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
-    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields, memory);
+    let mut second = assemble(&documents, dialects, &loaded.config, memory);
     let in_replaced = |diagnostic: &Diagnostic| {
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))

@@ -1,7 +1,7 @@
 //! A ConfigMap of the older documentation, annotated as an envelope → the objects in its data.
 //!
 //! Each value is YAML with one or more objects: of the ConfigMap's own namespace, or cluster-scoped. Today's
-//! KubeFleet no longer unwraps such a ConfigMap; here it means what its author meant, with a warning.
+//! KubeFleet no longer unwraps such a ConfigMap, and so berth does only where the fleet's settings ask for it.
 
 use std::sync::Arc;
 
@@ -17,6 +17,18 @@ const MARK: &str = "/metadata/annotations/kubernetes-fleet.io~1envelope-configma
 pub fn is_one(object: &Object) -> bool {
     let marked = object.content.pointer(MARK).and_then(Json::as_str);
     object.id.group.is_empty() && &*object.id.kind == "ConfigMap" && marked == Some("true")
+}
+
+/// Warns of an envelope that goes to members as it is.
+pub fn stays_closed(scope: &Scope, envelope: &Object) {
+    let message = format!(
+        "{} is an envelope of the old form: it is placed as it is, as today's KubeFleet does, and what is inside \
+         is not",
+        envelope.id
+    );
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope, or set `spec.kubefleet.unwrapConfigMaps: true` \
+                in berth.yaml";
+    scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
 }
 
 /// The objects inside. Faults go to the scope, at the ConfigMap.
