@@ -7,6 +7,7 @@
     reason = "a test that can not go on fails"
 )]
 
+mod access;
 mod azure;
 mod caching;
 mod cli;

@@ -17,7 +17,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("patch", &["diag", "model", "yaml"]),
     ("report", &["diag", "model", "yaml"]),
     ("dialects", &["cel", "diag", "meta", "model", "patch", "yaml"]),
-    ("load", &["codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
+    ("access", &["diag", "dialects", "meta", "model", "yaml"]),
+    ("load", &["access", "codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
     ("decide", &["cel", "diag", "model"]),
     ("release", &["diag", "model"]),
     ("render", &["codec", "diag", "model", "patch", "yaml"]),
@@ -67,7 +68,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
     "diag", "model", "yaml", "cel", "meta", "patch", "report", "dialects", "load", "decide", "release",
-    "render", "state", "plan", "gate", "pipeline", "edit",
+    "render", "state", "plan", "gate", "pipeline", "edit", "access",
 ];
 
 const IMPURE: &[&str] = &[
