@@ -9,6 +9,7 @@ pub mod member;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
+pub mod running_member;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
