@@ -15,6 +15,7 @@ mod conformance;
 mod counts;
 mod crash;
 mod daemon;
+mod drift;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;

@@ -10,6 +10,7 @@ pub mod ocm;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
+pub mod running_member;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -9,9 +9,11 @@
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
 
+mod changes;
 mod compare;
 mod failure;
 mod fields;
+mod fights;
 mod identity;
 mod kinds;
 pub mod lease;
@@ -44,6 +46,7 @@ use crate::sync::health::Health;
 use crate::sync::plan::{Live, Prune};
 use crate::sync::suspend;
 use failure::Failure;
+use fights::Fights;
 use identity::Identity;
 use kinds::Kinds;
 use lease::{Keeper, Lease};
@@ -101,6 +104,9 @@ struct Core {
     seen: BTreeMap<ObjectId, Seen>,
     /// Since when an object is not healthy, in the form named by its hash.
     unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
+    /// The form in which each object was last in place, as far as this process knows.
+    settled: BTreeMap<ObjectId, Arc<str>>,
+    fights: Fights,
     /// Objects that failed, and when they are tried again.
     later: BTreeMap<ObjectId, Later>,
     /// What pods say of an object, asked once a round.
@@ -118,6 +124,8 @@ struct Seen {
     live: Option<Arc<Json>>,
     /// Whether the server has accepted the wanted form on trial.
     checked: bool,
+    /// Whether it went away from what was applied, which is what is wanted.
+    drifted: bool,
     /// Its UID, where it is berth's and nothing else of it needs to be known to change it.
     older: Option<String>,
     hash: Arc<str>,
@@ -172,6 +180,8 @@ impl KubeTarget {
             surveyed: None,
             seen: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            fights: Fights::default(),
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
             notes: Vec::new(),
@@ -331,7 +341,7 @@ impl Core {
     /// When something is due though nothing changes. What was due already was done in the last round.
     fn due(&self) -> Option<Instant> {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
-        let all = self.later.values().map(|later| later.at).chain(late);
+        let all = self.later.values().map(|later| later.at).chain(late).chain(self.fights.ends());
         all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

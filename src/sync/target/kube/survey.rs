@@ -38,6 +38,8 @@ impl Core {
         let mut found = self.list_owned(desired).await?;
         self.later.retain(|id, _| desired.contains_key(id));
         self.unhealthy.retain(|id, _| desired.contains_key(id));
+        self.settled.retain(|id, _| desired.contains_key(id));
+        self.fights.retain(|id| desired.contains_key(id));
         self.try_unsure(desired, &mut found).await?;
         Ok(found)
     }
@@ -154,8 +156,9 @@ impl Core {
                 continue;
             }
             let same = form.is_some_and(|form| entry.is_same(form));
-            if same {
+            if let Some(form) = form.filter(|_| same) {
                 self.later.remove(id);
+                self.settled.insert(id.clone(), form.hash.clone());
             }
             let live = match (&entry.leaving, form) {
                 (Some(why), Some(_)) => Form::Faulty(why.to_string()),
@@ -188,6 +191,7 @@ impl Seen {
         let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
         Seen {
             owned: entry.owned,
+            drifted: wanted.is_some_and(|wanted| entry.has_drifted(wanted)),
             live: entry.live.clone(),
             older: (is_older && entry.live.is_none()).then(|| entry.uid.to_string()),
             health: entry.health.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
 use serde::Deserialize;
@@ -79,6 +79,10 @@ impl Core {
     /// Takes in what was written, so that no watch need tell.
     fn note_written(&mut self, desired: &Desired, made: Made) {
         let (id, hash) = (&desired.id, self.hash_of(desired));
+        if self.has_drifted(id, &hash) {
+            self.fights.corrected(id, &hash, Instant::now());
+        }
+        self.settled.insert(id.clone(), hash.clone());
         let entry = Entry {
             uid: made.uid.into(),
             version: made.version.parse().ok(),
