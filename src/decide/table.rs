@@ -25,6 +25,8 @@ pub(super) struct Table<'a> {
     resources: Columns<Vec<Option<f64>>>,
     taints: BTreeMap<TaintName<'a>, u32>,
     taint_names: Vec<TaintName<'a>>,
+    /// By row: whether there is any taint. Most clusters have none, and each placement asks of each.
+    tainted: Vec<bool>,
     ran: Ran,
 }
 
@@ -48,6 +50,7 @@ impl<'a> Table<'a> {
                 number(taint_names.len() - 1)
             });
         }
+        let tainted = clusters.iter().map(|cluster| !cluster.taints.is_empty()).collect();
         Table {
             clusters,
             now,
@@ -57,6 +60,7 @@ impl<'a> Table<'a> {
             resources: RefCell::default(),
             taints,
             taint_names,
+            tainted,
             ran: Ran::default(),
         }
     }
@@ -120,6 +124,10 @@ impl<'a> Table<'a> {
     /// The verdicts of an expression.
     pub(super) fn ran(&self, expression: &Expression) -> Rc<Column> {
         self.ran.column(self.len(), expression)
+    }
+
+    pub(super) fn is_tainted(&self, row: Row) -> bool {
+        self.tainted[row as usize]
     }
 
     /// The number that stands for a taint, whatever cluster bears it.
