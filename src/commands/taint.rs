@@ -76,8 +76,8 @@ fn in_those_that_can<'t>(
 ) -> Wanted<'t> {
     let mut problems = Vec::new();
     for wish in wishes {
-        let fits = |one: &&'static str| wish.effect().is_none_or(|effect| effect == *one);
-        if !chosen.documents.iter().any(|document| document.kind.effects.iter().any(|one| fits(one))) {
+        let fits = |one: &&str| wish.effect().is_none_or(|effect| effect == *one);
+        if !chosen.documents.iter().any(|document| document.kind.effects.iter().any(fits)) {
             problems.push(refusal(chosen, wish.effect()));
         }
     }

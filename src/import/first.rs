@@ -55,7 +55,6 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
                 scores: placed.scores.get(name).cloned().unwrap_or_default(),
                 group: placed.groups.get(name).cloned(),
                 pending: placed.pending.contains(name),
-                ..Pick::default()
             })
             .collect();
         let source = placement.origin.file.to_string();

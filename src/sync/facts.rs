@@ -101,7 +101,7 @@ mod tests {
             ),
             ("kind: Pod\n".to_owned(), "oslo", "must hold one ClusterStatus"),
             (format!("{HEAD}scors: []\n"), "oslo", "unknown field"),
-            ("a: [".to_owned(), "oslo", "facts.yaml:1"),
+            ("a: [".to_owned(), "oslo", "not YAML"),
         ] {
             let found = read("facts.yaml", text.as_bytes(), cluster).expect_err(why);
             let said: Vec<String> = found.iter().map(ToString::to_string).collect();

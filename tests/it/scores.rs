@@ -85,7 +85,7 @@ fn a_reported_score_moves_what_uses_it_and_only_as_far_as_what_is_there_allows()
 fn the_daemon_hears_of_a_score_by_itself() {
     let repo = fleet();
     let daemon = Daemon::start(&repo);
-    daemon.wait_for(&["nothing to publish"]);
+    daemon.wait_for(&["pass done"]);
     report(&repo, "turin", 100).expect(0);
     daemon.wait_for(&["\"published\""]);
     assert_eq!(clusters_of(&repo, "near"), ["turin"]);

@@ -75,7 +75,7 @@ pub fn mark(
         match wanted(cluster) {
             Ok(all) => done.extend(all.into_iter().map(|(document, outcome)| (cluster, document, outcome))),
             Err(all) => {
-                problems.extend(all.into_iter().map(|problem| format!("{}: {problem}", cluster.name)))
+                problems.extend(all.into_iter().map(|problem| format!("{}: {problem}", cluster.name)));
             }
         }
     }
