@@ -13,7 +13,7 @@ use super::link::PacedLink;
 use super::remote::RemoteArgs;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
-use crate::git::Repo;
+use crate::git::{CommitId, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
 use crate::model::{ObjectId, Timestamp, path};
@@ -25,6 +25,7 @@ use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
+use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
 
@@ -57,6 +58,9 @@ pub struct SyncArgs {
     /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
+    /// Apply only folders that one of these keys signed: a file in the format of `ssh-keygen -Y verify`
+    #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
+    allowed_signers: Option<PathBuf>,
     /// Go back to a folder with a lower sequence number
     #[arg(long)]
     allow_rewind: bool,
@@ -146,6 +150,9 @@ impl SyncArgs {
 }
 
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+    if let Some(file) = &args.allowed_signers {
+        vouch::read(file).map_err(CommandError::usage)?;
+    }
     let cancel = Cancel::default();
     let link = open_link(args, &cancel)?;
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -168,7 +175,13 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
-    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced), suspended: None };
+    let mut world = World {
+        overrides: args.overrides.clone(),
+        link: link.map(paced),
+        suspended: None,
+        vouching: Vouching::new(args.allowed_signers.clone()),
+        refused: None,
+    };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
@@ -227,6 +240,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
     Ok(remote.map(|(transport, copy)| {
         Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
+            .vouched_for(Vouching::new(args.allowed_signers.clone()))
     }))
 }
 
@@ -268,6 +282,9 @@ struct World {
     overrides: Option<PathBuf>,
     link: Option<PacedLink>,
     suspended: Option<Suspension>,
+    vouching: Vouching,
+    /// Why the newest folder is not applied.
+    refused: Option<String>,
 }
 
 impl Surroundings for World {
@@ -277,6 +294,17 @@ impl Surroundings for World {
 
     fn refresh(&mut self) -> Refreshed {
         self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
+    }
+
+    fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        let chosen = self.vouching.choose(repo, newest)?;
+        if chosen.1 != self.refused {
+            if let Some(why) = &chosen.1 {
+                warn!(error = why, "keeping to the last folder");
+            }
+            self.refused.clone_from(&chosen.1);
+        }
+        Ok(chosen)
     }
 
     fn overrides(&mut self) -> Result<LocalOverrides, String> {

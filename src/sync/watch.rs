@@ -11,7 +11,7 @@ use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
 use super::target::{NotAdmitted, Target};
 use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
-use crate::git::{GitError, Repo};
+use crate::git::{CommitId, GitError, Repo};
 use crate::model::Timestamp;
 use crate::model::status::Applied;
 use crate::publish::{Refs, read_status};
@@ -37,6 +37,11 @@ pub trait Surroundings {
     /// Brings the local repository up to date, where it is a copy of another one.
     fn refresh(&mut self) -> Refreshed {
         Refreshed::Newest
+    }
+
+    /// The commit to apply, given the newest, and why it is another one where it is.
+    fn choose(&mut self, _repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        Ok((newest, None))
     }
 
     /// The member's own overrides as they are now.
@@ -71,6 +76,9 @@ pub enum RoundError {
     /// It is not this process's turn.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
+    /// There is a folder, and it must not be applied.
+    #[error("there is no folder that may be applied: {0}")]
+    Refused(String),
     #[error("there is no folder yet: {0}")]
     Refresh(String),
     #[error("the local overrides can not be read: {0}")]
@@ -168,8 +176,8 @@ pub fn round(
     if let Err(why) = if dry { Ok(()) } else { target.admit() } {
         return Round { result: Err(why.into()), reported: Ok(false) };
     }
-    let refreshed = world.refresh();
-    let result = match (apply(config, repo, target, known, world), &refreshed) {
+    let mut refreshed = world.refresh();
+    let result = match (apply(config, repo, target, known, world, &mut refreshed), &refreshed) {
         (
             Err(RoundError::Fetch(FetchError::NoFolder { .. })),
             Refreshed::Unreachable(why) | Refreshed::Refused(why),
@@ -192,8 +200,14 @@ fn apply(
     target: &mut dyn Target,
     known: &mut Known,
     world: &mut dyn Surroundings,
+    refreshed: &mut Refreshed,
 ) -> Result<Outcome, RoundError> {
-    let head = fetch::head(repo, &config.refs, &config.cluster)?;
+    let newest = fetch::newest(repo, &config.refs, &config.cluster)?;
+    let (chosen, refused) = world.choose(repo, newest).map_err(RoundError::Refused)?;
+    if let Some(why) = refused {
+        *refreshed = Refreshed::Refused(why);
+    }
+    let head = fetch::head_at(repo, &config.refs, &config.cluster, chosen)?;
     let tree = head.tree.to_string();
     let current = match known.take() {
         Some((mut fetched, set)) if fetched.tree == tree => {

@@ -42,6 +42,7 @@ mod remote_faults;
 mod remotes;
 mod replicas;
 mod roots;
+mod signing;
 mod snapshots;
 mod support;
 mod tidy;
