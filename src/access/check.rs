@@ -86,9 +86,10 @@ impl World {
             let lacks = |rules: &Rules| lacks(rules, document);
             self.tell(&mut judged, index, document, &lacks);
         }
-        let sets = documents.iter().enumerate().filter(|(index, one)| {
-            is_set(&one.key) && !judged.refused.contains(index)
-        });
+        let sets = documents
+            .iter()
+            .enumerate()
+            .filter(|(index, one)| is_set(&one.key) && !judged.refused.contains(index));
         let mut now = Facts::of(sets.map(|(_, document)| *document));
         for (set, members) in &self.before.by_labels {
             // A refused change of a set leaves it as it was.

@@ -39,7 +39,8 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
         let path = &*placement.origin.file;
         let folder = folder_of(path);
         let reach = |rules: &Rules| reach(rules, now, fleet, path);
-        let clusters = reaches.entry(path.to_owned()).or_insert_with(|| Arc::new(reach(&world.rules))).clone();
+        let clusters =
+            reaches.entry(path.to_owned()).or_insert_with(|| Arc::new(reach(&world.rules))).clone();
         if clusters.len() == fleet.clusters.len() {
             continue;
         }

@@ -17,7 +17,8 @@ pub(super) struct Inner {
 /// Whether a document is there for the objects in it only.
 pub(super) fn is_envelope(document: &Document) -> bool {
     let key = &document.key;
-    ["ResourceEnvelope", "ClusterResourceEnvelope"].contains(&&*key.kind) && key.group.ends_with("kubernetes-fleet.io")
+    ["ResourceEnvelope", "ClusterResourceEnvelope"].contains(&&*key.kind)
+        && key.group.ends_with("kubernetes-fleet.io")
 }
 
 /// The objects in manifests of a work, in an envelope, and in an envelope of the old form.

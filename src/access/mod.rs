@@ -80,9 +80,7 @@ pub fn idle_bindings<'d>(documents: impl Iterator<Item = &'d Document> + Clone) 
     }
     let found_rules: Vec<Rule> = in_folder
         .filter(|document| *document.key.kind == *KIND && *document.key.group == *OWN_GROUP)
-        .filter_map(|document| {
-            rule(&Scope::new(document.at.file.clone(), Severity::Error), &document.root)
-        })
+        .filter_map(|document| rule(&Scope::new(document.at.file.clone(), Severity::Error), &document.root))
         .collect();
     roles.rules(&found_rules, |one| found.push(one));
     found

@@ -121,7 +121,9 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_text() {
-        for (pattern, text) in [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*b", "abxb"), ("x", "x")] {
+        for (pattern, text) in
+            [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*b", "abxb"), ("x", "x")]
+        {
             assert!(fits(pattern, text), "{pattern} {text}");
         }
         for (pattern, text) in [("", "a"), ("a", "ab"), ("a*a", "a"), ("*b", "abc"), ("a*b*b", "ab")] {
@@ -133,7 +135,11 @@ mod tests {
     fn a_folder_is_all_that_is_in_it_and_nothing_that_only_begins_alike() {
         let covers = |folder: &str, path: &str| Folder::new(folder).expect("a folder").covers(path);
         assert!(covers("teams/a", "teams/a/x.yaml") && covers("teams/a/", "teams/a/b/x.yaml"));
-        assert!(covers("teams/*/net", "teams/b/net/x.yaml") && covers("/", "x.yaml") && covers("x.yaml", "x.yaml"));
+        assert!(
+            covers("teams/*/net", "teams/b/net/x.yaml")
+                && covers("/", "x.yaml")
+                && covers("x.yaml", "x.yaml")
+        );
         assert!(!covers("teams/a", "teams/ab/x.yaml") && !covers("teams/*", "teams.yaml"));
         assert!(!covers("teams/a", "other/teams/a/x.yaml") && !covers("a/b", "a"));
         for odd in ["", "..", "a/../b", "a//b", "a/**", "./"] {
@@ -148,6 +154,8 @@ mod tests {
         assert!(hold("*.apps", "apps", "Deployment") && !hold("*.apps", "", "ConfigMap"));
         assert!(!hold("*", RIGHTS, "Role") && !hold("R*", RIGHTS, "Role") && !hold("*.*", RIGHTS, "Role"));
         assert!(hold("Role", RIGHTS, "Role") && hold("*.rbac.authorization.k8s.io", RIGHTS, "Role"));
-        assert!(!Kinds::every().hold(None, "ClusterRole") && Kinds::of(["ClusterRole"]).hold(None, "ClusterRole"));
+        assert!(
+            !Kinds::every().hold(None, "ClusterRole") && Kinds::of(["ClusterRole"]).hold(None, "ClusterRole")
+        );
     }
 }

@@ -81,17 +81,22 @@ impl Roles {
                 let scope = Scope::new(binding.file.clone(), crate::diag::Severity::Error);
                 Diagnostic::warning(scope.pos(at), message).maybe_hint(hint)
             };
-            let Some(grants) = self.by_name.get(&binding.role).cloned().or_else(|| made_by_hub(&binding.role)) else {
+            let Some(grants) =
+                self.by_name.get(&binding.role).cloned().or_else(|| made_by_hub(&binding.role))
+            else {
                 let names = self.by_name.keys().map(String::as_str);
                 let message = format!("there is no ClusterRole `{}` beside the rules", binding.role);
                 tell(warn(binding.role_at, message, did_you_mean(&binding.role, names)));
                 continue;
             };
             for (subject, at) in &binding.subjects {
-                let theirs: Vec<&Rule> = rules.iter().filter(|rule| rule.subjects.contains(subject)).collect();
+                let theirs: Vec<&Rule> =
+                    rules.iter().filter(|rule| rule.subjects.contains(subject)).collect();
                 if theirs.is_empty() {
-                    let message =
-                        format!("no AccessRule says which folders the {} `{}` has", subject.kind, subject.name);
+                    let message = format!(
+                        "no AccessRule says which folders the {} `{}` has",
+                        subject.kind, subject.name
+                    );
                     tell(warn(*at, message, Some("list it under `subjects` of one".to_owned())));
                 }
                 made.extend(theirs.into_iter().flat_map(|rule| {
@@ -154,7 +159,8 @@ fn grants(mut fields: Fields<'_>) -> Grants {
     let (groups, resources, verbs) = (words("apiGroups"), words("resources"), words("verbs"));
     words("nonResourceURLs");
     let named = fields.strings("resourceNames").filter(|names| !names.is_empty());
-    let names = named.map_or_else(Names::every, |names| Names::of(names.into_iter().filter(|name| *name != "*")));
+    let names =
+        named.map_or_else(Names::every, |names| Names::of(names.into_iter().filter(|name| *name != "*")));
     let mut grants = Grants::default();
     let has = |of: &BTreeSet<String>, one: &str| of.contains(one) || of.contains("*");
     let mut idle = Vec::new();
@@ -207,11 +213,13 @@ pub fn misplaced(document: &Document) -> Option<Diagnostic> {
         crate::yaml::Value::List(items) => Some(items),
         _ => None,
     });
-    let found = resources.flatten().find(|item| {
-        item.as_str().is_some_and(|text| text.starts_with("managedclustersets/"))
-    })?;
-    let at = crate::diag::Pos { file: document.at.file.clone(), line: found.at.line, column: found.at.column };
+    let found = resources
+        .flatten()
+        .find(|item| item.as_str().is_some_and(|text| text.starts_with("managedclustersets/")))?;
+    let at =
+        crate::diag::Pos { file: document.at.file.clone(), line: found.at.line, column: found.at.column };
     let text = found.as_str().unwrap_or_default();
-    let message = format!("`{text}` is a right on a hub; as an access rule it counts only under `{}`", super::FOLDER);
+    let message =
+        format!("`{text}` is a right on a hub; as an access rule it counts only under `{}`", super::FOLDER);
     Some(Diagnostic::warning(at, message).hint("see docs/tenancy.md"))
 }

@@ -103,7 +103,12 @@ impl Rules {
     }
 
     /// Whether a cluster's file may be changed, the cluster being in these sets.
-    pub fn may_edit<'a>(&self, path: &str, cluster: &str, sets: impl IntoIterator<Item = &'a String>) -> bool {
+    pub fn may_edit<'a>(
+        &self,
+        path: &str,
+        cluster: &str,
+        sets: impl IntoIterator<Item = &'a String>,
+    ) -> bool {
         self.any(path, |grants| grants.edit.hold(cluster))
             || sets.into_iter().all(|set| self.any(path, |grants| grants.admin.hold(set)))
     }

@@ -120,9 +120,8 @@ fn a_grant_is_one_rule_as_a_whole() {
 fn what_has_no_namespace_and_what_gives_rights_is_granted_by_name() {
     let rules = rule_of("a", "{folders: [a], namespaces: [shop]}");
     let open = rule_of("a", "{folders: [a], namespaces: [shop], kinds: ['*', Role], clusterKinds: ['*']}");
-    let count = |rules: &str, text: &str| {
-        judge(&[("access/r.yaml", rules)], &[("a/x.yaml", text)]).refused.len()
-    };
+    let count =
+        |rules: &str, text: &str| judge(&[("access/r.yaml", rules)], &[("a/x.yaml", text)]).refused.len();
     let rbac = "rbac.authorization.k8s.io/v1";
     for (text, closed, opened) in [
         (object("v1", "Namespace", "", "shop"), 0, 0),
@@ -177,7 +176,10 @@ fn a_binding_needs_its_set_and_its_namespace() {
         told(&judge(&[("access/a.yaml", &rules)], &[("teams/a/b.yaml", &text)]))
     };
     assert!(binding("blue", "shop").is_empty());
-    assert_eq!(binding("red", "shop"), ["teams/a/b.yaml:4:20: the folder `teams/a` may not bind the cluster set `red`"]);
+    assert_eq!(
+        binding("red", "shop"),
+        ["teams/a/b.yaml:4:20: the folder `teams/a` may not bind the cluster set `red`"]
+    );
     assert_eq!(binding("blue", "bank").len(), 1);
     assert_eq!(binding("red", "bank").len(), 2);
 }
@@ -194,7 +196,11 @@ fn moving_a_cluster_needs_the_right_on_both_sets() {
         told(&judge(&before, &[("clusters/o.yaml", &in_set("oslo", "red"))]))
     };
     assert!(moved(&both).is_empty());
-    assert!(moved(&blue)[0].ends_with("may not put the cluster `oslo` into the set `red`"), "{:?}", moved(&blue));
+    assert!(
+        moved(&blue)[0].ends_with("may not put the cluster `oslo` into the set `red`"),
+        "{:?}",
+        moved(&blue)
+    );
     assert!(moved(&red)[0].ends_with("may not take the cluster `oslo` out of the set `blue`"));
     // A cluster without the label is in the set `default`, so taking the label away is a move as well.
     let before = [("access/r.yaml", &*blue), ("clusters/o.yaml", &*in_set("oslo", "blue"))];
@@ -214,7 +220,10 @@ fn a_second_document_about_a_cluster_is_the_fault_of_whoever_wrote_it() {
     let before = [("access/r.yaml", &*rules), ("clusters/o.yaml", &*own)];
     let judged = judge(&before, &[("clusters/o.yaml", &own), ("teams/b/o.yaml", other)]);
     assert_eq!(judged.refused, [1].into());
-    assert!(told(&judged)[0].contains("the folder `teams/b` may not describe the cluster `oslo` of the set `blue`"));
+    assert!(
+        told(&judged)[0]
+            .contains("the folder `teams/b` may not describe the cluster `oslo` of the set `blue`")
+    );
 }
 
 #[test]
@@ -248,7 +257,11 @@ fn labels_that_a_set_selects_by_are_protected_like_the_set_label() {
     let (plain, prod) = (cluster("oslo", blue), cluster("oslo", &format!("{blue}, env: prod")));
     let before = [("access/r.yaml", &*rules), ("sets/s.yaml", set), ("clusters/o.yaml", &*plain)];
     let into = judge(&before, &[("sets/s.yaml", set), ("clusters/o.yaml", &prod)]);
-    assert!(told(&into)[0].ends_with("may not put the cluster `oslo` into the set `prod` by its labels"), "{:?}", told(&into));
+    assert!(
+        told(&into)[0].ends_with("may not put the cluster `oslo` into the set `prod` by its labels"),
+        "{:?}",
+        told(&into)
+    );
     let before = [("access/r.yaml", &*rules), ("sets/s.yaml", set), ("clusters/o.yaml", &*prod)];
     let out = judge(&before, &[("sets/s.yaml", set), ("clusters/o.yaml", &plain)]);
     assert!(told(&out)[0].ends_with("may not take the cluster `oslo` out of the set `prod` by its labels"));
@@ -256,7 +269,12 @@ fn labels_that_a_set_selects_by_are_protected_like_the_set_label() {
     // Such a set can reach any cluster, so a name pattern is no right to make one.
     let own = rule_of("a", "{folders: [sets], clusterSets: {admin: ['pro*']}}");
     let made = judge(&[("access/r.yaml", &own)], &[("sets/s.yaml", set)]);
-    assert_eq!(told(&made), ["sets/s.yaml:6:19: the folder `sets` may not make a set that picks clusters by their labels, since it can reach any cluster"]);
+    assert_eq!(
+        told(&made),
+        [
+            "sets/s.yaml:6:19: the folder `sets` may not make a set that picks clusters by their labels, since it can reach any cluster"
+        ]
+    );
 }
 
 #[test]
@@ -285,7 +303,8 @@ fn a_rule_that_can_not_be_read_grants_nothing_and_switches_nothing_off() {
         rule_of("x", "{namespaces: [shop]}"),
         rule_of("x", "{folders: [a], namespaces: [shop]}").replace("AccessRule", "AccesRule"),
     ] {
-        let judged = judge(&[("access/r.yaml", &odd)], &[("a/x.yaml", &object("v1", "ConfigMap", "shop", "x"))]);
+        let judged =
+            judge(&[("access/r.yaml", &odd)], &[("a/x.yaml", &object("v1", "ConfigMap", "shop", "x"))]);
         assert_eq!(judged.refused.len(), 1, "{odd}");
     }
 }
@@ -314,8 +333,15 @@ fn a_hubs_roles_are_grants_for_the_folders_of_their_subjects() {
     let before = [("access/b.yaml", &*rules), ("access/roles.yaml", ROLES)];
     let joined = |set: &str| judge(&before, &[("teams/b/o.yaml", &in_set("oslo", set))]).refused.len();
     assert_eq!((joined("blue"), joined("red")), (0, 1));
-    assert_eq!(judge(&before[1..], &[("teams/b/o.yaml", &in_set("oslo", "red"))]).refused.len(), 0, "no rule at all");
-    let admin = ROLES.replace("name: clusterrole1}\nsubjects", "name: 'open-cluster-management:managedclusterset:admin:red'}\nsubjects");
+    assert_eq!(
+        judge(&before[1..], &[("teams/b/o.yaml", &in_set("oslo", "red"))]).refused.len(),
+        0,
+        "no rule at all"
+    );
+    let admin = ROLES.replace(
+        "name: clusterrole1}\nsubjects",
+        "name: 'open-cluster-management:managedclusterset:admin:red'}\nsubjects",
+    );
     let before = [("access/b.yaml", &*rules), ("access/roles.yaml", &*admin)];
     let defined = object("cluster.open-cluster-management.io/v1beta2", "ManagedClusterSet", "", "red");
     assert!(judge(&before, &[("teams/b/s.yaml", &defined)]).found.is_empty(), "the hub's own role for a set");
@@ -325,20 +351,30 @@ fn a_hubs_roles_are_grants_for_the_folders_of_their_subjects() {
 fn what_of_roles_means_nothing_here_is_told() {
     let all = documents(&[("access/roles.yaml", ROLES), ("access/b.yaml", &rule_of("b", "{folders: [b]}"))]);
     let idle = idle_bindings(all.iter());
-    assert_eq!(idle[0].to_string().lines().next(), Some("access/roles.yaml:15:3: warning: no AccessRule says which folders the Group `team-b` has"));
+    assert_eq!(
+        idle[0].to_string().lines().next(),
+        Some("access/roles.yaml:15:3: warning: no AccessRule says which folders the Group `team-b` has")
+    );
     let lost = ROLES.replace("name: clusterrole1}\nsub", "name: clusterrole2}\nsub");
     let idle = idle_bindings(documents(&[("access/roles.yaml", &lost)]).iter());
     assert_eq!(idle[0].message, "there is no ClusterRole `clusterrole2` beside the rules");
     assert_eq!(idle[0].hint.as_deref(), Some("did you mean `clusterrole1`?"));
-    let pods = ROLES.replace("managedclustersets/bind, managedclustersets/join", "pods, managedclusters/accept");
+    let pods =
+        ROLES.replace("managedclustersets/bind, managedclustersets/join", "pods, managedclusters/accept");
     let scope = Scope::new("access/roles.yaml".into(), Severity::Error);
     Roles::default().read(&scope, &documents(&[("access/roles.yaml", &pods)])[0]);
     let found = scope.into_diagnostics();
     let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
-    assert_eq!(messages, ["the rights on `managedclusters/accept`, `pods` (create) have no effect in a repository"]);
+    assert_eq!(
+        messages,
+        ["the rights on `managedclusters/accept`, `pods` (create) have no effect in a repository"]
+    );
     let elsewhere = documents(&[("rbac/roles.yaml", ROLES)]);
     let warning = misplaced(&elsewhere[0]).expect("a warning");
-    assert_eq!(warning.message, "`managedclustersets/bind` is a right on a hub; as an access rule it counts only under `access/`");
+    assert_eq!(
+        warning.message,
+        "`managedclustersets/bind` is a right on a hub; as an access rule it counts only under `access/`"
+    );
 }
 
 /// Any small rule.
@@ -369,10 +405,20 @@ fn files() -> impl Strategy<Value = Vec<(String, String)>> {
     let one = prop_oneof![
         (proptest::sample::select(vec!["oslo", "turin"]), sets()).prop_map(|(name, set)| in_set(name, set)),
         Just(cluster("oslo", "env: prod")),
-        proptest::sample::select(vec!["shop", "bank"]).prop_map(|space| object("v1", "ConfigMap", space, "x")),
+        proptest::sample::select(vec!["shop", "bank"]).prop_map(|space| object(
+            "v1",
+            "ConfigMap",
+            space,
+            "x"
+        )),
         Just(object("rbac.authorization.k8s.io/v1", "Role", "shop", "x")),
         Just(object("v1", "Namespace", "", "shop")),
-        sets().prop_map(|set| object("cluster.open-cluster-management.io/v1beta2", "ManagedClusterSet", "", set)),
+        sets().prop_map(|set| object(
+            "cluster.open-cluster-management.io/v1beta2",
+            "ManagedClusterSet",
+            "",
+            set
+        )),
         sets().prop_map(|set| {
             let binding = "ManagedClusterSetBinding";
             object("cluster.open-cluster-management.io/v1beta2", binding, "shop", set)

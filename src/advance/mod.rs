@@ -158,8 +158,7 @@ fn read_and_build(
         Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
             let rules = given.previous.and_then(|_| gate::rules_of(trailers, given.source));
-            let reading =
-                Reading::recorded(repo, given.source, rules, given.previous, facts.clone(), now)?;
+            let reading = Reading::recorded(repo, given.source, rules, given.previous, facts.clone(), now)?;
             let built = reading.build(contents)?;
             Ok((reading, built))
         }

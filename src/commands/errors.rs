@@ -91,6 +91,7 @@ fn of_round(error: &RoundError) -> (Exit, Option<String>) {
         RoundError::Sync(error) => (of_sync(error), error.hint().map(str::to_owned)),
         RoundError::Overrides(_) => (Exit::Faulty, None),
         RoundError::Refresh(_) => (Exit::Unreachable, None),
+        RoundError::Refused(_) => (Exit::Held, None),
         RoundError::NotAdmitted(NotAdmitted::Standby(_)) => {
             (Exit::Raced, Some("one syncer writes at a time; `--no-lease` leaves that to you".to_owned()))
         }

@@ -10,7 +10,8 @@ use super::ui::Ui;
 use crate::live::Access;
 use crate::model::Timestamp;
 use crate::model::status::Suspension;
-use crate::sync::target::{kube, pause};
+use crate::sync::target::kube::pause as pause_cluster;
+use crate::sync::target::pause::pause as pause_folder;
 
 /// Ask a member's syncer to change nothing for a while; what differs is still reported
 #[derive(Debug, clap::Args)]
@@ -59,14 +60,14 @@ pub struct MemberArgs {
 impl MemberArgs {
     fn set(&self, suspension: Option<&Suspension>) -> Result<bool, CommandError> {
         let done = match &self.target {
-            Place::Folder(path) => pause::pause(path, suspension),
+            Place::Folder(path) => pause_folder(path, suspension),
             Place::Kube => {
                 let access = Access {
                     kubeconfig: self.kubeconfig.clone(),
                     context: self.context.clone(),
                     patience: Duration::from_secs(30),
                 };
-                kube::pause(&access, &self.fleet, &self.namespace, suspension)
+                pause_cluster(&access, &self.fleet, &self.namespace, suspension)
             }
         };
         done.map_err(|error| CommandError::new(Exit::Unreachable, error.to_string()))

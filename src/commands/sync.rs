@@ -12,7 +12,7 @@ use super::link::PacedLink;
 use super::remote::RemoteArgs;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
-use crate::git::{GitError, Repo};
+use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
 use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
@@ -26,6 +26,7 @@ use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
+use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
 
@@ -61,6 +62,9 @@ pub struct SyncArgs {
     /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
+    /// Apply only folders that one of these keys signed: a file in the format of `ssh-keygen -Y verify`
+    #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
+    allowed_signers: Option<PathBuf>,
     /// Go back to a folder with a lower sequence number
     #[arg(long)]
     allow_rewind: bool,
@@ -154,6 +158,9 @@ impl SyncArgs {
 }
 
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+    if let Some(file) = &args.allowed_signers {
+        vouch::read(file).map_err(CommandError::usage)?;
+    }
     let cancel = Cancel::default();
     let link = open_link(args, &cancel)?;
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -177,8 +184,14 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
     let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
-    let mut world =
-        World { overrides: args.overrides.clone(), facts, link: link.map(paced), suspended: None };
+    let mut world = World {
+        overrides: args.overrides.clone(),
+        facts,
+        link: link.map(paced),
+        suspended: None,
+        vouching: Vouching::new(args.allowed_signers.clone()),
+        refused: None,
+    };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
@@ -237,6 +250,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
     Ok(remote.map(|(transport, copy)| {
         Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
+            .vouched_for(Vouching::new(args.allowed_signers.clone()))
     }))
 }
 
@@ -280,6 +294,9 @@ struct World {
     facts: Option<(PathBuf, String)>,
     link: Option<PacedLink>,
     suspended: Option<Suspension>,
+    vouching: Vouching,
+    /// Why the newest folder is not applied.
+    refused: Option<String>,
 }
 
 impl Surroundings for World {
@@ -289,6 +306,17 @@ impl Surroundings for World {
 
     fn refresh(&mut self) -> Refreshed {
         self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
+    }
+
+    fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        let chosen = self.vouching.choose(repo, newest)?;
+        if chosen.1 != self.refused {
+            if let Some(why) = &chosen.1 {
+                warn!(error = why, "keeping to the last folder");
+            }
+            self.refused.clone_from(&chosen.1);
+        }
+        Ok(chosen)
     }
 
     fn overrides(&mut self) -> Result<LocalOverrides, String> {

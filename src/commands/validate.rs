@@ -11,7 +11,9 @@ use crate::diag::Diagnostics;
 
 /// Check every file of a fleet repository
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json\n  berth validate --base origin/main")]
+#[command(
+    after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json\n  berth validate --base origin/main"
+)]
 pub struct ValidateArgs {
     /// The fleet repository or folder, in place of --repo
     path: Option<PathBuf>,

@@ -31,7 +31,9 @@ impl Default for FleetConfig {
 impl FleetConfig {
     /// Whether a file is left out. The settings themselves and access rules never are.
     pub fn excludes(&self, path: &str) -> bool {
-        path != CONFIG_PATH && !path.starts_with(access::FOLDER) && self.exclude.iter().any(|pattern| pattern.matches(path))
+        path != CONFIG_PATH
+            && !path.starts_with(access::FOLDER)
+            && self.exclude.iter().any(|pattern| pattern.matches(path))
     }
 }
 

@@ -118,7 +118,8 @@ impl Reading {
             Some(revision) => Some(rules::against(&repo, revision, head)?),
             None => rules::for_folder(&repo, &refs, previous.as_ref(), head)?,
         };
-        tree.ruled = rules::of(&repo, ruling, || history::kept_in(&repo, previous.as_ref()), &git::Blobs::new())?;
+        tree.ruled =
+            rules::of(&repo, ruling, || history::kept_in(&repo, previous.as_ref()), &git::Blobs::new())?;
         let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), Known::default())?;
         reading.take_reports(&repo, &refs)?;
         reading.now = now;

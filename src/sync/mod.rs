@@ -22,6 +22,7 @@ pub mod remote;
 pub mod status;
 pub mod suspend;
 pub mod target;
+pub mod vouch;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};

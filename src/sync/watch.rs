@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Rung};
 use super::desired::{self, DesiredSet};
-use super::fetch::{self, FetchError, Head};
+use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
 use super::target::{NotAdmitted, Target};
 use super::{Fetched, Options, Outcome, SyncError, facts, status, sync_set};
-use crate::git::{GitError, Repo};
+use crate::git::{CommitId, GitError, Repo};
 use crate::model::status::Applied;
 use crate::model::{ClusterStatus, Timestamp};
 use crate::publish::{Refs, read_status};
@@ -38,6 +38,11 @@ pub trait Surroundings {
     /// Brings the local repository up to date, where it is a copy of another one.
     fn refresh(&mut self) -> Refreshed {
         Refreshed::Newest
+    }
+
+    /// The commit to apply, given the newest, and why it is another one where it is.
+    fn choose(&mut self, _repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        Ok((newest, None))
     }
 
     /// The member's own overrides as they are now.
@@ -80,6 +85,9 @@ pub enum RoundError {
     /// It is not this process's turn.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
+    /// There is a folder, and it must not be applied.
+    #[error("there is no folder that may be applied: {0}")]
+    Refused(String),
     #[error("there is no folder yet: {0}")]
     Refresh(String),
     #[error("the local overrides can not be read: {0}")]
@@ -128,17 +136,33 @@ pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, w
 #[derive(PartialEq)]
 struct Inputs {
     refreshed: Refreshed,
-    head: Option<Head>,
+    /// The commit that counts.
+    chosen: Option<CommitId>,
     overrides: Result<LocalOverrides, String>,
 }
 
 impl Inputs {
     fn now(config: &Config, repo: &Repo, world: &mut dyn Surroundings) -> Inputs {
-        let refreshed = world.refresh();
+        let mut refreshed = world.refresh();
         // What is wrong with a ref is the next round's to say.
-        let head = fetch::head(repo, &config.refs, &config.cluster).ok();
-        Inputs { refreshed, head, overrides: world.overrides() }
+        let chosen = choose(config, repo, world, &mut refreshed).ok();
+        Inputs { refreshed, chosen, overrides: world.overrides() }
     }
+}
+
+/// The commit to follow, where the newest may not be.
+fn choose(
+    config: &Config,
+    repo: &Repo,
+    world: &mut dyn Surroundings,
+    refreshed: &mut Refreshed,
+) -> Result<CommitId, RoundError> {
+    let newest = fetch::newest(repo, &config.refs, &config.cluster)?;
+    let (chosen, refused) = world.choose(repo, newest).map_err(RoundError::Refused)?;
+    if let Some(why) = refused {
+        *refreshed = Refreshed::Refused(why);
+    }
+    Ok(chosen)
 }
 
 /// The time after a round, until something asks for the next.
@@ -264,8 +288,8 @@ pub fn round(
     if let Err(why) = if dry { Ok(()) } else { target.admit() } {
         return Round { result: Err(why.into()), reported: Ok(false) };
     }
-    let refreshed = world.refresh();
-    let result = match (apply(config, repo, target, known, world), &refreshed) {
+    let mut refreshed = world.refresh();
+    let result = match (apply(config, repo, target, known, world, &mut refreshed), &refreshed) {
         (
             Err(RoundError::Fetch(FetchError::NoFolder { .. })),
             Refreshed::Unreachable(why) | Refreshed::Refused(why),
@@ -291,8 +315,10 @@ fn apply(
     target: &mut dyn Target,
     known: &mut Known,
     world: &mut dyn Surroundings,
+    refreshed: &mut Refreshed,
 ) -> Result<Outcome, RoundError> {
-    let head = fetch::head(repo, &config.refs, &config.cluster)?;
+    let chosen = choose(config, repo, world, refreshed)?;
+    let head = fetch::head_at(repo, &config.refs, &config.cluster, chosen)?;
     let tree = head.tree.to_string();
     let current = match known.take() {
         Some((mut fetched, set)) if fetched.tree == tree => {

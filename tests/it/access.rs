@@ -120,7 +120,11 @@ fn a_folder_places_only_into_the_clusters_it_may_reach() {
     let named = config_map("web", "one", "{clusters: [{name: oslo}, {name: turin}]}");
     repo.write("teams/a/web.yaml", named);
     let found = run(&["validate", repo.arg()]).expect(1);
-    assert!(found.err.contains("the folder `teams/a` may not place into the cluster `turin`"), "{}", found.err);
+    assert!(
+        found.err.contains("the folder `teams/a` may not place into the cluster `turin`"),
+        "{}",
+        found.err
+    );
 }
 
 #[test]
@@ -132,7 +136,11 @@ fn the_first_commit_goes_by_its_own_rules_and_says_so() {
     ]);
     let first = repo.publish().expect(1);
     assert!(first.err.contains("there is no earlier commit to take access rules from"), "{}", first.err);
-    assert!(first.err.contains("the folder `teams/a` may not place into the namespace `bank`"), "{}", first.err);
+    assert!(
+        first.err.contains("the folder `teams/a` may not place into the namespace `bank`"),
+        "{}",
+        first.err
+    );
     assert_eq!(rendered(&repo, "clusters/oslo/_cluster/Namespace_bank.yaml"), None);
     proven(&repo);
 }
@@ -141,16 +149,25 @@ fn the_first_commit_goes_by_its_own_rules_and_says_so() {
 fn a_change_that_grants_itself_a_right_and_uses_it_fails_and_the_next_one_passes() {
     let repo = fleet();
     repo.git(&["checkout", "-q", "-b", "both"]);
-    repo.write("access/more.yaml", RULES.split("---\n").nth(1).expect("team a").replace("team-a", "more").replace("[shop]", "[bank]"));
+    repo.write(
+        "access/more.yaml",
+        RULES.split("---\n").nth(1).expect("team a").replace("team-a", "more").replace("[shop]", "[bank]"),
+    );
     repo.write("teams/a/spy.yaml", in_bank(&config_map("spy", "one", "{clusterSelector: {}}")));
     repo.commit("grant and use");
     let refused = plan(&repo, "main", "both").expect(1);
     assert!(
-        refused.err.contains("teams/a/spy.yaml:3:34: error: the folder `teams/a` may not place into the namespace `bank`"),
+        refused.err.contains(
+            "teams/a/spy.yaml:3:34: error: the folder `teams/a` may not place into the namespace `bank`"
+        ),
         "{}",
         refused.err
     );
-    assert!(refused.err.contains("rules count only for the changes after it: merge them first"), "{}", refused.err);
+    assert!(
+        refused.err.contains("rules count only for the changes after it: merge them first"),
+        "{}",
+        refused.err
+    );
     run(&["validate", repo.arg(), "--base", "main"]).expect(1);
     // The grant alone, then its use.
     repo.git(&["checkout", "-q", "main"]);
@@ -218,11 +235,17 @@ fn moving_a_cluster_between_sets_needs_the_right_on_both() {
     repo.commit("move oslo");
     let refused = plan(&repo, "main", "move").expect(1);
     assert!(
-        refused.err.contains("edge/oslo.yaml:5:59: error: the folder `edge` may not put the cluster `oslo` into the set `red`"),
+        refused.err.contains(
+            "edge/oslo.yaml:5:59: error: the folder `edge` may not put the cluster `oslo` into the set `red`"
+        ),
         "{}",
         refused.err
     );
-    assert!(refused.err.contains("grant it `clusterSets: {join: [red]}`; it has the rights of edge"), "{}", refused.err);
+    assert!(
+        refused.err.contains("grant it `clusterSets: {join: [red]}`; it has the rights of edge"),
+        "{}",
+        refused.err
+    );
     repo.git(&["checkout", "-q", "main"]);
     repo.git(&["merge", "-q", "move"]);
     repo.publish().expect(1);
@@ -302,7 +325,9 @@ fn a_placement_can_not_carry_the_objects_of_another_team() {
     repo.commit("team a selects team b's namespace");
     let ran = repo.publish().expect(1);
     assert!(
-        ran.err.contains("teams/a/all.yaml:1:1: error: the folder `teams/a` may not place into the namespace `bank`"),
+        ran.err.contains(
+            "teams/a/all.yaml:1:1: error: the folder `teams/a` may not place into the namespace `bank`"
+        ),
         "{}",
         ran.err
     );

@@ -47,6 +47,7 @@ mod remotes;
 mod replicas;
 mod roots;
 mod scores;
+mod signing;
 mod snapshots;
 mod support;
 mod tidy;

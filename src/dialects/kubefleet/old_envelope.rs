@@ -34,8 +34,7 @@ pub fn stays_closed(scope: &Scope, envelope: &Object) {
 pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
     let id = &envelope.id;
     let message = format!("{id} is an envelope of the old form: what is inside is placed in its stead");
-    let hint =
-        "use a ResourceEnvelope or ClusterResourceEnvelope; today's KubeFleet places such a ConfigMap as it is, and so \
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope; today's KubeFleet places such a ConfigMap as it is, and so \
          does berth with `spec.kubefleet.unwrapConfigMaps: false` in berth.yaml";
     scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
     let data = envelope.content.get("data").and_then(Json::as_object);
