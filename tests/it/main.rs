@@ -9,6 +9,8 @@
 
 mod azure;
 mod caching;
+#[cfg(unix)]
+mod chaos;
 mod cli;
 mod conformance;
 mod counts;

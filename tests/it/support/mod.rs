@@ -1,5 +1,6 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+pub mod chaos;
 pub mod fake_host;
 pub mod faults;
 pub mod kube;
