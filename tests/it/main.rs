@@ -7,6 +7,7 @@
     reason = "a test that can not go on fails"
 )]
 
+mod applied;
 mod azure;
 mod caching;
 #[cfg(unix)]

@@ -7,6 +7,7 @@ pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod member;
+pub mod owned;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;

@@ -1,7 +1,8 @@
 //! A Kubernetes cluster as the target: server-side apply, with an ApplySet of what berth owns.
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
-//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
+//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners,
+//!   `shape` knows what a server makes of an object.
 //! - `survey` looks, `compare` judges: one list for each kind that is owned, a trial for whatever is not as wanted for
 //!   certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //!
@@ -17,6 +18,7 @@ mod managed;
 mod one;
 mod parent;
 mod pods;
+mod shape;
 mod survey;
 mod wire;
 mod write;
