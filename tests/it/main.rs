@@ -8,8 +8,11 @@
 )]
 
 mod access;
+mod applied;
 mod azure;
 mod caching;
+#[cfg(unix)]
+mod chaos;
 mod cli;
 mod conformance;
 mod counts;

@@ -1,5 +1,6 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+pub mod chaos;
 pub mod fake_host;
 pub mod faults;
 pub mod kube;
@@ -7,6 +8,7 @@ pub mod kubefed;
 pub mod kubefleet;
 pub mod member;
 pub mod ocm;
+pub mod owned;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
-use super::managed;
+use super::{managed, shape};
 use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
 use crate::sync::desired::Desired;
 
@@ -44,10 +44,11 @@ pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &
     if applied_hash(live) != Some(hash) {
         return false;
     }
+    let kept = shape::as_kept(&wanted.object);
     match wanted.annotation(RETAIN).map(fields::pointers) {
-        None => managed::covers(own, &wanted.object),
+        None => managed::covers(own, &kept),
         Some(paths) => {
-            let mut wanted = Json::clone(&wanted.object);
+            let mut wanted = kept.into_owned();
             paths.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
             managed::covers(own, &wanted)
         }

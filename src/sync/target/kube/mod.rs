@@ -1,7 +1,8 @@
 //! A Kubernetes cluster as the target: server-side apply, with an ApplySet of what berth owns.
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
-//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
+//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners,
+//!   `shape` knows what a server makes of an object.
 //! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
 //!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //! - `lease` sees to it that one of several syncers writes.
@@ -22,6 +23,7 @@ mod one;
 mod parent;
 mod pause;
 mod pods;
+mod shape;
 mod survey;
 mod trial;
 mod watching;

@@ -341,6 +341,10 @@ impl Job {
         }
         let Some(answer) = &brought.answer else { return Ok(brought) };
         let object: Json = answer.read()?;
+        // Made by an attempt whose answer was lost, and then others came.
+        if answer.again && managed::is_maker(&object, &identity.manager) {
+            return Ok(brought);
+        }
         let others: Vec<&str> = managed::managers(&object)
             .map(|(manager, _)| manager)
             .filter(|manager| *manager != identity.manager)

@@ -44,9 +44,14 @@ impl Core {
         Ok(found)
     }
 
-    /// Asks what is served, the first time and when a wanted kind is not known.
+    /// Asks what is served, the first time and when a kind that is wanted or owned is not known.
     async fn know_kinds(&mut self, desired: &Wanted) -> Result<(), Failure> {
-        if self.kinds.is_empty() || desired.values().any(|object| !self.is_served(object)) {
+        let is_lost = |name: &String| {
+            let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+            self.kinds.preferred(group, kind).is_none()
+        };
+        let lacks_owned = self.parent.as_ref().is_some_and(|parent| parent.kinds.iter().any(is_lost));
+        if self.kinds.is_empty() || lacks_owned || desired.values().any(|object| !self.is_served(object)) {
             self.ask_kinds().await?;
         }
         Ok(())

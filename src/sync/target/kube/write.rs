@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::{Apply, Preview, TargetError};
-use super::compare::leaving;
+use super::compare::{leaving, uid_of};
 use super::failure::Failure;
 use super::one::{Job, release};
 use super::watching::entry::Entry;
@@ -216,17 +216,20 @@ impl Core {
                 if prune.orphan {
                     return release(&wire, &identity, &path, &prune.id, Some(&json!(uid))).await;
                 }
-                let params = delete_params(prune.options.as_deref(), uid)?;
+                let params = delete_params(prune.options.as_deref(), uid.clone())?;
                 let name = prune.id.name.to_string();
-                match wire.send(&Ask::Delete { path: path.clone(), name: name.clone(), params }).await {
+                let sent = wire.send(&Ask::Delete { path: path.clone(), name: name.clone(), params }).await;
+                let conflict = match sent {
                     Err(failure) if failure.is_not_found() => return Ok(()),
-                    Err(failure) if failure.code() == 409 => {
-                        return Err(Failure::rule("another object has come in its place"));
-                    }
-                    result => result?,
+                    Err(failure) if failure.code() == 409 => Some(failure),
+                    result => result.map(|_| None)?,
                 };
                 match wire.get(&path, &name).await? {
+                    Some(left) if conflict.is_some() && uid_of(&left) != uid => {
+                        Err(Failure::rule("another object has come in its place"))
+                    }
                     Some(left) => match leaving(&left) {
+                        None if conflict.is_some() => conflict.map_or(Ok(()), Err),
                         // Some go only a moment after they were told to.
                         Some(why) if left.pointer("/metadata/finalizers").is_some() => {
                             Err(Failure::rule(why))
