@@ -36,6 +36,7 @@ pub mod reading;
 pub mod release;
 pub mod render;
 pub mod report;
+pub mod signature;
 pub mod source;
 pub mod state;
 pub mod sync;

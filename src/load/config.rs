@@ -18,11 +18,13 @@ pub struct FleetConfig {
     pub exclude: Vec<Pattern>,
     /// How a field nobody knows is reported.
     pub unknown_fields: Severity,
+    /// Take ConfigMaps that are marked as KubeFleet's envelopes for what is inside.
+    pub unwrap_config_maps: bool,
 }
 
 impl Default for FleetConfig {
     fn default() -> FleetConfig {
-        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error }
+        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error, unwrap_config_maps: true }
     }
 }
 
@@ -48,6 +50,10 @@ pub fn read(scope: &Scope, root: &Node) -> FleetConfig {
         config.exclude = exclude(&mut spec);
         if let Some("warning") = spec.choice("unknownFields", &["error", "warning"]) {
             config.unknown_fields = Severity::Warning;
+        }
+        if let Some(mut kubefleet) = spec.fields("kubefleet") {
+            config.unwrap_config_maps = kubefleet.bool("unwrapConfigMaps").unwrap_or(true);
+            kubefleet.finish();
         }
         spec.finish();
     }
@@ -82,9 +88,11 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let (config, faults) =
-            config("spec: {exclude: ['charts/', '*.values.yaml'], unknownFields: warning}\n");
+        let (config, faults) = config(
+            "spec: {exclude: ['charts/', '*.values.yaml'], unknownFields: warning, kubefleet: {unwrapConfigMaps: false}}\n",
+        );
         assert!(faults.is_empty(), "{faults:?}");
+        assert!(!config.unwrap_config_maps && FleetConfig::default().unwrap_config_maps);
         assert_eq!(config.unknown_fields, Severity::Warning);
         assert!(config.excludes("charts/web/values.yaml") && config.excludes("a.values.yaml"));
         assert!(!config.excludes("clusters/a.yaml"));

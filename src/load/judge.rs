@@ -112,11 +112,11 @@ pub(super) fn assemble_allowed(
 ) -> Assembled {
     let refused = &today.refused;
     if refused.is_empty() {
-        return assemble(&today.documents, dialects, config.unknown_fields, memory);
+        return assemble(&today.documents, dialects, config, memory);
     }
     let places: Vec<usize> = (0..today.documents.len()).filter(|index| !refused.contains(index)).collect();
     let allowed: Vec<Document> = places.iter().map(|index| today.documents[*index].clone()).collect();
-    let mut done = assemble(&allowed, dialects, config.unknown_fields, memory);
+    let mut done = assemble(&allowed, dialects, config, memory);
     let mut claims = vec![Claim::Bookkeeping; today.documents.len()];
     for (place, claim) in places.iter().zip(&done.claims) {
         claims[*place] = *claim;
