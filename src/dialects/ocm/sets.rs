@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::common::open_named;
+use crate::diag::Diagnostic;
 use crate::dialects::Document;
 use crate::meta::label_selector;
 use crate::model::placement::ClusterSet;
@@ -13,6 +14,9 @@ use crate::yaml::{Fields, Scope};
 pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 pub(super) const DEFAULT_SET: &str = "default";
 const GLOBAL_SET: &str = "global";
+
+/// With the value `false` it tells the hub to leave its own sets as somebody made them.
+const KEPT: &str = "cluster.open-cluster-management.io/autoupdate";
 
 const BY_LABEL: &str = "ExclusiveClusterSetLabel";
 const BY_SELECTOR: &str = "LabelSelector";
@@ -60,9 +64,24 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
         spec.finish();
     }
     fields.finish();
+    let kept = metadata.annotations.get(KEPT).is_some_and(|value| value == "false");
+    if !kept && sets.by_name.get(&metadata.name).is_some_and(|own| *own != set) && is_own(&metadata.name) {
+        let message = format!(
+            "the hub resets its set `{}` to what it was at first; berth takes it as it is here",
+            metadata.name
+        );
+        let hint =
+            format!("annotate it with `{KEPT}: \"false\"` to say that this is meant, or use another name");
+        scope.report(Diagnostic::warning(scope.pos(metadata.name_at), message).hint(hint));
+    }
     if !scope.has_errors() {
         sets.by_name.insert(metadata.name, set);
     }
+}
+
+/// Whether a hub makes the set by itself.
+fn is_own(name: &str) -> bool {
+    matches!(name, DEFAULT_SET | GLOBAL_SET)
 }
 
 fn read_selector(scope: &Scope, mut fields: Fields<'_>, set: &mut ClusterSet) {

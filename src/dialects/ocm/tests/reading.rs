@@ -86,6 +86,28 @@ fn a_binding_without_its_set_is_a_warning_with_the_nearest_name() {
 }
 
 #[test]
+fn a_set_of_the_hubs_own_that_is_changed_is_warned_of() {
+    let set = |name: &str, annotations: &str, selector: &str| {
+        format!(
+            "apiVersion: {GROUP}/v1beta2\nkind: ManagedClusterSet\nmetadata: {{name: {name}{annotations}}}\nspec: {{clusterSelector: {selector}}}\n"
+        )
+    };
+    let other = "{selectorType: LabelSelector, labelSelector: {matchLabels: {a: b}}}";
+    let kept = ", annotations: {cluster.open-cluster-management.io/autoupdate: \"false\"}";
+    assert!(
+        messages(&read(&set("global", "", other)))[0].contains("warning: the hub resets its set `global`")
+    );
+    for text in [
+        set("global", kept, other),
+        set("global", "", "{selectorType: LabelSelector, labelSelector: {}}"),
+        set("default", "", "{selectorType: ExclusiveClusterSetLabel}"),
+        set("mine", "", other),
+    ] {
+        assert_eq!(messages(&read(&text)), [] as [&str; 0], "{text}");
+    }
+}
+
+#[test]
 fn a_cluster_is_read_with_all_a_placement_may_look_at() {
     let text = format!(
         "apiVersion: {GROUP}/v1\nkind: ManagedCluster\nmetadata: {{name: a}}\nspec:\n  taints:\n  - {{key: gpu, effect: NoSelectIfNew, timeAdded: \"2024-02-01T00:00:00Z\"}}\nstatus:\n  allocatable: {{cpu: 12, memory: 64Gi}}\n  capacity: {{cpu: 16}}\n  clusterClaims: [{{name: id, value: x}}, {{name: id, value: z}}]\n"
