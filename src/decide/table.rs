@@ -26,6 +26,8 @@ pub(super) struct Table<'a> {
     resources: Columns<String, Vec<Option<f64>>>,
     taints: BTreeMap<TaintName<'a>, u32>,
     taint_names: Vec<TaintName<'a>>,
+    /// By row: whether there is any taint. Most clusters have none, and each placement asks of each.
+    tainted: Vec<bool>,
     ran: Ran,
 }
 
@@ -49,6 +51,7 @@ impl<'a> Table<'a> {
                 number(taint_names.len() - 1)
             });
         }
+        let tainted = clusters.iter().map(|cluster| !cluster.taints.is_empty()).collect();
         Table {
             clusters,
             now,
@@ -59,6 +62,7 @@ impl<'a> Table<'a> {
             resources: RefCell::default(),
             taints,
             taint_names,
+            tainted,
             ran: Ran::default(),
         }
     }
@@ -123,6 +127,10 @@ impl<'a> Table<'a> {
     /// The verdicts of an expression.
     pub(super) fn ran(&self, expression: &Expression) -> Rc<Column> {
         self.ran.column(self.len(), expression)
+    }
+
+    pub(super) fn is_tainted(&self, row: Row) -> bool {
+        self.tainted[row as usize]
     }
 
     /// The number that stands for a taint, whatever cluster bears it.

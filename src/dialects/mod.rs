@@ -7,6 +7,7 @@ mod each;
 mod joining;
 pub mod kubefed;
 pub mod kubefleet;
+mod marks;
 mod memory;
 pub mod ocm;
 
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use joining::NewCluster;
+pub use marks::{CLUSTER_KINDS, ClusterKind};
 
 use crate::diag::{Diagnostics, Pos, Severity};
 use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Shared, Workload};

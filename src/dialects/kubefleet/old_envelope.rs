@@ -1,7 +1,7 @@
 //! A ConfigMap of the older documentation, annotated as an envelope → the objects in its data.
 //!
 //! Each value is YAML with one or more objects: of the ConfigMap's own namespace, or cluster-scoped. Today's
-//! KubeFleet no longer unwraps such a ConfigMap, and so berth does only where the fleet's settings ask for it.
+//! KubeFleet no longer unwraps such a ConfigMap; berth does, unless the fleet's settings ask for it as it is.
 
 use std::sync::Arc;
 
@@ -22,12 +22,11 @@ pub fn is_one(object: &Object) -> bool {
 /// Warns of an envelope that goes to members as it is.
 pub fn stays_closed(scope: &Scope, envelope: &Object) {
     let message = format!(
-        "{} is an envelope of the old form: it is placed as it is, as today's KubeFleet does, and what is inside \
-         is not",
+        "{} is an envelope of the old form: it is placed as it is, and what is inside is not",
         envelope.id
     );
-    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope, or set `spec.kubefleet.unwrapConfigMaps: true` \
-                in berth.yaml";
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope, or take `spec.kubefleet.unwrapConfigMaps: false` \
+                out of berth.yaml";
     scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
 }
 
@@ -35,8 +34,8 @@ pub fn stays_closed(scope: &Scope, envelope: &Object) {
 pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
     let id = &envelope.id;
     let message = format!("{id} is an envelope of the old form: what is inside is placed in its stead");
-    let hint =
-        "use a ResourceEnvelope or ClusterResourceEnvelope: KubeFleet places such a ConfigMap as it is";
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope; today's KubeFleet places such a ConfigMap as it is, and so \
+         does berth with `spec.kubefleet.unwrapConfigMaps: false` in berth.yaml";
     scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
     let data = envelope.content.get("data").and_then(Json::as_object);
     let mut objects = Vec::new();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::common::open_named;
-use crate::diag::Diagnostic;
-use crate::dialects::Document;
+use crate::diag::{Diagnostic, Pos, did_you_mean};
+use crate::dialects::{Document, Lowered};
 use crate::meta::label_selector;
 use crate::model::placement::ClusterSet;
 use crate::model::{Requirement, Selector};
@@ -15,8 +15,8 @@ pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterse
 pub(super) const DEFAULT_SET: &str = "default";
 const GLOBAL_SET: &str = "global";
 
-/// With the value `false` it tells the hub to leave its own sets as somebody made them.
-const KEPT: &str = "cluster.open-cluster-management.io/autoupdate";
+/// Where it says so, a hub leaves the sets alone that it makes by itself.
+const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
 
 const BY_LABEL: &str = "ExclusiveClusterSetLabel";
 const BY_SELECTOR: &str = "LabelSelector";
@@ -38,6 +38,11 @@ impl Default for Sets {
 impl Sets {
     pub(super) fn get(&self, name: &str) -> Option<&ClusterSet> {
         self.by_name.get(name)
+    }
+
+    /// A set that is there by itself, as it must be.
+    fn built_in(name: &str) -> Option<ClusterSet> {
+        Sets::default().by_name.remove(name)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -64,24 +69,28 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
         spec.finish();
     }
     fields.finish();
-    let kept = metadata.annotations.get(KEPT).is_some_and(|value| value == "false");
-    if !kept && sets.by_name.get(&metadata.name).is_some_and(|own| *own != set) && is_own(&metadata.name) {
-        let message = format!(
-            "the hub resets its set `{}` to what it was at first; berth takes it as it is here",
-            metadata.name
-        );
-        let hint =
-            format!("annotate it with `{KEPT}: \"false\"` to say that this is meant, or use another name");
-        scope.report(Diagnostic::warning(scope.pos(metadata.name_at), message).hint(hint));
+    let left_alone = metadata.annotations.get(AUTO_UPDATE).is_some_and(|value| value == "false");
+    if Sets::built_in(&metadata.name).is_some_and(|built_in| built_in != set) && !left_alone {
+        let message = format!("the set `{}` can not be changed: a hub puts it right", metadata.name);
+        let hint = format!("name a set of your own, or annotate this one with {AUTO_UPDATE}: \"false\"");
+        scope.report(Diagnostic::error(scope.pos(metadata.name_at), message).hint(hint));
     }
     if !scope.has_errors() {
         sets.by_name.insert(metadata.name, set);
     }
 }
 
-/// Whether a hub makes the set by itself.
-fn is_own(name: &str) -> bool {
-    matches!(name, DEFAULT_SET | GLOBAL_SET)
+/// Says which clusters are labelled with a set that there is not: no placement that needs a set picks them.
+pub(super) fn warn_of_missing(sets: &Sets, lowered: &mut Lowered) {
+    for cluster in &lowered.clusters {
+        let Some(set) = cluster.labels.get(SET_LABEL).filter(|set| sets.get(set).is_none()) else { continue };
+        let message =
+            format!("cluster `{}` is labelled with the set `{set}`, which there is not", cluster.name);
+        let at = cluster.origins.first().cloned().unwrap_or_else(|| Pos::file(""));
+        lowered
+            .diagnostics
+            .push(Diagnostic::warning(at, message).maybe_hint(did_you_mean(set, sets.names())));
+    }
 }
 
 fn read_selector(scope: &Scope, mut fields: Fields<'_>, set: &mut ClusterSet) {
