@@ -252,3 +252,41 @@ fn a_placement_that_only_reports_differences_changes_no_content() {
     repo.publish().expect(0);
     assert!(content(&repo).contains("env: new"));
 }
+
+#[test]
+fn a_placement_that_selects_what_is_forbidden_changes_nothing_of_what_is_placed() {
+    let member = "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {name: m}\n\
+                  spec: {identity: {kind: ServiceAccount, name: m, namespace: fleet-system}}\n";
+    let namespace = |name: &str| {
+        format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {{team: web}}}}\n")
+    };
+    let settings = |text: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: s, namespace: shop}}\ndata: {{text: {text}}}\n"
+        )
+    };
+    let placement = "apiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterResourcePlacement\nmetadata: {name: web}\n\
+                     spec:\n  resourceSelectors:\n  - {group: '', version: v1, kind: Namespace, labelSelector: {matchLabels: {team: web}}}\n";
+    let repo = Repo::with(&[
+        ("m.yaml", member),
+        ("ns.yaml", &namespace("shop")),
+        ("s.yaml", &settings("old")),
+        ("crp.yaml", placement),
+    ]);
+    repo.publish().expect(0);
+    let rendered = |repo: &Repo| {
+        let files = repo.files(RENDERED).into_iter();
+        files.filter(|(path, _)| path.starts_with("clusters/")).collect::<Vec<_>>()
+    };
+    let before = rendered(&repo);
+    assert_eq!(before.len(), 2);
+    repo.write("other.yaml", namespace("fleet-shop"));
+    repo.write("s.yaml", settings("new"));
+    repo.commit("a label that matches a reserved namespace");
+    repo.publish().expect(0);
+    assert_eq!(rendered(&repo), before);
+    repo.write("other.yaml", namespace("fleet-shop").replace("team: web", "team: other"));
+    repo.commit("without that label");
+    repo.publish().expect(0);
+    assert!(rendered(&repo).iter().any(|(_, text)| text.contains("new")));
+}

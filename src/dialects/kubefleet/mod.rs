@@ -152,11 +152,14 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
         let scope = scope_of(input, input.documents[*index]);
         let mut policy = spec.policy.clone();
         let mut workload = None;
+        // What may not be selected is no new version of what is placed: that stays, object by object.
+        let mut frozen = spec.report_only;
         if let Some(selectors) = &spec.selectors {
             let selected = select::resolve(&scope, &stock, selectors, spec.namespace());
             if let Some(message) = selected.invalid {
                 scope.warning(selectors.at, format!("{}: {message}, so it stays as it is", spec.key));
                 policy::block(&mut policy, policy::invalid_selectors(message));
+                frozen = true;
             }
             let templates = templates(input, &scope, &stock, &selected.items, spec);
             workload = Some((selected.items, templates));
@@ -174,7 +177,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
                 templates,
                 overrides: Vec::new(),
                 replicas: None,
-                frozen: spec.report_only,
+                frozen,
             });
         }
         lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) }.into());

@@ -60,6 +60,7 @@ fn a_reserved_namespace_blocks_the_placement_and_leaves_the_rest_standing() {
     assert!(blocked.keep_earlier && blocked.condition.reason == "InvalidResourceSelectors");
     assert!(messages(&lowered)[0].starts_with("warning") && messages(&lowered)[0].contains("fleet-system"));
     assert!(!objects(&lowered, "web").contains(&"Namespace fleet-system".to_owned()));
+    assert!(workload(&lowered, "web").frozen, "what is placed stays as it is");
 }
 
 #[test]
