@@ -240,7 +240,7 @@ impl Fleet {
         refs: &Refs,
         told: &mut Diagnostics,
     ) -> Result<Option<(CommitId, First)>, CommandError> {
-        let mut reading = Reading::folder(&self.path, import.now)?;
+        let mut reading = Reading::folder(&self.path, import.now, None)?;
         let (loaded, _, _) = reading.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
         reading.previous.decisions = live.clone().into();

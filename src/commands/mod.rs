@@ -42,6 +42,7 @@ mod remote;
 mod render;
 mod run;
 mod status;
+mod suspend;
 mod sync;
 mod taint;
 mod unjoin;
@@ -85,6 +86,8 @@ enum Command {
     Plan(plan::PlanArgs),
     Run(run::RunArgs),
     Sync(sync::SyncArgs),
+    Suspend(suspend::SuspendArgs),
+    Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
     Import(import::ImportArgs),
@@ -156,6 +159,8 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Plan(args) => plan::cmd_plan(args, ui),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
+        Command::Suspend(args) => suspend::cmd_suspend(args, ui),
+        Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),

@@ -77,6 +77,8 @@ pub struct Input<'a> {
     pub plain: &'a [Arc<Object>],
     /// How an unknown field is reported.
     pub unknown_fields: Severity,
+    /// Take ConfigMaps that are marked as envelopes, as older KubeFleets read them, for what is inside.
+    pub unwrap_config_maps: bool,
     /// What the same documents gave before.
     pub memory: &'a Memory,
 }

@@ -7,13 +7,18 @@
     reason = "a test that can not go on fails"
 )]
 
+mod access;
+mod applied;
 mod azure;
 mod caching;
+#[cfg(unix)]
+mod chaos;
 mod cli;
 mod conformance;
 mod counts;
 mod crash;
 mod daemon;
+mod drift;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
@@ -37,6 +42,7 @@ mod member;
 mod migration;
 mod ocm;
 mod ocm_chapter;
+mod operate;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]
@@ -44,6 +50,7 @@ mod remotes;
 mod replicas;
 mod roots;
 mod scores;
+mod signing;
 mod snapshots;
 mod support;
 mod tidy;

@@ -1,6 +1,6 @@
 //! ManagedClusterSet → cluster set. `default` and `global` are there even where no file declares them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::common::open_named;
 use crate::diag::{Diagnostic, Pos, did_you_mean};
@@ -57,8 +57,13 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
         if let Some(selector) = spec.fields("clusterSelector") {
             read_selector(scope, selector, &mut set);
         }
+        let mut met = BTreeSet::new();
         for mut namespace in spec.each("managedNamespaces") {
-            namespace.required_str("name");
+            let name = namespace.required_str("name");
+            if let Some(name) = name.filter(|name| !met.insert(*name)) {
+                namespace
+                    .error_at("name", format!("{} is `{name}` a second time", namespace.path_of("name")));
+            }
             namespace.finish();
         }
         spec.finish();
@@ -89,7 +94,10 @@ pub(super) fn warn_of_missing(sets: &Sets, lowered: &mut Lowered) {
 }
 
 fn read_selector(scope: &Scope, mut fields: Fields<'_>, set: &mut ClusterSet) {
-    let kind = fields.choice("selectorType", &[BY_LABEL, BY_SELECTOR]);
+    let kind = match fields.str("selectorType") {
+        None | Some("") => Some(BY_LABEL),
+        Some(_) => fields.choice("selectorType", &[BY_LABEL, BY_SELECTOR]),
+    };
     let node = fields.node("labelSelector");
     let members = node.and_then(|node| label_selector(scope, node, &fields.path_of("labelSelector")));
     if kind == Some(BY_SELECTOR) {

@@ -1,5 +1,6 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+pub mod chaos;
 pub mod fake_host;
 pub mod faults;
 pub mod kube;
@@ -7,9 +8,11 @@ pub mod kubefed;
 pub mod kubefleet;
 pub mod member;
 pub mod ocm;
+pub mod owned;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
+pub mod running_member;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -190,7 +193,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 25] = [
+pub const COMMANDS: [&str; 27] = [
     "demo",
     "init",
     "validate",
@@ -201,6 +204,8 @@ pub const COMMANDS: [&str; 25] = [
     "plan",
     "run",
     "sync",
+    "suspend",
+    "resume",
     "status",
     "verify",
     "import",
