@@ -15,6 +15,7 @@ mod imported;
 mod mark;
 mod mentioned;
 mod new_faults;
+mod own_file;
 pub mod table;
 pub mod ui;
 mod working_tree;

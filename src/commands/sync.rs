@@ -11,15 +11,13 @@ use super::fleet::Format;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
 use super::ui::{Tone, Ui, counted};
-use super::{Outcome, logging};
+use super::{Outcome, logging, own_file};
 use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
 use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
 use crate::publish::Refs;
-use crate::sync::Options;
 use crate::sync::bell::Bell;
-use crate::sync::facts;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
@@ -28,6 +26,7 @@ use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
 use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
+use crate::sync::{Options, facts};
 use crate::transport::Cancel;
 
 /// Bring a member to its folder of the rendered branch, and keep it there
@@ -321,18 +320,12 @@ impl Surroundings for World {
 
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         let Some(path) = &self.overrides else { return Ok(LocalOverrides::default()) };
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
-        overrides::read(&name, &bytes)
-            .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        own_file::read(path, overrides::read)
     }
 
     fn facts(&mut self) -> Result<ClusterStatus, String> {
         let Some((path, cluster)) = &self.facts else { return Ok(ClusterStatus::default()) };
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
-        facts::read(&name, &bytes, cluster)
-            .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        own_file::read(path, |name, bytes| facts::read(name, bytes, cluster))
     }
 
     fn after(&mut self, round: &Round) {
