@@ -9,6 +9,9 @@
 
 mod applied;
 mod azure;
+#[cfg(unix)]
+mod bad_inputs;
+mod bad_objects;
 mod caching;
 #[cfg(unix)]
 mod chaos;
