@@ -7,6 +7,7 @@
     reason = "a test that can not go on fails"
 )]
 
+mod access;
 mod applied;
 mod azure;
 #[cfg(unix)]
@@ -20,6 +21,7 @@ mod conformance;
 mod counts;
 mod crash;
 mod daemon;
+mod drift;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
@@ -30,6 +32,7 @@ mod gate;
 mod generated;
 mod import;
 mod import_kubefleet;
+mod import_ocm;
 mod import_odd;
 mod kube_smoke;
 mod kubefed_commands;
@@ -37,16 +40,20 @@ mod kubefed_edits;
 mod kubefleet;
 mod lifecycle;
 mod looping;
+mod marking;
 mod member;
 mod migration;
 mod ocm;
 mod ocm_chapter;
+mod operate;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]
 mod remotes;
 mod replicas;
 mod roots;
+mod scores;
+mod signing;
 mod snapshots;
 mod support;
 mod tidy;

@@ -32,10 +32,14 @@ pub struct Member {
 impl Member {
     /// A member with a namespace of its own; nothing where there is no Kubernetes.
     pub fn new(name: &str) -> Option<Member> {
-        let plane = shared()?;
+        Some(Member::of(shared()?, name))
+    }
+
+    /// The same, of a control plane of one's own.
+    pub fn of(plane: Arc<ControlPlane>, name: &str) -> Member {
         let member = Member { plane, repo: Repo::new(), name: name.to_owned(), sequence: Cell::new(0) };
         member.kubectl(&["create", "namespace", name]);
-        Some(member)
+        member
     }
 
     /// Publishes a folder as the daemon does.

@@ -58,7 +58,7 @@ impl Identity {
     }
 
     /// A wanted object as it is sent: without what is the server's, with the label and the hash.
-    pub fn payload(&self, desired: &Desired) -> Json {
+    pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
         let mut object = shape::as_kept(&desired.object).into_owned();
         let Some(map) = object.as_object_mut() else { return object };
         map.remove("status");
@@ -70,7 +70,7 @@ impl Identity {
                 metadata.remove(key);
             }
             put(metadata, "labels", PART_OF, &self.set);
-            put(metadata, "annotations", APPLIED, &self.hash(&desired.bytes));
+            put(metadata, "annotations", APPLIED, hash);
         }
         object
     }

@@ -55,7 +55,7 @@ pub fn covers(owned: &Json, wanted: &Json) -> bool {
     })
 }
 
-fn is_nothing(value: &Json) -> bool {
+pub fn is_nothing(value: &Json) -> bool {
     match value {
         Json::Null => true,
         Json::Object(map) => map.is_empty(),
@@ -82,7 +82,7 @@ fn covers_value(owned: &Json, wanted: &Json) -> bool {
 }
 
 /// Whether a key of a list's owned items means this item.
-fn is_key_of(key: &str, item: &Json) -> bool {
+pub fn is_key_of(key: &str, item: &Json) -> bool {
     if let Some(value) = key.strip_prefix("v:") {
         return serde_json::from_str::<Json>(value).is_ok_and(|value| value == *item);
     }

@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::failure::Failure;
+use super::lease::Fence;
 
 /// How often one request is made before its failure counts.
 const ATTEMPTS: u32 = 5;
@@ -34,6 +35,8 @@ pub struct Wire {
     client: Client,
     pub server: Arc<str>,
     patience: Duration,
+    /// Outside of it nothing is written, and no write takes longer than it leaves.
+    fence: Option<(Fence, Duration)>,
 }
 
 /// One request.
@@ -73,6 +76,19 @@ pub enum Ask {
     },
 }
 
+impl Ask {
+    /// Whether anything is different afterwards.
+    fn is_write(&self) -> bool {
+        match self {
+            Ask::Get { .. } | Ask::List { .. } => false,
+            Ask::Apply { params, .. } | Ask::Merge { params, .. } | Ask::Edit { params, .. } => {
+                !params.dry_run
+            }
+            Ask::Delete { params, .. } => !params.dry_run,
+        }
+    }
+}
+
 /// A good answer.
 #[derive(Debug)]
 pub struct Answer {
@@ -91,7 +107,21 @@ impl Answer {
 
 impl Wire {
     pub fn new(client: Client, server: &str, patience: Duration) -> Wire {
-        Wire { client, server: server.into(), patience }
+        Wire { client, server: server.into(), patience, fence: None }
+    }
+
+    /// The same, writing only where the fence leaves a write all the time it may take.
+    #[must_use]
+    pub fn fenced(self, fence: Fence, patience: Duration) -> Wire {
+        Wire { fence: Some((fence, patience)), ..self }
+    }
+
+    /// How long an answer may take, if it may be asked for at all.
+    fn patience_for(&self, ask: &Ask) -> Option<Duration> {
+        let Some((fence, patience)) = self.fence.as_ref().filter(|_| ask.is_write()) else {
+            return Some(self.patience);
+        };
+        fence.leaves(*patience).then(|| self.patience.min(*patience))
     }
 
     pub fn client(&self) -> &Client {
@@ -107,10 +137,14 @@ impl Wire {
     pub async fn send_counted(&self, ask: &Ask) -> (Result<Answer, Failure>, u32) {
         let mut attempt = 1;
         loop {
-            let failure = match tokio::time::timeout(self.patience, self.send_once(ask)).await {
+            let Some(patience) = self.patience_for(ask) else {
+                let late = "the lease was not renewed in time, so nothing more is written";
+                return (Err(Failure::rule(late)), attempt);
+            };
+            let failure = match tokio::time::timeout(patience, self.send_once(ask)).await {
                 Ok(Ok(answer)) => return (Ok(Answer { again: attempt > 1, ..answer }), attempt),
                 Ok(Err(failure)) => failure,
-                Err(_) => Failure::Unreachable(format!("no answer in {} s", self.patience.as_secs())),
+                Err(_) => Failure::Unreachable(format!("no answer in {} s", patience.as_secs())),
             };
             let pause = failure.pause().unwrap_or_else(|| backoff(ask, attempt));
             let may_pass = failure.may_pass() || (failure.is_contention() && ask.names_no_version());
@@ -168,7 +202,13 @@ impl Wire {
     }
 
     /// Every object with a label, page by page.
-    pub async fn list(&self, path: &str, selector: &str, mut each: impl FnMut(Json)) -> Result<(), Failure> {
+    /// Gives the version of the whole.
+    pub async fn list(
+        &self,
+        path: &str,
+        selector: &str,
+        mut each: impl FnMut(Json),
+    ) -> Result<String, Failure> {
         let mut token: Option<String> = None;
         loop {
             let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
@@ -177,9 +217,10 @@ impl Wire {
             let answer = self.send(&Ask::List { path: path.to_owned(), params }).await?;
             let page: Page = answer.read()?;
             page.items.into_iter().for_each(&mut each);
-            token = page.metadata.and_then(|metadata| metadata.token).filter(|token| !token.is_empty());
+            let metadata = page.metadata.unwrap_or_default();
+            token = metadata.token.filter(|token| !token.is_empty());
             if token.is_none() {
-                return Ok(());
+                return Ok(metadata.version);
             }
         }
     }
@@ -192,8 +233,10 @@ struct Page {
     items: Vec<Json>,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
 struct PageMetadata {
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
     #[serde(rename = "continue")]
     token: Option<String>,
 }
