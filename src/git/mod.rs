@@ -5,11 +5,12 @@
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
-//! - `pending`: new objects until they are needed. `pack`: many of them as one pack.
+//! - `pending`: new objects until they are needed. `damage`: objects that can not be read. `pack`: many of them as one pack.
 //! - `signed`: the signatures of commits.
 //! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
+mod damage;
 mod error;
 pub mod history;
 mod id;

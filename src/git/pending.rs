@@ -8,6 +8,7 @@ use std::path::Path;
 
 use git2::{ObjectType, OdbLookupFlags, Oid};
 
+use super::damage;
 use super::error::GitError;
 use super::pack::Spool;
 use super::repo::Repo;
@@ -93,8 +94,8 @@ impl Repo {
         written
     }
 
-    /// [`Repo::flush`], if this object is among what was written.
+    /// Before an object is read: [`Repo::flush`], if it is among what was written; otherwise it must be whole.
     pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
-        if self.is_pending(id) { self.flush() } else { Ok(()) }
+        if self.is_pending(id) { self.flush() } else { damage::check(self.inner.commondir(), id) }
     }
 }

@@ -128,6 +128,7 @@ impl Reader<'_, '_> {
             self.note(Diagnostic::error(Pos::file(path), message).hint("split it into smaller files"));
             return Ok(());
         }
+        self.repo.flush_for(oid(id.0))?;
         let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
         let bytes = Arc::from(object.data());
         drop(object);

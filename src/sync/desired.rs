@@ -77,11 +77,14 @@ impl DesiredSet {
         self.blocked.insert(path::of_object(id), blocked);
     }
 
-    /// Whether an object's place, or its whole folder, is one that could not be read.
+    /// Whether an object's place, or something below it, or its whole folder, is one that could not be read.
     pub fn is_blocked(&self, id: &ObjectId) -> bool {
         let place = path::of_object(id);
         let folder = place.split_once('/').map_or("", |(folder, _)| folder);
-        self.blocked.contains_key(&place) || self.blocked.contains_key(folder)
+        let below = format!("{place}/");
+        let mut beneath = self.blocked.range(below.clone()..);
+        let is_folder = beneath.next().is_some_and(|(path, _)| path.starts_with(&below));
+        is_folder || self.blocked.contains_key(&place) || self.blocked.contains_key(folder)
     }
 }
 
@@ -185,6 +188,13 @@ mod tests {
         let blocked = &set.blocked["shop/ConfigMap_other.yaml"];
         assert_eq!(blocked.id, ObjectId::new("", "ConfigMap", "shop", "other"));
         assert!(blocked.message.contains("shop/ConfigMap_web.yaml"), "{}", blocked.message);
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_an_object_blocks_that_place() {
+        let set = read_one("shop/ConfigMap_web.yaml/inside", "a: b\n");
+        assert!(set.is_blocked(&ObjectId::new("", "ConfigMap", "shop", "web")));
+        assert!(!set.is_blocked(&ObjectId::new("", "ConfigMap", "shop", "webs")));
     }
 
     #[test]

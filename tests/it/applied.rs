@@ -289,13 +289,13 @@ fn what_the_fixtures_render_is_read_back_from_a_real_server_field_by_field() {
 
 #[test]
 fn kubectl_alone_applies_a_folder_as_well_and_prunes_nothing() {
-    let Some(member) = Member::new("alone") else { return };
+    let Some(member) = Member::new("plainly") else { return };
     let fleet = Repo::new();
     fleet.write("clusters/oslo.yaml", cluster("oslo", &[]));
-    fleet.write("apps/namespace.yaml", namespace("alone"));
+    fleet.write("apps/namespace.yaml", namespace("plainly"));
     for name in ["one", "two"] {
         let map = config_map(name, "hello", "{clusterSelector: {}}");
-        fleet.write(&format!("apps/{name}.yaml"), map.replace("namespace: shop", "namespace: alone"));
+        fleet.write(&format!("apps/{name}.yaml"), map.replace("namespace: shop", "namespace: plainly"));
     }
     fleet.commit("start");
     let folder = || {
@@ -335,15 +335,15 @@ fn kubectl_alone_applies_a_folder_as_well_and_prunes_nothing() {
         "--target",
         "kube",
         "--fleet",
-        "alone",
+        "plainly",
         "--cluster",
         "oslo",
         "--repo",
         fleet.arg(),
     ]);
     let ran = Ran::of(sync.arg("--kubeconfig").arg(member.plane.kubeconfig())).expect(0);
-    assert!(ran.out.contains("take over  ConfigMap alone/one"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("take over  ConfigMap plainly/one"), "{}{}", ran.out, ran.err);
     let one = member.get("configmap", "one").expect("it is there");
-    let berths = owned_part(&one, "berth/alone").expect("it is berth's");
+    let berths = owned_part(&one, "berth/plainly").expect("it is berth's");
     assert_eq!(berths["data"]["value"], "hello");
 }

@@ -10,6 +10,9 @@
 mod access;
 mod applied;
 mod azure;
+#[cfg(unix)]
+mod bad_inputs;
+mod bad_objects;
 mod caching;
 #[cfg(unix)]
 mod chaos;

@@ -1,8 +1,9 @@
 //! The whole loop over the network: a daemon and two members through each kind of server, which goes away in
 //! between and comes back.
 
-use crate::support::remote::{Fleet, Https, PASSWORD, Plain, Running, Server, Spy, Ssh, until};
-use crate::support::{RENDERED, Ran, hermetic};
+use crate::support::member::Member;
+use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Spy, Ssh, until};
+use crate::support::{RENDERED, Ran, berth, config_map, hermetic, namespace};
 
 const MEMBERS: [&str; 2] = ["a", "c"];
 
@@ -130,4 +131,135 @@ fn the_binary_itself_works_on_a_path() {
     assert!(fleet.has("refs/berth/status/a"));
     let again = fleet.run_once(&server, &[]).expect(0);
     assert!(again.out.contains("nothing to publish"), "{}", again.out);
+}
+
+/// A server whose connections end after so many bytes, where it is one that can be gone around.
+struct Cut<'a>(&'a dyn Server, u16, u16);
+
+impl Server for Cut<'_> {
+    fn access(&self) -> Vec<String> {
+        let (from, to) = (format!(":{}", self.1), format!(":{}", self.2));
+        self.0.access().into_iter().map(|word| word.replace(&from, &to)).collect()
+    }
+    fn set_secrets(&self, command: &mut std::process::Command) {
+        self.0.set_secrets(command);
+    }
+    fn start(&mut self) {}
+    fn stop(&mut self) {}
+}
+
+/// A daemon and two members, while pushes are refused, connections are cut and the server goes away.
+fn every_fault_is_outlived(fleet: &Fleet, server: &mut dyn Server, port: u16) {
+    fleet.run_once(server, &[]).expect(0);
+    // A host is known by its port, so that a proxy's is made known, too.
+    let known = fleet.root().join("known_hosts");
+    for most in [0, 300, 2_000, 4_000] {
+        let cutter = Cutter::start(port, most);
+        if let Ok(text) = std::fs::read_to_string(&known) {
+            let more = text.replace(&format!("]:{port} "), &format!("]:{} ", cutter.port));
+            std::fs::write(&known, format!("{text}{more}")).unwrap();
+        }
+        let cut = Cut(server, port, cutter.port);
+        // A working copy is of one address.
+        let _ = std::fs::remove_dir_all(fleet.root().join("copies/b"));
+        for ran in [
+            fleet.run_from(&format!("cut-{most}"), &cut, &["--git-timeout", "20"]),
+            fleet.sync_once("b", &cut, &["--git-timeout", "20"]),
+        ] {
+            assert!([0, 6].contains(&ran.code), "after {most}: {}\n{}", ran.code, ran.err);
+            assert!(!ran.err.contains(PASSWORD), "{}", ran.err);
+        }
+        fleet.bare(&["fsck", "--strict", "--no-dangling"]);
+    }
+    let script = "grep -q refs/heads/main || { echo no changes on Fridays >&2; exit 1; }";
+    fleet.hook("pre-receive", script);
+    fleet.edit("two");
+    let daemon = Running::daemon(fleet, server, &[]);
+    let members = MEMBERS.map(|member| Running::member(fleet, member, server, &[]));
+    daemon.wait_for(&["refuses to move", "no changes on Fridays"]);
+    let all_have = |value: &str| MEMBERS.iter().all(|member| fleet.value(member).as_deref() == Some(value));
+    until("members have what was published before", || all_have("one"));
+    fleet.hook("pre-receive", "exit 0");
+    until("members have what was refused before", || all_have("two"));
+    server.stop();
+    fleet.edit("three");
+    members[1].wait_for(&["keeping to the last folder"]);
+    server.start();
+    until("members follow once the server is back", || all_have("three"));
+    for running in [daemon].into_iter().chain(members) {
+        assert_eq!(running.stop().0, 0);
+    }
+    fleet.bare(&["fsck", "--strict", "--no-dangling"]);
+    assert_eq!(fleet.bare(&["rev-list", "--count", RENDERED]), "3");
+}
+
+#[test]
+fn refused_pushes_cut_connections_and_a_restart_are_outlived_through_https() {
+    let fleet = Fleet::new();
+    let Some(mut server) = Https::new(fleet.root()) else { return };
+    let port = server.port;
+    every_fault_is_outlived(&fleet, &mut server, port);
+}
+
+#[test]
+fn refused_pushes_cut_connections_and_a_restart_are_outlived_through_sshd() {
+    let fleet = Fleet::new();
+    let Some(mut server) = Ssh::new(fleet.root()) else { return };
+    let port = server.port;
+    every_fault_is_outlived(&fleet, &mut server, port);
+}
+
+#[test]
+fn a_kubernetes_member_works_through_https_and_keeps_to_its_folder_while_the_server_is_away() {
+    let Some(member) = Member::new("shop-by-https") else { return };
+    let fleet = Fleet::new();
+    let Some(mut server) = Https::new(fleet.root()) else { return };
+    let to_its_namespace = |value: &str| {
+        fleet.people.write("apps/shop.yaml", namespace("shop-by-https"));
+        let map = config_map("web", value, "{clusterSelector: {}}");
+        fleet.people.write("apps/web.yaml", map.replace("namespace: shop", "namespace: shop-by-https"));
+        fleet.people.commit(value);
+        fleet.push();
+    };
+    let sync = |server: &Https| {
+        let mut command = berth();
+        command.args([
+            "sync",
+            "--once",
+            "--cluster",
+            "a",
+            "--target",
+            "kube",
+            "--fleet",
+            "shop-by-https",
+            "--repo",
+        ]);
+        command.arg(fleet.root().join("copies/kube")).arg("--kubeconfig").arg(member.plane.kubeconfig());
+        command.args(server.access());
+        server.set_secrets(&mut command);
+        Ran::of(&mut command)
+    };
+    let value = || member.get("configmap", "web").map(|map| map["data"]["value"].clone());
+    to_its_namespace("one");
+    fleet.run_once(&server, &[]).expect(0);
+    sync(&server).expect(0);
+    assert_eq!(value(), Some("one".into()));
+    to_its_namespace("two");
+    fleet.run_once(&server, &[]).expect(0);
+    server.stop();
+    let patch = r#"{"data":{"value":"by hand"}}"#;
+    member.kubectl(&["patch", "configmap", "web", "-n", "shop-by-https", "--type=merge", "-p", patch]);
+    let ran = sync(&server).expect(6);
+    assert!(ran.err.contains("the folder is the last one that was fetched"), "{}", ran.err);
+    assert_eq!(value(), Some("one".into()), "drift is corrected to the last folder");
+    server.start();
+    for fault in ["cut 100", "status 500"] {
+        server.fault(fault);
+        sync(&server).expect(6);
+        assert_eq!(value(), Some("one".into()), "{fault}");
+    }
+    server.fault("");
+    sync(&server).expect(0);
+    assert_eq!(value(), Some("two".into()));
+    assert!(fleet.has("refs/berth/status/a"));
 }

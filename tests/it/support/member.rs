@@ -56,6 +56,11 @@ impl Member {
 
     /// The same with files as they are.
     pub fn publish_files(&self, files: &[(String, Vec<u8>)], allow_prune: &[&str]) {
+        self.publish_entries(files, &[], allow_prune);
+    }
+
+    /// The same with entries beside the files, as a line each: a mode, an id and a path.
+    pub fn publish_entries(&self, files: &[(String, Vec<u8>)], entries: &[String], allow_prune: &[&str]) {
         self.sequence.set(self.sequence.get() + 1);
         let mut trailers = format!("Berth-Cluster: {}\nBerth-Seq: {}\n", self.name, self.sequence.get());
         for path in allow_prune {
@@ -77,6 +82,9 @@ impl Member {
         if !files.is_empty() {
             git(&["add", "--", "."]);
             git(&["rm", "-q", "--cached", "--ignore-unmatch", ".index", ".index.lock"]);
+        }
+        for entry in entries {
+            git(&["update-index", "--add", "--cacheinfo", entry]);
         }
         let tree = git(&["write-tree"]);
         let message = format!("berth: objects of {}\n\n{trailers}", self.name);

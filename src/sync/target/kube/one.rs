@@ -341,15 +341,12 @@ impl Job {
         }
         let Some(answer) = &brought.answer else { return Ok(brought) };
         let object: Json = answer.read()?;
-        // Made by an attempt whose answer was lost, and then others came.
-        if answer.again && managed::is_maker(&object, &identity.manager) {
-            return Ok(brought);
-        }
         let others: Vec<&str> = managed::managers(&object)
             .map(|(manager, _)| manager)
             .filter(|manager| *manager != identity.manager)
             .collect();
-        if others.is_empty() {
+        // Made by an attempt whose answer was lost, and then others came.
+        if others.is_empty() || (answer.again && managed::is_maker(&object, &identity.manager)) {
             return Ok(brought);
         }
         release(wire, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;

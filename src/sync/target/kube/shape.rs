@@ -18,6 +18,17 @@ pub fn as_kept(object: &Json) -> Cow<'_, Json> {
     Cow::Owned(object)
 }
 
+/// Whether it is, as a whole or in part, still encrypted by SOPS: no server could make anything of it.
+pub fn is_encrypted(object: &Json) -> bool {
+    let noted = object.get("sops").is_some_and(|sops| sops.get("mac").is_some());
+    let is_cipher = |value: &Json| {
+        value.as_str().is_some_and(|text| text.starts_with("ENC[AES256_GCM,") && text.ends_with(']'))
+    };
+    let is_secret = object.get("kind").and_then(Json::as_str) == Some("Secret");
+    let data = ["data", "stringData"].iter().filter_map(|key| object.get(*key)?.as_object());
+    noted || (is_secret && data.flat_map(Map::values).any(is_cipher))
+}
+
 /// What is no text stays where it is, for the server to refuse.
 fn keep_as_data(object: &mut Json) {
     let Some(map) = object.as_object_mut() else { return };

@@ -14,6 +14,7 @@ use super::compare::{is_equal, leaving, own_annotations, uid_of};
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
 use super::one::{Brought, Job};
+use super::shape::is_encrypted;
 use super::survey::{Found, Wanted, fault};
 use super::watching::entry::version_of;
 use super::wire::each;
@@ -53,6 +54,15 @@ impl Core {
             let hash = self.hash_of(object);
             if self.is_parent(&object.id) {
                 fault(found, &object.id, "it is the object in which berth keeps its own record".to_owned());
+                continue;
+            }
+            if is_encrypted(&object.object) {
+                let hint = "decrypt it before berth renders it, or keep it out of the folder";
+                fault(
+                    found,
+                    &object.id,
+                    format!("it is encrypted by SOPS, for which berth has no key: {hint}"),
+                );
                 continue;
             }
             if let Some(later) = self.put_off_until(&object.id, &hash) {
