@@ -28,6 +28,7 @@ mod explain;
 mod federate;
 mod import;
 mod init;
+mod install;
 mod join;
 mod link;
 mod logging;

@@ -18,6 +18,7 @@ use crate::live::Access;
 use crate::model::{ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
+use crate::sync::override_source::Source;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
@@ -97,6 +98,12 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; may be given again
+    #[arg(long, value_name = "SOURCE", value_delimiter = ',', env = "BERTH_OVERRIDES_FROM")]
+    overrides_from: Vec<Source>,
+    /// Where a pod's own credentials are, in place of the usual folder
+    #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
+    pod_credentials: Option<PathBuf>,
 }
 
 /// Where a folder is applied.
@@ -116,6 +123,7 @@ impl SyncArgs {
             kubeconfig: kube.kubeconfig.clone(),
             context: kube.context.clone(),
             patience: Duration::from_secs(30),
+            pod: kube.pod_credentials.clone(),
         };
         let settings = Settings {
             access,
@@ -123,6 +131,7 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            overrides_from: kube.overrides_from.clone(),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());

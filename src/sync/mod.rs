@@ -14,6 +14,7 @@ pub mod desired;
 pub mod fetch;
 pub mod health;
 mod order;
+pub mod override_source;
 pub mod overrides;
 pub mod plan;
 pub mod remote;
@@ -141,12 +142,14 @@ pub fn sync_set(
     target: &mut dyn Target,
     options: &Options,
 ) -> Result<Outcome, SyncError> {
-    let mut overridden = None;
-    if !overrides.overrides.is_empty() {
-        overrides::apply(overrides, &fetched.cluster, overridden.insert(desired.clone()));
+    let earlier = target.record()?;
+    let local = target.local_overrides();
+    let (mut overridden, mut touched) = (None, Vec::new());
+    if !overrides.overrides.is_empty() || !local.overrides.overrides.is_empty() {
+        let all = overrides.followed_by(&local.overrides);
+        touched = overrides::apply(&all, &fetched.cluster, overridden.insert(desired.clone()));
     }
     let desired = overridden.as_ref().unwrap_or(desired);
-    let earlier = target.record()?;
     let record = Record {
         fleet: options.fleet.clone(),
         cluster: fetched.cluster.clone(),
@@ -171,12 +174,14 @@ pub fn sync_set(
         apply::apply(&plan, desired, &live, target, &record)?
     };
     let mut outcome = outcome(plan, done, record);
+    outcome.applied.problems.extend(local.problems);
     if options.dry_run {
+        outcome.notes = touched;
         outcome.previews = previews(&outcome.plan, desired, target);
     } else {
         judge(&mut outcome, desired, target);
     }
-    outcome.notes = target.notes();
+    outcome.notes.extend(target.notes());
     Ok(outcome)
 }
 

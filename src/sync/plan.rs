@@ -15,6 +15,9 @@ use crate::model::ObjectId;
 use crate::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use crate::model::status::Problem;
 
+/// The name that stands for every object of a kind, which no object can have.
+pub const ALL_OF_KIND: &str = "*";
+
 /// Names one state of a live object, in the target's own words: a hash, or a UID.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Version(pub String);

@@ -25,6 +25,7 @@ mod generated;
 mod import;
 mod import_kubefleet;
 mod import_odd;
+mod install;
 mod kube_smoke;
 mod kubefed_commands;
 mod kubefed_edits;
@@ -35,6 +36,7 @@ mod member;
 mod migration;
 mod ocm;
 mod ocm_chapter;
+mod prune;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]

@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("live", &["diag", "meta"]),
+    ("install", &[]),
     ("import", &["decide", "diag", "live", "model", "render", "state", "yaml"]),
     ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
     (
@@ -67,7 +68,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
     "diag", "model", "yaml", "cel", "meta", "patch", "report", "dialects", "load", "decide", "release",
-    "render", "state", "plan", "gate", "pipeline", "edit",
+    "render", "state", "plan", "gate", "pipeline", "edit", "install",
 ];
 
 const IMPURE: &[&str] = &[

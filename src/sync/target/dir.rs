@@ -78,7 +78,7 @@ impl DirTarget {
         let (id, bytes) = (&item.desired.id, &item.desired.bytes);
         let place = path::of_object(id);
         self.check_unchanged(&place, item.seen)?;
-        let how = How { replace: item.seen.is_some(), private: id.is_secret(), durable: false };
+        let how = How { replace: item.seen.is_some(), private: item.desired.is_secret(), durable: false };
         self.root.write(&place, bytes, how)?;
         let entry = self.inventory.get_or_insert_default().entries.entry(id.clone()).or_default();
         *entry = Entry { applied: Some(hash_of(bytes)), pending: None, ..entry.clone() };

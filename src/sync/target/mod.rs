@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 
 use super::desired::Desired;
 use super::health::Health;
+use super::override_source::FromTarget;
 use super::plan::{Live, Prune, Version};
 use crate::model::ObjectId;
 use crate::model::status::Problem;
@@ -66,6 +67,11 @@ pub struct Preview {
 pub trait Target {
     /// What was last recorded. `None` where berth was never at work.
     fn record(&mut self) -> Result<Option<Record>, TargetError>;
+
+    /// The member's own overrides that are kept where its objects are, as they are now.
+    fn local_overrides(&mut self) -> FromTarget {
+        FromTarget::default()
+    }
 
     /// All that berth owns here, and what else stands where an object is wanted. Changes nothing.
     fn survey(

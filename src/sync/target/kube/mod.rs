@@ -15,13 +15,14 @@ mod identity;
 mod kinds;
 mod managed;
 mod one;
+mod own_overrides;
 mod parent;
 mod pods;
 mod survey;
 mod wire;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::model::ObjectId;
 use crate::model::status::Problem;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
+use crate::sync::override_source::{FromTarget, LastGood, Source};
 use crate::sync::plan::{Live, Prune};
 use identity::Identity;
 use kinds::Kinds;
@@ -53,6 +55,13 @@ pub struct Settings {
     pub at_once: usize,
     /// How long an object may take to be healthy.
     pub deadline: Duration,
+    /// Where in that namespace local overrides are.
+    pub overrides_from: Vec<Source>,
+}
+
+/// What the parent object is called, and what whoever runs the syncer calls its own.
+pub fn record_name(fleet: &str) -> String {
+    identity::object_name(fleet)
 }
 
 /// One cluster.
@@ -77,6 +86,8 @@ struct Core {
     parent: Option<Parent>,
     /// What the last look and the writes since have shown.
     seen: BTreeMap<ObjectId, Seen>,
+    /// Kinds of which it is not known what there is.
+    unlisted: BTreeSet<String>,
     /// Since when an object is not healthy, in the form named by its hash.
     unhealthy: BTreeMap<ObjectId, (String, Instant)>,
     /// Objects that failed, and when they are tried again.
@@ -84,6 +95,9 @@ struct Core {
     /// What pods say of an object, asked once a round.
     reasons: BTreeMap<ObjectId, Option<String>>,
     notes: Vec<Problem>,
+    access: Access,
+    overrides_from: Vec<Source>,
+    good_overrides: LastGood,
     /// Hides the data of Secrets in what is shown.
     key: RandomState,
 }
@@ -130,10 +144,14 @@ impl KubeTarget {
             kinds: Kinds::default(),
             parent: None,
             seen: BTreeMap::new(),
+            unlisted: BTreeSet::new(),
             unhealthy: BTreeMap::new(),
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
             notes: Vec::new(),
+            access: settings.access.clone(),
+            overrides_from: settings.overrides_from.clone(),
+            good_overrides: LastGood::default(),
             key: RandomState::new(),
         };
         Ok(KubeTarget { runtime, core })
@@ -148,6 +166,10 @@ impl KubeTarget {
 impl Target for KubeTarget {
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.runtime.block_on(self.core.read_parent())
+    }
+
+    fn local_overrides(&mut self) -> FromTarget {
+        self.runtime.block_on(self.core.local_overrides())
     }
 
     fn survey(
@@ -187,6 +209,13 @@ impl Target for KubeTarget {
 }
 
 impl Core {
+    /// Reads the credentials anew: those of a pod change while it runs.
+    async fn reconnect(&mut self) -> Result<(), LiveError> {
+        let (client, server) = crate::live::access::connect_member(&self.access).await?;
+        self.wire = Wire::new(client, &server, self.access.patience);
+        Ok(())
+    }
+
     async fn standing(&mut self, id: &ObjectId) -> Standing {
         let Some(seen) = self.seen.get(id) else {
             return Standing { health: Health::Progressing("it is not there".to_owned()), overdue: false };

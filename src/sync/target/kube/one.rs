@@ -26,6 +26,8 @@ const GOING: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 pub struct Job {
     pub id: ObjectId,
+    /// Whether nothing of its content may be shown.
+    pub secret: bool,
     /// The collection it stands in.
     pub path: String,
     pub payload: Arc<Json>,
@@ -70,6 +72,7 @@ impl Job {
         let owned = live.as_ref().is_some_and(|live| identity.owns(live));
         Job {
             id: desired.id.clone(),
+            secret: desired.is_secret(),
             path,
             payload: Arc::new(identity.payload(desired)),
             live,
@@ -236,7 +239,7 @@ impl Job {
             return failure;
         }
         let value = if self.is_stateful() { "data-loss-accepted" } else { "allowed" };
-        let words = failure.words(self.id.is_secret());
+        let words = failure.words(self.secret);
         Failure::rule(format!(
             "{words}; a field of it never changes: annotate it `{RECREATE}: {value}` to have it removed and made anew"
         ))

@@ -30,7 +30,11 @@ impl Core {
     }
 
     pub async fn read_parent(&mut self) -> Result<Option<Record>, TargetError> {
-        let found = self.wire.get(&self.parent_path(), &self.identity.parent).await;
+        let mut found = self.wire.get(&self.parent_path(), &self.identity.parent).await;
+        let is_unknown = found.as_ref().is_err_and(|failure| failure.code() == 401);
+        if is_unknown && self.reconnect().await.is_ok() {
+            found = self.wire.get(&self.parent_path(), &self.identity.parent).await;
+        }
         let found = found.map_err(|failure| self.whole(&failure))?;
         self.parent = found.map(|object| self.parse_parent(&object)).transpose()?;
         Ok(self.parent.as_ref().map(|parent| parent.record.clone()))
@@ -87,7 +91,7 @@ impl Core {
         let kinds: BTreeSet<String> = owned.map(group_kind_of).collect();
         // An object whose write failed may have been written all the same; and what is not served now, as
         // when an aggregated API is down, may be served again.
-        let unsure = self.later.keys().map(group_kind_of);
+        let unsure = self.later.keys().map(group_kind_of).chain(self.unlisted.iter().cloned());
         let served = |name: &str| {
             let (kind, group) = name.split_once('.').unwrap_or((name, ""));
             self.kinds.preferred(group, kind).is_some()

@@ -13,16 +13,16 @@ use serde_json::Value as Json;
 use super::super::TargetError;
 use super::compare::{is_as_applied, is_equal, leaving, own_annotations, uid_of};
 use super::failure::Failure;
-use super::identity::{Identity, part_of};
+use super::identity::{Identity, group_kind, part_of};
 use super::one::{Brought, Job};
 use super::wire::each;
 use super::{Core, Seen, pods};
 use crate::model::ObjectId;
-use crate::model::object::version_of;
+use crate::model::object::{group_of, version_of};
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
 use crate::sync::health;
-use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
+use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version, is_definition, is_namespace};
 
 type Wanted = BTreeMap<ObjectId, Desired>;
 type Found = BTreeMap<ObjectId, Live>;
@@ -30,6 +30,7 @@ type Found = BTreeMap<ObjectId, Live>;
 impl Core {
     pub async fn survey(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
         self.seen.clear();
+        self.unlisted.clear();
         self.reasons.clear();
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;
@@ -106,7 +107,7 @@ impl Core {
                 }
             })
             .await;
-            for (result, (_, _, kind)) in results.into_iter().zip(some) {
+            for (result, (_, version, kind)) in results.into_iter().zip(some) {
                 match result {
                     Ok((version, kind, objects)) => {
                         for mut object in objects {
@@ -117,7 +118,11 @@ impl Core {
                     }
                     // Gone meanwhile, or nothing berth could have made there.
                     Err(failure) if matches!(failure.code(), 404 | 405) => {}
-                    Err(failure) if failure.code() == 403 && self.parent.is_none() => {}
+                    Err(failure) if failure.code() == 403 => {
+                        if self.parent.is_some() {
+                            self.cannot_list(group_of(version), kind, &failure, &mut found);
+                        }
+                    }
                     Err(failure) => {
                         let words = failure.words(kind == "Secret");
                         return Err(TargetError(format!("{kind}: {words}")));
@@ -126,6 +131,14 @@ impl Core {
             }
         }
         Ok(found)
+    }
+
+    /// A right that is missing is a matter of that kind alone: what there is of it stays, and stays on record.
+    fn cannot_list(&mut self, group: &str, kind: &str, failure: &Failure, found: &mut Found) {
+        self.unlisted.insert(group_kind(group, kind));
+        let form = Form::Faulty(format!("what there is of its kind is not known: {}", failure.words(false)));
+        let live = Live { owned: true, form, annotations: BTreeMap::new() };
+        found.insert(ObjectId::new(group, kind, "", ALL_OF_KIND), live);
     }
 
     /// One object with berth's label.
@@ -210,7 +223,7 @@ impl Core {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
                     }
-                    let message = failure.words(job.id.is_secret());
+                    let message = failure.words(job.secret);
                     self.put_off(&job.id, hash, &message, failure.pause());
                     fault(found, &job.id, message);
                 }

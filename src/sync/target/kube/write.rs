@@ -77,7 +77,7 @@ impl Core {
 
     fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> TargetError {
         let id = &item.desired.id;
-        let message = failure.words(id.is_secret());
+        let message = failure.words(item.desired.is_secret());
         let hash = self.identity.hash(&item.desired.bytes);
         self.put_off(id, hash, &message, failure.pause());
         TargetError(message)
@@ -229,6 +229,8 @@ impl Core {
             }
         }
         let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        // What an override from a Secret has put somewhere can not be told from the rest.
+        jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
         let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
         let tried = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());

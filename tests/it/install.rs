@@ -1,0 +1,485 @@
+//! A syncer that runs in the cluster it keeps: installed by what `berth join` writes, with the rights of its
+//! own account, with overrides that are kept there, for tenants, and taken out again.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use serde_json::{Value as Json, json};
+
+use crate::support::member::Member;
+use crate::support::{Ran, Repo, berth, cluster, small_fleet};
+
+/// What a member has time for in tests that wait for nothing.
+const AT_ONCE: [&str; 2] = ["--health-timeout", "0"];
+
+/// A pod's credentials, as the kubelet would lay them out.
+struct Pod {
+    folder: tempfile::TempDir,
+    host: String,
+    port: String,
+}
+
+impl Pod {
+    fn of(member: &Member, token: &str) -> Pod {
+        let folder = tempfile::tempdir().expect("a folder");
+        let view = member.kubectl(&["config", "view", "--raw", "--flatten", "-o", "json"]);
+        let view: Json = serde_json::from_str(&view).expect("JSON");
+        let cluster = &view["clusters"][0]["cluster"];
+        let authority = cluster["certificate-authority-data"].as_str().expect("an authority");
+        let decoded = Ran::of(
+            crate::support::hermetic("sh").args(["-c", &format!("printf %s {authority} | base64 -d")]),
+        );
+        std::fs::write(folder.path().join("ca.crt"), decoded.expect(0).out).expect("a file");
+        let server = cluster["server"].as_str().expect("a server").trim_start_matches("https://").to_owned();
+        let (host, port) = server.rsplit_once(':').expect("a port");
+        let pod = Pod { folder, host: host.to_owned(), port: port.to_owned() };
+        pod.set_token(token);
+        pod
+    }
+
+    fn set_token(&self, token: &str) {
+        std::fs::write(self.folder.path().join("token"), token).expect("a file");
+    }
+
+    /// `berth sync` as it runs in the pod.
+    fn command(&self, member: &Member, namespace: &str) -> std::process::Command {
+        let mut command = berth();
+        command.env("KUBERNETES_SERVICE_HOST", &self.host).env("KUBERNETES_SERVICE_PORT", &self.port);
+        command.env("BERTH_POD_CREDENTIALS", self.folder.path());
+        command.args(["sync", "--target", "kube", "--repo", member.repo.arg(), "--cluster", &member.name]);
+        command.args(["--fleet", &member.name, "--namespace", namespace]);
+        command
+    }
+
+    fn sync(&self, member: &Member, namespace: &str, more: &[&str]) -> Ran {
+        let mut command = self.command(member, namespace);
+        Ran::of(command.args(["--once"]).args(AT_ONCE).args(more))
+    }
+}
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut std::process::Command, log: &Path) -> Running {
+        let log = std::fs::File::create(log).expect("a file");
+        Running(command.stdout(Stdio::null()).stderr(log).spawn().expect("it starts"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[track_caller]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "not within a minute: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+/// `berth join NAME --install`, for a member that is in the inventory already.
+fn join(member: &Member, folder: &Path, more: &[&str]) -> Ran {
+    let namespace = format!("{}-system", member.name);
+    let mut command = berth();
+    command.args(["join", &member.name, "--repo", member.repo.arg(), "--fleet", &member.name]);
+    command.args(["--install", folder.to_str().expect("a text path"), "--namespace", &namespace]);
+    command.args(["--remote", "https://git.example.com/team/fleet.git"]);
+    Ran::of(command.args(more))
+}
+
+fn enlist(member: &Member) {
+    let cluster = format!(
+        "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {{name: {}}}\n\
+         spec: {{hubAcceptsClient: true}}\n",
+        member.name
+    );
+    member.repo.write("clusters/one.yaml", &cluster);
+}
+
+fn token(member: &Member, namespace: &str, account: &str) -> String {
+    member.kubectl(&["create", "token", account, "-n", namespace]).trim().to_owned()
+}
+
+fn role(member: &Member) -> Json {
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": "reader", "namespace": member.name, "annotations": {"berth.dev/workload": "F/x/rights"}},
+        "rules": [{"apiGroups": [""], "resources": ["endpoints"], "verbs": ["get"]}]})
+}
+
+#[test]
+fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these_rights() {
+    let Some(member) = Member::new("installed") else { return };
+    enlist(&member);
+    member.publish(&[member.config_map("web", "one"), member.deployment("web", "example.com/web:1")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = join(&member, folder.path(), &["--network-policy"]).expect(0);
+    assert!(ran.err.contains("kubectl create secret generic berth-git -n installed-system"), "{}", ran.err);
+    let access = std::fs::read_to_string(folder.path().join("2-access.yaml")).expect("a file");
+    assert!(access.contains("- deployments") && !access.contains("secrets"), "{access}");
+    member.kubectl(&["apply", "-f", folder.path().to_str().expect("a text path")]);
+    // The pods would be admitted by the strictest profile.
+    let deployment = member.kubectl(&["get", "deployment", "-n", "installed-system", "-o", "json"]);
+    assert!(deployment.contains("\"runAsNonRoot\": true"), "{deployment}");
+    until("the syncer's pods are admitted", || {
+        member.kubectl(&["get", "pods", "-n", "installed-system", "-o", "name"]).lines().count() == 2
+    });
+
+    let pod = Pod::of(&member, &token(&member, "installed-system", "berth-installed"));
+    let ran = pod.sync(&member, "installed-system", &[]).expect(7);
+    assert!(ran.out.starts_with("2 writes, 0 removals, 0 unchanged"), "{}\n{}", ran.out, ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("Deployment.apps installed/web: it is not healthy in time"), "{}", ran.err);
+
+    // A kind that it has no rights for fails alone, with the right that is missing.
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "key", "namespace": "installed"}, "stringData": {"password": "hunter2"}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "installed"},
+        "spec": {"ports": [{"port": 80}]}});
+    member.publish(&[member.config_map("web", "two"), secret, service]);
+    let ran = pod.sync(&member, "installed-system", &[]).expect(7);
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "two");
+    for said in [
+        "Service installed/web: the API server refuses it:",
+        "cannot get resource \"services\"",
+        "Secret installed/key:",
+    ] {
+        assert!(ran.err.contains(said), "{said}\n{}", ran.err);
+    }
+    assert!(!ran.err.contains("hunter2"), "{}", ran.err);
+
+    // Made again for the new folder, the rights are enough.
+    join(&member, folder.path(), &[]).expect(0);
+    assert!(!folder.path().join("4-network-policy.yaml").exists());
+    let access = folder.path().join("2-access.yaml");
+    let access = access.to_str().expect("a text path");
+    member.kubectl(&["apply", "-f", access]);
+    until("the rights are in force", || pod.sync(&member, "installed-system", &[]).code == 0);
+    assert!(member.get("service", "web").is_some() && member.get("secret", "key").is_some());
+
+    // A kind that can not even be listed any more is the only one that suffers.
+    join(&member, folder.path(), &["--kinds", "configmaps,secrets"]).expect(0);
+    member.kubectl(&["apply", "-f", access]);
+    member.publish(&[member.config_map("web", "three")]);
+    until("the rights are in force", || {
+        pod.sync(&member, "installed-system", &["--dry-run"]).err.contains("cannot list resource")
+    });
+    let ran = pod.sync(&member, "installed-system", &[]).expect(7);
+    assert!(ran.err.contains("Service *: what there is of its kind is not known"), "{}", ran.err);
+    assert!(ran.err.contains("cannot list resource \"services\""), "{}", ran.err);
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "three");
+    assert!(member.get("service", "web").is_some() && member.get("secret", "key").is_none());
+    // With the right back, what was left is found again.
+    member.kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "installed-more",
+        "--clusterrole=cluster-admin",
+        "--serviceaccount=installed-system:berth-installed",
+    ]);
+    until("what was left is gone", || {
+        pod.sync(&member, "installed-system", &[]).code == 0 && member.get("service", "web").is_none()
+    });
+    member.kubectl(&["delete", "clusterrolebinding", "installed-more"]);
+}
+
+#[test]
+fn roles_of_a_folder_are_applied_only_where_escalation_was_allowed() {
+    let Some(member) = Member::new("escalation") else { return };
+    enlist(&member);
+    member.publish(&[member.config_map("web", "one"), role(&member)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let apply = || {
+        member.kubectl(&[
+            "apply",
+            "-f",
+            folder.path().join("1-namespace.yaml").to_str().expect("a text path"),
+        ]);
+        member.kubectl(&["apply", "-f", folder.path().join("2-access.yaml").to_str().expect("a text path")]);
+    };
+    let ran = join(&member, folder.path(), &[]).expect(0);
+    assert!(ran.err.contains("--allow-escalation lets them pass"), "{}", ran.err);
+    apply();
+    let pod = Pod::of(&member, &token(&member, "escalation-system", "berth-escalation"));
+    let ran = pod.sync(&member, "escalation-system", &[]).expect(7);
+    assert!(
+        ran.err.contains("Role.rbac.authorization.k8s.io escalation/reader: the API server refuses it:"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("attempting to grant RBAC permissions not currently held"), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert!(member.get("configmap", "web").is_some() && member.get("role", "reader").is_none());
+
+    let ran = join(&member, folder.path(), &["--allow-escalation"]).expect(0);
+    assert!(ran.err.contains("can become its administrator"), "{}", ran.err);
+    apply();
+    until("the rights are in force", || pod.sync(&member, "escalation-system", &[]).code == 0);
+    assert!(member.get("role", "reader").is_some());
+}
+
+#[test]
+fn a_token_that_is_replaced_while_the_syncer_runs_is_used_at_once() {
+    let Some(member) = Member::new("rotation") else { return };
+    enlist(&member);
+    member.publish(&[member.config_map("web", "one")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    join(&member, folder.path(), &[]).expect(0);
+    for file in ["1-namespace.yaml", "2-access.yaml"] {
+        member.kubectl(&["apply", "-f", folder.path().join(file).to_str().expect("a text path")]);
+    }
+    let good = token(&member, "rotation-system", "berth-rotation");
+    let pod = Pod::of(&member, "no.longer.valid");
+    let refused = pod.sync(&member, "rotation-system", &[]).expect(6);
+    assert!(refused.err.contains("does not know who asks"), "{}", refused.err);
+    assert!(!refused.err.contains("no.longer.valid"), "{}", refused.err);
+
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let mut command = pod.command(&member, "rotation-system");
+    command.args(["--interval", "1"]);
+    let running = Running::start(&mut command, log.path());
+    until("it was refused", || {
+        std::fs::read_to_string(log.path()).expect("a log").contains("does not know who asks")
+    });
+    let replaced = std::time::Instant::now();
+    pod.set_token(&good);
+    until("it works with the new token", || member.get("configmap", "web").is_some());
+    // A client that only reads its file once a minute would have gone on with the old one.
+    assert!(replaced.elapsed() < std::time::Duration::from_secs(45));
+    drop(running);
+}
+
+#[test]
+fn manifests_are_the_same_each_time_and_only_berths_own_files_are_replaced() {
+    let member = Fleet::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = || FILES.map(|name| std::fs::read(folder.path().join(name)).expect(name));
+    member.join(folder.path(), &["--kinds", "deployments,boats.example.com"]).expect(0);
+    let first = read();
+    member.join(folder.path(), &["--kinds", "boats.example.com,deployments"]).expect(0);
+    assert_eq!(first, read());
+    let printed = member.join(Path::new("-"), &["--kinds", "deployments,boats.example.com"]).expect(0);
+    assert!(printed.out.starts_with("# Made by berth join --install\n"), "{}", printed.out);
+    assert!(printed.out.ends_with(std::str::from_utf8(&first[2]).expect("text")), "{}", printed.out);
+
+    std::fs::write(folder.path().join("2-access.yaml"), "mine\n").expect("a file");
+    let ran = member.join(folder.path(), &[]).expect(2);
+    assert!(ran.err.contains("2-access.yaml is there already"), "{}", ran.err);
+    assert_eq!(std::fs::read(folder.path().join("2-access.yaml")).expect("a file"), b"mine\n");
+}
+
+#[test]
+fn a_new_member_gets_rights_for_the_kinds_that_it_will_get() {
+    let fleet = Fleet::new();
+    let ran = fleet.run(&[
+        "join",
+        "turin",
+        "--dialect",
+        "ocm",
+        "--install",
+        "-",
+        "--remote",
+        "git@git.example.com:team/fleet.git",
+    ]);
+    let ran = ran.expect(0);
+    assert!(ran.out.contains("- configmaps\n"), "{}", ran.out);
+    assert!(
+        ran.out.contains("BERTH_SSH_KEY") && ran.out.contains("git@git.example.com:team/fleet.git"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.err.contains("clusters/turin.yaml"), "{}", ran.err);
+    assert!(fleet.repo.path().join("clusters/turin.yaml").is_file());
+}
+
+#[test]
+fn addresses_that_no_pod_can_use_and_passwords_are_refused() {
+    let fleet = Fleet::new();
+    for (url, said) in [
+        ("/srv/fleet.git", "no address that a pod can reach"),
+        ("http://git.example.com/fleet.git", "everybody on the way"),
+        ("https://bob:hunter2@git.example.com/fleet.git", "no place for a password"),
+    ] {
+        let ran = fleet.run(&["join", "oslo", "--install", "-", "--remote", url]).expect(2);
+        assert!(ran.err.contains(said) && !ran.err.contains("hunter2"), "{}", ran.err);
+    }
+    fleet.run(&["join", "oslo", "--install", "-"]).expect(2);
+}
+
+const FILES: [&str; 3] = ["1-namespace.yaml", "2-access.yaml", "3-syncer.yaml"];
+
+/// A fleet with a cluster `oslo` and a config map for every cluster.
+struct Fleet {
+    repo: Repo,
+}
+
+impl Fleet {
+    fn new() -> Fleet {
+        let repo = small_fleet();
+        repo.write("clusters/oslo.yaml", &cluster("oslo", &[]));
+        Fleet { repo }
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(berth().args(args).args(["--repo", self.repo.arg()]))
+    }
+
+    fn join(&self, folder: &Path, more: &[&str]) -> Ran {
+        let install = ["--install", folder.to_str().expect("a text path")];
+        let remote = ["--remote", "https://git.example.com/team/fleet.git"];
+        self.run(&[&["join", "oslo"][..], &install, &remote, more].concat())
+    }
+}
+
+fn overrides(name: &str, label: Option<&str>, text: &str) -> Json {
+    let labels = label.map_or(json!({}), |label| json!({label: "true"}));
+    json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "berth-system", "labels": labels},
+        "data": {"overrides.yaml": text}})
+}
+
+fn document(target: &str, patch: &str) -> String {
+    format!(
+        "apiVersion: berth.dev/v1alpha1\nkind: LocalOverrides\noverrides:\n- target: {target}\n  patches:\n  - {patch}\n"
+    )
+}
+
+#[test]
+fn overrides_from_the_cluster_apply_last_in_the_order_of_their_names_and_a_failing_one_blocks_its_object_alone()
+ {
+    let Some(member) = Member::new("local") else { return };
+    member.publish(&[
+        member.config_map("web", "git"),
+        member.config_map("other", "git"),
+        member.deployment("web", "x:1"),
+    ]);
+    member.sync(&AT_ONCE).expect(7);
+    let label = "local.example.com/overrides";
+    let all = "{kind: ConfigMap, name: web, labelSelector: {matchExpressions: [{key: never, operator: DoesNotExist}]}}";
+    member.kubectl_apply(
+        &overrides("local-b", Some(label), &document(all, "{op: replace, path: /data/key, value: second}")),
+        &[],
+    );
+    member.kubectl_apply(
+        &overrides("local-a", Some(label), &document(all, "{op: replace, path: /data/key, value: first}")),
+        &[],
+    );
+    let broken =
+        document("{kind: Deployment, group: apps}", "{op: replace, path: /spec/nowhere/x, value: 1}");
+    member.kubectl_apply(&overrides("local-c", None, &broken), &[]);
+    let sources = [
+        "--overrides-from",
+        "configmaps/local.example.com/overrides=true",
+        "--overrides-from",
+        "configmap/local-c",
+    ];
+    let sources = [&sources[..], &AT_ONCE].concat();
+
+    let ran = member.sync(&[&sources[..], &["--dry-run"]].concat()).expect(7);
+    for said in [
+        "ConfigMap local/web: a local override changes it, at ConfigMap berth-system/local-a/overrides.yaml:4:3",
+        "ConfigMap local/web: a local override changes it, at ConfigMap berth-system/local-b/overrides.yaml:4:3",
+        "Deployment.apps local/web: the local override at ConfigMap berth-system/local-c/overrides.yaml:6:5 can not be applied",
+    ] {
+        assert!(ran.err.contains(said), "{said}\n{}", ran.err);
+    }
+    assert!(ran.out.contains("+  key: second"), "{}", ran.out);
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "git");
+
+    let ran = member.sync(&sources).expect(7);
+    assert!(ran.out.starts_with("1 write, 0 removals, 1 unchanged"), "{}", ran.out);
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "second");
+    assert_eq!(member.get("configmap", "other").expect("it")["data"]["key"], "git");
+    assert!(member.get("deployment", "web").is_some());
+
+    // Without the override, the object is as Git has it again.
+    for name in ["local-a", "local-b", "local-c"] {
+        member.kubectl(&["delete", "configmap", name, "-n", "berth-system"]);
+    }
+    let ran = member.sync(&sources).expect(7);
+    assert!(
+        ran.err.contains("ConfigMap berth-system/local-c: it is not there; no override of it is in force"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "git");
+}
+
+#[test]
+fn what_an_override_from_a_secret_holds_is_never_shown() {
+    let Some(member) = Member::new("sealed") else { return };
+    member.publish(&[member.config_map("web", "git"), member.deployment("web", "x:1")]);
+    let patches = document("{kind: ConfigMap}", "{op: add, path: /data/password, value: hunter2}");
+    // A value that the server refuses, and would quote.
+    let refused = document("{kind: Deployment}", "{op: replace, path: /spec/replicas, value: hunter2}");
+    // What is no override at all, with a value in it.
+    let faulty = "apiVersion: berth.dev/v1alpha1\nkind: hunter2\n";
+    for (name, text) in [("sealed-a", patches.as_str()), ("sealed-b", &refused), ("sealed-c", faulty)] {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "berth-system"},
+            "stringData": {"overrides.yaml": text}});
+        member.kubectl_apply(&secret, &[]);
+    }
+    let sources =
+        ["--overrides-from", "secret/sealed-a,secret/sealed-b,secret/sealed-c", "--health-timeout", "0"];
+    let dry = member.sync(&[&sources[..], &["--dry-run"]].concat()).expect(7);
+    let ran = member.sync(&sources).expect(7);
+    for said in [
+        "Secret berth-system/sealed-c: it can not be used: `overrides.yaml` has a fault at 2:",
+        "Deployment.apps sealed/web: the API server refuses it:",
+    ] {
+        assert!(ran.err.contains(said), "{said}\n{}", ran.err);
+    }
+    assert!(dry.err.contains("ConfigMap sealed/web: a local override changes it, at Secret berth-system/sealed-a/overrides.yaml:4:3; what it changes is not shown"), "{}", dry.err);
+    let status = member.repo.git(&["cat-file", "-p", "refs/berth/status/sealed:status.yaml"]);
+    for text in [&dry.out, &dry.err, &ran.out, &ran.err, &status] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    assert_eq!(
+        member.get("configmap", "web").expect("it")["data"],
+        json!({"key": "git", "password": "hunter2"})
+    );
+    for name in ["sealed-a", "sealed-b", "sealed-c"] {
+        member.kubectl(&["delete", "secret", name, "-n", "berth-system"]);
+    }
+}
+
+#[test]
+fn a_running_syncer_notices_changed_overrides_and_keeps_the_last_good_ones() {
+    let Some(member) = Member::new("noticed") else { return };
+    member.publish(&[member.config_map("web", "git"), member.config_map("other", "git")]);
+    member.sync(&[]).expect(0);
+    let set = |text: &str| member.kubectl_apply(&overrides("noticed", None, text), &[]);
+    let value = |value: &str| {
+        document("{kind: ConfigMap, name: web}", &format!("{{op: replace, path: /data/key, value: {value}}}"))
+    };
+    let is = |value: &str| member.get("configmap", "web").expect("it")["data"]["key"] == value;
+    let status = || member.repo.git(&["cat-file", "-p", "refs/berth/status/noticed:status.yaml"]);
+    set(&value("one"));
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let mut command = berth();
+    command.args(["sync", "--target", "kube", "--repo", member.repo.arg(), "--interval", "1"]);
+    command.args(["--cluster", "noticed", "--fleet", "noticed", "--overrides-from", "configmap/noticed"]);
+    command.args(["--kubeconfig", member.plane.kubeconfig().to_str().expect("a text path")]);
+    let running = Running::start(&mut command, log.path());
+    until("the first override counts", || is("one"));
+    set(&value("two"));
+    until("the second override counts", || is("two"));
+
+    set("kind: nonsense\n");
+    until("the fault is reported", || status().contains("what it held before stays in force"));
+    // The next folder is applied, with the override as it was.
+    member.publish(&[member.config_map("web", "new"), member.config_map("other", "new")]);
+    until("the next folder is applied", || {
+        member.get("configmap", "other").expect("it")["data"]["key"] == "new"
+    });
+    assert!(is("two"));
+    set(&value("three"));
+    until("the third override counts", || is("three") && !status().contains("stays in force"));
+    drop(running);
+    member.kubectl(&["delete", "configmap", "noticed", "-n", "berth-system"]);
+}
