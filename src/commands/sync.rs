@@ -98,6 +98,15 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// Namespaces that are never removed, whatever is approved; `*` at the end stands for any rest. Berth's own is one of them
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "default,kube-*",
+        env = "BERTH_PROTECTED_NAMESPACES"
+    )]
+    protected_namespaces: Vec<String>,
     /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; may be given again
     #[arg(long, value_name = "SOURCE", value_delimiter = ',', env = "BERTH_OVERRIDES_FROM")]
     overrides_from: Vec<Source>,
@@ -131,6 +140,7 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            protected: kube.protected_namespaces.clone(),
             overrides_from: kube.overrides_from.clone(),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {

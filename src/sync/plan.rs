@@ -37,6 +37,8 @@ pub struct Live {
     pub form: Form,
     /// Its `berth.dev/` annotations.
     pub annotations: BTreeMap<String, String>,
+    /// Why it is not for berth to remove, where the target knows a reason.
+    pub stays: Option<Why>,
 }
 
 /// What is there.
@@ -120,6 +122,10 @@ pub enum Why {
     WorkloadFailed,
     /// They are there, and not healthy yet.
     NotHealthy,
+    /// It is a namespace that the cluster itself needs.
+    Protected,
+    /// It belongs to another object, which takes it along.
+    HasOwner,
 }
 
 impl Action {
@@ -139,6 +145,8 @@ impl Why {
             Why::NeedsApproval => "namespaces, CRDs and volume claims are removed only with an approval",
             Why::WorkloadFailed => "its workload could not be applied as a whole",
             Why::NotHealthy => "its workload is not healthy yet",
+            Why::Protected => "it is a protected namespace, which is never removed",
+            Why::HasOwner => "it belongs to another object (`metadata.ownerReferences`), and goes with that",
         }
     }
 }
@@ -244,6 +252,9 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
             plan.problems.push(Problem { object: id.clone(), message: message.clone() });
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),
+        Form::There { .. } if !orphan && live.stays.is_some() => {
+            plan.held.extend(live.stays.map(held));
+        }
         Form::There { .. } if id.takes_more_along() && !is_approved && !orphan => {
             plan.held.push(held(Why::NeedsApproval));
         }

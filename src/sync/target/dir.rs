@@ -71,7 +71,7 @@ impl DirTarget {
                 (owned, Form::There { version: Version(hash), same: equal && (settled || !owned) })
             }
         };
-        Some(Live { owned, form, annotations })
+        Some(Live { owned, form, annotations, stays: None })
     }
 
     fn apply_one(&mut self, item: &Apply<'_>) -> Result<(), TargetError> {

@@ -18,6 +18,7 @@ mod one;
 mod own_overrides;
 mod parent;
 mod pods;
+mod protected;
 mod survey;
 mod wire;
 mod write;
@@ -42,6 +43,7 @@ use crate::sync::plan::{Live, Prune};
 use identity::Identity;
 use kinds::Kinds;
 use parent::Parent;
+use protected::Protected;
 use wire::Wire;
 
 /// How a cluster is reached and worked on.
@@ -55,6 +57,8 @@ pub struct Settings {
     pub at_once: usize,
     /// How long an object may take to be healthy.
     pub deadline: Duration,
+    /// Namespaces that are never removed; one that ends with `*` means all that begin so.
+    pub protected: Vec<String>,
     /// Where in that namespace local overrides are.
     pub overrides_from: Vec<Source>,
 }
@@ -96,6 +100,7 @@ struct Core {
     reasons: BTreeMap<ObjectId, Option<String>>,
     notes: Vec<Problem>,
     access: Access,
+    protected: Protected,
     overrides_from: Vec<Source>,
     good_overrides: LastGood,
     /// Hides the data of Secrets in what is shown.
@@ -114,6 +119,8 @@ struct Seen {
     health: Health,
     /// Selects its pods, where it has some.
     pods: Option<String>,
+    /// Whether it is being removed.
+    is_leaving: bool,
 }
 
 /// A failed object.
@@ -150,6 +157,7 @@ impl KubeTarget {
             reasons: BTreeMap::new(),
             notes: Vec::new(),
             access: settings.access.clone(),
+            protected: Protected::new(&settings.protected, &settings.namespace),
             overrides_from: settings.overrides_from.clone(),
             good_overrides: LastGood::default(),
             key: RandomState::new(),

@@ -34,6 +34,7 @@ impl Core {
         self.reasons.clear();
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;
+        self.drop_other_names(desired, &mut found);
         self.later.retain(|id, _| desired.contains_key(id));
         self.unhealthy.retain(|id, _| desired.contains_key(id));
         self.try_unsure(desired, &mut found).await?;
@@ -137,7 +138,7 @@ impl Core {
     fn cannot_list(&mut self, group: &str, kind: &str, failure: &Failure, found: &mut Found) {
         self.unlisted.insert(group_kind(group, kind));
         let form = Form::Faulty(format!("what there is of its kind is not known: {}", failure.words(false)));
-        let live = Live { owned: true, form, annotations: BTreeMap::new() };
+        let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };
         found.insert(ObjectId::new(group, kind, "", ALL_OF_KIND), live);
     }
 
@@ -155,13 +156,35 @@ impl Core {
             _ => Form::There { version: Version(uid_of(&object).to_owned()), same },
         };
         let annotations = own_annotations(&object);
+        let stays = self.protected.reason_to_stay(&id, &object);
         let mut seen = Seen { owned, checked: same, ..Seen::of(&object) };
         seen.hash = wanted.map(|wanted| self.identity.hash(&wanted.bytes)).unwrap_or_default();
         if !same && wanted.is_some() {
             seen.live = Some(Arc::new(object));
         }
         self.seen.insert(id.clone(), seen);
-        found.insert(id, Live { owned, form, annotations });
+        found.insert(id, Live { owned, form, annotations, stays });
+    }
+
+    /// One object may be served under two groups. What is wanted under one of them is not to be removed under
+    /// the other.
+    fn drop_other_names(&mut self, desired: &Wanted, found: &mut Found) {
+        let uid = |live: &Live| match &live.form {
+            Form::There { version, .. } => Some(version.0.clone()),
+            Form::Absent | Form::Faulty(_) => None,
+        };
+        let wanted: BTreeSet<String> = found
+            .iter()
+            .filter(|(id, _)| desired.contains_key(*id))
+            .filter_map(|(_, live)| uid(live))
+            .collect();
+        let again = found.iter().filter(|(id, live)| {
+            !desired.contains_key(*id) && uid(live).is_some_and(|uid| wanted.contains(&uid))
+        });
+        for id in again.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            found.remove(&id);
+            self.seen.remove(&id);
+        }
     }
 
     /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
@@ -173,11 +196,14 @@ impl Core {
         let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
             desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
         self.try_all(namespaces, desired, found).await?;
-        let to_come: BTreeSet<&str> = desired
-            .keys()
-            .filter(|id| is_namespace(id) && !found.contains_key(*id))
-            .map(|id| &*id.name)
-            .collect();
+        // A namespace that is on its way out takes nothing in, and is not asked to.
+        let is_missing = |id: &ObjectId| match found.get(id).map(|live| &live.form) {
+            None => true,
+            Some(Form::Faulty(_)) => self.seen.get(id).is_some_and(|seen| seen.is_leaving),
+            Some(_) => false,
+        };
+        let to_come: BTreeSet<&str> =
+            desired.keys().filter(|id| is_namespace(id) && is_missing(id)).map(|id| &*id.name).collect();
         let now = rest.into_iter().filter(|object| !to_come.contains(&*object.id.namespace));
         self.try_all(now.collect(), desired, found).await
     }
@@ -261,7 +287,7 @@ impl Core {
         let seen =
             Seen { owned, checked: true, hash, live: (!same).then(|| live.clone()), ..Seen::of(&live) };
         self.seen.insert(id.clone(), seen);
-        found.insert(id.clone(), Live { owned, form, annotations });
+        found.insert(id.clone(), Live { owned, form, annotations, stays: None });
     }
 }
 
@@ -280,7 +306,12 @@ impl ExtendMissing for BTreeMap<(String, String), Option<String>> {
 impl Seen {
     /// What an object says of how it does.
     pub fn of(object: &Json) -> Seen {
-        Seen { health: health::of(object), pods: pods::selector_of(object), ..Seen::default() }
+        Seen {
+            health: health::of(object),
+            pods: pods::selector_of(object),
+            is_leaving: leaving(object).is_some(),
+            ..Seen::default()
+        }
     }
 }
 
@@ -340,7 +371,8 @@ fn fault(found: &mut Found, id: &ObjectId, message: String) {
     match found.get_mut(id) {
         Some(live) => live.form = Form::Faulty(message),
         None => {
-            let live = Live { owned: false, form: Form::Faulty(message), annotations: BTreeMap::new() };
+            let live =
+                Live { owned: false, form: Form::Faulty(message), annotations: BTreeMap::new(), stays: None };
             found.insert(id.clone(), live);
         }
     }
