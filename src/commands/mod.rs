@@ -40,6 +40,7 @@ mod render;
 mod run;
 mod status;
 mod sync;
+mod teardown;
 mod unjoin;
 mod validate;
 mod verify;

@@ -11,6 +11,7 @@ use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
+use super::teardown::{self, TeardownArgs};
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
 use crate::git::Repo;
@@ -22,7 +23,7 @@ use crate::sync::override_source::Source;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
-use crate::sync::target::kube::Settings;
+use crate::sync::target::kube::{Settings, Tenant};
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
@@ -71,6 +72,8 @@ pub struct SyncArgs {
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
     #[command(flatten)]
+    teardown: TeardownArgs,
+    #[command(flatten)]
     log: logging::LogArgs,
     #[command(flatten)]
     remote: RemoteArgs,
@@ -98,6 +101,12 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// Apply and remove the objects of each namespace as the ServiceAccount of this name there, with its rights
+    #[arg(long, value_name = "NAME", env = "BERTH_TENANT_SERVICE_ACCOUNT", value_parser = account)]
+    tenant_service_account: Option<String>,
+    /// With that, apply and remove objects without a namespace with berth's own rights; else they are refused
+    #[arg(long, env = "BERTH_TENANT_CLUSTER_SCOPED", requires = "tenant_service_account")]
+    tenant_cluster_scoped: bool,
     /// Namespaces that are never removed, whatever is approved; `*` at the end stands for any rest. Berth's own is one of them
     #[arg(
         long,
@@ -140,6 +149,10 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            tenant: kube
+                .tenant_service_account
+                .clone()
+                .map(|account| Tenant { account, cluster_scoped: kube.tenant_cluster_scoped }),
             protected: kube.protected_namespaces.clone(),
             overrides_from: kube.overrides_from.clone(),
         };
@@ -155,6 +168,17 @@ impl SyncArgs {
 }
 
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+    if let Some(end) = args.teardown.end() {
+        let about = teardown::About {
+            cluster: &args.cluster,
+            fleet: &args.fleet,
+            allow_risky_prune: args.allow_risky_prune,
+            dry_run: args.dry_run,
+            json: matches!(args.output, Format::Json),
+            patience: Duration::from_secs(args.kube.health_timeout),
+        };
+        return teardown::end_member(&args.teardown, end, &about, args.open_target()?.as_mut(), ui);
+    }
     let cancel = Cancel::default();
     let link = open_link(args, &cancel)?;
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -232,7 +256,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
     }))
 }
 
-fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
+pub(super) fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     let mut text = String::new();
     for write in &plan.writes {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
@@ -321,6 +345,11 @@ fn stop_signal(cancel: Cancel) -> Result<mpsc::Receiver<()>, CommandError> {
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
     Ok(receiver)
+}
+
+fn account(text: &str) -> Result<String, String> {
+    let fits = crate::meta::names::is_dns_subdomain(text);
+    if fits { Ok(text.to_owned()) } else { Err("use lower-case letters, digits, dashes and dots".into()) }
 }
 
 fn target(text: &str) -> Result<Place, String> {

@@ -20,6 +20,7 @@ pub mod plan;
 pub mod remote;
 pub mod status;
 pub mod target;
+pub mod teardown;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value as Json, json};
 
-use crate::support::member::Member;
+use crate::support::member::{Member, annotated};
 use crate::support::{Ran, Repo, berth, cluster, small_fleet};
 
 /// What a member has time for in tests that wait for nothing.
@@ -482,4 +482,322 @@ fn a_running_syncer_notices_changed_overrides_and_keeps_the_last_good_ones() {
     until("the third override counts", || is("three") && !status().contains("stays in force"));
     drop(running);
     member.kubectl(&["delete", "configmap", "noticed", "-n", "berth-system"]);
+}
+
+/// `berth sync` with something typed into it.
+fn typed(member: &Member, args: &[&str], line: &str) -> Ran {
+    use std::io::Write as _;
+    let mut command = berth();
+    command.args(["sync", "--target", "kube", "--cluster", &member.name, "--fleet", &member.name]);
+    command.args(["--kubeconfig", member.plane.kubeconfig().to_str().expect("a text path")]).args(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(line.as_bytes()).expect("written");
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn a_member_is_torn_down_in_the_opposite_order_by_whoever_types_its_name() {
+    let Some(member) = Member::new("tornapart") else { return };
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tornapart-there"}});
+    let keep = annotated(member.config_map("keep", "one"), "berth.dev/prune", "disabled");
+    let orphan = annotated(member.config_map("orphan", "one"), "berth.dev/orphan", "true");
+    let first = [space, keep, orphan, role(&member), member.config_map("web", "one")];
+    member.publish(&[&first[..], &[member.deployment("web", "example.com/web:1")]].concat());
+    member.kubectl(&["create", "configmap", "foreign", "-n", "tornapart"]);
+    member.sync(&AT_ONCE).expect(7);
+    let there = |kind: &str, name: &str| member.get(kind, name).is_some();
+
+    // Whoever looks only, or types another name, changes nothing.
+    let ran = typed(&member, &["--teardown", "--dry-run"], "").expect(5);
+    assert!(ran.out.starts_with("would make 0 writes, 3 removals"), "{}", ran.out);
+    let ran = typed(&member, &["--teardown"], "oslo\n").expect(2);
+    assert!(ran.err.contains("that is not the cluster's name"), "{}", ran.err);
+    assert!(there("configmap", "web") && there("deployment", "web"));
+
+    let before = member.requests().len();
+    let ran = typed(&member, &["--teardown"], "tornapart\n").expect(5);
+    assert!(
+        ran.out.contains("keep       Namespace tornapart-there: namespaces, CRDs and volume claims"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.err.contains("3 objects removed, 1 let go"), "{}", ran.err);
+    for (kind, name) in [("configmap", "web"), ("deployment", "web"), ("role", "reader")] {
+        assert!(!there(kind, name), "{kind} {name}");
+    }
+    for name in ["keep", "orphan", "foreign"] {
+        assert!(there("configmap", name), "{name}");
+    }
+    let orphan = member.get("configmap", "orphan").expect("it stays");
+    assert_eq!(orphan["metadata"]["labels"]["applyset.kubernetes.io/part-of"], Json::Null);
+    until("the log has all removals", || {
+        member.requests().iter().skip(before).filter(|(verb, _)| verb == "delete").count() >= 3
+    });
+    let removals: Vec<String> = member
+        .requests()
+        .split_off(before)
+        .into_iter()
+        .filter(|(verb, _)| verb == "delete")
+        .map(|(_, resource)| resource)
+        .collect();
+    assert_eq!(removals, ["deployments", "configmaps", "roles"]);
+
+    // With the approval the rest goes, but for what is never to go: so the record stays.
+    let ran = typed(&member, &["--teardown", "--yes", "--allow-risky-prune"], "").expect(0);
+    assert!(
+        ran.err.contains("1 object removed") && !ran.err.contains("nothing of berth is left"),
+        "{}",
+        ran.err
+    );
+    assert!(member.kubectl(&["get", "namespace", "tornapart-there", "--ignore-not-found"]).is_empty());
+    assert!(there("configmap", "keep"));
+    member.kubectl(&["get", "configmap", "berth-tornapart", "-n", "berth-system"]);
+    // Another member's name takes nothing.
+    let other = Ran::of(
+        berth()
+            .args([
+                "sync",
+                "--target",
+                "kube",
+                "--cluster",
+                "other",
+                "--fleet",
+                "tornapart",
+                "--teardown",
+                "--yes",
+                "--kubeconfig",
+            ])
+            .arg(member.plane.kubeconfig()),
+    );
+    assert!(other.code != 0 && other.err.contains("belongs to cluster `tornapart`"), "{}", other.err);
+}
+
+#[test]
+fn a_teardown_names_what_does_not_go_and_goes_on_with_the_rest() {
+    let Some(member) = Member::new("tornheld") else { return };
+    let mut held = member.deployment("held", "example.com/web:1");
+    held["metadata"]["finalizers"] = json!(["example.com/never"]);
+    member.publish(&[held, member.config_map("web", "one")]);
+    member.sync(&AT_ONCE).expect(7);
+    let ran = typed(&member, &["--teardown", "--yes", "--health-timeout", "2"], "").expect(7);
+    assert!(ran.err.contains("Deployment.apps tornheld/held: it is being removed, since"), "{}", ran.err);
+    assert!(ran.err.contains("`example.com/never`") && ran.err.contains("1 object removed"), "{}", ran.err);
+    assert!(member.get("configmap", "web").is_none());
+    let free = r#"{"metadata":{"finalizers":null}}"#;
+    member.kubectl(&["patch", "deployment", "held", "-n", "tornheld", "--type=merge", "-p", free]);
+    let ran = typed(&member, &["--teardown", "--yes"], "").expect(0);
+    assert!(ran.err.contains("nothing of berth is left there but its namespace"), "{}", ran.err);
+    assert!(
+        member
+            .kubectl(&["get", "configmap", "berth-tornheld", "-n", "berth-system", "--ignore-not-found"])
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_is_released_stays_as_it_is_and_another_tool_can_own_it() {
+    let Some(member) = Member::new("released") else { return };
+    let keep = annotated(member.config_map("keep", "one"), "berth.dev/prune", "disabled");
+    member.publish(&[member.config_map("web", "one"), keep, member.deployment("web", "example.com/web:1")]);
+    member.sync(&AT_ONCE).expect(7);
+    let before = member.get("deployment", "web").expect("it");
+    typed(&member, &["--release", "--dry-run"], "").expect(0);
+    assert_eq!(
+        member.get("deployment", "web").expect("it")["metadata"]["labels"],
+        before["metadata"]["labels"]
+    );
+    let ran = typed(&member, &["--release"], "released\n").expect(0);
+    assert!(
+        ran.err.contains("3 objects let go") && ran.err.contains("nothing of berth is left"),
+        "{}",
+        ran.err
+    );
+    for (kind, name) in [("configmap", "web"), ("configmap", "keep"), ("deployment", "web")] {
+        let object = member.get(kind, name).expect("it stays");
+        let text = object["metadata"].to_string();
+        assert!(
+            !text.contains("berth.dev/") && !text.contains("applyset") && !text.contains("berth/released"),
+            "{text}"
+        );
+    }
+    let after = member.get("deployment", "web").expect("it");
+    assert_eq!((&before["spec"], &before["metadata"]["uid"]), (&after["spec"], &after["metadata"]["uid"]));
+    let theirs = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "released"},
+        "spec": after["spec"]});
+    member.kubectl_apply(&theirs, &["--server-side", "--field-manager=flux"]);
+    let third = typed(&member, &["--teardown", "--yes"], "").expect(0);
+    assert!(third.err.contains("0 objects removed"), "{}", third.err);
+    assert!(member.get("deployment", "web").is_some() && member.get("configmap", "web").is_some());
+}
+
+#[test]
+fn a_folder_is_torn_down_and_released_as_a_cluster_is() {
+    let fleet = small_fleet();
+    let out = tempfile::tempdir().expect("a folder");
+    let target = format!("dir:{}", out.path().display());
+    let sync = |more: &[&str]| {
+        Ran::of(
+            berth().args(["sync", "--cluster", "a", "--target", &target, "--repo", fleet.arg()]).args(more),
+        )
+    };
+    let web = out.path().join("shop/ConfigMap_web.yaml");
+    fleet.commit("all");
+    Ran::of(berth().args(["run", "--once", "--repo", fleet.arg()])).expect(0);
+    sync(&["--once"]).expect(0);
+    std::fs::write(out.path().join("mine.yaml"), "mine\n").expect("a file");
+    sync(&["--release", "--yes"]).expect(0);
+    assert!(web.is_file() && !out.path().join(".berth/inventory.json").exists());
+    std::fs::remove_file(&web).expect("removed");
+    std::fs::remove_dir_all(out.path().join("_cluster")).expect("removed");
+    sync(&["--once"]).expect(0);
+    let ran = sync(&["--teardown", "--yes"]).expect(5);
+    assert!(ran.err.contains("1 object removed"), "{}\n{}", ran.out, ran.err);
+    assert!(!web.exists() && out.path().join("_cluster/Namespace_shop.yaml").is_file());
+    sync(&["--teardown", "--yes", "--allow-risky-prune"]).expect(0);
+    assert!(!out.path().join("_cluster/Namespace_shop.yaml").exists());
+    assert!(out.path().join("mine.yaml").is_file() && !out.path().join(".berth/inventory.json").exists());
+}
+
+#[test]
+fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_more() {
+    let Some(member) = Member::new("tenants") else { return };
+    member.kubectl(&["create", "namespace", "tenants-poor"]);
+    member.kubectl(&["create", "namespace", "tenants-bare"]);
+    let in_namespace = |namespace: &str| {
+        let mut object = member.config_map("web", "one");
+        object["metadata"]["namespace"] = json!(namespace);
+        annotated(object, "berth.dev/workload", &format!("F/{namespace}/app"))
+    };
+    for namespace in ["tenants", "tenants-poor"] {
+        member.kubectl(&["create", "serviceaccount", "deployer", "-n", namespace]);
+    }
+    let grant = |verbs: &str| {
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": {"name": "deployer", "namespace": "tenants"},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs.split(',').collect::<Vec<_>>()}]});
+        member.kubectl_apply(&role, &[]);
+    };
+    grant("create,patch");
+    member.kubectl(&[
+        "create",
+        "rolebinding",
+        "deployer",
+        "-n",
+        "tenants",
+        "--role=deployer",
+        "--serviceaccount=tenants:deployer",
+    ]);
+    let wide = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "tenants-new", "annotations": {"berth.dev/workload": "N/x/ns"}}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "tenants",
+        "annotations": {"berth.dev/workload": "F/x/other"}}, "spec": {"ports": [{"port": 80}]}});
+    let all = [
+        in_namespace("tenants"),
+        member.config_map("old", "one"),
+        service,
+        in_namespace("tenants-poor"),
+        in_namespace("tenants-bare"),
+        wide,
+    ];
+    member.publish(&all);
+    let tenant = ["--tenant-service-account", "deployer", "--health-timeout", "0"];
+    until("the rights are in force", || {
+        member.sync(&tenant).out.contains("ConfigMap tenants/web") || member.get("configmap", "web").is_some()
+    });
+    let ran = member.sync(&tenant).expect(7);
+    for said in [
+        "User \"system:serviceaccount:tenants:deployer\" cannot patch resource \"services\"",
+        "User \"system:serviceaccount:tenants-poor:deployer\" cannot patch resource \"configmaps\"",
+        "ConfigMap tenants-bare/web: the ServiceAccount tenants-bare/deployer is not there",
+        "Namespace tenants-new: it has no namespace, so that no tenant's account can write it",
+    ] {
+        assert!(ran.err.contains(said), "{said}\n{}", ran.err);
+    }
+    assert_eq!(ran.err.lines().count(), 4, "{}", ran.err);
+    assert!(member.get("configmap", "web").is_some());
+    let ran = member.sync(&[&tenant[..], &["--tenant-cluster-scoped"]].concat()).expect(7);
+    assert!(ran.out.contains("create     Namespace tenants-new"), "{}", ran.out);
+    assert_eq!(ran.err.lines().count(), 3, "{}", ran.err);
+    // Every write to the namespace was made by its account.
+    let text =
+        |event: &Json, at: &str| event.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let events = member.plane.requests().into_iter().filter(|event| {
+        text(event, "/userAgent").starts_with("berth/")
+            && text(event, "/objectRef/namespace") == "tenants"
+            && ["patch", "delete", "create", "update"].contains(&text(event, "/verb").as_str())
+    });
+    let users: std::collections::BTreeSet<String> =
+        events.map(|event| text(&event, "/impersonatedUser/username")).collect();
+    assert_eq!(Vec::from_iter(users), ["system:serviceaccount:tenants:deployer"]);
+
+    // The right to remove is another one, and is missed alone.
+    member.publish(&[in_namespace("tenants")]);
+    let ran = member.sync(&tenant).expect(7);
+    assert!(
+        ran.err.contains("ConfigMap tenants/old: it can not be removed: the API server refuses it:"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("cannot delete resource \"configmaps\""), "{}", ran.err);
+    grant("create,patch,delete");
+    until("what is unwanted goes", || {
+        member.sync(&tenant);
+        member.get("configmap", "old").is_none()
+    });
+
+    // An account that is gone takes nothing along, although its rights are still written down.
+    member.kubectl(&["delete", "serviceaccount", "deployer", "-n", "tenants"]);
+    member.publish(&[in_namespace("tenants-bare")]);
+    let ran = member.sync(&tenant).expect(7);
+    assert!(
+        ran.err.contains(
+            "ConfigMap tenants/web: it can not be removed: the ServiceAccount tenants/deployer is not there"
+        ),
+        "{}",
+        ran.err
+    );
+    assert!(member.get("configmap", "web").is_some());
+    member.kubectl(&["delete", "namespace", "tenants-poor", "tenants-bare", "tenants-new", "--wait=false"]);
+}
+
+#[test]
+fn an_installed_syncer_needs_no_rights_of_its_own_where_tenants_have_them() {
+    let Some(member) = Member::new("acting") else { return };
+    enlist(&member);
+    member.publish(&[member.config_map("web", "one")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = join(&member, folder.path(), &["--tenant-service-account", "deployer"]).expect(0);
+    assert!(ran.err.contains("It only reads"), "{}", ran.err);
+    for file in ["1-namespace.yaml", "2-access.yaml"] {
+        member.kubectl(&["apply", "-f", folder.path().join(file).to_str().expect("a text path")]);
+    }
+    member.kubectl(&["create", "serviceaccount", "deployer", "-n", "acting"]);
+    let role =
+        ["create", "role", "deployer", "-n", "acting", "--resource=configmaps", "--verb=create,patch,delete"];
+    member.kubectl(&role);
+    member.kubectl(&[
+        "create",
+        "rolebinding",
+        "deployer",
+        "-n",
+        "acting",
+        "--role=deployer",
+        "--serviceaccount=acting:deployer",
+    ]);
+    let pod = Pod::of(&member, &token(&member, "acting-system", "berth-acting"));
+    until("the rights are in force", || {
+        pod.sync(&member, "acting-system", &["--tenant-service-account", "deployer"]).code == 0
+    });
+    assert!(member.get("configmap", "web").is_some());
+    // Without acting as the tenant it can do nothing there.
+    member.publish(&[member.config_map("web", "two")]);
+    let ran = pod.sync(&member, "acting-system", &[]).expect(7);
+    assert!(
+        ran.err.contains("User \"system:serviceaccount:acting-system:berth-acting\" cannot patch"),
+        "{}",
+        ran.err
+    );
 }

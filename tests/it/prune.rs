@@ -231,7 +231,16 @@ fn a_namespace_that_is_stuck_on_its_way_out_is_waited_for_with_less_than_a_reque
     member.publish(&objects("one"));
     member.sync(&[]).expect(0);
     let finalizer = r#"{"metadata":{"finalizers":["example.com/never"]}}"#;
-    member.kubectl(&["patch", "configmap", "web-0", "-n", "terminating-there", "--type=merge", "-p", finalizer]);
+    member.kubectl(&[
+        "patch",
+        "configmap",
+        "web-0",
+        "-n",
+        "terminating-there",
+        "--type=merge",
+        "-p",
+        finalizer,
+    ]);
     member.kubectl(&["delete", "namespace", "terminating-there", "--wait=false"]);
     until("all others are gone", || {
         member.kubectl(&["get", "configmaps", "-n", "terminating-there", "-o", "name"]).lines().count() == 1
@@ -267,7 +276,9 @@ fn a_namespace_that_is_stuck_on_its_way_out_is_waited_for_with_less_than_a_reque
         r#"{"metadata":{"finalizers":null}}"#,
     ]);
     until("the namespace is gone", || {
-        member.kubectl(&["get", "namespace", "terminating-there", "--ignore-not-found", "-o", "name"]).is_empty()
+        member
+            .kubectl(&["get", "namespace", "terminating-there", "--ignore-not-found", "-o", "name"])
+            .is_empty()
     });
     member.sync(&[]).expect(0);
     assert_eq!(

@@ -171,6 +171,14 @@ impl Target for DirTarget {
         batch.iter().map(|prune| self.delete_one(prune)).collect()
     }
 
+    fn forget(&mut self) -> Result<(), TargetError> {
+        if self.read_inventory()?.is_some() {
+            self.root.remove(INVENTORY)?;
+        }
+        self.inventory = None;
+        Ok(())
+    }
+
     fn finish(&mut self) -> Result<(), TargetError> {
         let stayed = std::mem::take(&mut self.leaving);
         self.inventory.get_or_insert_default().entries.extend(stayed);

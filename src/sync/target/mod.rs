@@ -40,6 +40,9 @@ pub struct Record {
 #[error("{0}")]
 pub struct TargetError(pub String);
 
+/// How a target begins to say that an object was told to go and is still there.
+pub const LEAVING: &str = "it is being removed";
+
 /// One object to bring about, and what was there when that was planned.
 #[derive(Clone, Copy, Debug)]
 pub struct Apply<'a> {
@@ -88,6 +91,11 @@ pub trait Target {
     /// Removes objects, unless they are no longer as they were seen. Orphans are left as they are and only
     /// cease to be owned.
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>>;
+
+    /// Takes the record away, once nothing is owned any more.
+    fn forget(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
 
     /// Records how it went.
     fn finish(&mut self) -> Result<(), TargetError>;

@@ -20,6 +20,7 @@ mod parent;
 mod pods;
 mod protected;
 mod survey;
+mod tenant;
 mod wire;
 mod write;
 
@@ -44,6 +45,8 @@ use identity::Identity;
 use kinds::Kinds;
 use parent::Parent;
 use protected::Protected;
+pub use tenant::Tenant;
+use tenant::Tenants;
 use wire::Wire;
 
 /// How a cluster is reached and worked on.
@@ -57,6 +60,8 @@ pub struct Settings {
     pub at_once: usize,
     /// How long an object may take to be healthy.
     pub deadline: Duration,
+    /// Whose rights count for the objects of a namespace; berth's own where there is none.
+    pub tenant: Option<Tenant>,
     /// Namespaces that are never removed; one that ends with `*` means all that begin so.
     pub protected: Vec<String>,
     /// Where in that namespace local overrides are.
@@ -100,6 +105,7 @@ struct Core {
     reasons: BTreeMap<ObjectId, Option<String>>,
     notes: Vec<Problem>,
     access: Access,
+    tenants: Option<Tenants>,
     protected: Protected,
     overrides_from: Vec<Source>,
     good_overrides: LastGood,
@@ -157,6 +163,7 @@ impl KubeTarget {
             reasons: BTreeMap::new(),
             notes: Vec::new(),
             access: settings.access.clone(),
+            tenants: settings.tenant.clone().map(Tenants::new),
             protected: Protected::new(&settings.protected, &settings.namespace),
             overrides_from: settings.overrides_from.clone(),
             good_overrides: LastGood::default(),
@@ -197,6 +204,10 @@ impl Target for KubeTarget {
 
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>> {
         self.runtime.block_on(self.core.delete(batch))
+    }
+
+    fn forget(&mut self) -> Result<(), TargetError> {
+        self.runtime.block_on(self.core.remove_parent())
     }
 
     fn finish(&mut self) -> Result<(), TargetError> {

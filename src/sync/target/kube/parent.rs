@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::api::PatchParams;
+use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::super::{Apply, Record, TargetError};
@@ -117,6 +117,21 @@ impl Core {
         let object: Json = answer.read().map_err(|failure| self.whole(&failure))?;
         self.parent = Some(self.parse_parent(&object)?);
         Ok(())
+    }
+
+    /// Takes the parent object away, as it was read.
+    pub async fn remove_parent(&mut self) -> Result<(), TargetError> {
+        let Some(parent) = self.parent.take() else { return Ok(()) };
+        let preconditions = Preconditions { resource_version: Some(parent.version), uid: None };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        let (path, name) = (self.parent_path(), self.identity.parent.clone());
+        match self.wire.send(&Ask::Delete { path, name, params }).await {
+            Err(failure) if failure.is_not_found() => Ok(()),
+            Err(failure) if failure.code() == 409 => {
+                Err(TargetError("another syncer is at work on this cluster".to_owned()))
+            }
+            result => result.map(drop).map_err(|failure| self.whole(&failure)),
+        }
     }
 
     async fn make_namespace(&mut self) -> Result<(), TargetError> {

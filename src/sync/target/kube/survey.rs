@@ -35,6 +35,7 @@ impl Core {
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;
         self.drop_other_names(desired, &mut found);
+        self.look_for_accounts(desired.keys().chain(found.keys())).await;
         self.later.retain(|id, _| desired.contains_key(id));
         self.unhealthy.retain(|id, _| desired.contains_key(id));
         self.try_unsure(desired, &mut found).await?;
@@ -234,7 +235,7 @@ impl Core {
                 Err(failure) => fault(found, &object.id, failure.words(false)),
             }
         }
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
         let results = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());

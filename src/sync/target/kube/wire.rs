@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::failure::Failure;
+use super::tenant::Tenants;
 
 /// How often one request is made before its failure counts.
 const ATTEMPTS: u32 = 5;
@@ -34,6 +35,8 @@ pub struct Wire {
     client: Client,
     pub server: Arc<str>,
     patience: Duration,
+    /// As whom it writes, where that is not berth itself.
+    tenants: Option<Tenants>,
 }
 
 /// One request.
@@ -89,7 +92,12 @@ impl Answer {
 
 impl Wire {
     pub fn new(client: Client, server: &str, patience: Duration) -> Wire {
-        Wire { client, server: server.into(), patience }
+        Wire { client, server: server.into(), patience, tenants: None }
+    }
+
+    /// The same, for what is done on behalf of tenants.
+    pub fn acting(&self, tenants: Option<&Tenants>) -> Wire {
+        Wire { tenants: tenants.cloned(), ..self.clone() }
     }
 
     pub fn client(&self) -> &Client {
@@ -137,7 +145,12 @@ impl Wire {
             }
             Ask::Delete { path, name, params } => Request::new(path).delete(name, params),
         };
-        let request = request.map_err(|error| Failure::unsendable(&error))?;
+        let mut request = request.map_err(|error| Failure::unsendable(&error))?;
+        if let Some(user) = self.tenants.as_ref().map(|tenants| tenants.user_for(ask)).transpose()?.flatten()
+        {
+            let user = user.parse().map_err(|_| Failure::rule("its ServiceAccount's name is unusable"))?;
+            request.headers_mut().insert("impersonate-user", user);
+        }
         let response =
             self.client.send(request.map(Body::from)).await.map_err(|error| Failure::of(&error))?;
         let status = response.status();

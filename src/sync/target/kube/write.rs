@@ -40,7 +40,7 @@ impl Core {
             }
         }
         self.try_first(&mut jobs, &mut results).await;
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let tasks: Vec<Job> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
         let brought = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());
@@ -94,7 +94,7 @@ impl Core {
             .filter(|(_, checked, _)| !checked)
             .map(|(index, _, job)| (*index, job.clone()))
             .collect();
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let tasks: Vec<Job> = untried.iter().map(|(_, job)| job.clone()).collect();
         let tried = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());
@@ -181,7 +181,7 @@ impl Core {
                 }
             }
         }
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let removed = each(jobs.clone(), self.at_once, |(_, prune, path, uid)| {
             let (wire, identity) = (wire.clone(), identity.clone());
             async move {
@@ -228,7 +228,7 @@ impl Core {
                 jobs.push((index, Job::new(item.desired, path, &self.identity, live)));
             }
         }
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         // What an override from a Secret has put somewhere can not be told from the rest.
         jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
         let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
