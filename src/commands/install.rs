@@ -92,13 +92,11 @@ impl InstallArgs {
     pub fn check(&self) -> Result<(), CommandError> {
         if self.is_wanted() {
             self.remote()?;
-            let named = [("--git-secret", &self.git_secret), ("--namespace", &self.namespace)];
-            for (flag, name) in named {
-                let fits = if flag == "--namespace" { is_dns_label(name) } else { is_dns_subdomain(name) };
-                if !fits && !(flag == "--git-secret" && name.is_empty()) {
-                    let error = CommandError::usage(format!("{flag} `{name}` can not be a name"));
-                    return Err(error.hint("use lower-case letters, digits and dashes"));
-                }
+            refuse("--namespace", &self.namespace, is_dns_label(&self.namespace))?;
+            let secret = self.git_secret.is_empty() || is_dns_subdomain(&self.git_secret);
+            refuse("--git-secret", &self.git_secret, secret)?;
+            if let Some(account) = &self.tenant_service_account {
+                refuse("--tenant-service-account", account, is_dns_subdomain(account))?;
             }
         }
         Ok(())
@@ -215,6 +213,14 @@ impl InstallArgs {
         }
         Ok(())
     }
+}
+
+fn refuse(flag: &str, name: &str, fits: bool) -> Result<(), CommandError> {
+    if fits {
+        return Ok(());
+    }
+    let error = CommandError::usage(format!("{flag} `{name}` can not be a name"));
+    Err(error.hint("use lower-case letters, digits and dashes"))
 }
 
 /// The kinds in the folder that is published for the cluster, if one is: what is there may have to go.

@@ -89,7 +89,7 @@ fn cluster_rules(install: &Install) -> Vec<Json> {
 
 /// Rules for what is the syncer's own.
 fn own_rules(install: &Install) -> Vec<Json> {
-    let records = [install.name.clone(), format!("{}-status", install.name)];
+    let records = [install.name.clone(), format!("{}.status", install.name)];
     let records: Vec<&str> = records.iter().map(String::as_str).collect();
     let mut rules = vec![
         named(rule("", &["configmaps"], &["create", "delete", "get", "patch", "update"]), &records),
