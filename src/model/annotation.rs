@@ -23,11 +23,15 @@ pub const DEPENDS_ON: &str = "berth.dev/depends-on";
 pub const ON_CONFLICT: &str = "berth.dev/on-conflict";
 /// Whether it may be removed and made anew where a change is not possible otherwise.
 pub const RECREATE: &str = "berth.dev/recreate";
+/// Why an object's workload is left alone for now; on berth's own record, why everything is.
+pub const SUSPEND: &str = "berth.dev/suspend";
+/// Until when, in RFC 3339.
+pub const SUSPEND_UNTIL: &str = "berth.dev/suspend-until";
 /// On live objects: the keyed hash of what was applied last.
 pub const APPLIED: &str = "berth.dev/applied";
 
 /// All of them.
-pub const ALL: [&str; 11] = [
+pub const ALL: [&str; 13] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -38,5 +42,7 @@ pub const ALL: [&str; 11] = [
     DEPENDS_ON,
     ON_CONFLICT,
     RECREATE,
+    SUSPEND,
+    SUSPEND_UNTIL,
     APPLIED,
 ];

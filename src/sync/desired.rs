@@ -19,7 +19,7 @@ use crate::yaml::{self, Limits};
 #[derive(Clone, PartialEq)]
 pub struct Desired {
     pub id: ObjectId,
-    pub object: Json,
+    pub object: Arc<Json>,
     /// The object as YAML.
     pub bytes: Arc<[u8]>,
     /// Something of it comes from a Secret, though it is none.
@@ -133,7 +133,7 @@ fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
     if wanted != file {
         return Err(format!("its file holds {id}, which belongs in `{wanted}`"));
     }
-    Ok(Desired { id, object, bytes: bytes.clone(), sealed: false })
+    Ok(Desired { id, object: Arc::new(object), bytes: bytes.clone(), sealed: false })
 }
 
 fn may_hold_secret(file: &str, bytes: &[u8]) -> bool {

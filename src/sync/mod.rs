@@ -10,7 +10,9 @@
 //! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
 
 mod apply;
+pub mod bell;
 pub mod desired;
+pub mod facts;
 pub mod fetch;
 pub mod health;
 mod order;
@@ -19,8 +21,10 @@ pub mod overrides;
 pub mod plan;
 pub mod remote;
 pub mod status;
+pub mod suspend;
 pub mod target;
 pub mod teardown;
+pub mod vouch;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +32,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::model::status::{Applied, Problem};
-use crate::model::{ObjectId, path};
+use crate::model::{ObjectId, Timestamp, path};
 use desired::DesiredSet;
 use health::Health;
 use overrides::LocalOverrides;
@@ -80,6 +84,8 @@ pub struct Options {
     pub allow_risky_prune: bool,
     /// Go back to an older folder than the one applied last.
     pub allow_rewind: bool,
+    /// Without it no suspension counts.
+    pub now: Option<Timestamp>,
 }
 
 /// What one round did, or would do.
@@ -96,6 +102,8 @@ pub struct Outcome {
     pub waiting: Vec<Problem>,
     /// What was done that people may want to know: fields taken over from another owner.
     pub notes: Vec<Problem>,
+    /// When the first suspension ends, which asks for a round.
+    pub resumes_at: Option<Timestamp>,
     /// What each write would change, on a dry run, where the target can tell.
     pub previews: Vec<(ObjectId, Preview)>,
 }
@@ -165,17 +173,30 @@ pub fn sync_set(
     if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
         return Err(SyncError::Emptied(record.sequence));
     }
-    let plan = plan::plan(desired, &live, |id| {
+    let mut plan = plan::plan(desired, &live, |id| {
         options.allow_risky_prune || fetched.allow_prune.contains(&path::of_object(id))
     });
-    let at_rest = plan.is_quiet() && earlier.as_ref() == Some(&record);
+    let suspended = options.now.and_then(|now| target.suspended(now));
+    let resumes_at = match (&suspended, options.now) {
+        (Some(suspension), _) => {
+            suspend::hold_all(&mut plan, suspension);
+            suspension.until
+        }
+        (None, Some(now)) => suspend::hold(&mut plan, desired, now),
+        (None, None) => None,
+    };
+    let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
         apply::Done::default()
     } else {
         apply::apply(&plan, desired, &live, target, &record)?
     };
+    // What is in force while nothing is applied is what was before.
+    let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
     let mut outcome = outcome(plan, done, record);
     outcome.applied.problems.extend(local.problems);
+    outcome.applied.suspended = suspended;
+    outcome.resumes_at = resumes_at;
     if options.dry_run {
         outcome.notes = touched;
         outcome.previews = previews(&outcome.plan, desired, target);
@@ -249,10 +270,11 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
     problems.sort();
     problems.dedup();
     let objects = plan.unchanged.len() + done.written;
-    let applied = Applied { sequence: record.sequence, tree: record.tree, objects, problems };
+    let applied =
+        Applied { sequence: record.sequence, tree: record.tree, objects, problems, ..Applied::default() };
     let (written, pruned, waiting) = (done.written, done.pruned, done.waiting);
     let (notes, previews) = (Vec::new(), Vec::new());
-    Outcome { plan, written, pruned, held, applied, waiting, notes, previews }
+    Outcome { plan, written, pruned, held, applied, waiting, notes, resumes_at: None, previews }
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) -> Vec
 }
 
 fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<Desired, String> {
-    let mut object = desired.object.clone();
+    let mut object = Json::clone(&desired.object);
     let labels = Labels::new();
     for local in own {
         let target = patch::Target { cluster, labels: &labels };
@@ -171,5 +171,5 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
     }
     let bytes = yaml::emit(&object).into_bytes().into();
     let sealed = desired.sealed || own.iter().any(|own| own.sealed);
-    Ok(Desired { id: desired.id.clone(), object, bytes, sealed })
+    Ok(Desired { id: desired.id.clone(), object: object.into(), bytes, sealed })
 }

@@ -126,6 +126,8 @@ pub enum Why {
     Protected,
     /// It belongs to another object, which takes it along.
     HasOwner,
+    /// People asked for a pause.
+    Suspended,
 }
 
 impl Action {
@@ -147,6 +149,7 @@ impl Why {
             Why::NotHealthy => "its workload is not healthy yet",
             Why::Protected => "it is a protected namespace, which is never removed",
             Why::HasOwner => "it belongs to another object (`metadata.ownerReferences`), and goes with that",
+            Why::Suspended => "it is suspended",
         }
     }
 }

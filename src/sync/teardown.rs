@@ -11,10 +11,22 @@ use super::SyncError;
 use super::desired::DesiredSet;
 use super::order::{self, Rank};
 use super::plan::{self, Form, Live, Prune, SyncPlan};
-use super::target::{LEAVING, Record, Target};
+use super::target::{LEAVING, NotAdmitted, Record, Target, TargetError};
 use crate::model::ObjectId;
 use crate::model::annotation::{WAVE, WORKLOAD};
 use crate::model::status::Problem;
+
+/// Why nothing, or not all, was done.
+#[derive(Debug, thiserror::Error)]
+pub enum TeardownError {
+    /// It is not this process's turn.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
 
 /// How often it is looked whether a stage is gone.
 const LOOK: Duration = Duration::from_millis(500);
@@ -79,7 +91,8 @@ impl Teardown {
     }
 
     /// Does what was found to be done.
-    pub fn carry_out(&self, found: &Found, target: &mut dyn Target) -> Result<Ended, SyncError> {
+    pub fn carry_out(&self, found: &Found, target: &mut dyn Target) -> Result<Ended, TeardownError> {
+        target.admit()?;
         let mut ended = Ended { problems: found.plan.problems.clone(), ..Ended::default() };
         if !found.stages.is_empty() {
             let all: Vec<&Prune> = found.stages.iter().flatten().collect();

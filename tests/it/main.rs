@@ -7,13 +7,18 @@
     reason = "a test that can not go on fails"
 )]
 
+mod access;
+mod applied;
 mod azure;
 mod caching;
+#[cfg(unix)]
+mod chaos;
 mod cli;
 mod conformance;
 mod counts;
 mod crash;
 mod daemon;
+mod drift;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
@@ -24,6 +29,7 @@ mod gate;
 mod generated;
 mod import;
 mod import_kubefleet;
+mod import_ocm;
 mod import_odd;
 mod install;
 mod kube_smoke;
@@ -32,10 +38,12 @@ mod kubefed_edits;
 mod kubefleet;
 mod lifecycle;
 mod looping;
+mod marking;
 mod member;
 mod migration;
 mod ocm;
 mod ocm_chapter;
+mod operate;
 mod prune;
 #[cfg(unix)]
 mod remote_faults;
@@ -43,6 +51,8 @@ mod remote_faults;
 mod remotes;
 mod replicas;
 mod roots;
+mod scores;
+mod signing;
 mod snapshots;
 mod support;
 mod tidy;
