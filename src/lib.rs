@@ -24,6 +24,7 @@ pub mod edit;
 pub mod gate;
 pub mod git;
 pub mod import;
+pub mod install;
 pub mod live;
 pub mod load;
 pub mod meta;

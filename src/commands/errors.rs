@@ -13,6 +13,7 @@ use crate::sync::SyncError;
 use crate::sync::fetch::FetchError;
 use crate::sync::target::NotAdmitted;
 use crate::sync::target::TargetError;
+use crate::sync::teardown::TeardownError;
 use crate::sync::watch::RoundError;
 use crate::transport::TransportError;
 
@@ -92,10 +93,27 @@ fn of_round(error: &RoundError) -> (Exit, Option<String>) {
         RoundError::Overrides(_) => (Exit::Faulty, None),
         RoundError::Refresh(_) => (Exit::Unreachable, None),
         RoundError::Refused(_) => (Exit::Held, None),
-        RoundError::NotAdmitted(NotAdmitted::Standby(_)) => {
+        RoundError::NotAdmitted(error) => of_admission(error),
+    }
+}
+
+fn of_admission(error: &NotAdmitted) -> (Exit, Option<String>) {
+    match error {
+        NotAdmitted::Standby(_) => {
             (Exit::Raced, Some("one syncer writes at a time; `--no-lease` leaves that to you".to_owned()))
         }
-        RoundError::NotAdmitted(NotAdmitted::Trouble(_)) => (Exit::Unreachable, None),
+        NotAdmitted::Trouble(_) => (Exit::Unreachable, None),
+    }
+}
+
+impl From<TeardownError> for CommandError {
+    fn from(error: TeardownError) -> CommandError {
+        let (exit, hint) = match &error {
+            TeardownError::NotAdmitted(error) => of_admission(error),
+            TeardownError::Sync(error) => (of_sync(error), error.hint().map(str::to_owned)),
+            TeardownError::Target(_) => (Exit::Unreachable, None),
+        };
+        CommandError { exit, message: error.to_string(), hint }
     }
 }
 

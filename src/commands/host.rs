@@ -24,7 +24,8 @@ pub struct HostArgs {
 impl HostArgs {
     pub fn connect(&self) -> Result<Cluster, CommandError> {
         let patience = Duration::from_secs(self.timeout);
-        let access = Access { kubeconfig: self.kubeconfig.clone(), context: self.context.clone(), patience };
+        let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
+        let access = Access { kubeconfig, context, patience, pod: None };
         Ok(Cluster::connect(&access)?)
     }
 }

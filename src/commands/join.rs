@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
+use super::install::InstallArgs;
 use super::mentioned;
 use super::ui::{Ui, counted};
 use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
@@ -18,10 +19,11 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// Add a member to the inventory
 ///
 /// Writes the file that describes it, and none that is there already. Nothing is asked of the cluster:
-/// its syncer comes and fetches what it gets.
+/// its syncer comes and fetches what it gets. With --install, also writes the manifests that run the syncer in
+/// that cluster, with rights for the kinds it gets and no others.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml"
+    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml\n  berth join oslo --install oslo-install --remote https://git.example.com/team/fleet.git"
 )]
 pub struct JoinArgs {
     /// The cluster's name
@@ -50,8 +52,10 @@ pub struct JoinArgs {
     #[arg(long, value_name = "DIR", default_value = "clusters")]
     dir: String,
     /// Print the document, and write nothing
-    #[arg(short, long, value_enum)]
+    #[arg(short, long, value_enum, conflicts_with = "install")]
     output: Option<DocumentFormat>,
+    #[command(flatten)]
+    install: InstallArgs,
 }
 
 /// The kinds that describe a cluster.
@@ -70,6 +74,14 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     if !is_dns_subdomain(name) {
         let error = CommandError::usage(format!("`{name}` can not be the name of a cluster"));
         return Err(error.hint("use lower-case letters, digits, dashes and dots"));
+    }
+    args.install.check()?;
+    let tree = WorkingTree::read(&args.repo.repo)?;
+    if args.install.is_wanted() && tree.loaded.fleet.clusters.contains_key(name) {
+        let install = args.install.make(name, &tree, &args.repo.repo, &[])?;
+        args.install.write(&install, ui)?;
+        ui.status(&format!("{name} is in the inventory already, where nothing was changed"));
+        return Ok(Exit::Done);
     }
     if args.dialect == Inventory::Kubefed && args.api_endpoint.is_none() {
         let error = CommandError::usage("a KubeFedCluster needs --api-endpoint");
@@ -91,7 +103,6 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         Inventory::Kubefleet => kubefleet::make::cluster(&new),
         Inventory::Ocm => ocm::make::cluster(&new),
     };
-    let tree = WorkingTree::read(&args.repo.repo)?;
     let kind = document["kind"].as_str().unwrap_or_default();
     if let Some((file, found)) = tree.objects().find(|(_, found)| found.kind == kind && found.name == *name) {
         let message = format!("{kind} {name} is there already: {file}:{}:{}", found.at.line, found.at.column);
@@ -111,8 +122,17 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         return Ok(Exit::Done);
     }
     let plan = tree.plan(&edits)?;
+    let wanted = args.install.is_wanted();
+    let install = wanted.then(|| args.install.make(name, &tree, &args.repo.repo, &edits)).transpose()?;
+    if let Some(install) = &install {
+        args.install.write(install, ui)?;
+    }
     tree.write(&edits)?;
-    ui.out(&path);
+    if args.install.is_printed() {
+        ui.status(&path);
+    } else {
+        ui.out(&path);
+    }
     let gets =
         plan.changes().filter(|change| change.cluster == *name && change.change == Change::Added).count();
     ui.status(&format!(

@@ -66,6 +66,7 @@ impl MemberArgs {
                     kubeconfig: self.kubeconfig.clone(),
                     context: self.context.clone(),
                     patience: Duration::from_secs(30),
+                    pod: None,
                 };
                 pause_cluster(&access, &self.fleet, &self.namespace, suspension)
             }

@@ -10,6 +10,7 @@ use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
+use super::teardown::{self, TeardownArgs};
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging, own_file};
 use crate::git::{CommitId, GitError, Repo};
@@ -18,11 +19,12 @@ use crate::model::status::Suspension;
 use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::bell::Bell;
+use crate::sync::override_source::Source;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
-use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
+use crate::sync::target::kube::{Settings, Tenant};
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
 use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
@@ -79,6 +81,8 @@ pub struct SyncArgs {
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
     #[command(flatten)]
+    teardown: TeardownArgs,
+    #[command(flatten)]
     log: logging::LogArgs,
     #[command(flatten)]
     remote: RemoteArgs,
@@ -106,6 +110,27 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// Apply and remove the objects of each namespace as the ServiceAccount of this name there, with its rights
+    #[arg(long, value_name = "NAME", env = "BERTH_TENANT_SERVICE_ACCOUNT", value_parser = account)]
+    tenant_service_account: Option<String>,
+    /// With that, apply and remove objects without a namespace with berth's own rights; else they are refused
+    #[arg(long, env = "BERTH_TENANT_CLUSTER_SCOPED", requires = "tenant_service_account")]
+    tenant_cluster_scoped: bool,
+    /// Namespaces that are never removed, whatever is approved; `*` at the end stands for any rest. Berth's own is one of them
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "default,kube-*",
+        env = "BERTH_PROTECTED_NAMESPACES"
+    )]
+    protected_namespaces: Vec<String>,
+    /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; may be given again
+    #[arg(long, value_name = "SOURCE", value_delimiter = ',', env = "BERTH_OVERRIDES_FROM")]
+    overrides_from: Vec<Source>,
+    /// Where a pod's own credentials are, in place of the usual folder
+    #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
+    pod_credentials: Option<PathBuf>,
     /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     watch_silence: u64,
@@ -134,6 +159,7 @@ impl SyncArgs {
             kubeconfig: kube.kubeconfig.clone(),
             context: kube.context.clone(),
             patience: Duration::from_secs(30),
+            pod: kube.pod_credentials.clone(),
         };
         let settings = Settings {
             access,
@@ -141,6 +167,12 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            tenant: kube
+                .tenant_service_account
+                .clone()
+                .map(|account| Tenant { account, cluster_scoped: kube.tenant_cluster_scoped }),
+            protected: kube.protected_namespaces.clone(),
+            overrides_from: kube.overrides_from.clone(),
             silence: Duration::from_secs(kube.watch_silence),
             lease: (!kube.no_lease && !self.dry_run)
                 .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
@@ -157,6 +189,17 @@ impl SyncArgs {
 }
 
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+    if let Some(end) = args.teardown.end() {
+        let about = teardown::About {
+            cluster: &args.cluster,
+            fleet: &args.fleet,
+            allow_risky_prune: args.allow_risky_prune,
+            dry_run: args.dry_run,
+            json: matches!(args.output, Format::Json),
+            patience: Duration::from_secs(args.kube.health_timeout),
+        };
+        return teardown::end_member(&args.teardown, end, &about, args.open_target()?.as_mut(), ui);
+    }
     if let Some(file) = &args.allowed_signers {
         vouch::read(file).map_err(CommandError::usage)?;
     }
@@ -253,7 +296,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
     }))
 }
 
-fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
+pub(super) fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
     let mut text = String::new();
     for write in &plan.writes {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
@@ -380,6 +423,11 @@ fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
     Ok(bell)
+}
+
+fn account(text: &str) -> Result<String, String> {
+    let fits = crate::meta::names::is_dns_subdomain(text);
+    if fits { Ok(text.to_owned()) } else { Err("use lower-case letters, digits, dashes and dots".into()) }
 }
 
 pub(super) fn target(text: &str) -> Result<Place, String> {

@@ -1,7 +1,7 @@
 //! What the editing commands share: the files of a working tree, what stands where in them, and edits that
 //! are checked by reading the whole fleet again before anything is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use crate::plan::{Plan, plan};
 use crate::reading::{Reading, ReadingError};
 use crate::render::MemoryContents;
 use crate::source::{self, Ruled, SourceFile, SourceTree};
+use crate::state::State;
 use crate::yaml::Limits;
 
 /// The fleet repository whose files are edited.
@@ -203,6 +204,21 @@ impl WorkingTree {
         reading.previous = before.clone();
         let after = reading.build(&mut contents)?.state;
         Ok(plan(&before, &after))
+    }
+
+    /// The kinds, by group, of what a cluster gets from the tree with edits made.
+    pub fn kinds_of(
+        &self,
+        cluster: &str,
+        edits: &[Edit],
+    ) -> Result<BTreeSet<(String, String)>, CommandError> {
+        let mut reading = Reading::folder(&self.root, Timestamp::now(), None)?;
+        reading.edit_tree(|tree| apply(tree, edits));
+        let state = reading.build(&mut MemoryContents::default())?.state;
+        let all = plan(&State::default(), &state);
+        let ours = all.changes().filter(|change| change.cluster == cluster);
+        let ids = ours.filter_map(|change| change.object.as_ref());
+        Ok(ids.map(|id| (id.group.to_string(), id.kind.to_string())).collect())
     }
 
     /// Writes edits, if the files still hold what was read.

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError};
+use kube::config::{
+    AuthInfo, Cluster, Config, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError,
+    NamedAuthInfo, NamedCluster, NamedContext,
+};
 
 use super::error::{LiveError, reason};
 
@@ -20,20 +23,71 @@ pub struct Access {
     pub context: Option<String>,
     /// For a connection, and for each answer.
     pub patience: Duration,
+    /// Where a pod finds its credentials; `None` for the usual folder.
+    pub pod: Option<PathBuf>,
 }
+
+/// Where the kubelet puts a pod's credentials.
+const POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// A client for a member that writes, and where its server is. Without a kubeconfig, and where a pod's
 /// credentials are at hand, these are used. The client tries nothing again by itself.
 pub async fn connect_member(access: &Access) -> Result<(Client, String), LiveError> {
     let named = access.kubeconfig.is_some() || access.context.is_some();
     let elsewhere = named || std::env::var_os("KUBECONFIG").is_some();
-    let mut config = match Config::incluster() {
-        Ok(config) if !elsewhere => config,
-        _ => configure(access).await?.0,
+    let mut config = match of_pod(access).filter(|_| !elsewhere) {
+        Some((kubeconfig, from)) => {
+            let unusable = |error| LiveError::Config { from, why: fault(&error) };
+            let read = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+            let mut config = read.map_err(unusable)?;
+            config.proxy_url = None;
+            config
+        }
+        None => configure(access).await?.0,
     };
     config.default_retry = false;
     // Watches are open for long; whoever asks sees to it how long that may take.
     finish(config, access, "the usual places", None)
+}
+
+/// What a kubeconfig would say of a pod's own credentials, and where they are; nothing outside of a pod. The
+/// token is named by its file, which is read again as it is replaced.
+fn of_pod(access: &Access) -> Option<(Kubeconfig, String)> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (host, port) = (set("KUBERNETES_SERVICE_HOST")?, set("KUBERNETES_SERVICE_PORT")?);
+    let folder = access.pod.clone().unwrap_or_else(|| PathBuf::from(POD));
+    let file =
+        |name: &str| Some(folder.join(name)).filter(|path| path.is_file())?.to_str().map(str::to_owned);
+    let (token, authority) = (file("token")?, file("ca.crt")?);
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    let name = "pod".to_owned();
+    let cluster = Cluster {
+        server: Some(format!("https://{host}:{port}")),
+        certificate_authority: Some(authority),
+        ..Cluster::default()
+    };
+    let user = AuthInfo { token_file: Some(token), ..AuthInfo::default() };
+    let context = Context { cluster: name.clone(), user: Some(name.clone()), ..Context::default() };
+    let kubeconfig = Kubeconfig {
+        clusters: vec![NamedCluster {
+            name: name.clone(),
+            cluster: Some(cluster),
+            other: Default::default(),
+        }],
+        auth_infos: vec![NamedAuthInfo {
+            name: name.clone(),
+            auth_info: Some(user),
+            other: Default::default(),
+        }],
+        contexts: vec![NamedContext {
+            name: name.clone(),
+            context: Some(context),
+            other: Default::default(),
+        }],
+        current_context: Some(name),
+        ..Kubeconfig::default()
+    };
+    Some((kubeconfig, folder.display().to_string()))
 }
 
 /// A client, and where its server is.

@@ -195,7 +195,7 @@ fn unfinished(
     let blocked = desired.blocked.values().map(|it| it.workload.clone().or_else(|| had(&it.id)));
     let failed =
         plan.problems.iter().chain(&done.problems).chain(&done.waiting).map(|problem| &problem.object);
-    let failed = failed.filter_map(|id| {
+    let failed = failed.filter(|id| &*id.name != plan::ALL_OF_KIND).filter_map(|id| {
         let wanted = desired.objects.get(id).map(|desired| desired.workload().to_owned());
         wanted.or_else(|| had(id))
     });
@@ -215,7 +215,7 @@ impl Missing {
         let mut missing = Missing::default();
         let there = |id: &ObjectId| live.get(id).is_some_and(|live| matches!(live.form, Form::There { .. }));
         let failed = plan.problems.iter().chain(&done.problems).map(|problem| &problem.object);
-        for id in failed.filter(|id| !there(id)) {
+        for id in failed.filter(|id| !there(id) && &*id.name != plan::ALL_OF_KIND) {
             if plan::is_namespace(id) {
                 missing.namespaces.insert(id.clone());
             }

@@ -22,6 +22,8 @@ pub struct Desired {
     pub object: Arc<Json>,
     /// The object as YAML.
     pub bytes: Arc<[u8]>,
+    /// Something of it comes from a Secret, though it is none.
+    pub sealed: bool,
 }
 
 // The content may be a Secret's.
@@ -51,6 +53,11 @@ pub struct Blocked {
 impl Desired {
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.object.get("metadata")?.get("annotations")?.get(name)?.as_str()
+    }
+
+    /// Whether nothing of its content may be shown.
+    pub fn is_secret(&self) -> bool {
+        self.sealed || self.id.is_secret()
     }
 
     /// The workload it is of; empty where it does not say.
@@ -129,7 +136,7 @@ fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
     if wanted != file {
         return Err(format!("its file holds {id}, which belongs in `{wanted}`"));
     }
-    Ok(Desired { id, object: Arc::new(object), bytes: bytes.clone() })
+    Ok(Desired { id, object: Arc::new(object), bytes: bytes.clone(), sealed: false })
 }
 
 fn may_hold_secret(file: &str, bytes: &[u8]) -> bool {

@@ -16,12 +16,14 @@ pub mod facts;
 pub mod fetch;
 pub mod health;
 mod order;
+pub mod override_source;
 pub mod overrides;
 pub mod plan;
 pub mod remote;
 pub mod status;
 pub mod suspend;
 pub mod target;
+pub mod teardown;
 pub mod vouch;
 pub mod watch;
 
@@ -149,12 +151,14 @@ pub fn sync_set(
     target: &mut dyn Target,
     options: &Options,
 ) -> Result<Outcome, SyncError> {
-    let mut overridden = None;
-    if !overrides.overrides.is_empty() {
-        overrides::apply(overrides, &fetched.cluster, overridden.insert(desired.clone()));
+    let earlier = target.record()?;
+    let local = target.local_overrides();
+    let (mut overridden, mut touched) = (None, Vec::new());
+    if !overrides.overrides.is_empty() || !local.overrides.overrides.is_empty() {
+        let all = overrides.followed_by(&local.overrides);
+        touched = overrides::apply(&all, &fetched.cluster, overridden.insert(desired.clone()));
     }
     let desired = overridden.as_ref().unwrap_or(desired);
-    let earlier = target.record()?;
     let record = Record {
         fleet: options.fleet.clone(),
         cluster: fetched.cluster.clone(),
@@ -190,14 +194,16 @@ pub fn sync_set(
     // What is in force while nothing is applied is what was before.
     let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
     let mut outcome = outcome(plan, done, record);
+    outcome.applied.problems.extend(local.problems);
     outcome.applied.suspended = suspended;
     outcome.resumes_at = resumes_at;
     if options.dry_run {
+        outcome.notes = touched;
         outcome.previews = previews(&outcome.plan, desired, target);
     } else {
         judge(&mut outcome, desired, target);
     }
-    outcome.notes = target.notes();
+    outcome.notes.extend(target.notes());
     Ok(outcome)
 }
 

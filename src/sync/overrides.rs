@@ -11,6 +11,7 @@ use super::desired::{Desired, DesiredSet};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::meta::label_selector;
 use crate::model::selector::Labels;
+use crate::model::status::Problem;
 use crate::model::{ObjectId, Operation, Selector};
 use crate::patch::{self, Style};
 use crate::report::API_VERSION;
@@ -24,10 +25,19 @@ pub struct LocalOverrides {
     pub overrides: Vec<LocalOverride>,
 }
 
+impl LocalOverrides {
+    /// These first, and then the others.
+    pub fn followed_by(&self, others: &LocalOverrides) -> LocalOverrides {
+        LocalOverrides { overrides: self.overrides.iter().chain(&others.overrides).cloned().collect() }
+    }
+}
+
 /// One set of operations, and the objects it is for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalOverride {
     pub at: Pos,
+    /// It comes from a Secret, so that its values are never shown.
+    pub sealed: bool,
     pub kind: String,
     pub group: Option<String>,
     pub namespace: Option<String>,
@@ -89,10 +99,15 @@ fn one(mut fields: Fields<'_>) -> Option<LocalOverride> {
     let operations = patch::operations(scope, list, &path, Style::Plain);
     fields.finish();
     let (kind, group, namespace, name, labels) = target?;
-    Some(LocalOverride { at, kind, group, namespace, name, labels, operations })
+    Some(LocalOverride { at, sealed: false, kind, group, namespace, name, labels, operations })
 }
 
 impl LocalOverride {
+    fn words(&self) -> String {
+        let hidden = if self.sealed { "; what it changes is not shown" } else { "" };
+        format!("a local override changes it, at {}{hidden}", self.at)
+    }
+
     fn is_for(&self, desired: &Desired) -> bool {
         let ObjectId { group, kind, namespace, name } = &desired.id;
         let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|it| it == found);
@@ -110,14 +125,21 @@ fn labels_of(object: &Json) -> Labels {
     labels.and_then(Json::as_object).into_iter().flatten().filter_map(text).collect()
 }
 
-/// Applies the overrides to all objects they are for, and blocks the objects for which one fails.
-pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) {
+/// Applies the overrides to all objects they are for, and blocks the objects for which one fails. Gives the
+/// objects that were changed, and in words by what.
+pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) -> Vec<Problem> {
+    let mut touched = Vec::new();
     let mut changed: BTreeMap<ObjectId, Result<Desired, String>> = BTreeMap::new();
     for (id, desired) in &set.objects {
         let own: Vec<&LocalOverride> = local.overrides.iter().filter(|local| local.is_for(desired)).collect();
-        if !own.is_empty() {
-            changed.insert(id.clone(), patched(&own, cluster, desired));
+        if own.is_empty() {
+            continue;
         }
+        let result = patched(&own, cluster, desired);
+        if result.is_ok() {
+            touched.extend(own.iter().map(|own| Problem { object: id.clone(), message: own.words() }));
+        }
+        changed.insert(id.clone(), result);
     }
     for (id, result) in changed {
         match result {
@@ -127,6 +149,7 @@ pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) {
             Err(message) => set.block(&id, message),
         }
     }
+    touched
 }
 
 fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<Desired, String> {
@@ -137,7 +160,8 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
         object = match patch::apply(&object, &local.operations, target) {
             Ok(patched) => patched.object,
             Err(error) => {
-                let what = if desired.id.is_secret() { "<redacted>" } else { &error.message };
+                let hidden = local.sealed || desired.id.is_secret();
+                let what = if hidden { "<redacted>" } else { &error.message };
                 return Err(format!("the local override at {} can not be applied: {what}", error.at));
             }
         };
@@ -146,5 +170,6 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
         }
     }
     let bytes = yaml::emit(&object).into_bytes().into();
-    Ok(Desired { id: desired.id.clone(), object: object.into(), bytes })
+    let sealed = desired.sealed || own.iter().any(|own| own.sealed);
+    Ok(Desired { id: desired.id.clone(), object: object.into(), bytes, sealed })
 }

@@ -15,6 +15,9 @@ use crate::model::ObjectId;
 use crate::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use crate::model::status::Problem;
 
+/// The name that stands for every object of a kind, which no object can have.
+pub const ALL_OF_KIND: &str = "*";
+
 /// Names one state of a live object, in the target's own words: a hash, or a UID.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Version(pub String);
@@ -34,6 +37,8 @@ pub struct Live {
     pub form: Form,
     /// Its `berth.dev/` annotations.
     pub annotations: BTreeMap<String, String>,
+    /// Why it is not for berth to remove, where the target knows a reason.
+    pub stays: Option<Why>,
 }
 
 /// What is there.
@@ -117,6 +122,10 @@ pub enum Why {
     WorkloadFailed,
     /// They are there, and not healthy yet.
     NotHealthy,
+    /// It is a namespace that the cluster itself needs.
+    Protected,
+    /// It belongs to another object, which takes it along.
+    HasOwner,
     /// People asked for a pause.
     Suspended,
 }
@@ -138,6 +147,8 @@ impl Why {
             Why::NeedsApproval => "namespaces, CRDs and volume claims are removed only with an approval",
             Why::WorkloadFailed => "its workload could not be applied as a whole",
             Why::NotHealthy => "its workload is not healthy yet",
+            Why::Protected => "it is a protected namespace, which is never removed",
+            Why::HasOwner => "it belongs to another object (`metadata.ownerReferences`), and goes with that",
             Why::Suspended => "it is suspended",
         }
     }
@@ -244,6 +255,9 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
             plan.problems.push(Problem { object: id.clone(), message: message.clone() });
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),
+        Form::There { .. } if !orphan && live.stays.is_some() => {
+            plan.held.extend(live.stays.map(held));
+        }
         Form::There { .. } if id.takes_more_along() && !is_approved && !orphan => {
             plan.held.push(held(Why::NeedsApproval));
         }

@@ -34,6 +34,7 @@ mod import;
 mod import_kubefleet;
 mod import_ocm;
 mod import_odd;
+mod install;
 mod kube_smoke;
 mod kubefed_commands;
 mod kubefed_edits;
@@ -46,6 +47,7 @@ mod migration;
 mod ocm;
 mod ocm_chapter;
 mod operate;
+mod prune;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]

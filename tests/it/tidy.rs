@@ -38,6 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("live", &["diag", "meta"]),
+    ("install", &[]),
     ("import", &["decide", "diag", "live", "model", "render", "state", "yaml"]),
     ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
     (
@@ -98,6 +99,7 @@ const PURE: &[&str] = &[
     "gate",
     "pipeline",
     "edit",
+    "install",
     "access",
     "signature",
 ];

@@ -72,14 +72,14 @@ impl DirTarget {
                 (owned, Form::There { version: Version(hash), same: equal && (settled || !owned) })
             }
         };
-        Some(Live { owned, form, annotations })
+        Some(Live { owned, form, annotations, stays: None })
     }
 
     fn apply_one(&mut self, item: &Apply<'_>) -> Result<(), TargetError> {
         let (id, bytes) = (&item.desired.id, &item.desired.bytes);
         let place = path::of_object(id);
         self.check_unchanged(&place, item.seen)?;
-        let how = How { replace: item.seen.is_some(), private: id.is_secret(), durable: false };
+        let how = How { replace: item.seen.is_some(), private: item.desired.is_secret(), durable: false };
         self.root.write(&place, bytes, how)?;
         let entry = self.inventory.get_or_insert_default().entries.entry(id.clone()).or_default();
         *entry = Entry { applied: Some(hash_of(bytes)), pending: None, ..entry.clone() };
@@ -174,6 +174,14 @@ impl Target for DirTarget {
 
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>> {
         batch.iter().map(|prune| self.delete_one(prune)).collect()
+    }
+
+    fn forget(&mut self) -> Result<(), TargetError> {
+        if self.read_inventory()?.is_some() {
+            self.root.remove(INVENTORY)?;
+        }
+        self.inventory = None;
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), TargetError> {

@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 
 use super::desired::Desired;
 use super::health::Health;
+use super::override_source::FromTarget;
 use super::plan::{Live, Prune, Version};
 use crate::model::status::{Problem, Suspension};
 use crate::model::{ObjectId, Timestamp};
@@ -40,6 +41,9 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TargetError(pub String);
+
+/// How a target begins to say that an object was told to go and is still there.
+pub const LEAVING: &str = "it is being removed";
 
 /// Why this process may not change anything in a target now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +90,11 @@ pub trait Target {
     /// What was last recorded. `None` where berth was never at work.
     fn record(&mut self) -> Result<Option<Record>, TargetError>;
 
+    /// The member's own overrides that are kept where its objects are, as they are now.
+    fn local_overrides(&mut self) -> FromTarget {
+        FromTarget::default()
+    }
+
     /// Whether people asked for a pause here, as of the last record that was read.
     fn suspended(&mut self, _now: Timestamp) -> Option<Suspension> {
         None
@@ -106,6 +115,11 @@ pub trait Target {
     /// Removes objects, unless they are no longer as they were seen. Orphans are left as they are and only
     /// cease to be owned.
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>>;
+
+    /// Takes the record away, once nothing is owned any more.
+    fn forget(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
 
     /// Records how it went.
     fn finish(&mut self) -> Result<(), TargetError>;

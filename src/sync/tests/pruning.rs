@@ -104,6 +104,7 @@ fn a_plan_never_touches_what_it_does_not_own() {
         owned: false,
         form: Form::There { version: Version("1".to_owned()), same: true },
         annotations: BTreeMap::new(),
+        stays: None,
     };
     let id = ObjectId::of(&map("a", "1")).unwrap();
     let live = BTreeMap::from([(id, strange)]);

@@ -17,6 +17,8 @@ pub enum Fault {
     Busy,
     /// It is done, and the answer is lost.
     Lost,
+    /// Before it is removed, somebody else removes it and makes another one in its place.
+    Replaced,
     /// It is done, a controller writes to it, and the answer is lost.
     Touched,
 }
@@ -110,9 +112,15 @@ fn serve(
     reader.read_exact(&mut body).ok()?;
     let path = first.split(' ').nth(1)?.split('?').next()?.to_owned();
     let is_write = first.starts_with("PATCH") && !first.contains("dryRun=All");
-    let fault = faults.iter().find(|(end, _)| is_write && path.ends_with(end));
-    let fault =
-        fault.filter(|_| seen.lock().is_ok_and(|mut seen| seen.insert(path))).map(|(_, fault)| *fault);
+    let is_removal = first.starts_with("DELETE");
+    let strikes = |fault: Fault| if matches!(fault, Fault::Replaced) { is_removal } else { is_write };
+    let fault = faults.iter().find(|(end, fault)| strikes(*fault) && path.ends_with(end));
+    let fault = fault
+        .filter(|_| seen.lock().is_ok_and(|mut seen| seen.insert(path.clone())))
+        .map(|(_, fault)| *fault);
+    if let Some(Fault::Replaced) = fault {
+        replace(upstream, &path)?;
+    }
     if let Some(Fault::Busy) = fault {
         let answer = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
         return stream.write_all(answer.as_bytes()).ok();
@@ -125,10 +133,33 @@ fn serve(
     if let Some(Fault::Touched) = fault {
         touch(upstream, first.split(['?', ' ']).nth(1)?)?;
     }
-    if fault.is_none() {
+    if !matches!(fault, Some(Fault::Lost | Fault::Touched)) {
         stream.write_all(&answer).ok()?;
     }
     Some(())
+}
+
+/// Removes an object and makes the same anew.
+fn replace(upstream: &str, path: &str) -> Option<()> {
+    let mut object: serde_json::Value = serde_json::from_str(&ask(upstream, "GET", path, "")?).ok()?;
+    let metadata = object.get_mut("metadata")?.as_object_mut()?;
+    metadata.retain(|key, _| ["name", "namespace", "labels", "annotations"].contains(&key.as_str()));
+    ask(upstream, "DELETE", path, "")?;
+    ask(upstream, "POST", path.rsplit_once('/')?.0, &object.to_string()).map(drop)
+}
+
+/// The body of the answer to one request.
+fn ask(upstream: &str, verb: &str, path: &str, body: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(upstream).ok()?;
+    let length = body.len();
+    let head = format!(
+        "{verb} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(body.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer.split_once("\r\n\r\n")?.1.to_owned())
 }
 
 /// Writes to an object as a controller does that has just seen it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::super::LEAVING;
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
 use super::{managed, shape};
@@ -65,9 +66,9 @@ pub fn leaving(object: &Json) -> Option<String> {
     let finalizers = object.pointer("/metadata/finalizers").and_then(Json::as_array).into_iter().flatten();
     let names: Vec<String> = finalizers.filter_map(Json::as_str).map(|name| format!("`{name}`")).collect();
     Some(match names.is_empty() {
-        true => format!("it is being removed, since {since}"),
+        true => format!("{LEAVING}, since {since}"),
         false => {
-            format!("it is being removed, since {since}, and waits for its finalizers {}", names.join(", "))
+            format!("{LEAVING}, since {since}, and waits for its finalizers {}", names.join(", "))
         }
     })
 }

@@ -156,7 +156,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// A name that an object can have: the fleet's own where it can be one.
-fn object_name(fleet: &str) -> String {
+pub fn object_name(fleet: &str) -> String {
     let fine = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     let plain =
         fleet.len() <= 60 && fleet.chars().all(fine) && !fleet.starts_with('-') && !fleet.ends_with('-');

@@ -32,6 +32,14 @@ fn is_apply(entry: &Json, manager: &str) -> bool {
         && text(entry, "subresource").is_empty()
 }
 
+/// The entries of all but these managers. A server heeds an empty list only as a list of one empty entry.
+pub fn without(object: &Json, names: &[&str]) -> Vec<Json> {
+    let all = entries(object).map(Vec::as_slice).unwrap_or_default();
+    let rest: Vec<Json> =
+        all.iter().filter(|entry| !names.contains(&text(entry, "manager"))).cloned().collect();
+    if rest.is_empty() { vec![json!({})] } else { rest }
+}
+
 /// Whether a manager applied its fields when the object was made, and has not changed them since.
 pub fn is_maker(object: &Json, manager: &str) -> bool {
     let own = entries(object).into_iter().flatten().find(|entry| is_apply(entry, manager));

@@ -20,11 +20,14 @@ mod kinds;
 pub mod lease;
 mod managed;
 mod one;
+mod own_overrides;
 mod parent;
 mod pause;
 mod pods;
+mod protected;
 mod shape;
 mod survey;
+mod tenant;
 mod trial;
 mod watching;
 mod wire;
@@ -45,6 +48,7 @@ use crate::model::status::{Problem, Suspension};
 use crate::model::{ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
+use crate::sync::override_source::{FromTarget, LastGood, Source};
 use crate::sync::plan::{Live, Prune};
 use crate::sync::suspend;
 use failure::Failure;
@@ -55,6 +59,9 @@ use lease::{Keeper, Lease};
 use one::Job;
 use parent::Parent;
 pub use pause::pause;
+use protected::Protected;
+pub use tenant::Tenant;
+use tenant::Tenants;
 use watching::Watching;
 use wire::Wire;
 
@@ -73,6 +80,17 @@ pub struct Settings {
     pub silence: Duration,
     /// Without one, nothing keeps two syncers apart.
     pub lease: Option<Lease>,
+    /// Whose rights count for the objects of a namespace; berth's own where there is none.
+    pub tenant: Option<Tenant>,
+    /// Namespaces that are never removed; one that ends with `*` means all that begin so.
+    pub protected: Vec<String>,
+    /// Where in that namespace local overrides are.
+    pub overrides_from: Vec<Source>,
+}
+
+/// What the parent object is called, and what whoever runs the syncer calls its own.
+pub fn record_name(fleet: &str) -> String {
+    identity::object_name(fleet)
 }
 
 /// One cluster.
@@ -114,6 +132,11 @@ struct Core {
     /// What pods say of an object, asked once a round.
     reasons: BTreeMap<ObjectId, Option<String>>,
     notes: Vec<Problem>,
+    access: Access,
+    tenants: Option<Tenants>,
+    protected: Protected,
+    overrides_from: Vec<Source>,
+    good_overrides: LastGood,
     /// Hides the data of Secrets in what is shown.
     key: RandomState,
 }
@@ -134,6 +157,8 @@ struct Seen {
     health: Health,
     /// Selects its pods, where it has some.
     pods: Option<String>,
+    /// Whether it is being removed.
+    is_leaving: bool,
 }
 
 /// A failed object.
@@ -152,6 +177,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 
 /// The longest pause before it is looked whether something is still in the way.
 const IN_THE_WAY: Duration = Duration::from_secs(60);
+
+/// How often overrides that are kept in the cluster are read while nothing else asks for a round.
+const OVERRIDES: Duration = Duration::from_secs(10);
 
 impl KubeTarget {
     /// Reads the credentials. Whether the server answers shows with the first question.
@@ -187,6 +215,11 @@ impl KubeTarget {
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
             notes: Vec::new(),
+            access: settings.access.clone(),
+            tenants: settings.tenant.clone().map(Tenants::new),
+            protected: Protected::new(&settings.protected, &settings.namespace),
+            overrides_from: settings.overrides_from.clone(),
+            good_overrides: LastGood::default(),
             key: RandomState::new(),
         };
         Ok(KubeTarget { keeper, runtime, core })
@@ -205,6 +238,10 @@ impl Target for KubeTarget {
 
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.runtime.block_on(self.core.read_parent())
+    }
+
+    fn local_overrides(&mut self) -> FromTarget {
+        self.runtime.block_on(self.core.local_overrides())
     }
 
     fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
@@ -229,6 +266,10 @@ impl Target for KubeTarget {
 
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>> {
         self.runtime.block_on(self.core.delete(batch))
+    }
+
+    fn forget(&mut self) -> Result<(), TargetError> {
+        self.runtime.block_on(self.core.remove_parent())
     }
 
     fn finish(&mut self) -> Result<(), TargetError> {
@@ -258,6 +299,13 @@ impl Target for KubeTarget {
 }
 
 impl Core {
+    /// Reads the credentials anew: those of a pod change while it runs.
+    async fn reconnect(&mut self) -> Result<(), LiveError> {
+        let (client, _) = crate::live::access::connect_member(&self.access).await?;
+        self.wire = self.wire.with(client);
+        Ok(())
+    }
+
     async fn standing(&mut self, id: &ObjectId) -> Standing {
         let Some(seen) = self.seen.get(id) else {
             return Standing { health: Health::Progressing("it is not there".to_owned()), overdue: false };
@@ -343,7 +391,9 @@ impl Core {
     /// When something is due though nothing changes. What was due already was done in the last round.
     fn due(&self) -> Option<Instant> {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
-        let all = self.later.values().map(|later| later.at).chain(late).chain(self.fights.ends());
+        // Overrides that are kept in the cluster are not watched.
+        let look = self.surveyed.filter(|_| !self.overrides_from.is_empty()).map(|at| at + OVERRIDES);
+        let all = self.later.values().map(|later| later.at).chain(late).chain(self.fights.ends()).chain(look);
         all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

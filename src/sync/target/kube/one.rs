@@ -19,6 +19,9 @@ use crate::model::ObjectId;
 use crate::model::annotation::{self, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER};
 use crate::sync::desired::Desired;
 
+/// How often it is tried to let an object go that others write meanwhile.
+const ATTEMPTS: u32 = 5;
+
 /// How long an object that is made anew may take to go.
 const GOING: Duration = Duration::from_secs(15);
 
@@ -26,6 +29,8 @@ const GOING: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 pub struct Job {
     pub id: ObjectId,
+    /// Whether nothing of its content may be shown.
+    pub secret: bool,
     /// The collection it stands in.
     pub path: String,
     pub payload: Arc<Json>,
@@ -79,6 +84,7 @@ impl Job {
         let owned = live.as_ref().is_some_and(|live| identity.owns(live));
         Job {
             id: desired.id.clone(),
+            secret: desired.is_secret(),
             path,
             payload: Arc::new(identity.payload(desired, hash)),
             live,
@@ -279,7 +285,7 @@ impl Job {
             return failure;
         }
         let value = if self.is_stateful() { "data-loss-accepted" } else { "allowed" };
-        let words = failure.words(self.id.is_secret());
+        let words = failure.words(self.secret);
         Failure::rule(format!(
             "{words}; a field of it never changes: annotate it `{RECREATE}: {value}` to have it removed and made anew"
         ))
@@ -354,7 +360,7 @@ impl Job {
     }
 }
 
-/// Makes an object nobody's: takes off the label and berth's annotations, and nothing else.
+/// Makes an object nobody's: takes off the label, berth's annotations and its ownership of fields, and nothing else.
 pub async fn release(
     wire: &Wire,
     identity: &Identity,
@@ -364,18 +370,28 @@ pub async fn release(
 ) -> Result<(), Failure> {
     let annotations: serde_json::Map<String, Json> =
         annotation::ALL.iter().map(|name| ((*name).to_owned(), Json::Null)).collect();
-    let mut patch = json!({"metadata": {
-        "labels": {super::identity::PART_OF: null}, "annotations": annotations,
-    }});
-    if let Some(uid) = uid {
-        patch["metadata"]["uid"] = uid.clone();
+    for _ in 0..ATTEMPTS {
+        let Some(live) = wire.get(path, &id.name).await? else { return Ok(()) };
+        if uid.is_some_and(|uid| live.pointer("/metadata/uid") != Some(uid)) {
+            return Ok(());
+        }
+        let patch = json!({"metadata": {
+            "uid": live["metadata"]["uid"],
+            "resourceVersion": live["metadata"]["resourceVersion"],
+            "labels": {super::identity::PART_OF: null},
+            "annotations": annotations,
+            "managedFields": managed::without(&live, &[&identity.manager, &identity.keeper]),
+        }});
+        let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
+        let ask = Ask::Merge { path: path.to_owned(), name: id.name.to_string(), params, patch };
+        match wire.send(&ask).await {
+            Err(failure) if failure.is_not_found() => return Ok(()),
+            // Somebody wrote it meanwhile.
+            Err(failure) if failure.code() == 409 => {}
+            result => return result.map(drop),
+        }
     }
-    let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
-    let ask = Ask::Merge { path: path.to_owned(), name: id.name.to_string(), params, patch };
-    match wire.send(&ask).await {
-        Err(failure) if failure.is_not_found() => Ok(()),
-        result => result.map(drop),
-    }
+    Err(Failure::rule("it changes all the time"))
 }
 
 fn conflict_words(conflicts: &[&Conflict]) -> String {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::api::PatchParams;
+use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::super::{Apply, Record, TargetError};
@@ -33,7 +33,11 @@ impl Core {
     }
 
     pub async fn read_parent(&mut self) -> Result<Option<Record>, TargetError> {
-        let found = self.wire.get(&self.parent_path(), &self.identity.parent).await;
+        let mut found = self.wire.get(&self.parent_path(), &self.identity.parent).await;
+        let is_unknown = found.as_ref().is_err_and(|failure| failure.code() == 401);
+        if is_unknown && self.reconnect().await.is_ok() {
+            found = self.wire.get(&self.parent_path(), &self.identity.parent).await;
+        }
         let found = found.map_err(|failure| self.whole(&failure))?;
         self.parent = found.map(|object| self.parse_parent(&object)).transpose()?;
         Ok(self.parent.as_ref().map(|parent| parent.record.clone()))
@@ -137,6 +141,21 @@ impl Core {
             }
         }
         Err(TargetError("another syncer is at work on this cluster".to_owned()))
+    }
+
+    /// Takes the parent object away, as it was read.
+    pub async fn remove_parent(&mut self) -> Result<(), TargetError> {
+        let Some(parent) = self.parent.take() else { return Ok(()) };
+        let preconditions = Preconditions { resource_version: Some(parent.version), uid: None };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        let (path, name) = (self.parent_path(), self.identity.parent.clone());
+        match self.wire.send(&Ask::Delete { path, name, params }).await {
+            Err(failure) if failure.is_not_found() => Ok(()),
+            Err(failure) if failure.code() == 409 => {
+                Err(TargetError("another syncer is at work on this cluster".to_owned()))
+            }
+            result => result.map(drop).map_err(|failure| self.whole(&failure)),
+        }
     }
 
     async fn make_namespace(&mut self) -> Result<(), TargetError> {

@@ -12,6 +12,7 @@ use std::time::Instant;
 use serde_json::Value as Json;
 
 use super::super::TargetError;
+use super::compare::leaving;
 use super::failure::Failure;
 use super::identity::group_kind;
 use super::watching::entry::{Entry, Wanted as WantedForm};
@@ -21,7 +22,7 @@ use crate::model::ObjectId;
 use crate::model::object::version_of;
 use crate::sync::desired::Desired;
 use crate::sync::health;
-use crate::sync::plan::{Form, Live, Version};
+use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version};
 
 pub type Wanted = BTreeMap<ObjectId, Desired>;
 pub type Found = BTreeMap<ObjectId, Live>;
@@ -36,6 +37,8 @@ impl Core {
         self.surveyed = Some(Instant::now());
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;
+        self.drop_other_names(desired, &mut found);
+        self.look_for_accounts(desired.keys().chain(found.keys())).await;
         self.later.retain(|id, _| desired.contains_key(id));
         self.unhealthy.retain(|id, _| desired.contains_key(id));
         self.settled.retain(|id, _| desired.contains_key(id));
@@ -149,6 +152,13 @@ impl Core {
                     for id in desired.keys().filter(|id| scope.holds(id)) {
                         fault(&mut found, id, message.clone());
                     }
+                    if !desired.keys().any(|id| scope.holds(id)) {
+                        // What is left of it may have to go, and nobody else would say so.
+                        let words = failure.words(false);
+                        let form = Form::Faulty(format!("what there is of its kind is not known: {words}"));
+                        let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };
+                        found.insert(ObjectId::new(&scope.group, &scope.kind, "", ALL_OF_KIND), live);
+                    }
                     self.unseen.insert(group_kind(&scope.group, &scope.kind));
                 }
             }
@@ -172,7 +182,8 @@ impl Core {
             let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
             self.seen.insert(id.clone(), Seen { hash, checked: same, ..Seen::from_entry(entry, form) });
             let annotations = entry.annotations.clone();
-            found.insert(id.clone(), Live { owned: entry.owned, form: live, annotations });
+            let stays = self.protected.reason_to_stay(id, entry.has_owner);
+            found.insert(id.clone(), Live { owned: entry.owned, form: live, annotations, stays });
         }
         Ok(found)
     }
@@ -201,13 +212,19 @@ impl Seen {
             older: (is_older && entry.live.is_none()).then(|| entry.uid.to_string()),
             health: entry.health.clone(),
             pods: entry.pods.as_deref().map(str::to_owned),
+            is_leaving: entry.leaving.is_some(),
             ..Seen::default()
         }
     }
 
     /// What an object says of how it does.
     pub fn of(object: &Json) -> Seen {
-        Seen { health: health::of(object), pods: pods::selector_of(object), ..Seen::default() }
+        Seen {
+            health: health::of(object),
+            pods: pods::selector_of(object),
+            is_leaving: leaving(object).is_some(),
+            ..Seen::default()
+        }
     }
 }
 
@@ -215,7 +232,8 @@ pub fn fault(found: &mut Found, id: &ObjectId, message: String) {
     match found.get_mut(id) {
         Some(live) => live.form = Form::Faulty(message),
         None => {
-            let live = Live { owned: false, form: Form::Faulty(message), annotations: BTreeMap::new() };
+            let live =
+                Live { owned: false, form: Form::Faulty(message), annotations: BTreeMap::new(), stays: None };
             found.insert(id.clone(), live);
         }
     }

@@ -34,11 +34,14 @@ impl Core {
         let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
             desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
         self.try_all(namespaces, desired, found).await?;
-        let to_come: BTreeSet<&str> = desired
-            .keys()
-            .filter(|id| is_namespace(id) && !found.contains_key(*id))
-            .map(|id| &*id.name)
-            .collect();
+        // A namespace that is on its way out takes nothing in, and is not asked to.
+        let is_missing = |id: &ObjectId| match found.get(id).map(|live| &live.form) {
+            None => true,
+            Some(Form::Faulty(_)) => self.seen.get(id).is_some_and(|seen| seen.is_leaving),
+            Some(_) => false,
+        };
+        let to_come: BTreeSet<&str> =
+            desired.keys().filter(|id| is_namespace(id) && is_missing(id)).map(|id| &*id.name).collect();
         let now = rest.into_iter().filter(|object| !to_come.contains(&*object.id.namespace));
         self.try_all(now.collect(), desired, found).await
     }
@@ -83,7 +86,7 @@ impl Core {
                 Err(failure) => fault(found, &object.id, failure.words(false)),
             }
         }
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
         let results = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());
@@ -98,7 +101,7 @@ impl Core {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
                     }
-                    let message = failure.words(job.id.is_secret());
+                    let message = failure.words(job.secret);
                     self.put_off(&job.id, &hash, &message, failure.pause());
                     fault(found, &job.id, message);
                 }
@@ -170,7 +173,7 @@ impl Core {
             self.later.remove(id);
             self.settled.insert(id.clone(), hash.clone());
         }
-        let found_now = Live { owned, form, annotations: own_annotations(&live) };
+        let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
         let is_in_the_way = matches!(found_now.form, Form::Faulty(_)) || !(owned || job.may_take_over(same));
         if is_in_the_way {
             self.put_off_as_found(id, &hash, found_now.clone());

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::failure::Failure;
 use super::lease::Fence;
+use super::tenant::Tenants;
 
 /// How often one request is made before its failure counts.
 const ATTEMPTS: u32 = 5;
@@ -35,6 +36,8 @@ pub struct Wire {
     client: Client,
     pub server: Arc<str>,
     patience: Duration,
+    /// As whom it writes, where that is not berth itself.
+    tenants: Option<Tenants>,
     /// Outside of it nothing is written, and no write takes longer than it leaves.
     fence: Option<(Fence, Duration)>,
 }
@@ -107,7 +110,19 @@ impl Answer {
 
 impl Wire {
     pub fn new(client: Client, server: &str, patience: Duration) -> Wire {
-        Wire { client, server: server.into(), patience, fence: None }
+        Wire { client, server: server.into(), patience, tenants: None, fence: None }
+    }
+
+    /// The same, for what is done on behalf of tenants.
+    #[must_use]
+    pub fn acting(&self, tenants: Option<&Tenants>) -> Wire {
+        Wire { tenants: tenants.cloned(), ..self.clone() }
+    }
+
+    /// The same, with other credentials.
+    #[must_use]
+    pub fn with(&self, client: Client) -> Wire {
+        Wire { client, ..self.clone() }
     }
 
     /// The same, writing only where the fence leaves a write all the time it may take.
@@ -179,7 +194,12 @@ impl Wire {
             }
             Ask::Delete { path, name, params } => Request::new(path).delete(name, params),
         };
-        let request = request.map_err(|error| Failure::unsendable(&error))?;
+        let mut request = request.map_err(|error| Failure::unsendable(&error))?;
+        if let Some(user) = self.tenants.as_ref().map(|tenants| tenants.user_for(ask)).transpose()?.flatten()
+        {
+            let user = user.parse().map_err(|_| Failure::rule("its ServiceAccount's name is unusable"))?;
+            request.headers_mut().insert("impersonate-user", user);
+        }
         let response =
             self.client.send(request.map(Body::from)).await.map_err(|error| Failure::of(&error))?;
         let status = response.status();

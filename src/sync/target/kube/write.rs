@@ -45,7 +45,7 @@ impl Core {
         self.try_first(&mut jobs, &mut results).await;
         let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
         self.watching.shared.store().writing(ids);
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let tasks: Vec<Job> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
         let brought = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());
@@ -90,6 +90,7 @@ impl Core {
             applied: Some(hash.clone()),
             intact: true,
             leaving: None,
+            has_owner: false,
             health: made.seen.health.clone(),
             pods: made.seen.pods.as_deref().map(Into::into),
             annotations: desired.own_annotations(),
@@ -105,7 +106,7 @@ impl Core {
 
     fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> TargetError {
         let id = &item.desired.id;
-        let message = failure.words(id.is_secret());
+        let message = failure.words(item.desired.is_secret());
         let hash = self.hash_of(item.desired);
         self.put_off(id, &hash, &message, failure.pause());
         TargetError(message)
@@ -122,7 +123,7 @@ impl Core {
             .filter(|(_, checked, _)| !checked)
             .map(|(index, _, job)| (*index, job.clone()))
             .collect();
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let tasks: Vec<Job> = untried.iter().map(|(_, job)| job.clone()).collect();
         let tried = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());
@@ -209,7 +210,7 @@ impl Core {
                 }
             }
         }
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
         let removed = each(jobs.clone(), self.at_once, |(_, prune, path, uid)| {
             let (wire, identity) = (wire.clone(), identity.clone());
             async move {
@@ -261,7 +262,9 @@ impl Core {
                 jobs.push((index, self.job(item.desired, path)));
             }
         }
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let (wire, identity) = (self.acting(), self.identity.clone());
+        // What an override from a Secret has put somewhere can not be told from the rest.
+        jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
         let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
         let tried = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use super::super::compare::{applied_hash, is_as_applied, leaving, own_annotations, uid_of};
 use super::super::identity::Identity;
 use super::super::pods;
+use super::super::protected::has_owner;
 use crate::model::ObjectId;
 use crate::model::annotation::RETAIN;
 use crate::sync::desired::Desired;
@@ -38,6 +39,8 @@ pub struct Entry {
     /// Whether all that was applied with this hash is still berth's.
     pub intact: bool,
     pub leaving: Option<Box<str>>,
+    /// Whether another object takes it along.
+    pub has_owner: bool,
     pub health: Health,
     /// Selects its pods, where it has some.
     pub pods: Option<Box<str>>,
@@ -80,6 +83,7 @@ impl Entry {
             applied,
             intact,
             leaving: leaving(&object).map(String::into_boxed_str),
+            has_owner: has_owner(&object),
             health: health::of(&object),
             pods: pods::selector_of(&object).map(String::into_boxed_str),
             annotations: own_annotations(&object),
