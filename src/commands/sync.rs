@@ -182,6 +182,9 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     for note in &outcome.notes {
         ui.status(&format!("{}: {}", note.object, note.message));
     }
+    for difference in &outcome.applied.differences {
+        ui.status(&format!("{}: {}", difference.object, difference.message));
+    }
     for problem in &outcome.applied.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));
     }
@@ -277,6 +280,9 @@ impl Surroundings for World {
                 }
                 for note in &outcome.notes {
                     info!(object = %note.object, "{}", note.message);
+                }
+                for difference in &outcome.applied.differences {
+                    info!(object = %difference.object, "{}", difference.message);
                 }
                 for problem in &outcome.applied.problems {
                     warn!(object = %problem.object, "{}", problem.message);

@@ -23,11 +23,19 @@ pub const DEPENDS_ON: &str = "berth.dev/depends-on";
 pub const ON_CONFLICT: &str = "berth.dev/on-conflict";
 /// Whether it may be removed and made anew where a change is not possible otherwise.
 pub const RECREATE: &str = "berth.dev/recreate";
+/// What may be done to it: `create-only`, `read-only` or `report-diff`; without it all.
+pub const APPLY: &str = "berth.dev/apply";
+/// `if-not-drifted`: what was changed in the cluster stays until the manifest changes.
+pub const APPLY_WHEN: &str = "berth.dev/apply-when";
+/// `full`: what an object has beside its manifest counts as a difference.
+pub const COMPARE: &str = "berth.dev/compare";
+/// `refused`: it must have no owners but those of its manifest.
+pub const CO_OWNERS: &str = "berth.dev/co-owners";
 /// On live objects: the keyed hash of what was applied last.
 pub const APPLIED: &str = "berth.dev/applied";
 
 /// All of them.
-pub const ALL: [&str; 11] = [
+pub const ALL: [&str; 15] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -38,5 +46,9 @@ pub const ALL: [&str; 11] = [
     DEPENDS_ON,
     ON_CONFLICT,
     RECREATE,
+    APPLY,
+    APPLY_WHEN,
+    COMPARE,
+    CO_OWNERS,
     APPLIED,
 ];

@@ -80,6 +80,8 @@ pub struct Applied {
     pub tree: String,
     pub objects: usize,
     pub problems: Vec<Problem>,
+    /// In what objects differ that are left as they are, which is no problem.
+    pub differences: Vec<Problem>,
 }
 
 /// One object that could not be brought to its wanted form.

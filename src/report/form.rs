@@ -54,8 +54,10 @@ fn applied_to_json(applied: &Applied) -> Json {
         "tree": applied.tree,
         "objects": applied.objects,
     });
-    if !applied.problems.is_empty() {
-        form["problems"] = applied.problems.iter().map(problem_to_json).collect();
+    for (key, list) in [("problems", &applied.problems), ("differences", &applied.differences)] {
+        if !list.is_empty() {
+            form[key] = list.iter().map(problem_to_json).collect();
+        }
     }
     form
 }
@@ -151,6 +153,7 @@ fn applied(mut fields: Fields<'_>) -> Applied {
         tree: fields.str("tree").unwrap_or_default().to_owned(),
         objects: usize::try_from(count(fields.int_in("objects", 0..=i64::MAX))).unwrap_or(usize::MAX),
         problems: fields.each("problems").into_iter().filter_map(problem).collect(),
+        differences: fields.each("differences").into_iter().filter_map(problem).collect(),
     };
     fields.finish();
     applied

@@ -20,7 +20,13 @@ fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> ClusterStatus {
         cluster: cluster.to_owned(),
         reported: Some(at(1_000)),
         next_due: Some(at(1_600)),
-        applied: Some(Applied { sequence: 7, tree: tree.to_owned(), objects: 3, problems }),
+        applied: Some(Applied {
+            sequence: 7,
+            tree: tree.to_owned(),
+            objects: 3,
+            problems,
+            ..Applied::default()
+        }),
         ..ClusterStatus::default()
     }
 }

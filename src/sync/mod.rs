@@ -11,6 +11,7 @@
 
 mod apply;
 pub mod desired;
+pub mod differences;
 pub mod fetch;
 pub mod health;
 mod order;
@@ -18,6 +19,7 @@ pub mod overrides;
 pub mod plan;
 pub mod remote;
 pub mod status;
+pub mod strategy;
 pub mod target;
 pub mod watch;
 
@@ -161,9 +163,10 @@ pub fn sync_set(
     if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
         return Err(SyncError::Emptied(record.sequence));
     }
-    let plan = plan::plan(desired, &live, |id| {
+    let mut plan = plan::plan(desired, &live, |id| {
         options.allow_risky_prune || fetched.allow_prune.contains(&path::of_object(id))
     });
+    strategy::heed(&mut plan, desired, &live, target.findings());
     let at_rest = plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
         apply::Done::default()
@@ -198,7 +201,8 @@ fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
         .chain(&outcome.waiting)
         .map(|problem| problem.object.clone())
         .collect();
-    for id in desired.objects.keys().filter(|id| !known.contains(id)) {
+    let awaited = desired.objects.values().filter(|wanted| !strategy::is_only_compared(wanted));
+    for id in awaited.map(|wanted| &wanted.id).filter(|id| !known.contains(id)) {
         let standing = target.standing(id);
         let problem = |message: String| Problem { object: id.clone(), message };
         match standing.health {
@@ -243,7 +247,8 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
     problems.sort();
     problems.dedup();
     let objects = plan.unchanged.len() + done.written;
-    let applied = Applied { sequence: record.sequence, tree: record.tree, objects, problems };
+    let differences = plan.differences.clone();
+    let applied = Applied { sequence: record.sequence, tree: record.tree, objects, problems, differences };
     let (written, pruned, waiting) = (done.written, done.pruned, done.waiting);
     let (notes, previews) = (Vec::new(), Vec::new());
     Outcome { plan, written, pruned, held, applied, waiting, notes, previews }

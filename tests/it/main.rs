@@ -42,6 +42,7 @@ mod remotes;
 mod replicas;
 mod roots;
 mod snapshots;
+mod strategy;
 mod support;
 mod tidy;
 mod ugly;

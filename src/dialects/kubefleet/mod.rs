@@ -174,7 +174,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
                 templates,
                 overrides: Vec::new(),
                 replicas: None,
-                frozen: spec.report_only,
+                frozen: false,
             });
         }
         lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) }.into());

@@ -29,7 +29,7 @@ fn decision(object: &ObjectId) -> Decision {
 }
 
 fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> (String, ClusterStatus) {
-    let applied = Applied { sequence: 1, tree: tree.to_owned(), objects: 1, problems };
+    let applied = Applied { sequence: 1, tree: tree.to_owned(), objects: 1, problems, ..Applied::default() };
     let status = ClusterStatus {
         cluster: cluster.to_owned(),
         reported: Some(at(1_000)),

@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use super::desired::Desired;
 use super::health::Health;
 use super::plan::{Live, Prune, Version};
+use super::strategy::Finding;
 use crate::model::ObjectId;
 use crate::model::status::Problem;
 
@@ -94,6 +95,12 @@ pub trait Target {
     /// What writing these would change, where the target can tell beforehand. Changes nothing.
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         batch.iter().map(|_| None).collect()
+    }
+
+    /// What the strategies of objects make of how the last survey found them, where that is more than whether
+    /// they are as wanted.
+    fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
+        BTreeMap::new()
     }
 
     /// What is worth knowing of the last round and is no problem: take-overs.

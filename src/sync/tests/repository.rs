@@ -70,7 +70,7 @@ fn a_ref_that_does_not_say_whose_it_is_is_refused() {
 #[test]
 fn a_status_is_written_when_it_changed_or_is_due_again() {
     let (_dir, repo) = bare();
-    let applied = Applied { sequence: 7, tree: "t".to_owned(), objects: 2, problems: Vec::new() };
+    let applied = Applied { sequence: 7, tree: "t".to_owned(), objects: 2, ..Applied::default() };
     let report = |applied: &Applied, now: i64| {
         let status = status::of("eu-1", applied.clone(), at(now), 600);
         status::write(&repo, &Refs::default(), &status, at(now)).unwrap()

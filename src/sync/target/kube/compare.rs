@@ -33,11 +33,15 @@ pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     content(live) == content(after)
 }
 
+/// Whether the form that was applied last is the wanted one.
+pub fn was_applied(live: &Json, hash: &str) -> bool {
+    live.get("metadata").and_then(|it| it.get("annotations")?.get(APPLIED)?.as_str()) == Some(hash)
+}
+
 /// Whether it is for certain just as it was applied: the hash is of what is wanted, and no field is lost.
 pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired) -> bool {
-    let hash = live.get("metadata").and_then(|it| it.get("annotations")?.get(APPLIED)?.as_str());
     let Some(own) = managed::applied_by(live, &identity.manager) else { return false };
-    if hash != Some(identity.hash(&wanted.bytes).as_str()) {
+    if !was_applied(live, &identity.hash(&wanted.bytes)) {
         return false;
     }
     match wanted.annotation(RETAIN).map(fields::pointers) {

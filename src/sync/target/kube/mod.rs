@@ -37,6 +37,7 @@ use crate::model::status::Problem;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::plan::{Live, Prune};
+use crate::sync::strategy::Finding;
 use identity::Identity;
 use kinds::Kinds;
 use parent::Parent;
@@ -100,6 +101,8 @@ struct Seen {
     health: Health,
     /// Selects its pods, where it has some.
     pods: Option<String>,
+    /// What its strategy makes of how it was found.
+    finding: Option<Finding>,
 }
 
 /// A failed object.
@@ -179,6 +182,11 @@ impl Target for KubeTarget {
 
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         self.runtime.block_on(self.core.preview(batch))
+    }
+
+    fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
+        let of = |(id, seen): (&ObjectId, &Seen)| Some((id.clone(), seen.finding.clone()?));
+        self.core.seen.iter().filter_map(of).collect()
     }
 
     fn notes(&mut self) -> Vec<Problem> {

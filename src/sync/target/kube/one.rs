@@ -18,6 +18,7 @@ use super::wire::{Answer, Ask, Wire};
 use crate::model::ObjectId;
 use crate::model::annotation::{self, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER};
 use crate::sync::desired::Desired;
+use crate::sync::strategy::{Strategy, is_of_a_hub};
 
 /// How long an object that is made anew may take to go.
 const GOING: Duration = Duration::from_secs(15);
@@ -34,6 +35,7 @@ pub struct Job {
     /// Whether it is berth's already.
     pub owned: bool,
     pub take_over: bool,
+    pub strategy: Strategy,
     retained: Vec<Vec<String>>,
     on_conflict: OnConflict,
     recreate: Recreate,
@@ -75,6 +77,7 @@ impl Job {
             live,
             owned,
             take_over: desired.annotation(TAKE_OVER) == Some("true"),
+            strategy: Strategy::of(desired),
             retained: desired.annotation(RETAIN).map(fields::pointers).unwrap_or_default(),
             on_conflict: match desired.annotation(ON_CONFLICT) {
                 Some("force") => OnConflict::Force,
@@ -164,6 +167,12 @@ impl Job {
             let name = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
             operations.push(json!({"op": "remove", "path": format!("/metadata/annotations/{name}")}));
         }
+        let owners = live.pointer("/metadata/ownerReferences").and_then(Json::as_array);
+        if let Some(owners) = owners.filter(|owners| !self.owned && owners.iter().any(is_of_a_hub)) {
+            // An earlier hub's record would take the object along when it goes.
+            let rest: Vec<&Json> = owners.iter().filter(|owner| !is_of_a_hub(owner)).collect();
+            operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": rest}));
+        }
         let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
         let (path, name) = (self.path.clone(), self.id.name.to_string());
         wire.send(&Ask::Edit { path, name, params, operations: json!(operations) }).await.map(drop)
@@ -208,7 +217,11 @@ impl Job {
                 .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != identity.keeper)
                 .filter(|it| !by_hand(&it.manager))
                 .collect();
-            match self.on_conflict {
+            let on_conflict = match dry_run && self.strategy.compares() {
+                true => OnConflict::Force,
+                false => self.on_conflict,
+            };
+            match on_conflict {
                 _ if foreign.is_empty() => force = true,
                 OnConflict::Force => force = true,
                 OnConflict::Yield => {

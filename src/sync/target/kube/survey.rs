@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::super::TargetError;
-use super::compare::{is_as_applied, is_equal, leaving, own_annotations, uid_of};
+use super::compare::{is_as_applied, is_equal, leaving, own_annotations, uid_of, was_applied};
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
 use super::one::{Brought, Job};
@@ -21,8 +21,10 @@ use crate::model::ObjectId;
 use crate::model::object::version_of;
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
+use crate::sync::differences::{self, Difference};
 use crate::sync::health;
 use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
+use crate::sync::strategy::{self, Strategy};
 
 type Wanted = BTreeMap<ObjectId, Desired>;
 type Found = BTreeMap<ObjectId, Live>;
@@ -144,11 +146,33 @@ impl Core {
         let annotations = own_annotations(&object);
         let mut seen = Seen { owned, checked: same, ..Seen::of(&object) };
         seen.hash = wanted.map(|wanted| self.identity.hash(&wanted.bytes)).unwrap_or_default();
+        if let Some(wanted) = wanted.filter(|_| same) {
+            seen.finding = self.finding(wanted, &object, owned, &[]);
+        }
         if !same && wanted.is_some() {
             seen.live = Some(Arc::new(object));
         }
         self.seen.insert(id.clone(), seen);
         found.insert(id, Live { owned, form, annotations });
+    }
+
+    /// What an object's strategy makes of how it was found, with what a write would change.
+    fn finding(
+        &self,
+        wanted: &Desired,
+        live: &Json,
+        owned: bool,
+        changes: &[Difference],
+    ) -> Option<strategy::Finding> {
+        let found = strategy::Found {
+            live,
+            wanted: &wanted.object,
+            owned,
+            applied_before: was_applied(live, &self.identity.hash(&wanted.bytes)),
+            changes,
+            is_secret: wanted.id.is_secret(),
+        };
+        strategy::judge(&Strategy::of(wanted), &found)
     }
 
     /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
@@ -205,7 +229,7 @@ impl Core {
         let mut lost = None;
         for ((hash, job), result) in jobs.into_iter().zip(results) {
             match result {
-                Ok(Ok(tried)) => self.heed(&job.id, hash, tried, found),
+                Ok(Ok(tried)) => self.heed(desired.get(&job.id), &job.id, hash, tried, found),
                 Ok(Err(failure)) | Err(failure) => {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
@@ -223,8 +247,15 @@ impl Core {
     }
 
     /// Takes in what a trial has shown.
-    fn heed(&mut self, id: &ObjectId, hash: String, tried: Tried, found: &mut Found) {
-        let (live, same) = match tried {
+    fn heed(
+        &mut self,
+        wanted: Option<&Desired>,
+        id: &ObjectId,
+        hash: String,
+        tried: Tried,
+        found: &mut Found,
+    ) {
+        let (live, same, changes) = match tried {
             Tried::New { checked } => {
                 if checked {
                     let seen = Seen { checked: true, hash, ..Seen::default() };
@@ -234,7 +265,7 @@ impl Core {
                 found.remove(id);
                 return;
             }
-            Tried::There { live, same } => (live, same),
+            Tried::There { live, same, changes } => (live, same, changes),
         };
         self.later.remove(id);
         let owned = self.identity.owns(&live);
@@ -245,8 +276,9 @@ impl Core {
             (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
         };
         let annotations = own_annotations(&live);
-        let seen =
-            Seen { owned, checked: true, hash, live: (!same).then(|| live.clone()), ..Seen::of(&live) };
+        let finding = wanted.and_then(|wanted| self.finding(wanted, &live, owned, &changes));
+        let kept = (!same).then(|| live.clone());
+        let seen = Seen { owned, checked: true, hash, live: kept, finding, ..Seen::of(&live) };
         self.seen.insert(id.clone(), seen);
         found.insert(id.clone(), Live { owned, form, annotations });
     }
@@ -274,16 +306,29 @@ impl Seen {
 /// What a trial has shown.
 enum Tried {
     /// It is not there. Unchecked where it could not be tried yet.
-    New {
-        checked: bool,
-    },
+    New { checked: bool },
     There {
         live: Arc<Json>,
         same: bool,
+        /// What a write would change, where that matters.
+        changes: Vec<Difference>,
     },
 }
 
 async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tried, Failure> {
+    let there = |live, same| Tried::There { live, same, changes: Vec::new() };
+    if job.strategy.only_looks() {
+        let live = match job.live.clone() {
+            Some(live) => Some(live),
+            None => wire.get(&job.path, &job.id.name).await?.map(Arc::new),
+        };
+        if let Some(live) = live {
+            return Ok(there(live, true));
+        }
+        if job.strategy.way == strategy::Way::ReadOnly {
+            return Ok(Tried::New { checked: false });
+        }
+    }
     let first = job.try_out(wire, identity).await;
     if let Ok(Brought { created: true, .. }) = first {
         return Ok(Tried::New { checked: true });
@@ -311,14 +356,19 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
     match result {
         Ok(Brought { answer: Some(answer), .. }) => {
             let after: Json = answer.read()?;
-            Ok(Tried::There { same: is_equal(&live, &after, job.owned), live })
+            let compares = job.strategy.compares();
+            let changes = if compares { differences::between(&live, &after) } else { Vec::new() };
+            let same = is_equal(&live, &after, job.owned) || (!job.owned && compares && changes.is_empty());
+            Ok(Tried::There { same, live, changes })
         }
-        Ok(Brought { answer: None, .. }) => Ok(Tried::There { live, same: false }),
+        Ok(Brought { answer: None, .. }) => Ok(there(live, false)),
+        // What the server would refuse is compared without its help.
+        Err(failure) if job.strategy.compares() && failure.code() == 422 => {
+            Ok(Tried::There { same: false, changes: differences::asked(&live, &job.payload), live })
+        }
         // Whether it may be taken over comes before how.
-        Err(_) if !job.owned && !job.take_over => Ok(Tried::There { live, same: false }),
-        Err(failure) if failure.is_immutable() && job.may_recreate() => {
-            Ok(Tried::There { live, same: false })
-        }
+        Err(_) if !job.owned && !job.take_over => Ok(there(live, false)),
+        Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(there(live, false)),
         Err(failure) => Err(failure),
     }
 }
