@@ -103,6 +103,13 @@ impl Walk {
                     self.below(&at, |walk| walk.compare(here.get(index), wanted.get(index)));
                 }
             }
+            // Some of these do not count, so that they are looked at one by one.
+            (None, Some(map @ Json::Object(_))) if self.is_labels() => {
+                self.compare(Some(&Json::Object(Map::new())), Some(map));
+            }
+            (Some(map @ Json::Object(_)), None) if self.is_labels() => {
+                self.compare(Some(map), Some(&Json::Object(Map::new())));
+            }
             (None, Some(wanted)) if is_nothing(wanted) => {}
             (Some(here), None) if is_nothing(here) => {}
             (here, wanted) if here == wanted => {}
@@ -158,6 +165,11 @@ impl Walk {
             }
             value => self.note(Some(value), None),
         }
+    }
+
+    fn is_labels(&self) -> bool {
+        matches!(self.at.as_slice(), [metadata, map]
+            if metadata == "metadata" && matches!(map.as_str(), "labels" | "annotations"))
     }
 
     fn below(&mut self, key: &str, then: impl FnOnce(&mut Walk)) {
@@ -236,7 +248,11 @@ mod tests {
         let live = json!({"apiVersion": "v1", "metadata": {"uid": "1", "annotations": {
             "deployment.kubernetes.io/revision": "1", "kubectl.kubernetes.io/x": "y", "berth.dev/applied": "z"},
             "labels": {"applyset.kubernetes.io/part-of": "a", "app.kubernetes.iox/name": "b"}}, "status": {"a": 1}});
-        assert_eq!(paths(&between(&live, &json!({}))), ["/metadata/labels/app.kubernetes.iox~1name"]);
+        let bare = json!({"metadata": {}});
+        let name = ["/metadata/labels/app.kubernetes.iox~1name"];
+        assert_eq!(paths(&between(&live, &bare)), name);
+        assert_eq!(paths(&between(&bare, &live)), name);
+        assert_eq!(paths(&between(&live, &json!({"metadata": {"labels": {}}}))), name);
     }
 
     #[test]

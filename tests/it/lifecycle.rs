@@ -240,7 +240,7 @@ fn a_placement_that_only_reports_differences_is_rendered_so_that_no_member_write
     let repo = Repo::with(&[("m.yaml", member), ("ns.yaml", &plain("old")), ("crp.yaml", &placement(""))]);
     let folder = tempfile::tempdir().expect("a folder");
     repo.publish().expect(0);
-    repo.sync("m", folder.path(), &["--once"]).expect(0);
+    repo.sync("m", folder.path(), &[]).expect(0);
     let there =
         || std::fs::read_to_string(folder.path().join("_cluster/Namespace_plain.yaml")).expect("it is there");
     assert!(there().contains("env: old"));
@@ -250,12 +250,12 @@ fn a_placement_that_only_reports_differences_is_rendered_so_that_no_member_write
     repo.publish().expect(0);
     let rendered = repo.files(RENDERED)["clusters/m/_cluster/Namespace_plain.yaml"].clone();
     assert!(rendered.contains("berth.dev/apply: report-diff"), "{rendered}");
-    let ran = repo.sync("m", folder.path(), &["--once"]).expect(0);
+    let ran = repo.sync("m", folder.path(), &[]).expect(0);
     assert!(ran.err.contains("Namespace plain: FoundDiff: "), "{}", ran.err);
     assert!(there().contains("env: old"));
     repo.write("crp.yaml", placement(""));
     repo.commit("for real");
     repo.publish().expect(0);
-    repo.sync("m", folder.path(), &["--once"]).expect(0);
+    repo.sync("m", folder.path(), &[]).expect(0);
     assert!(there().contains("env: new"));
 }

@@ -213,10 +213,14 @@ fn an_object_with_owners_of_its_own_is_taken_only_where_co_ownership_is_allowed(
     member.kubectl_apply(&owner, &[]);
     let uid = member.get("configmap", "owner").expect("it is there")["metadata"]["uid"].clone();
     let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}]);
+    let owned = |name: &str| {
+        let patch = json!({"metadata": {"ownerReferences": reference}}).to_string();
+        let manager = "--field-manager=controller";
+        member.kubectl(&["patch", "cm", name, "-n", "owners", manager, "--type=merge", "-p", &patch]);
+    };
     for name in ["alone", "shared"] {
-        let mut there = member.config_map(name, "one");
-        there["metadata"]["ownerReferences"] = reference.clone();
-        member.kubectl_apply(&there, &[]);
+        member.kubectl_apply(&member.config_map(name, "one"), &[]);
+        owned(name);
     }
     let take = [("take-over", "true"), ("on-conflict", "force")];
     let alone = [take[0], take[1], ("co-owners", "refused")];
@@ -235,8 +239,7 @@ fn an_object_with_owners_of_its_own_is_taken_only_where_co_ownership_is_allowed(
     assert_eq!(shared["metadata"]["ownerReferences"][0]["name"], "owner", "its other owner stays");
 
     // The same for one that gets an owner later.
-    let patch = json!({"metadata": {"ownerReferences": reference}}).to_string();
-    member.kubectl(&["patch", "cm", "later", "-n", "owners", "--type=merge", "-p", &patch]);
+    owned("later");
     let ran = member.sync(&[]).expect(7);
     assert!(
         ran.err.contains("ConfigMap owners/later: ManifestApplyFailed: it has other owners"),
@@ -250,7 +253,7 @@ fn the_drift_of_a_secret_is_named_without_its_values() {
     let Some(member) = Member::new("hidden") else { return };
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "hidden",
         "annotations": {"berth.dev/apply-when": "if-not-drifted", "berth.dev/workload": "F/x/app"}},
-        "stringData": {"password": "hunter2"}});
+        "data": {"password": "aHVudGVyMg=="}});
     member.publish(&[secret]);
     member.sync(&[]).expect(0);
     let patch = r#"{"data":{"password":"aHVudGVyMw=="}}"#;
@@ -277,7 +280,14 @@ fn fleet(name: &str, strategy: &str) -> Repo {
          metadata: {{name: web, namespace: {name}}}\nspec:\n  \
          resourceSelectors: [{{group: '', version: v1, kind: ConfigMap, name: web}}]\n  strategy: {strategy}\n"
     );
-    Repo::with(&[("m.yaml", member), ("map.yaml", &map), ("placement.yaml", &placement)])
+    let (other, elsewhere) =
+        (placement.replace("name: web", "name: other"), map.replace("name: web", "name: other"));
+    Repo::with(&[
+        ("m.yaml", member),
+        ("map.yaml", &map),
+        ("placement.yaml", &placement),
+        ("other.yaml", &format!("{other}---\n{elsewhere}")),
+    ])
 }
 
 fn sync(repo: &Repo, member: &Member) -> Ran {

@@ -33,16 +33,19 @@ pub const CLUSTER_ROLE: Kind = ("rbac.authorization.k8s.io", "v1", "ClusterRole"
 pub struct Hub {
     pub plane: ControlPlane,
     client: Client,
+    /// The only version that KubeFleet's kinds are served in, but for bindings in namespaces: theirs is v1beta1.
+    version: &'static str,
 }
 
 impl Hub {
-    pub async fn on(plane: ControlPlane) -> Hub {
+    async fn serving(version: &'static str, plane: ControlPlane) -> Hub {
         let client = plane.client().await;
         let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+        let hub = Hub { plane, client, version };
         for kind in KINDS {
-            definitions.create(&PostParams::default(), &definition(kind)).await.expect("a definition");
+            let definition = definition(hub.served(kind));
+            definitions.create(&PostParams::default(), &definition).await.expect("a definition");
         }
-        let hub = Hub { plane, client };
         for kind in KINDS {
             // A definition is served a moment after it was made.
             let api = hub.api(kind, kind.4.then_some("default"));
@@ -51,8 +54,16 @@ impl Hub {
         hub
     }
 
+    fn served(&self, kind: Kind) -> Kind {
+        let (group, _, name, plural, namespaced) = kind;
+        match [CLUSTERS, PLACEMENTS].contains(&group) && kind != RP_BINDING {
+            true => (group, self.version, name, plural, namespaced),
+            false => kind,
+        }
+    }
+
     fn api(&self, kind: Kind, namespace: Option<&str>) -> Api<DynamicObject> {
-        let (group, version, kind, plural, _) = kind;
+        let (group, version, kind, plural, _) = self.served(kind);
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
         let [group, version, kind, plural] = [group, version, kind, plural].map(str::to_owned);
         let resource = ApiResource { group, version, api_version, kind, plural };
@@ -64,6 +75,7 @@ impl Hub {
 
     /// Makes an object of these fields beside its metadata, and writes its status.
     pub async fn make(&self, kind: Kind, metadata: Json, fields: Json) {
+        let kind = self.served(kind);
         let api_version =
             if kind.0.is_empty() { kind.1.to_owned() } else { format!("{}/{}", kind.0, kind.1) };
         let mut object = json!({"apiVersion": api_version, "kind": kind.2, "metadata": metadata});
@@ -130,7 +142,12 @@ impl Hub {
     /// The usual hub: three members; a namespace everywhere, a role on two clusters by choice, one config map
     /// of a ResourcePlacement.
     pub async fn stocked(plane: ControlPlane) -> Hub {
-        let hub = Hub::on(plane).await;
+        Hub::stocked_in("v1beta1", plane).await
+    }
+
+    /// The same, with all of KubeFleet's kinds in this version.
+    pub async fn stocked_in(version: &'static str, plane: ControlPlane) -> Hub {
+        let hub = Hub::serving(version, plane).await;
         hub.member("oslo", json!({"region": "north"}), "4").await;
         hub.member("paris", json!({"region": "south"}), "8").await;
         hub.member("turin", json!({"region": "south"}), "6").await;

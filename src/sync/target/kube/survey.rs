@@ -277,7 +277,8 @@ impl Core {
         };
         let annotations = own_annotations(&live);
         let finding = wanted.and_then(|wanted| self.finding(wanted, &live, owned, &changes));
-        let kept = (!same).then(|| live.clone());
+        // What is to be taken over is written though nothing in it changes.
+        let kept = (!same || !owned).then(|| live.clone());
         let seen = Seen { owned, checked: true, hash, live: kept, finding, ..Seen::of(&live) };
         self.seen.insert(id.clone(), seen);
         found.insert(id.clone(), Live { owned, form, annotations });
