@@ -18,6 +18,7 @@ use crate::live::Access;
 use crate::model::{ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
+use crate::sync::health::custom::{self, HealthRules};
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
@@ -97,6 +98,24 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// When objects of your own kinds are healthy: documents of kind HealthRule
+    #[arg(long, value_name = "FILE", env = "BERTH_HEALTH_RULES")]
+    health_rules: Option<PathBuf>,
+}
+
+impl KubeArgs {
+    fn health_rules(&self) -> Result<HealthRules, CommandError> {
+        let Some(path) = &self.health_rules else { return Ok(HealthRules::default()) };
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| CommandError::io(&name, &error))?;
+        custom::read(&name, &bytes).map_err(|found| {
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            CommandError::new(
+                Exit::Faulty,
+                format!("the health rules can not be read:\n{}", found.join("\n")),
+            )
+        })
+    }
 }
 
 /// Where a folder is applied.
@@ -123,6 +142,7 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            rules: kube.health_rules()?.into(),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());

@@ -31,11 +31,15 @@ pub const APPLY_WHEN: &str = "berth.dev/apply-when";
 pub const COMPARE: &str = "berth.dev/compare";
 /// `refused`: it must have no owners but those of its manifest.
 pub const CO_OWNERS: &str = "berth.dev/co-owners";
+/// Fields, as JSON pointers, that count only when the object is made: where the member has them, they are its.
+pub const INITIAL: &str = "berth.dev/initial";
+/// Fields that, changed in the cluster, stay so until the manifest changes.
+pub const TOLERATE: &str = "berth.dev/tolerate";
 /// On live objects: the keyed hash of what was applied last.
 pub const APPLIED: &str = "berth.dev/applied";
 
 /// All of them.
-pub const ALL: [&str; 15] = [
+pub const ALL: [&str; 17] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -50,5 +54,7 @@ pub const ALL: [&str; 15] = [
     APPLY_WHEN,
     COMPARE,
     CO_OWNERS,
+    INITIAL,
+    TOLERATE,
     APPLIED,
 ];

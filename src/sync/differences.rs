@@ -217,6 +217,16 @@ fn shown(value: &Json) -> String {
     format!("{}…", text.chars().take(LONGEST).collect::<String>())
 }
 
+/// Whether a field is at one of these paths, or below one; `*` stands for any part.
+pub fn is_below(difference: &Difference, paths: &[Vec<String>]) -> bool {
+    let parts = difference.path.split('/').skip(1);
+    let parts: Vec<String> = parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let fits = |path: &Vec<String>| {
+        path.len() <= parts.len() && path.iter().zip(&parts).all(|(want, part)| want == "*" || want == part)
+    };
+    paths.iter().any(fits)
+}
+
 /// The fields in words. Of a Secret only the names of fields are shown.
 pub fn words(differences: &[Difference], is_secret: bool) -> String {
     let one = |it: &Difference| match (&it.here, &it.wanted) {

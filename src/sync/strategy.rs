@@ -12,7 +12,7 @@ use super::desired::{Desired, DesiredSet};
 use super::differences::{self, Difference};
 use super::plan::{Action, Form, Live, Prune, SyncPlan};
 use crate::model::ObjectId;
-use crate::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, WORKLOAD};
+use crate::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, TOLERATE, WORKLOAD};
 use crate::model::status::Problem;
 
 /// How many differences a report holds.
@@ -44,6 +44,8 @@ pub struct Strategy {
     pub alone: bool,
     /// Taken over only where it does not differ.
     pub if_no_diff: bool,
+    /// Some of its fields may be changed in the cluster.
+    pub tolerates: bool,
 }
 
 impl Strategy {
@@ -60,12 +62,13 @@ impl Strategy {
             if_not_drifted: is(APPLY_WHEN, "if-not-drifted"),
             alone: is(CO_OWNERS, "refused"),
             if_no_diff: is(TAKE_OVER, "if-no-diff"),
+            tolerates: desired.annotation(TOLERATE).is_some(),
         }
     }
 
     /// Whether it matters what would change, rather than whether the change would be let through.
     pub fn compares(&self) -> bool {
-        self.way == Way::ReportDiff || self.if_not_drifted || self.if_no_diff
+        self.way == Way::ReportDiff || self.if_not_drifted || self.if_no_diff || self.tolerates
     }
 
     /// Whether it is enough to know that the object is there.

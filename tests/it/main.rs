@@ -22,6 +22,7 @@ mod from_cluster;
 mod fuzzing;
 mod gate;
 mod generated;
+mod health_rules;
 mod import;
 mod import_kubefleet;
 mod import_odd;

@@ -1,4 +1,4 @@
-//! How KubeFleet's apply and delete strategies are kept to in a Kubernetes cluster.
+//! How KubeFleet's apply and delete strategies, and OCM's options of works, are kept to in a Kubernetes cluster.
 
 use serde_json::{Value as Json, json};
 
@@ -338,4 +338,125 @@ fn a_placement_that_only_reports_differences_shows_them_as_its_hub_would() {
     let diffed = &cluster["diffedPlacements"][0];
     assert_eq!((&diffed["kind"], &diffed["name"]), (&json!("ConfigMap"), &json!("web")), "{cluster}");
     assert!(diffed["observedDiffs"].to_string().contains("/data/key"), "{cluster}");
+}
+
+#[test]
+fn what_is_only_made_is_never_changed_and_what_is_only_read_is_never_written_or_removed() {
+    let Some(member) = Member::new("options") else { return };
+    member.kubectl_apply(&member.config_map("there", "here"), &[]);
+    member.kubectl_apply(&member.config_map("read", "here"), &[]);
+    let create = [("apply", "create-only")];
+    let publish = |value: &str| {
+        member.publish(&[
+            with(&member, "made", value, &create),
+            with(&member, "there", value, &create),
+            with(&member, "read", value, &[("apply", "read-only")]),
+        ]);
+    };
+    publish("one");
+    let ran = member.sync(&[]).expect(0);
+    assert!(
+        ran.out.starts_with("1 write, 0 removals, 1 unchanged\n  create     ConfigMap options/made"),
+        "{}",
+        ran.out
+    );
+    publish("two");
+    assert!(member.sync(&[]).expect(0).out.starts_with("0 writes"));
+    write_as(&member, "robot", "made", &json!({"key": "robot"}));
+    assert!(member.sync(&[]).expect(0).out.starts_with("0 writes"));
+    assert_eq!(data(&member, "made"), json!({"key": "robot"}));
+    assert_eq!(data(&member, "there"), json!({"key": "here"}));
+    // What was made goes with its work; what was there, or only read, stays.
+    member.publish(&[]);
+    member.sync(&[]).expect(0);
+    assert_eq!(member.get("configmap", "made"), None);
+    assert!(["there", "read"].iter().all(|name| data(&member, name) == json!({"key": "here"})));
+
+    // One that is read from now on is let go, so that nothing removes it later.
+    member.publish(&[member.config_map("was-written", "one")]);
+    member.sync(&[]).expect(0);
+    member.publish(&[with(&member, "was-written", "two", &[("apply", "read-only")])]);
+    let ran = member.sync(&[]).expect(0);
+    assert!(ran.out.contains("let go     ConfigMap options/was-written"), "{}", ran.out);
+    member.publish(&[]);
+    member.sync(&[]).expect(0);
+    assert_eq!(data(&member, "was-written"), json!({"key": "one"}));
+}
+
+#[test]
+fn what_is_only_read_and_not_there_is_said() {
+    let Some(member) = Member::new("readers") else { return };
+    member.publish(&[with(&member, "read", "one", &[("apply", "read-only")])]);
+    let ran = member.sync(&["--health-timeout", "0"]).expect(7);
+    assert!(
+        ran.err.contains("ConfigMap readers/read: ") && ran.err.contains("it is not there"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(member.get("configmap", "read"), None);
+}
+
+#[test]
+fn fields_that_count_only_at_first_are_the_members_afterwards() {
+    let Some(member) = Member::new("initial") else { return };
+    let fields = [("initial", "/data/key,/metadata/labels"), ("on-conflict", "fail")];
+    let publish = |value: &str, rest: &str| {
+        let mut object = with(&member, "web", value, &fields);
+        object["data"]["rest"] = json!(rest);
+        member.publish(&[object]);
+    };
+    publish("one", "one");
+    member.sync(&[]).expect(0);
+    assert_eq!(data(&member, "web"), json!({"key": "one", "rest": "one"}));
+    write_as(&member, "robot", "web", &json!({"key": "robot"}));
+    for round in ["first", "second"] {
+        assert!(member.sync(&[]).expect(0).out.starts_with("0 writes"), "{round}");
+    }
+    publish("two", "two");
+    member.sync(&[]).expect(0);
+    assert_eq!(data(&member, "web"), json!({"key": "robot", "rest": "two"}));
+    write_as(&member, "robot", "web", &json!({"key": "robot again"}));
+    assert!(member.sync(&[]).expect(0).out.starts_with("0 writes"));
+    assert_eq!(data(&member, "web"), json!({"key": "robot again", "rest": "two"}));
+}
+
+#[test]
+fn fields_that_are_tolerated_stay_changed_until_the_manifest_changes() {
+    let Some(member) = Member::new("tolerated") else { return };
+    let publish = |value: &str| {
+        member.publish(&[with(
+            &member,
+            "web",
+            value,
+            &[("tolerate", "/data/key"), ("on-conflict", "force")],
+        )]);
+    };
+    publish("one");
+    member.sync(&[]).expect(0);
+    write_as(&member, "robot", "web", &json!({"key": "robot"}));
+    assert!(member.sync(&[]).expect(0).out.starts_with("0 writes"));
+    assert_eq!(data(&member, "web"), json!({"key": "robot"}));
+    publish("two");
+    member.sync(&[]).expect(0);
+    assert_eq!(data(&member, "web"), json!({"key": "two"}));
+}
+
+#[test]
+fn objects_of_a_work_go_or_stay_as_its_delete_option_says() {
+    let Some(member) = Member::new("works") else { return };
+    let map = |name: &str, annotations: &[(&str, &str)]| with(&member, name, "one", annotations);
+    let foreground = r#"{"propagationPolicy":"Foreground"}"#;
+    let gone = map("gone", &[("delete-options", foreground)]);
+    member.publish(&[gone, map("orphan", &[("orphan", "true")])]);
+    member.sync(&[]).expect(0);
+    member.publish(&[]);
+    member.sync(&[]);
+    for _ in 0..100 {
+        if member.get("configmap", "gone").is_none() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(member.get("configmap", "gone"), None);
+    assert_eq!(data(&member, "orphan"), json!({"key": "one"}));
 }

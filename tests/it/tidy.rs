@@ -60,7 +60,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("verify", &["advance", "git", "publish", "state"]),
     (
         "sync",
-        &["diag", "git", "live", "meta", "model", "patch", "publish", "report", "state", "transport", "yaml"],
+        &[
+            "cel",
+            "diag",
+            "git",
+            "live",
+            "meta",
+            "model",
+            "patch",
+            "publish",
+            "report",
+            "state",
+            "transport",
+            "yaml",
+        ],
     ),
 ];
 

@@ -36,7 +36,7 @@ impl Case {
 fn live(data: Json, owners: Json) -> Json {
     let fields: serde_json::Map<String, Json> =
         data.as_object().unwrap().keys().map(|key| (format!("f:{key}"), json!({}))).collect();
-    json!({"metadata": {"ownerReferences": owners, "managedFields": [
+    json!({"metadata": {"name": "web", "ownerReferences": owners, "managedFields": [
         {"manager": "hand", "operation": "Update", "fieldsV1": {"f:data": fields}}]}, "data": data})
 }
 

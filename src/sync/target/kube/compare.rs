@@ -7,8 +7,10 @@ use serde_json::Value as Json;
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
 use super::managed;
-use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
+use crate::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
 use crate::sync::desired::Desired;
+use crate::sync::differences::Difference;
+use crate::sync::strategy::{self, Finding, Found, Strategy};
 
 /// Whether two forms differ in nothing that was asked for. Berth's own marks count on what it owns.
 pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
@@ -44,14 +46,32 @@ pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired) -> bool
     if !was_applied(live, &identity.hash(&wanted.bytes)) {
         return false;
     }
-    match wanted.annotation(RETAIN).map(fields::pointers) {
-        None => managed::covers(own, &wanted.object),
-        Some(paths) => {
-            let mut wanted = wanted.object.clone();
-            paths.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
-            managed::covers(own, &wanted)
-        }
+    let kept = fields::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
+    if kept.is_empty() {
+        return managed::covers(own, &wanted.object);
     }
+    let mut wanted = wanted.object.clone();
+    kept.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
+    managed::covers(own, &wanted)
+}
+
+/// What an object's strategy makes of how it was found, with what a write would change.
+pub fn finding(
+    identity: &Identity,
+    wanted: &Desired,
+    live: &Json,
+    owned: bool,
+    changes: &[Difference],
+) -> Option<Finding> {
+    let found = Found {
+        live,
+        wanted: &wanted.object,
+        owned,
+        applied_before: was_applied(live, &identity.hash(&wanted.bytes)),
+        changes,
+        is_secret: wanted.id.is_secret(),
+    };
+    strategy::judge(&Strategy::of(wanted), &found)
 }
 
 pub fn uid_of(object: &Json) -> &str {

@@ -36,6 +36,7 @@ use crate::model::ObjectId;
 use crate::model::status::Problem;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
+use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Live, Prune};
 use crate::sync::strategy::Finding;
 use identity::Identity;
@@ -54,6 +55,8 @@ pub struct Settings {
     pub at_once: usize,
     /// How long an object may take to be healthy.
     pub deadline: Duration,
+    /// When objects are healthy of whose kinds people say so.
+    pub rules: Arc<HealthRules>,
 }
 
 /// One cluster.
@@ -74,6 +77,7 @@ struct Core {
     identity: Arc<Identity>,
     at_once: usize,
     deadline: Duration,
+    rules: Arc<HealthRules>,
     kinds: Kinds,
     parent: Option<Parent>,
     /// What the last look and the writes since have shown.
@@ -130,6 +134,7 @@ impl KubeTarget {
             identity: Arc::new(Identity::new(&settings.fleet, &settings.namespace)),
             at_once: settings.at_once.max(1),
             deadline: settings.deadline,
+            rules: settings.rules.clone(),
             kinds: Kinds::default(),
             parent: None,
             seen: BTreeMap::new(),

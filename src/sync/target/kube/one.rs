@@ -11,12 +11,12 @@ use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::failure::{Conflict, Failure};
-use super::fields::{self, Keep};
+use super::fields::{self, Keep, Kept};
 use super::identity::{Identity, LAST_APPLIED, legacy_of};
 use super::managed::{self, Rearrange};
 use super::wire::{Answer, Ask, Wire};
 use crate::model::ObjectId;
-use crate::model::annotation::{self, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER};
+use crate::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
 use crate::sync::desired::Desired;
 use crate::sync::strategy::{Strategy, is_of_a_hub};
 
@@ -36,7 +36,9 @@ pub struct Job {
     pub owned: bool,
     pub take_over: bool,
     pub strategy: Strategy,
-    retained: Vec<Vec<String>>,
+    retained: Vec<Kept>,
+    /// Fields that may be otherwise for as long as the manifest stays.
+    pub tolerated: Vec<Vec<String>>,
     on_conflict: OnConflict,
     recreate: Recreate,
     /// Whether the answer is read for how the object does.
@@ -78,7 +80,8 @@ impl Job {
             owned,
             take_over: desired.annotation(TAKE_OVER) == Some("true"),
             strategy: Strategy::of(desired),
-            retained: desired.annotation(RETAIN).map(fields::pointers).unwrap_or_default(),
+            retained: fields::all_kept(desired.annotation(RETAIN), desired.annotation(INITIAL)),
+            tolerated: desired.annotation(TOLERATE).map(fields::pointers).unwrap_or_default(),
             on_conflict: match desired.annotation(ON_CONFLICT) {
                 Some("force") => OnConflict::Force,
                 Some("yield") => OnConflict::Yield,
@@ -96,6 +99,13 @@ impl Job {
     /// The same, with the object that is there.
     pub fn with(self, live: Json, identity: &Identity) -> Job {
         Job { owned: identity.owns(&live), live: Some(Arc::new(live)), ..self }
+    }
+
+    /// Whether an object has the form that this would give it, as far as berth wrote it.
+    pub fn was_applied_to(&self, live: &Json) -> bool {
+        let hash =
+            |object: &Json| object.get("metadata")?.get("annotations")?.get(annotation::APPLIED).cloned();
+        hash(live).is_some() && hash(live) == hash(&self.payload)
     }
 
     fn uid(&self) -> Option<&str> {
@@ -119,11 +129,12 @@ impl Job {
         };
         let legacy = if self.owned { Vec::new() } else { legacy_of(live) };
         let leaving = fields::kept(live, &self.retained);
+        let paths: Vec<Vec<String>> = leaving.iter().map(|kept| kept.path.clone()).collect();
         let how = Rearrange {
             manager: &identity.manager,
             keeper: &identity.keeper,
             legacy: &legacy,
-            leaving: &leaving,
+            leaving: &paths,
         };
         let mut notes = Vec::new();
         if let Some(entries) = managed::rearranged(live, &how) {

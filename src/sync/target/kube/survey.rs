@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::super::TargetError;
-use super::compare::{is_as_applied, is_equal, leaving, own_annotations, uid_of, was_applied};
+use super::compare::{finding, is_as_applied, is_equal, leaving, own_annotations, uid_of};
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
 use super::one::{Brought, Job};
@@ -22,9 +22,9 @@ use crate::model::object::version_of;
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
 use crate::sync::differences::{self, Difference};
-use crate::sync::health;
+use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
-use crate::sync::strategy::{self, Strategy};
+use crate::sync::strategy;
 
 type Wanted = BTreeMap<ObjectId, Desired>;
 type Found = BTreeMap<ObjectId, Live>;
@@ -144,35 +144,16 @@ impl Core {
             _ => Form::There { version: Version(uid_of(&object).to_owned()), same },
         };
         let annotations = own_annotations(&object);
-        let mut seen = Seen { owned, checked: same, ..Seen::of(&object) };
+        let mut seen = Seen { owned, checked: same, ..Seen::of(&object, &self.rules) };
         seen.hash = wanted.map(|wanted| self.identity.hash(&wanted.bytes)).unwrap_or_default();
         if let Some(wanted) = wanted.filter(|_| same) {
-            seen.finding = self.finding(wanted, &object, owned, &[]);
+            seen.finding = finding(&self.identity, wanted, &object, owned, &[]);
         }
         if !same && wanted.is_some() {
             seen.live = Some(Arc::new(object));
         }
         self.seen.insert(id.clone(), seen);
         found.insert(id, Live { owned, form, annotations });
-    }
-
-    /// What an object's strategy makes of how it was found, with what a write would change.
-    fn finding(
-        &self,
-        wanted: &Desired,
-        live: &Json,
-        owned: bool,
-        changes: &[Difference],
-    ) -> Option<strategy::Finding> {
-        let found = strategy::Found {
-            live,
-            wanted: &wanted.object,
-            owned,
-            applied_before: was_applied(live, &self.identity.hash(&wanted.bytes)),
-            changes,
-            is_secret: wanted.id.is_secret(),
-        };
-        strategy::judge(&Strategy::of(wanted), &found)
     }
 
     /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
@@ -276,10 +257,10 @@ impl Core {
             (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
         };
         let annotations = own_annotations(&live);
-        let finding = wanted.and_then(|wanted| self.finding(wanted, &live, owned, &changes));
+        let finding = wanted.and_then(|wanted| finding(&self.identity, wanted, &live, owned, &changes));
         // What is to be taken over is written though nothing in it changes.
         let kept = (!same || !owned).then(|| live.clone());
-        let seen = Seen { owned, checked: true, hash, live: kept, finding, ..Seen::of(&live) };
+        let seen = Seen { owned, checked: true, hash, live: kept, finding, ..Seen::of(&live, &self.rules) };
         self.seen.insert(id.clone(), seen);
         found.insert(id.clone(), Live { owned, form, annotations });
     }
@@ -299,8 +280,8 @@ impl ExtendMissing for BTreeMap<(String, String), Option<String>> {
 
 impl Seen {
     /// What an object says of how it does.
-    pub fn of(object: &Json) -> Seen {
-        Seen { health: health::of(object), pods: pods::selector_of(object), ..Seen::default() }
+    pub fn of(object: &Json, rules: &HealthRules) -> Seen {
+        Seen { health: rules.judge(object), pods: pods::selector_of(object), ..Seen::default() }
     }
 }
 
@@ -359,7 +340,12 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
             let after: Json = answer.read()?;
             let compares = job.strategy.compares();
             let changes = if compares { differences::between(&live, &after) } else { Vec::new() };
-            let same = is_equal(&live, &after, job.owned) || (!job.owned && compares && changes.is_empty());
+            let fine = match job.owned {
+                true => job.strategy.tolerates && job.was_applied_to(&live),
+                false => compares,
+            };
+            let fine = fine && changes.iter().all(|one| differences::is_below(one, &job.tolerated));
+            let same = is_equal(&live, &after, job.owned) || fine;
             Ok(Tried::There { same, live, changes })
         }
         Ok(Brought { answer: None, .. }) => Ok(there(live, false)),

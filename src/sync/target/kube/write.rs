@@ -39,6 +39,9 @@ impl Core {
                 Err(failure) => results[index] = Some(Err(failure)),
             }
         }
+        for (_, _, job) in &mut jobs {
+            job.lively |= self.rules.are_for(&job.id.group, &job.id.kind);
+        }
         self.try_first(&mut jobs, &mut results).await;
         let (wire, identity) = (self.wire.clone(), self.identity.clone());
         let tasks: Vec<Job> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
@@ -56,7 +59,7 @@ impl Core {
         .await;
         for ((index, _, job), result) in jobs.into_iter().zip(brought) {
             results[index] = Some(result.map(|(notes, object)| {
-                let seen = object.as_ref().map(Seen::of).unwrap_or_default();
+                let seen = object.as_ref().map(|object| Seen::of(object, &self.rules)).unwrap_or_default();
                 let hash = self.identity.hash(&batch[index].desired.bytes);
                 self.seen.insert(job.id.clone(), Seen { owned: true, checked: true, hash, ..seen });
                 self.later.remove(&job.id);
@@ -133,7 +136,7 @@ impl Core {
             let mut left = Vec::new();
             for (id, path) in waiting {
                 let object = self.wire.get(&path, &id.name).await.ok().flatten();
-                let now = object.as_ref().map(Seen::of).unwrap_or_default();
+                let now = object.as_ref().map(|object| Seen::of(object, &self.rules)).unwrap_or_default();
                 let is_done = object.is_some() && now.health == Health::Healthy;
                 if let Some(seen) = self.seen.get_mut(&id).filter(|_| object.is_some()) {
                     seen.health = now.health;
