@@ -11,6 +11,7 @@
 //! `load`, `decide`, `render` and `plan` are pure; `git`, `publish`, `daemon`, `sync` and `commands`
 //! touch the world. docs/architecture.md is the map.
 
+pub mod access;
 pub mod advance;
 pub mod cel;
 pub mod codec;
@@ -35,6 +36,7 @@ pub mod reading;
 pub mod release;
 pub mod render;
 pub mod report;
+pub mod signature;
 pub mod source;
 pub mod state;
 pub mod sync;

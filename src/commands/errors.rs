@@ -11,6 +11,7 @@ use crate::publish::PublishError;
 use crate::reading::ReadingError;
 use crate::sync::SyncError;
 use crate::sync::fetch::FetchError;
+use crate::sync::target::NotAdmitted;
 use crate::sync::target::TargetError;
 use crate::sync::watch::RoundError;
 use crate::transport::TransportError;
@@ -90,6 +91,11 @@ fn of_round(error: &RoundError) -> (Exit, Option<String>) {
         RoundError::Sync(error) => (of_sync(error), error.hint().map(str::to_owned)),
         RoundError::Overrides(_) => (Exit::Faulty, None),
         RoundError::Refresh(_) => (Exit::Unreachable, None),
+        RoundError::Refused(_) => (Exit::Held, None),
+        RoundError::NotAdmitted(NotAdmitted::Standby(_)) => {
+            (Exit::Raced, Some("one syncer writes at a time; `--no-lease` leaves that to you".to_owned()))
+        }
+        RoundError::NotAdmitted(NotAdmitted::Trouble(_)) => (Exit::Unreachable, None),
     }
 }
 

@@ -13,7 +13,7 @@ pub enum Exit {
     Usage,
     /// Differences, or a failed proof, where asked to fail on them.
     Different,
-    /// Lost the race for the rendered branch, after retries.
+    /// Lost the race for the rendered branch, after retries, or another syncer is at work.
     Raced,
     /// Held for approval.
     Held,
@@ -64,8 +64,8 @@ Exit codes:
    1  the fleet has errors
    2  usage
    3  differences or a failed proof, where asked to fail on them
-   4  lost the race for the rendered branch, after retries
-   5  held for approval
+   4  lost the race for the rendered branch, after retries; another syncer holds the lease
+   5  held for approval, or suspended
    6  a repository, remote or cluster can not be reached
    7  applied but unhealthy
   70  a bug in berth";

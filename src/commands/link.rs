@@ -126,7 +126,9 @@ impl From<LinkError> for CommandError {
             LinkError::Transport(error) => CommandError::from(error),
             LinkError::Git(error) => error.into(),
             LinkError::Published(error) => error.into(),
-            LinkError::NotOurs { .. } | LinkError::Rewound { .. } => CommandError::new(Exit::Held, message),
+            LinkError::NotOurs { .. } | LinkError::Refused { .. } | LinkError::Rewound { .. } => {
+                CommandError::new(Exit::Held, message)
+            }
         };
         made.hint = hint;
         made

@@ -11,6 +11,8 @@ mod foresee;
 mod from_cluster;
 mod gate;
 mod host;
+mod imported;
+mod mark;
 mod mentioned;
 mod new_faults;
 pub mod table;
@@ -18,6 +20,7 @@ pub mod ui;
 mod working_tree;
 
 mod completions;
+mod cordon;
 mod decide;
 mod demo;
 mod describe;
@@ -29,6 +32,7 @@ mod federate;
 mod import;
 mod init;
 mod join;
+mod label;
 mod link;
 mod logging;
 mod man;
@@ -38,7 +42,9 @@ mod remote;
 mod render;
 mod run;
 mod status;
+mod suspend;
 mod sync;
+mod taint;
 mod unjoin;
 mod validate;
 mod verify;
@@ -80,6 +86,8 @@ enum Command {
     Plan(plan::PlanArgs),
     Run(run::RunArgs),
     Sync(sync::SyncArgs),
+    Suspend(suspend::SuspendArgs),
+    Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
     Import(import::ImportArgs),
@@ -89,6 +97,10 @@ enum Command {
     Enable(enable::EnableArgs),
     Disable(disable::DisableArgs),
     Orphan(orphan::OrphanArgs),
+    Label(label::LabelArgs),
+    Taint(taint::TaintArgs),
+    Cordon(cordon::CordonArgs),
+    Uncordon(cordon::UncordonArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -147,6 +159,8 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Plan(args) => plan::cmd_plan(args, ui),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
+        Command::Suspend(args) => suspend::cmd_suspend(args, ui),
+        Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
@@ -156,6 +170,10 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Enable(args) => enable::cmd_enable(args, ui),
         Command::Disable(args) => disable::cmd_disable(args, ui),
         Command::Orphan(args) => orphan::cmd_orphan(args, ui),
+        Command::Label(args) => label::cmd_label(args, ui),
+        Command::Taint(args) => taint::cmd_taint(args, ui),
+        Command::Cordon(args) => cordon::cmd_cordon(args, ui),
+        Command::Uncordon(args) => cordon::cmd_uncordon(args, ui),
         Command::Completions(args) => completions::cmd_completions(args, ui),
         Command::Man(args) => man::cmd_man(args, ui),
     }

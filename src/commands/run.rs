@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::exit::Exit;
+use super::exit::{CommandError, Exit};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
 use super::plan::plan_text;
@@ -14,6 +14,7 @@ use crate::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
 use crate::git::Identity;
 use crate::model::Timestamp;
 use crate::publish::Refs;
+use crate::signature::Signer;
 use crate::transport::Cancel;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
@@ -37,6 +38,9 @@ pub struct RunArgs {
     /// Who generated commits are by
     #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
     identity: Identity,
+    /// Sign what is committed with this Ed25519 key of OpenSSH, so that members can insist on it
+    #[arg(long, value_name = "FILE", env = "BERTH_SIGNING_KEY")]
+    signing_key: Option<PathBuf>,
     #[command(flatten)]
     log: logging::LogArgs,
     #[command(flatten)]
@@ -54,6 +58,20 @@ pub struct RunArgs {
     allow_empty: bool,
 }
 
+impl RunArgs {
+    fn signer(&self) -> Result<Option<Signer>, CommandError> {
+        let Some(file) = &self.signing_key else { return Ok(None) };
+        let unusable = |why: String| {
+            CommandError::usage(format!("the signing key `{}` can not be used: {why}", file.display()))
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
+        let signer = Signer::read(&text).map_err(|error| {
+            unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE")
+        })?;
+        Ok(Some(signer))
+    }
+}
+
 pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
@@ -63,7 +81,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         repo: mirror.as_ref().map_or_else(local, |mirror| mirror.path().to_owned()),
         source: args.source.clone(),
         refs: Refs::default(),
-        identity: args.identity.clone(),
+        identity: Identity { signer: args.signer()?, ..args.identity.clone() },
         limits: args.gate.limits(),
         allow_rewind: args.allow_rewind,
         allow_rewritten: args.allow_rewritten,
@@ -110,6 +128,6 @@ pub(super) fn identity(text: &str) -> Result<Identity, String> {
     if unfit(name) || unfit(email) {
         Err(wrong())
     } else {
-        Ok(Identity { name: name.into(), email: email.into() })
+        Ok(Identity { name: name.into(), email: email.into(), signer: None })
     }
 }

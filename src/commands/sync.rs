@@ -1,7 +1,6 @@
 //! `berth sync`: the member syncer.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use tracing::{error, info, warn};
@@ -13,17 +12,22 @@ use super::link::PacedLink;
 use super::remote::RemoteArgs;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
-use crate::git::Repo;
+use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
-use crate::model::{ObjectId, Timestamp, path};
+use crate::model::status::Suspension;
+use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
+use crate::sync::bell::Bell;
+use crate::sync::facts;
 use crate::sync::health::custom::{self, HealthRules};
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
+use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
+use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
 
@@ -53,9 +57,15 @@ pub struct SyncArgs {
     /// This member's own RFC 6902 overrides, applied last
     #[arg(long, value_name = "FILE", env = "BERTH_OVERRIDES")]
     overrides: Option<PathBuf>,
+    /// A ClusterStatus that is reported along: labels, claims, properties, scores, room for workloads. Read again each round
+    #[arg(long, value_name = "FILE", env = "BERTH_FACTS")]
+    facts: Option<PathBuf>,
     /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
+    /// Apply only folders that one of these keys signed: a file in the format of `ssh-keygen -Y verify`
+    #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
+    allowed_signers: Option<PathBuf>,
     /// Go back to a folder with a lower sequence number
     #[arg(long)]
     allow_rewind: bool,
@@ -101,6 +111,15 @@ pub struct KubeArgs {
     /// When objects of your own kinds are healthy: documents of kind HealthRule
     #[arg(long, value_name = "FILE", env = "BERTH_HEALTH_RULES")]
     health_rules: Option<PathBuf>,
+    /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    watch_silence: u64,
+    /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
+    lease_duration: u64,
+    /// Take no lease: see to it yourself that nobody else applies this fleet there
+    #[arg(long, env = "BERTH_NO_LEASE")]
+    no_lease: bool,
 }
 
 impl KubeArgs {
@@ -120,7 +139,7 @@ impl KubeArgs {
 
 /// Where a folder is applied.
 #[derive(Clone, Debug)]
-enum Place {
+pub(super) enum Place {
     Folder(PathBuf),
     Kube,
 }
@@ -143,6 +162,9 @@ impl SyncArgs {
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
             rules: kube.health_rules()?.into(),
+            silence: Duration::from_secs(kube.watch_silence),
+            lease: (!kube.no_lease && !self.dry_run)
+                .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());
@@ -156,6 +178,9 @@ impl SyncArgs {
 }
 
 pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+    if let Some(file) = &args.allowed_signers {
+        vouch::read(file).map_err(CommandError::usage)?;
+    }
     let cancel = Cancel::default();
     let link = open_link(args, &cancel)?;
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -171,13 +196,22 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
             dry_run: args.dry_run,
             allow_risky_prune: args.allow_risky_prune,
             allow_rewind: args.allow_rewind,
+            now: None,
         },
     };
     let paced = |link| {
         let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
-    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced) };
+    let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
+    let mut world = World {
+        overrides: args.overrides.clone(),
+        facts,
+        link: link.map(paced),
+        suspended: None,
+        vouching: Vouching::new(args.allowed_signers.clone()),
+        refused: None,
+    };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
@@ -208,7 +242,13 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     for problem in &outcome.applied.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));
     }
+    if let Some(suspension) = &outcome.applied.suspended {
+        ui.status(&suspension.to_string());
+    }
     let mut exit = if outcome.applied.problems.is_empty() { Exit::Done } else { Exit::Unhealthy };
+    if outcome.applied.suspended.is_some() {
+        exit = exit.worst(Exit::Held);
+    }
     if let Err(problem) = round.reported {
         ui.status(&format!("the status could not be reported: {problem}"));
         exit = exit.worst(Exit::Unreachable);
@@ -233,6 +273,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
     Ok(remote.map(|(transport, copy)| {
         Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
+            .vouched_for(Vouching::new(args.allowed_signers.clone()))
     }))
 }
 
@@ -272,7 +313,13 @@ fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
 /// The process's clock, files and remote, for the loop.
 struct World {
     overrides: Option<PathBuf>,
+    /// The file, and the cluster that it must be of.
+    facts: Option<(PathBuf, String)>,
     link: Option<PacedLink>,
+    suspended: Option<Suspension>,
+    vouching: Vouching,
+    /// Why the newest folder is not applied.
+    refused: Option<String>,
 }
 
 impl Surroundings for World {
@@ -284,6 +331,17 @@ impl Surroundings for World {
         self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
     }
 
+    fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        let chosen = self.vouching.choose(repo, newest)?;
+        if chosen.1 != self.refused {
+            if let Some(why) = &chosen.1 {
+                warn!(error = why, "keeping to the last folder");
+            }
+            self.refused.clone_from(&chosen.1);
+        }
+        Ok(chosen)
+    }
+
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         let Some(path) = &self.overrides else { return Ok(LocalOverrides::default()) };
         let name = path.display().to_string();
@@ -292,9 +350,24 @@ impl Surroundings for World {
             .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        let Some((path, cluster)) = &self.facts else { return Ok(ClusterStatus::default()) };
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+        facts::read(&name, &bytes, cluster)
+            .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
     fn after(&mut self, round: &Round) {
         match &round.result {
             Ok(outcome) => {
+                if self.suspended != outcome.applied.suspended {
+                    match &outcome.applied.suspended {
+                        Some(suspension) => info!("{suspension}"),
+                        None => info!("going on"),
+                    }
+                    self.suspended.clone_from(&outcome.applied.suspended);
+                }
                 if outcome.written + outcome.pruned > 0 {
                     info!(written = outcome.written, pruned = outcome.pruned, "applied");
                 }
@@ -308,6 +381,8 @@ impl Surroundings for World {
                     warn!(object = %problem.object, "{}", problem.message);
                 }
             }
+            // The lease's own thread says so, once.
+            Err(RoundError::NotAdmitted(_)) => return,
             Err(problem) => error!(error = %problem, "round failed"),
         }
         if let Err(problem) = &round.reported {
@@ -317,20 +392,30 @@ impl Surroundings for World {
             link.push();
         }
     }
+
+    fn between(&mut self, reported: &Result<bool, GitError>) {
+        if let Err(problem) = reported {
+            warn!(error = %problem, "the status could not be reported");
+        }
+        if let Some(link) = &mut self.link {
+            link.push();
+        }
+    }
 }
 
-/// A channel that hears of SIGTERM and SIGINT.
-fn stop_signal(cancel: Cancel) -> Result<mpsc::Receiver<()>, CommandError> {
-    let (sender, receiver) = mpsc::channel();
+/// A bell that SIGTERM and SIGINT ring.
+fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
+    let bell = Bell::default();
+    let stop = bell.stopper();
     crate::daemon::on_stop(move || {
-        let _ = sender.send(());
+        stop();
         cancel.cancel();
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
-    Ok(receiver)
+    Ok(bell)
 }
 
-fn target(text: &str) -> Result<Place, String> {
+pub(super) fn target(text: &str) -> Result<Place, String> {
     match text.split_once(':') {
         Some(("dir", path)) if !path.is_empty() => Ok(Place::Folder(PathBuf::from(path))),
         None if text == "kube" => Ok(Place::Kube),

@@ -6,6 +6,7 @@
 //! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
 //! - `pending`: new objects until they are needed. `pack`: many of them as one pack.
+//! - `signed`: the signatures of commits.
 //! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
@@ -19,6 +20,7 @@ mod pending;
 pub mod refs;
 pub mod repo;
 pub mod scratch;
+mod signed;
 pub mod source;
 pub mod worktree;
 pub mod write;

@@ -7,17 +7,20 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::repo::{Entry, EntryKind, MODE_FILE, MODE_FOLDER, Repo};
 use crate::model::ContentId;
+use crate::signature::{self, Signer};
 
 /// Who a commit is by. Always an argument: a user's Git configuration must not change a commit's id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub name: String,
     pub email: String,
+    /// Signs what the identity commits. Nobody else's keys count.
+    pub signer: Option<Signer>,
 }
 
 impl Default for Identity {
     fn default() -> Identity {
-        Identity { name: "berth".to_owned(), email: "berth@berth.dev".to_owned() }
+        Identity { name: "berth".to_owned(), email: "berth@berth.dev".to_owned(), signer: None }
     }
 }
 
@@ -148,6 +151,9 @@ impl<'r> Writer<'r> {
         }
         bytes.push(b'\n');
         bytes.extend(message.bytes());
+        if let Some(signer) = &identity.signer {
+            bytes = signature::commit::sign(&bytes, signer);
+        }
         let (id, new) = self.object(ObjectType::Commit, &bytes)?;
         self.counts.commits += usize::from(new);
         Ok(CommitId::of(id))

@@ -35,11 +35,15 @@ pub const CO_OWNERS: &str = "berth.dev/co-owners";
 pub const INITIAL: &str = "berth.dev/initial";
 /// Fields that, changed in the cluster, stay so until the manifest changes.
 pub const TOLERATE: &str = "berth.dev/tolerate";
+/// Why an object's workload is left alone for now; on berth's own record, why everything is.
+pub const SUSPEND: &str = "berth.dev/suspend";
+/// Until when, in RFC 3339.
+pub const SUSPEND_UNTIL: &str = "berth.dev/suspend-until";
 /// On live objects: the keyed hash of what was applied last.
 pub const APPLIED: &str = "berth.dev/applied";
 
 /// All of them.
-pub const ALL: [&str; 17] = [
+pub const ALL: [&str; 19] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -56,5 +60,7 @@ pub const ALL: [&str; 17] = [
     CO_OWNERS,
     INITIAL,
     TOLERATE,
+    SUSPEND,
+    SUSPEND_UNTIL,
     APPLIED,
 ];

@@ -82,6 +82,30 @@ pub struct Applied {
     pub problems: Vec<Problem>,
     /// In what objects differ that are left as they are, which is no problem.
     pub differences: Vec<Problem>,
+    /// Objects that were not berth's and became so with this folder.
+    pub taken_over: Vec<Problem>,
+    /// How many of both are left out, so that a status stays small.
+    pub left_out: usize,
+    /// Why nothing is applied for now.
+    pub suspended: Option<Suspension>,
+}
+
+/// A pause that people asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suspension {
+    pub reason: String,
+    /// `None` for until further notice.
+    pub until: Option<Timestamp>,
+}
+
+impl std::fmt::Display for Suspension {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("suspended")?;
+        if let Some(until) = self.until {
+            write!(f, " until {until}")?;
+        }
+        if self.reason.is_empty() { Ok(()) } else { write!(f, ": {}", self.reason) }
+    }
 }
 
 /// One object that could not be brought to its wanted form.

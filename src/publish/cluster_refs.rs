@@ -14,9 +14,12 @@ use super::tree::write_folder;
 use crate::git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
 use crate::model::path;
 use crate::report;
+use crate::signature::PublicKey;
 use crate::state::layout;
 
 const CLUSTER: &str = "Berth-Cluster";
+/// Written from format 2 on, so that an older syncer leaves what it can not read.
+const FORMAT: &str = "Berth-Format";
 
 /// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
 const LONGEST_WALK: usize = 1_000;
@@ -37,6 +40,10 @@ pub struct ClusterRef {
     pub tree: TreeId,
     /// Paths of objects that are gone for good and, though their kind takes more along, may be removed.
     pub allow_prune: BTreeSet<String>,
+    /// What a syncer must be able to read; 1 where it does not say.
+    pub format: u64,
+    /// The key that its commit says it is signed by.
+    pub claimed_key: Option<PublicKey>,
 }
 
 /// What was read of cluster refs' commits: a commit never changes, so that each is read once.
@@ -83,12 +90,16 @@ fn read_knowing(
 /// Reads a commit that a cluster ref points to. `None` where it is none of berth's.
 pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterRef>, PublishError> {
     // A ref may point to anything, a blob included: then it is garbled, not an error.
-    let Ok(commit) = repo.commit(commit) else { return Ok(None) };
-    let (mut cluster, mut seq, mut allow_prune) = (None, None, BTreeSet::new());
+    let Ok(info) = repo.commit(commit) else { return Ok(None) };
+    let claimed_key = repo.claimed_key(commit)?;
+    let commit = info;
+    let (mut cluster, mut seq, mut allow_prune, mut format) = (None, None, BTreeSet::new(), 1);
     for (name, value) in paragraph(&commit.message) {
         match name {
             CLUSTER => cluster = Some(value.to_owned()),
             SEQ => seq = value.parse().ok(),
+            // One that can not be read is no format of today's.
+            FORMAT => format = value.parse().unwrap_or(u64::MAX),
             ALLOW_PRUNE => {
                 allow_prune.insert(value.to_owned());
             }
@@ -101,6 +112,8 @@ pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterR
         seq,
         tree: commit.tree,
         allow_prune,
+        format,
+        claimed_key,
     }))
 }
 
@@ -129,13 +142,18 @@ pub fn repair_knowing(
     let mut existing = repo.list_refs(&refs.clusters)?;
     let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
     let wanted: BTreeSet<&String> = clusters.iter().chain(filled.map(|(cluster, _)| cluster)).collect();
+    let key = identity.signer.as_ref().map(|signer| signer.public().clone());
     let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
     for cluster in wanted {
         let tree = folder_tree(&mut writer, rendered, cluster)?;
         let old = existing.remove(&refs.cluster(cluster));
         let now = old.map(|commit| read_knowing(repo, commit, known)).transpose()?.flatten();
         let correct = now.is_some_and(|now| {
-            now.tree == tree && now.cluster == one_line(cluster) && now.seq <= rendered.trailers.seq
+            now.tree == tree
+                && now.cluster == one_line(cluster)
+                && now.seq <= rendered.trailers.seq
+                // What was made before there was a key, or under another one, is signed anew.
+                && (key.is_none() || now.claimed_key == key)
         });
         if !correct {
             stale.insert(cluster, (tree, old));
@@ -159,7 +177,9 @@ pub fn repair_knowing(
             repo.discard_broken_ref(&target)?;
         }
         moves.push(RefMove { name: target, old, new: commit });
-        known.insert(commit, Some(ClusterRef { cluster: name, seq, tree, allow_prune }));
+        let claimed_key = key.clone();
+        let said = ClusterRef { cluster: name, seq, tree, allow_prune, format: 1, claimed_key };
+        known.insert(commit, Some(said));
         repaired.written.push(cluster.to_owned());
     }
     repo.move_refs(&moves)?;

@@ -43,6 +43,8 @@ struct ClusterLine<'s> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reported: Option<String>,
     state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspended: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -176,6 +178,7 @@ fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
         published: member.published.map(|published| published.sequence),
         reported: member.status.and_then(|status| status.reported).map(|reported| reported.to_string()),
         state: member.state.word(),
+        suspended: applied.and_then(|applied| applied.suspended.as_ref()).map(ToString::to_string),
     }
 }
 

@@ -8,7 +8,9 @@ use serde_json::{Map, Value as Json, json};
 use super::API_VERSION;
 use crate::model::cluster::AddOnScore;
 use crate::model::selector::Labels;
-use crate::model::status::{Applied, ClusterStatus, Problem, TaintName, WorkloadName, WorkloadReport};
+use crate::model::status::{
+    Applied, ClusterStatus, Problem, Suspension, TaintName, WorkloadName, WorkloadReport,
+};
 use crate::model::{ObjectId, Timestamp};
 use crate::yaml::{Fields, Node, Scope};
 
@@ -57,6 +59,18 @@ fn applied_to_json(applied: &Applied) -> Json {
     for (key, list) in [("problems", &applied.problems), ("differences", &applied.differences)] {
         if !list.is_empty() {
             form[key] = list.iter().map(problem_to_json).collect();
+        }
+    }
+    if !applied.taken_over.is_empty() {
+        form["takenOver"] = applied.taken_over.iter().map(problem_to_json).collect();
+    }
+    if applied.left_out > 0 {
+        form["leftOut"] = json!(applied.left_out);
+    }
+    if let Some(suspended) = &applied.suspended {
+        form["suspended"] = json!({ "reason": suspended.reason });
+        if let Some(until) = suspended.until {
+            form["suspended"]["until"] = json!(until.to_string());
         }
     }
     form
@@ -154,9 +168,19 @@ fn applied(mut fields: Fields<'_>) -> Applied {
         objects: usize::try_from(count(fields.int_in("objects", 0..=i64::MAX))).unwrap_or(usize::MAX),
         problems: fields.each("problems").into_iter().filter_map(problem).collect(),
         differences: fields.each("differences").into_iter().filter_map(problem).collect(),
+        taken_over: fields.each("takenOver").into_iter().filter_map(problem).collect(),
+        left_out: usize::try_from(count(fields.int_in("leftOut", 0..=i64::MAX))).unwrap_or(usize::MAX),
+        suspended: fields.fields("suspended").map(suspension),
     };
     fields.finish();
     applied
+}
+
+fn suspension(mut fields: Fields<'_>) -> Suspension {
+    let reason = fields.str("reason").unwrap_or_default().to_owned();
+    let until = moment(&mut fields, "until");
+    fields.finish();
+    Suspension { reason, until }
 }
 
 fn score(mut fields: Fields<'_>) -> Option<((String, String), AddOnScore)> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Fetched;
 use crate::diag::did_you_mean;
-use crate::git::{EntryKind, GitError, Repo, TreeId};
+use crate::git::{CommitId, EntryKind, GitError, Repo, TreeId};
 use crate::publish::cluster_refs::read_cluster_ref;
 use crate::publish::{PublishError, Refs};
 
@@ -51,14 +51,28 @@ impl FetchError {
     }
 }
 
+/// The commit that a cluster's ref points to.
+pub fn newest(repo: &Repo, refs: &Refs, cluster: &str) -> Result<CommitId, FetchError> {
+    let name = refs.cluster(cluster);
+    repo.read_ref(&name)?.map_or_else(
+        || {
+            let known = repo.list_refs(&refs.clusters)?;
+            let near =
+                did_you_mean(cluster, known.keys().filter_map(|name| name.strip_prefix(&refs.clusters)));
+            Err(FetchError::NoFolder { name, cluster: cluster.to_owned(), hint: near })
+        },
+        Ok,
+    )
+}
+
 /// Reads what a cluster's ref says.
 pub fn head(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Head, FetchError> {
+    head_at(repo, refs, cluster, newest(repo, refs, cluster)?)
+}
+
+/// Reads what a commit says that a cluster's ref points to, or did.
+pub fn head_at(repo: &Repo, refs: &Refs, cluster: &str, id: CommitId) -> Result<Head, FetchError> {
     let name = refs.cluster(cluster);
-    let Some(id) = repo.read_ref(&name)? else {
-        let known = repo.list_refs(&refs.clusters)?;
-        let near = did_you_mean(cluster, known.keys().filter_map(|name| name.strip_prefix(&refs.clusters)));
-        return Err(FetchError::NoFolder { name, cluster: cluster.to_owned(), hint: near });
-    };
     let Some(said) = read_cluster_ref(repo, id)? else {
         let message = "its commit does not say its cluster and sequence".to_owned();
         return Err(FetchError::NotOurs { name, message });

@@ -10,8 +10,10 @@
 //! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
 
 mod apply;
+pub mod bell;
 pub mod desired;
 pub mod differences;
+pub mod facts;
 pub mod fetch;
 pub mod health;
 mod order;
@@ -20,7 +22,9 @@ pub mod plan;
 pub mod remote;
 pub mod status;
 pub mod strategy;
+pub mod suspend;
 pub mod target;
+pub mod vouch;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +32,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::model::status::{Applied, Problem};
-use crate::model::{ObjectId, path};
+use crate::model::{ObjectId, Timestamp, path};
 use desired::DesiredSet;
 use health::Health;
 use overrides::LocalOverrides;
@@ -80,6 +84,8 @@ pub struct Options {
     pub allow_risky_prune: bool,
     /// Go back to an older folder than the one applied last.
     pub allow_rewind: bool,
+    /// Without it no suspension counts.
+    pub now: Option<Timestamp>,
 }
 
 /// What one round did, or would do.
@@ -96,6 +102,8 @@ pub struct Outcome {
     pub waiting: Vec<Problem>,
     /// What was done that people may want to know: fields taken over from another owner.
     pub notes: Vec<Problem>,
+    /// When the first suspension ends, which asks for a round.
+    pub resumes_at: Option<Timestamp>,
     /// What each write would change, on a dry run, where the target can tell.
     pub previews: Vec<(ObjectId, Preview)>,
 }
@@ -167,13 +175,26 @@ pub fn sync_set(
         options.allow_risky_prune || fetched.allow_prune.contains(&path::of_object(id))
     });
     strategy::heed(&mut plan, desired, &live, target.findings());
-    let at_rest = plan.is_quiet() && earlier.as_ref() == Some(&record);
+    let suspended = options.now.and_then(|now| target.suspended(now));
+    let resumes_at = match (&suspended, options.now) {
+        (Some(suspension), _) => {
+            suspend::hold_all(&mut plan, suspension);
+            suspension.until
+        }
+        (None, Some(now)) => suspend::hold(&mut plan, desired, now),
+        (None, None) => None,
+    };
+    let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
         apply::Done::default()
     } else {
         apply::apply(&plan, desired, &live, target, &record)?
     };
+    // What is in force while nothing is applied is what was before.
+    let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
     let mut outcome = outcome(plan, done, record);
+    outcome.applied.suspended = suspended;
+    outcome.resumes_at = resumes_at;
     if options.dry_run {
         outcome.previews = previews(&outcome.plan, desired, target);
     } else {
@@ -248,10 +269,17 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
     problems.dedup();
     let objects = plan.unchanged.len() + done.written;
     let differences = plan.differences.clone();
-    let applied = Applied { sequence: record.sequence, tree: record.tree, objects, problems, differences };
+    let applied = Applied {
+        sequence: record.sequence,
+        tree: record.tree,
+        objects,
+        problems,
+        differences,
+        ..Applied::default()
+    };
     let (written, pruned, waiting) = (done.written, done.pruned, done.waiting);
     let (notes, previews) = (Vec::new(), Vec::new());
-    Outcome { plan, written, pruned, held, applied, waiting, notes, previews }
+    Outcome { plan, written, pruned, held, applied, waiting, notes, resumes_at: None, previews }
 }
 
 #[cfg(test)]

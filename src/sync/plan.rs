@@ -120,6 +120,8 @@ pub enum Why {
     WorkloadFailed,
     /// They are there, and not healthy yet.
     NotHealthy,
+    /// People asked for a pause.
+    Suspended,
 }
 
 impl Action {
@@ -139,6 +141,7 @@ impl Why {
             Why::NeedsApproval => "namespaces, CRDs and volume claims are removed only with an approval",
             Why::WorkloadFailed => "its workload could not be applied as a whole",
             Why::NotHealthy => "its workload is not healthy yet",
+            Why::Suspended => "it is suspended",
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::git::{CommitId, GitError, RefMove, Repo};
 use crate::publish::cluster_refs::read_cluster_ref;
 use crate::publish::{PublishError, Refs};
+use crate::sync::vouch::Vouching;
 use crate::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
 
 /// Where refs arrive. Only here, never there.
@@ -23,6 +24,7 @@ pub struct Link {
     cluster: String,
     /// Take a folder with a lower sequence number, too.
     allow_rewind: bool,
+    vouching: Vouching,
     /// What the status ref is at the remote. `None` where that is not known.
     reported: Option<Option<CommitId>>,
 }
@@ -35,6 +37,8 @@ pub enum LinkError {
     /// What the remote has is not taken over.
     #[error("`{name}` of the remote is not what berth publishes: {message}")]
     NotOurs { name: String, message: String },
+    #[error("`{name}` of the remote is not followed: {why}")]
+    Refused { name: String, why: String },
     #[error("`{name}` of the remote has sequence {offered}, but there was {known} before it")]
     Rewound { name: String, offered: u64, known: u64 },
     #[error(transparent)]
@@ -55,6 +59,7 @@ impl LinkError {
             LinkError::Rewound { .. } => {
                 Some("if going back is meant, allow it with `--allow-rewind`".to_owned())
             }
+            LinkError::Refused { .. } => None,
             LinkError::Git(error) => error.hint(),
             LinkError::Published(error) => error.hint(),
         }
@@ -62,8 +67,11 @@ impl LinkError {
 
     /// Whether the remote answered, and its answer must not be followed.
     pub fn is_refusal(&self) -> bool {
-        use LinkError::{NotOurs, Rewound, Transport};
-        matches!(self, NotOurs { .. } | Rewound { .. } | Transport(TransportError::NoSuchRef { .. }))
+        use LinkError::{NotOurs, Refused, Rewound, Transport};
+        matches!(
+            self,
+            NotOurs { .. } | Refused { .. } | Rewound { .. } | Transport(TransportError::NoSuchRef { .. })
+        )
     }
 }
 
@@ -75,7 +83,21 @@ impl Link {
         cluster: &str,
         allow_rewind: bool,
     ) -> Link {
-        Link { transport, copy, refs, cluster: cluster.to_owned(), allow_rewind, reported: None }
+        Link {
+            transport,
+            copy,
+            refs,
+            cluster: cluster.to_owned(),
+            allow_rewind,
+            vouching: Vouching::default(),
+            reported: None,
+        }
+    }
+
+    /// The same, taking over only what this vouches for.
+    #[must_use]
+    pub fn vouched_for(self, vouching: Vouching) -> Link {
+        Link { vouching, ..self }
     }
 
     /// Where the local repository is.
@@ -110,6 +132,7 @@ impl Link {
         if let Some(known) = known.filter(|known| offered.seq < known.seq && !self.allow_rewind) {
             return Err(LinkError::Rewound { name, offered: offered.seq, known: known.seq });
         }
+        self.vouching.check(&repo, arrived).map_err(|why| LinkError::Refused { name: name.clone(), why })?;
         repo.move_refs(&[RefMove { name, old: before, new: arrived }])?;
         Ok(true)
     }

@@ -1,19 +1,20 @@
 //! The member, again and again: fetch, apply, correct drift, report, until told to stop.
 //!
 //! A round over an unchanged folder and an unchanged target writes nothing. The newest folder always
-//! wins: each round reads the ref anew. Rounds that fail come less and less often.
+//! wins: each round reads the ref anew. Rounds that fail come less and less often. Where a target tells of
+//! its changes, a round comes only when the folder, the target or a deadline asks for it.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::bell::{Bell, Rung};
 use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
-use super::target::Target;
-use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
-use crate::git::{GitError, Repo};
-use crate::model::Timestamp;
+use super::target::{NotAdmitted, Target};
+use super::{Fetched, Options, Outcome, SyncError, facts, status, sync_set};
+use crate::git::{CommitId, GitError, Repo};
 use crate::model::status::Applied;
+use crate::model::{ClusterStatus, Timestamp};
 use crate::publish::{Refs, read_status};
 
 /// The longest pause after failures, unless the interval itself is longer.
@@ -39,13 +40,26 @@ pub trait Surroundings {
         Refreshed::Newest
     }
 
+    /// The commit to apply, given the newest, and why it is another one where it is.
+    fn choose(&mut self, _repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        Ok((newest, None))
+    }
+
     /// The member's own overrides as they are now.
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         Ok(LocalOverrides::default())
     }
 
+    /// What else is reported of the cluster: labels, claims, scores and the like.
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        Ok(ClusterStatus::default())
+    }
+
     /// Hears how a round went, and may push the status.
     fn after(&mut self, round: &Round);
+
+    /// Hears, now and then, that there was nothing to do, and whether the last status was reported again.
+    fn between(&mut self, _reported: &Result<bool, GitError>) {}
 }
 
 /// Whether the local repository has the newest folder. Where it has not, the member keeps to the last one.
@@ -68,6 +82,12 @@ pub struct Round {
 /// Why a round did nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
+    /// It is not this process's turn.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    /// There is a folder, and it must not be applied.
+    #[error("there is no folder that may be applied: {0}")]
+    Refused(String),
     #[error("there is no folder yet: {0}")]
     Refresh(String),
     #[error("the local overrides can not be read: {0}")]
@@ -78,24 +98,128 @@ pub enum RoundError {
     Sync(#[from] SyncError),
 }
 
-/// Runs rounds until something is sent, or the sender is gone.
-pub fn run(
+/// The shortest time from one round to the next that a target asks for: what happens together is one change.
+const SHORTEST: Duration = Duration::from_millis(250);
+
+/// Runs rounds until somebody asks to stop.
+pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, world: &mut dyn Surroundings) {
+    let tells = target.watch(bell.call());
+    let mut known = None;
+    let (mut failures, mut unsettled): (u32, u32) = (0, 0);
+    loop {
+        let inputs = tells.then(|| Inputs::now(config, repo, world));
+        let begun = Instant::now();
+        let round = round(config, repo, target, &mut known, world);
+        unsettled = if round.is_settled() { 0 } else { unsettled.saturating_add(1) };
+        let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(NotAdmitted::Standby(_))));
+        failures = if failed { failures.saturating_add(1) } else { 0 };
+        world.after(&round);
+        // Whose turn it is costs nothing to ask.
+        let inputs = inputs.filter(|_| !matches!(round.result, Err(RoundError::NotAdmitted(_))));
+        let Some(inputs) = inputs else {
+            match bell.wait(pause(config.interval, failures)) {
+                Some(Rung::Stop) => return,
+                Some(Rung::Round) | None => continue,
+            }
+        };
+        let again = (unsettled > 0).then(|| Instant::now() + pause(config.interval, unsettled - 1));
+        let again = again.into_iter().chain(round.resumes(world.now())).min();
+        let earliest = begun + if failures > 0 { pause(config.interval, failures) } else { SHORTEST };
+        let quiet = Quiet { round: &round, inputs, again, earliest };
+        if quiet.is_stopped(config, repo, target, bell, world) {
+            return;
+        }
+    }
+}
+
+/// What a round goes by, beside its target.
+#[derive(PartialEq)]
+struct Inputs {
+    refreshed: Refreshed,
+    /// The commit that counts.
+    chosen: Option<CommitId>,
+    overrides: Result<LocalOverrides, String>,
+}
+
+impl Inputs {
+    fn now(config: &Config, repo: &Repo, world: &mut dyn Surroundings) -> Inputs {
+        let mut refreshed = world.refresh();
+        // What is wrong with a ref is the next round's to say.
+        let chosen = choose(config, repo, world, &mut refreshed).ok();
+        Inputs { refreshed, chosen, overrides: world.overrides() }
+    }
+}
+
+/// The commit to follow, where the newest may not be.
+fn choose(
     config: &Config,
     repo: &Repo,
-    target: &mut dyn Target,
-    stop: &Receiver<()>,
     world: &mut dyn Surroundings,
-) {
-    let mut known = None;
-    let mut failures: u32 = 0;
-    loop {
-        let round = round(config, repo, target, &mut known, world);
-        failures = if round.result.is_ok() { 0 } else { failures.saturating_add(1) };
-        world.after(&round);
-        match stop.recv_timeout(pause(config.interval, failures)) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+    refreshed: &mut Refreshed,
+) -> Result<CommitId, RoundError> {
+    let newest = fetch::newest(repo, &config.refs, &config.cluster)?;
+    let (chosen, refused) = world.choose(repo, newest).map_err(RoundError::Refused)?;
+    if let Some(why) = refused {
+        *refreshed = Refreshed::Refused(why);
+    }
+    Ok(chosen)
+}
+
+/// The time after a round, until something asks for the next.
+struct Quiet<'a> {
+    round: &'a Round,
+    inputs: Inputs,
+    /// When the next round comes anyway.
+    again: Option<Instant>,
+    earliest: Instant,
+}
+
+impl Quiet<'_> {
+    /// Waits for what asks for a round. True where somebody asks to stop.
+    fn is_stopped(
+        &self,
+        config: &Config,
+        repo: &Repo,
+        target: &mut dyn Target,
+        bell: &Bell,
+        world: &mut dyn Surroundings,
+    ) -> bool {
+        loop {
+            let due = self.again.into_iter().chain(target.due()).min();
+            let left = due.map(|due| due.max(self.earliest).saturating_duration_since(Instant::now()));
+            match bell.wait(left.map_or(config.interval, |left| left.min(config.interval))) {
+                Some(Rung::Stop) => return true,
+                Some(Rung::Round) => {
+                    return bell.is_stopped_within(self.earliest.saturating_duration_since(Instant::now()));
+                }
+                None => {}
+            }
+            if left.is_some_and(|left| left <= config.interval) {
+                return false;
+            }
+            if target.admit().is_err() || Inputs::now(config, repo, world) != self.inputs {
+                return false;
+            }
+            let now = world.now();
+            let round = (&self.round.result, &self.inputs.refreshed);
+            let facts = world.facts();
+            world.between(&report(config, repo, round, facts, now));
         }
+    }
+}
+
+impl Round {
+    /// Whether all is as wanted, so that only a change asks for another round.
+    fn is_settled(&self) -> bool {
+        self.result
+            .as_ref()
+            .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
+    }
+
+    /// When the first suspension ends.
+    fn resumes(&self, now: Timestamp) -> Option<Instant> {
+        let left = self.result.as_ref().ok()?.resumes_at?.duration_since(now);
+        Instant::now().checked_add(Duration::try_from(left).unwrap_or_default())
     }
 }
 
@@ -118,7 +242,7 @@ pub fn until_settled(
         if let Some(earlier) = whole.take() {
             *outcome = together(earlier, std::mem::take(outcome));
         }
-        if outcome.waiting.is_empty() || config.options.dry_run {
+        if outcome.waiting.is_empty() || outcome.applied.suspended.is_some() || config.options.dry_run {
             return last;
         }
         whole = Some(outcome.clone());
@@ -161,17 +285,28 @@ pub fn round(
     known: &mut Known,
     world: &mut dyn Surroundings,
 ) -> Round {
-    let refreshed = world.refresh();
-    let result = match (apply(config, repo, target, known, world), &refreshed) {
+    let dry = config.options.dry_run;
+    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
+        return Round { result: Err(why.into()), reported: Ok(false) };
+    }
+    let mut refreshed = world.refresh();
+    let result = match (apply(config, repo, target, known, world, &mut refreshed), &refreshed) {
         (
             Err(RoundError::Fetch(FetchError::NoFolder { .. })),
             Refreshed::Unreachable(why) | Refreshed::Refused(why),
         ) => Err(RoundError::Refresh(why.clone())),
         (result, _) => result,
     };
+    // What was cut short because the lease was lost is the next holder's to say.
+    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
+        return Round { result: Err(why.into()), reported: Ok(false) };
+    }
     let now = world.now();
-    let reported =
-        if config.options.dry_run { Ok(false) } else { report(config, repo, &result, &refreshed, now) };
+    let reported = if config.options.dry_run {
+        Ok(false)
+    } else {
+        report(config, repo, (&result, &refreshed), world.facts(), now)
+    };
     Round { result, reported }
 }
 
@@ -181,8 +316,10 @@ fn apply(
     target: &mut dyn Target,
     known: &mut Known,
     world: &mut dyn Surroundings,
+    refreshed: &mut Refreshed,
 ) -> Result<Outcome, RoundError> {
-    let head = fetch::head(repo, &config.refs, &config.cluster)?;
+    let chosen = choose(config, repo, world, refreshed)?;
+    let head = fetch::head_at(repo, &config.refs, &config.cluster, chosen)?;
     let tree = head.tree.to_string();
     let current = match known.take() {
         Some((mut fetched, set)) if fetched.tree == tree => {
@@ -198,14 +335,15 @@ fn apply(
     };
     let (fetched, set) = known.insert(current);
     let overrides = world.overrides().map_err(RoundError::Overrides)?;
-    Ok(sync_set(fetched, set, &overrides, target, &config.options)?)
+    let options = Options { now: Some(world.now()), ..config.options.clone() };
+    Ok(sync_set(fetched, set, &overrides, target, &options)?)
 }
 
 fn report(
     config: &Config,
     repo: &Repo,
-    result: &Result<Outcome, RoundError>,
-    refreshed: &Refreshed,
+    (result, refreshed): (&Result<Outcome, RoundError>, &Refreshed),
+    facts: Result<ClusterStatus, String>,
     now: Timestamp,
 ) -> Result<bool, GitError> {
     let applied: Applied = match result {
@@ -218,7 +356,8 @@ fn report(
             status::with_fault(earlier, &config.cluster, &error.to_string())
         }
     };
-    let status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    facts::add(&mut status, facts, || read_status(repo, &config.refs, &config.cluster))?;
     status::write(repo, &config.refs, &status, now)
 }
 

@@ -141,7 +141,7 @@ impl<'r> Verifier<'r> {
             source,
             previous: previous.as_ref(),
             refs: self.refs,
-            identity: &Identity { name: info.author.clone(), email: info.email.clone() },
+            identity: &Identity { name: info.author.clone(), email: info.email.clone(), signer: None },
             outside: Outside::Recorded { facts, trailers: trailers.clone() },
         };
         let advanced = match advance(self.scratch.repo(), &given) {
@@ -152,7 +152,8 @@ impl<'r> Verifier<'r> {
         let Published::Committed(computed) = advanced.drafted else {
             return Ok(Verdict::Differs(vec![Difference::Nothing]));
         };
-        if computed.commit == info.id {
+        // Who signed it, if anybody did, is no part of what its inputs give.
+        if computed.commit == self.repo.unsigned_id(info.id)? {
             return Ok(Verdict::Proven);
         }
         if let Some(lost) =

@@ -7,13 +7,18 @@
     reason = "a test that can not go on fails"
 )]
 
+mod access;
+mod applied;
 mod azure;
 mod caching;
+#[cfg(unix)]
+mod chaos;
 mod cli;
 mod conformance;
 mod counts;
 mod crash;
 mod daemon;
+mod drift;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
@@ -25,6 +30,7 @@ mod generated;
 mod health_rules;
 mod import;
 mod import_kubefleet;
+mod import_ocm;
 mod import_odd;
 mod kube_smoke;
 mod kubefed_commands;
@@ -32,16 +38,20 @@ mod kubefed_edits;
 mod kubefleet;
 mod lifecycle;
 mod looping;
+mod marking;
 mod member;
 mod migration;
 mod ocm;
 mod ocm_chapter;
+mod operate;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]
 mod remotes;
 mod replicas;
 mod roots;
+mod scores;
+mod signing;
 mod snapshots;
 mod strategy;
 mod support;

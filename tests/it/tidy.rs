@@ -17,7 +17,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("patch", &["diag", "model", "yaml"]),
     ("report", &["diag", "model", "yaml"]),
     ("dialects", &["cel", "diag", "meta", "model", "patch", "yaml"]),
-    ("load", &["codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
+    ("access", &["diag", "dialects", "meta", "model", "yaml"]),
+    ("load", &["access", "codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
     ("decide", &["cel", "diag", "model"]),
     ("release", &["diag", "model"]),
     ("render", &["codec", "diag", "model", "patch", "yaml"]),
@@ -25,9 +26,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("plan", &["diag", "model", "state"]),
     ("gate", &["diag", "model", "state"]),
     ("pipeline", &["decide", "diag", "load", "model", "release", "render", "source", "state"]),
-    ("git", &["diag", "model", "source", "yaml"]),
+    ("signature", &["model"]),
+    ("git", &["diag", "model", "signature", "source", "yaml"]),
     ("transport", &["git"]),
-    ("publish", &["codec", "diag", "git", "model", "plan", "report", "state", "yaml"]),
+    ("publish", &["codec", "diag", "git", "model", "plan", "report", "signature", "state", "yaml"]),
     (
         "reading",
         &[
@@ -70,6 +72,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "patch",
             "publish",
             "report",
+            "signature",
             "state",
             "transport",
             "yaml",
@@ -79,8 +82,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Folders whose result is a function of their arguments.
 const PURE: &[&str] = &[
-    "diag", "model", "yaml", "cel", "meta", "patch", "report", "dialects", "load", "decide", "release",
-    "render", "state", "plan", "gate", "pipeline", "edit",
+    "diag",
+    "model",
+    "yaml",
+    "cel",
+    "meta",
+    "patch",
+    "report",
+    "dialects",
+    "load",
+    "decide",
+    "release",
+    "render",
+    "state",
+    "plan",
+    "gate",
+    "pipeline",
+    "edit",
+    "access",
+    "signature",
 ];
 
 const IMPURE: &[&str] = &[
@@ -117,6 +137,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("similar::", "commands"),
     ("tracing_subscriber", "commands"),
     ("rustix::", "transport"),
+    ("ring::", "signature"),
 ];
 
 /// Besides `live`, which reads, the one place that writes to clusters.

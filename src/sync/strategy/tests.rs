@@ -8,7 +8,11 @@ use crate::model::ObjectId;
 fn wanted(annotations: Json) -> Desired {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "web", "annotations": annotations}, "data": {"a": "1"}});
-    Desired { id: ObjectId::of(&object).unwrap(), bytes: object.to_string().into_bytes().into(), object }
+    Desired {
+        id: ObjectId::of(&object).unwrap(),
+        bytes: object.to_string().into_bytes().into(),
+        object: object.into(),
+    }
 }
 
 struct Case {

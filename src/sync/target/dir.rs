@@ -9,8 +9,9 @@ use std::path::Path;
 
 use super::files::{How, Lock, Root, hash_of};
 use super::inventory::{Entry, Inventory};
-use super::{Apply, Record, Target, TargetError};
-use crate::model::{ObjectId, path};
+use super::{Apply, Record, Target, TargetError, pause};
+use crate::model::status::Suspension;
+use crate::model::{ObjectId, Timestamp, path};
 use crate::sync::desired::Desired;
 use crate::sync::plan::{Form, Live, Prune, Version};
 
@@ -109,6 +110,10 @@ impl Target for DirTarget {
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.inventory = self.read_inventory()?;
         Ok(self.inventory.as_ref().map(|inventory| inventory.record.clone()))
+    }
+
+    fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
+        pause::read(&self.root, now)
     }
 
     fn survey(

@@ -8,8 +8,10 @@ pub mod dir;
 mod files;
 mod inventory;
 pub mod kube;
+pub mod pause;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde_json::Value as Json;
 
@@ -17,8 +19,8 @@ use super::desired::Desired;
 use super::health::Health;
 use super::plan::{Live, Prune, Version};
 use super::strategy::Finding;
-use crate::model::ObjectId;
-use crate::model::status::Problem;
+use crate::model::status::{Problem, Suspension};
+use crate::model::{ObjectId, Timestamp};
 
 pub use self::kube::KubeTarget;
 pub use dir::DirTarget;
@@ -39,6 +41,15 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TargetError(pub String);
+
+/// Why this process may not change anything in a target now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdmitted {
+    #[error("another syncer is at work on this cluster: {0}")]
+    Standby(String),
+    #[error("the lease can not be had: {0}")]
+    Trouble(String),
+}
 
 /// One object to bring about, and what was there when that was planned.
 #[derive(Clone, Copy, Debug)]
@@ -62,11 +73,24 @@ pub struct Preview {
     pub after: Json,
 }
 
+/// Asks for a round, from wherever a change is heard of.
+pub type Call = Box<dyn Fn() + Send>;
+
 /// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.
 pub trait Target {
+    /// Whether this process may change anything here now; otherwise who may, or what is wrong.
+    fn admit(&mut self) -> Result<(), NotAdmitted> {
+        Ok(())
+    }
+
     /// What was last recorded. `None` where berth was never at work.
     fn record(&mut self) -> Result<Option<Record>, TargetError>;
+
+    /// Whether people asked for a pause here, as of the last record that was read.
+    fn suspended(&mut self, _now: Timestamp) -> Option<Suspension> {
+        None
+    }
 
     /// All that berth owns here, and what else stands where an object is wanted. Changes nothing.
     fn survey(
@@ -101,6 +125,17 @@ pub trait Target {
     /// they are as wanted.
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
         BTreeMap::new()
+    }
+
+    /// Calls from now on when something may need a round. False where a target can not tell: then it is
+    /// looked at again and again.
+    fn watch(&mut self, _call: Call) -> bool {
+        false
+    }
+
+    /// When a round is due though nothing changes.
+    fn due(&mut self) -> Option<Instant> {
+        None
     }
 
     /// What is worth knowing of the last round and is no problem: take-overs.

@@ -33,20 +33,29 @@ pub const CLUSTER_ROLE: Kind = ("rbac.authorization.k8s.io", "v1", "ClusterRole"
 pub struct Hub {
     pub plane: ControlPlane,
     client: Client,
-    /// The only version that KubeFleet's kinds are served in, but for bindings in namespaces: theirs is v1beta1.
-    version: &'static str,
+    /// Set where KubeFleet's kinds are served in this version only; bindings in namespaces stay v1beta1.
+    version: Option<&'static str>,
 }
 
 impl Hub {
-    async fn serving(version: &'static str, plane: ControlPlane) -> Hub {
+    pub async fn on(plane: ControlPlane) -> Hub {
+        Hub::with(plane, &KINDS.map(|kind| (kind, vec![kind.1]))).await
+    }
+
+    /// A hub with definitions of these kinds, each in these versions, the last one stored.
+    pub async fn with(plane: ControlPlane, kinds: &[(Kind, Vec<&str>)]) -> Hub {
+        Hub::start(plane, kinds, None).await
+    }
+
+    async fn start(plane: ControlPlane, kinds: &[(Kind, Vec<&str>)], version: Option<&'static str>) -> Hub {
         let client = plane.client().await;
         let definitions = Api::<CustomResourceDefinition>::all(client.clone());
-        let hub = Hub { plane, client, version };
-        for kind in KINDS {
-            let definition = definition(hub.served(kind));
+        for (kind, versions) in kinds {
+            let definition = definition(*kind, versions);
             definitions.create(&PostParams::default(), &definition).await.expect("a definition");
         }
-        for kind in KINDS {
+        let hub = Hub { plane, client, version };
+        for kind in kinds.iter().map(|(kind, _)| *kind) {
             // A definition is served a moment after it was made.
             let api = hub.api(kind, kind.4.then_some("default"));
             eventually(kind.3, async || api.list(&Default::default()).await.ok()).await;
@@ -55,10 +64,11 @@ impl Hub {
     }
 
     fn served(&self, kind: Kind) -> Kind {
-        let (group, _, name, plural, namespaced) = kind;
-        match [CLUSTERS, PLACEMENTS].contains(&group) && kind != RP_BINDING {
-            true => (group, self.version, name, plural, namespaced),
-            false => kind,
+        match self.version {
+            Some(version) if [CLUSTERS, PLACEMENTS].contains(&kind.0) && kind != RP_BINDING => {
+                (kind.0, version, kind.2, kind.3, kind.4)
+            }
+            _ => kind,
         }
     }
 
@@ -142,12 +152,17 @@ impl Hub {
     /// The usual hub: three members; a namespace everywhere, a role on two clusters by choice, one config map
     /// of a ResourcePlacement.
     pub async fn stocked(plane: ControlPlane) -> Hub {
-        Hub::stocked_in("v1beta1", plane).await
+        Hub::stock(Hub::on(plane).await).await
     }
 
     /// The same, with all of KubeFleet's kinds in this version.
     pub async fn stocked_in(version: &'static str, plane: ControlPlane) -> Hub {
-        let hub = Hub::serving(version, plane).await;
+        let served = |kind: Kind| if kind == RP_BINDING { kind.1 } else { version };
+        let kinds = KINDS.map(|kind| (kind, vec![served(kind)]));
+        Hub::stock(Hub::start(plane, &kinds, Some(version)).await).await
+    }
+
+    async fn stock(hub: Hub) -> Hub {
         hub.member("oslo", json!({"region": "north"}), "4").await;
         hub.member("paris", json!({"region": "south"}), "8").await;
         hub.member("turin", json!({"region": "south"}), "6").await;
@@ -212,8 +227,16 @@ impl Hub {
 }
 
 /// A definition that keeps whatever it is given, with a status of its own.
-fn definition((group, version, kind, plural, namespaced): Kind) -> CustomResourceDefinition {
+fn definition((group, _, kind, plural, namespaced): Kind, versions: &[&str]) -> CustomResourceDefinition {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let last = versions.last().copied().unwrap_or_default();
+    let version = |name: &&str| {
+        json!({
+            "name": name, "served": true, "storage": *name == last, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}},
+        })
+    };
+    let versions: Vec<Json> = versions.iter().map(version).collect();
     let definition = json!({
         "metadata": {
             "name": format!("{plural}.{group}"),
@@ -224,10 +247,7 @@ fn definition((group, version, kind, plural, namespaced): Kind) -> CustomResourc
             "group": group,
             "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase()},
             "scope": if namespaced { "Namespaced" } else { "Cluster" },
-            "versions": [{
-                "name": version, "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}},
-            }],
+            "versions": versions,
         },
     });
     serde_json::from_value(definition).expect("a definition")

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
-use super::managed;
+use super::{managed, shape};
 use crate::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
 use crate::sync::desired::Desired;
 use crate::sync::differences::Difference;
@@ -35,39 +35,40 @@ pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     content(live) == content(after)
 }
 
-/// Whether the form that was applied last is the wanted one.
-pub fn was_applied(live: &Json, hash: &str) -> bool {
-    live.get("metadata").and_then(|it| it.get("annotations")?.get(APPLIED)?.as_str()) == Some(hash)
+/// The hash that an object carries.
+pub fn applied_hash(live: &Json) -> Option<&str> {
+    live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
 }
 
 /// Whether it is for certain just as it was applied: the hash is of what is wanted, and no field is lost.
-pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired) -> bool {
+pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
     let Some(own) = managed::applied_by(live, &identity.manager) else { return false };
-    if !was_applied(live, &identity.hash(&wanted.bytes)) {
+    if applied_hash(live) != Some(hash) {
         return false;
     }
+    let shaped = shape::as_kept(&wanted.object);
     let kept = fields::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
     if kept.is_empty() {
-        return managed::covers(own, &wanted.object);
+        return managed::covers(own, &shaped);
     }
-    let mut wanted = wanted.object.clone();
+    let mut wanted = shaped.into_owned();
     kept.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
     managed::covers(own, &wanted)
 }
 
 /// What an object's strategy makes of how it was found, with what a write would change.
 pub fn finding(
-    identity: &Identity,
     wanted: &Desired,
+    hash: &str,
     live: &Json,
     owned: bool,
     changes: &[Difference],
 ) -> Option<Finding> {
     let found = Found {
         live,
-        wanted: &wanted.object,
+        wanted: &shape::as_kept(&wanted.object),
         owned,
-        applied_before: was_applied(live, &identity.hash(&wanted.bytes)),
+        applied_before: applied_hash(live) == Some(hash),
         changes,
         is_secret: wanted.id.is_secret(),
     };

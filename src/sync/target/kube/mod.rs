@@ -1,27 +1,36 @@
 //! A Kubernetes cluster as the target: server-side apply, with an ApplySet of what berth owns.
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
-//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
-//! - `survey` looks, `compare` judges: one list for each kind that is owned, a trial for whatever is not as wanted for
-//!   certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
+//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners,
+//!   `shape` knows what a server makes of an object.
+//! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
+//!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
+//! - `lease` sees to it that one of several syncers writes.
 //!
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
 
+mod changes;
 mod compare;
 mod failure;
 mod fields;
+mod fights;
 mod identity;
 mod kinds;
+pub mod lease;
 mod managed;
 mod one;
 mod parent;
+mod pause;
 mod pods;
+mod shape;
 mod survey;
+mod trial;
+mod watching;
 mod wire;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -30,18 +39,25 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use tokio::runtime::Runtime;
 
-use super::{Apply, Preview, Record, Standing, Target, TargetError};
+use super::{Apply, Call, NotAdmitted, Preview, Record, Standing, Target, TargetError};
 use crate::live::{Access, LiveError};
-use crate::model::ObjectId;
-use crate::model::status::Problem;
+use crate::model::status::{Problem, Suspension};
+use crate::model::{ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Live, Prune};
 use crate::sync::strategy::Finding;
+use crate::sync::suspend;
+use failure::Failure;
+use fights::Fights;
 use identity::Identity;
 use kinds::Kinds;
+use lease::{Keeper, Lease};
+use one::Job;
 use parent::Parent;
+pub use pause::pause;
+use watching::Watching;
 use wire::Wire;
 
 /// How a cluster is reached and worked on.
@@ -57,10 +73,16 @@ pub struct Settings {
     pub deadline: Duration,
     /// When objects are healthy of whose kinds people say so.
     pub rules: Arc<HealthRules>,
+    /// How long a watch may be silent before it counts as lost.
+    pub silence: Duration,
+    /// Without one, nothing keeps two syncers apart.
+    pub lease: Option<Lease>,
 }
 
 /// One cluster.
 pub struct KubeTarget {
+    /// Let go of when nothing more is written.
+    keeper: Option<Keeper>,
     runtime: Runtime,
     core: Core,
 }
@@ -80,10 +102,18 @@ struct Core {
     rules: Arc<HealthRules>,
     kinds: Kinds,
     parent: Option<Parent>,
+    watching: Watching,
+    /// Kinds that may be owned and could not be looked at.
+    unseen: BTreeSet<String>,
+    /// When the last look began.
+    surveyed: Option<Instant>,
     /// What the last look and the writes since have shown.
     seen: BTreeMap<ObjectId, Seen>,
     /// Since when an object is not healthy, in the form named by its hash.
-    unhealthy: BTreeMap<ObjectId, (String, Instant)>,
+    unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
+    /// The form in which each object was last in place, as far as this process knows.
+    settled: BTreeMap<ObjectId, Arc<str>>,
+    fights: Fights,
     /// Objects that failed, and when they are tried again.
     later: BTreeMap<ObjectId, Later>,
     /// What pods say of an object, asked once a round.
@@ -101,7 +131,11 @@ struct Seen {
     live: Option<Arc<Json>>,
     /// Whether the server has accepted the wanted form on trial.
     checked: bool,
-    hash: String,
+    /// Whether it went away from what was applied, which is what is wanted.
+    drifted: bool,
+    /// Its UID, where it is berth's and nothing else of it needs to be known to change it.
+    older: Option<String>,
+    hash: Arc<str>,
     health: Health,
     /// Selects its pods, where it has some.
     pods: Option<String>,
@@ -112,39 +146,58 @@ struct Seen {
 /// A failed object.
 #[derive(Debug)]
 struct Later {
-    hash: String,
+    hash: Arc<str>,
     failures: u32,
     at: Instant,
     message: String,
+    /// What is in its way.
+    found: Option<Live>,
 }
 
 /// The shortest and the longest pause after an object failed.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
+/// The longest pause before it is looked whether something is still in the way.
+const IN_THE_WAY: Duration = Duration::from_secs(60);
+
 impl KubeTarget {
     /// Reads the credentials. Whether the server answers shows with the first question.
     pub fn connect(settings: &Settings) -> Result<KubeTarget, LiveError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        // Watches go on between rounds, beside the thread that makes them.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
             .enable_all()
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
+        let identity = Identity::new(&settings.fleet, &settings.namespace);
+        let mut wire = Wire::new(client, &server, settings.access.patience);
+        let keep = |lease| Keeper::start(&settings.access, &identity.namespace, &identity.parent, lease);
+        let keeper = settings.lease.map(keep).transpose()?;
+        if let (Some(keeper), Some(lease)) = (&keeper, settings.lease) {
+            wire = wire.fenced(keeper.fence.clone(), lease.patience());
+        }
         let core = Core {
-            wire: Wire::new(client, &server, settings.access.patience),
-            identity: Arc::new(Identity::new(&settings.fleet, &settings.namespace)),
+            wire,
+            identity: Arc::new(identity),
             at_once: settings.at_once.max(1),
             deadline: settings.deadline,
             rules: settings.rules.clone(),
             kinds: Kinds::default(),
             parent: None,
+            watching: Watching::new(settings.silence),
+            unseen: BTreeSet::new(),
+            surveyed: None,
             seen: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            fights: Fights::default(),
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
             notes: Vec::new(),
             key: RandomState::new(),
         };
-        Ok(KubeTarget { runtime, core })
+        Ok(KubeTarget { keeper, runtime, core })
     }
 
     /// Where its API server is.
@@ -154,8 +207,17 @@ impl KubeTarget {
 }
 
 impl Target for KubeTarget {
+    fn admit(&mut self) -> Result<(), NotAdmitted> {
+        self.keeper.as_ref().map_or(Ok(()), Keeper::admit)
+    }
+
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.runtime.block_on(self.core.read_parent())
+    }
+
+    fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
+        let (reason, until) = &self.core.parent.as_ref()?.suspend;
+        suspend::read(reason.as_deref(), until.as_deref(), now)
     }
 
     fn survey(
@@ -197,6 +259,15 @@ impl Target for KubeTarget {
     fn notes(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.core.notes)
     }
+
+    fn watch(&mut self, call: Call) -> bool {
+        self.core.watching.start(call);
+        true
+    }
+
+    fn due(&mut self) -> Option<Instant> {
+        self.core.due()
+    }
 }
 
 impl Core {
@@ -229,21 +300,63 @@ impl Core {
         Standing { health, overdue }
     }
 
-    /// Notes a failure, so that the object is not tried again at once.
-    fn put_off(&mut self, id: &ObjectId, hash: String, message: &str, pause: Option<Duration>) {
-        let failures = match self.later.get(id) {
-            Some(later) if later.hash == hash => later.failures.saturating_add(1),
-            _ => 1,
-        };
-        let (shortest, longest) = PAUSES;
-        let doubled = shortest.saturating_mul(1 << failures.min(9)).min(longest);
-        let at = Instant::now() + pause.unwrap_or(doubled);
-        self.later.insert(id.clone(), Later { hash, failures, at, message: message.to_owned() });
+    fn hash_of(&self, object: &Desired) -> Arc<str> {
+        let wanted = self.watching.shared.store().wanted();
+        let known = wanted.get(&object.id).filter(|it| Arc::ptr_eq(&it.desired.bytes, &object.bytes));
+        known.map_or_else(|| self.identity.hash(&object.bytes).into(), |known| known.hash.clone())
     }
 
-    /// Why an object is not tried now, if it is to wait.
-    fn is_put_off(&self, id: &ObjectId, hash: &str) -> Option<&str> {
-        let later = self.later.get(id)?;
-        (later.hash == hash && Instant::now() < later.at).then_some(later.message.as_str())
+    /// The work on an object, with all that is known of it.
+    fn job(&self, object: &Desired, path: String) -> Job {
+        let seen = self.seen.get(&object.id);
+        let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
+        Job::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
+    }
+
+    /// Notes a failure, so that the object is not tried again at once.
+    fn put_off(&mut self, id: &ObjectId, hash: &Arc<str>, message: &str, pause: Option<Duration>) {
+        let doubled = self.next_pause(id, hash);
+        let at = Instant::now() + pause.unwrap_or(doubled);
+        self.put_off_to(id, hash, at, message.to_owned(), None);
+    }
+
+    /// Notes that something else is in the way of an object.
+    fn put_off_as_found(&mut self, id: &ObjectId, hash: &Arc<str>, found: Live) {
+        let at = Instant::now() + self.next_pause(id, hash).min(IN_THE_WAY);
+        self.put_off_to(id, hash, at, String::new(), Some(found));
+    }
+
+    fn put_off_to(
+        &mut self,
+        id: &ObjectId,
+        hash: &Arc<str>,
+        at: Instant,
+        message: String,
+        found: Option<Live>,
+    ) {
+        let failures = self.failures_of(id, hash) + 1;
+        self.watching.shared.store().mute(id, at);
+        self.later.insert(id.clone(), Later { hash: hash.clone(), failures, at, message, found });
+    }
+
+    fn failures_of(&self, id: &ObjectId, hash: &Arc<str>) -> u32 {
+        self.later.get(id).filter(|later| later.hash == *hash).map_or(0, |later| later.failures.min(30))
+    }
+
+    fn next_pause(&self, id: &ObjectId, hash: &Arc<str>) -> Duration {
+        let (shortest, longest) = PAUSES;
+        shortest.saturating_mul(1 << (self.failures_of(id, hash) + 1).min(9)).min(longest)
+    }
+
+    /// An object that is not tried now, if it is to wait.
+    fn put_off_until(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Later> {
+        self.later.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
+    }
+
+    /// When something is due though nothing changes. What was due already was done in the last round.
+    fn due(&self) -> Option<Instant> {
+        let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
+        let all = self.later.values().map(|later| later.at).chain(late).chain(self.fights.ends());
+        all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

@@ -1,0 +1,51 @@
+//! A commit's bytes ↔ what is signed of it, and the signature that stands in its header.
+//!
+//! Signed is everything but the one header `gpgsig`. A commit with two is none that Git makes, and not valid.
+
+use super::{PublicKey, Signer, sshsig};
+
+const HEADER: &str = "gpgsig ";
+
+/// What is signed, and the signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signed {
+    pub payload: Vec<u8>,
+    pub signature: String,
+}
+
+/// Takes a signed commit apart. `None` where it is not signed, or not as Git signs.
+pub fn split(raw: &[u8]) -> Option<Signed> {
+    let end = raw.windows(2).position(|pair| pair == b"\n\n")? + 1;
+    let (header, rest) = raw.split_at_checked(end)?;
+    let header = std::str::from_utf8(header).ok()?;
+    let (mut payload, mut signature, mut inside) = (String::new(), None::<String>, false);
+    for line in header.split_inclusive('\n') {
+        match (line.strip_prefix(HEADER), line.strip_prefix(' ')) {
+            (Some(_), _) if signature.is_some() => return None,
+            (Some(first), _) => (signature, inside) = (Some(first.to_owned()), true),
+            (None, Some(more)) if inside => signature.get_or_insert_default().push_str(more),
+            // Of another kind of repository: nothing that is known here signs it.
+            (None, _) if line.starts_with("gpgsig") => return None,
+            (None, _) => {
+                inside = false;
+                payload.push_str(line);
+            }
+        }
+    }
+    let payload = [payload.as_bytes(), rest].concat();
+    Some(Signed { payload, signature: signature? })
+}
+
+/// The same commit with a signature.
+pub fn sign(raw: &[u8], signer: &Signer) -> Vec<u8> {
+    let Some(end) = raw.windows(2).position(|pair| pair == b"\n\n") else { return raw.to_vec() };
+    let signature = sshsig::sign(signer, raw, super::GIT);
+    let lines = signature.trim_end().replace('\n', "\n ");
+    let (header, rest) = raw.split_at(end + 1);
+    [header, HEADER.as_bytes(), lines.as_bytes(), b"\n", rest].concat()
+}
+
+/// The key that a commit says it is signed by. Proves nothing.
+pub fn claimed_key(raw: &[u8]) -> Option<PublicKey> {
+    sshsig::claimed(&split(raw)?.signature)
+}

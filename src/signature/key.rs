@@ -1,0 +1,109 @@
+//! Public keys as SSH has them: Ed25519, ECDSA on P-256 and P-384, RSA from 2048 bits with SHA-2.
+//!
+//! The arithmetic is ring's, which berth's TLS stands on as well. SHA-1 and DSA are not valid, nor are hardware keys (`sk-…`) and
+//! certificates, which would need rules of their own.
+
+use std::fmt;
+
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA512, RsaPublicKeyComponents, UnparsedPublicKey,
+};
+
+use super::armor;
+use super::wire::Reader;
+
+/// A key by its SSH form, which is also what tells keys apart.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublicKey(Vec<u8>);
+
+/// Its fingerprint, as `ssh-keygen -l` shows it.
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digest = ring::digest::digest(&ring::digest::SHA256, &self.0);
+        write!(f, "SHA256:{}", armor::encode(digest.as_ref()).trim_end_matches('='))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+impl PublicKey {
+    pub fn from_wire(bytes: &[u8]) -> PublicKey {
+        PublicKey(bytes.to_vec())
+    }
+
+    pub fn wire(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The word before the key in files.
+    pub fn algorithm(&self) -> Option<&str> {
+        Reader::new(&self.0).text()
+    }
+
+    /// Whether a signature in SSH's form is one of this key over these bytes.
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
+        self.try_verify(message, signature).is_some()
+    }
+
+    fn try_verify(&self, message: &[u8], signature: &[u8]) -> Option<()> {
+        let (mut key, mut signature) = (Reader::new(&self.0), Reader::new(signature));
+        let (kind, how, made) = (key.text()?, signature.text()?, signature.bytes()?);
+        if !signature.is_empty() {
+            return None;
+        }
+        match (kind, how) {
+            ("ssh-ed25519", "ssh-ed25519") => {
+                let point = last(key.bytes()?, &key)?;
+                UnparsedPublicKey::new(&ED25519, point).verify(message, made).ok()
+            }
+            ("ssh-rsa", "rsa-sha2-256" | "rsa-sha2-512") => {
+                let e = key.big()?;
+                let n = last(key.big()?, &key)?;
+                let how = match how {
+                    "rsa-sha2-256" => &RSA_PKCS1_2048_8192_SHA256,
+                    _ => &RSA_PKCS1_2048_8192_SHA512,
+                };
+                RsaPublicKeyComponents { n, e }.verify(how, message, made).ok()
+            }
+            ("ecdsa-sha2-nistp256", "ecdsa-sha2-nistp256") => {
+                let point = (key.text()? == "nistp256").then(|| key.bytes())??;
+                let made = fixed::<32>(made)?;
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, last(point, &key)?)
+                    .verify(message, &made)
+                    .ok()
+            }
+            ("ecdsa-sha2-nistp384", "ecdsa-sha2-nistp384") => {
+                let point = (key.text()? == "nistp384").then(|| key.bytes())??;
+                let made = fixed::<48>(made)?;
+                UnparsedPublicKey::new(&ECDSA_P384_SHA384_FIXED, last(point, &key)?)
+                    .verify(message, &made)
+                    .ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The last part of a key: nothing may follow.
+fn last<'b>(part: &'b [u8], rest: &Reader<'_>) -> Option<&'b [u8]> {
+    rest.is_empty().then_some(part)
+}
+
+/// Two numbers side by side, each as long as the curve's.
+fn fixed<const LENGTH: usize>(made: &[u8]) -> Option<Vec<u8>> {
+    let mut made = Reader::new(made);
+    let (r, s) = (made.big()?, made.big()?);
+    if !made.is_empty() || r.len() > LENGTH || s.len() > LENGTH {
+        return None;
+    }
+    let mut both = vec![0; LENGTH - r.len()];
+    both.extend(r);
+    both.extend(vec![0; LENGTH - s.len()]);
+    both.extend(s);
+    Some(both)
+}

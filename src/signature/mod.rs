@@ -1,0 +1,26 @@
+//! SSH signatures of commits: made with a private key, checked against the keys that a file allows.
+//!
+//! - `wire`, `armor`: SSH's binary form and its text. `key`: public keys and what they verify. [`private`]: the
+//!   key that signs. `sshsig`: the signature itself, as `ssh-keygen -Y sign` makes it. [`allowed`]: who may
+//!   sign, as `ssh-keygen -Y verify` reads it. [`commit`]: where in a commit a signature stands.
+//!
+//! Pure: a moment is an argument, files are read elsewhere. Whatever is not understood is not valid.
+
+pub mod allowed;
+mod armor;
+pub mod commit;
+mod key;
+pub mod private;
+mod sshsig;
+mod wire;
+
+pub use allowed::AllowedSigners;
+pub use key::PublicKey;
+pub use private::Signer;
+pub use sshsig::verify;
+
+/// What signatures of commits and tags are for, in SSH's words.
+pub const GIT: &str = "git";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! An OpenSSH private key → what signs with it.
+//!
+//! Ed25519 only: its signatures are a function of the key and what is signed, so that two daemons with one
+//! key still make the same commits. No message quotes the key.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ring::signature::Ed25519KeyPair;
+
+use super::armor;
+use super::key::PublicKey;
+use super::wire::{Reader, put};
+
+const LABEL: &str = "OPENSSH PRIVATE KEY";
+const MAGIC: &[u8] = b"openssh-key-v1\0";
+const ED25519: &str = "ssh-ed25519";
+
+/// A key that signs.
+#[derive(Clone)]
+pub struct Signer {
+    pair: Arc<Ed25519KeyPair>,
+    public: PublicKey,
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signer({})", self.public)
+    }
+}
+
+impl PartialEq for Signer {
+    fn eq(&self, other: &Signer) -> bool {
+        self.public == other.public
+    }
+}
+
+impl Eq for Signer {}
+
+/// Why a private key can not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("it is not an OpenSSH private key")]
+    Unreadable,
+    #[error("it is protected by a passphrase, which nobody is there to type")]
+    Protected,
+    #[error("it is not an Ed25519 key")]
+    Kind,
+}
+
+impl Signer {
+    /// Reads what `ssh-keygen -t ed25519 -N ''` writes.
+    pub fn read(text: &str) -> Result<Signer, KeyError> {
+        let bytes = armor::unwrap(text, LABEL).ok_or(KeyError::Unreadable)?;
+        let mut reader = Reader::new(&bytes);
+        let magic = reader.take(MAGIC.len()).ok_or(KeyError::Unreadable)?;
+        if magic != MAGIC {
+            return Err(KeyError::Unreadable);
+        }
+        let cipher = reader.text().ok_or(KeyError::Unreadable)?;
+        if cipher != "none" {
+            return Err(KeyError::Protected);
+        }
+        let section = private_section(&mut reader).ok_or(KeyError::Unreadable)?;
+        let mut section = Reader::new(section);
+        let (one, two) = (section.number(), section.number());
+        if one.is_none() || one != two {
+            return Err(KeyError::Unreadable);
+        }
+        if section.text().ok_or(KeyError::Unreadable)? != ED25519 {
+            return Err(KeyError::Kind);
+        }
+        let parts = section.bytes().zip(section.bytes());
+        let (point, secret) = parts.ok_or(KeyError::Unreadable)?;
+        let seed = secret.get(..32).ok_or(KeyError::Unreadable)?;
+        let pair = Ed25519KeyPair::from_seed_and_public_key(seed, point).map_err(|_| KeyError::Unreadable)?;
+        let mut wire = Vec::new();
+        put(&mut wire, ED25519.as_bytes());
+        put(&mut wire, point);
+        Ok(Signer { pair: Arc::new(pair), public: PublicKey::from_wire(&wire) })
+    }
+
+    pub fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// A signature in SSH's form.
+    pub(super) fn sign(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut made = Vec::new();
+        put(&mut made, ED25519.as_bytes());
+        put(&mut made, self.pair.sign(bytes).as_ref());
+        made
+    }
+}
+
+fn private_section<'b>(reader: &mut Reader<'b>) -> Option<&'b [u8]> {
+    let (_kdf, _options) = (reader.bytes()?, reader.bytes()?);
+    let keys = reader.number()?;
+    let _public = reader.bytes()?;
+    let section = reader.bytes()?;
+    (keys == 1 && reader.is_empty()).then_some(section)
+}

@@ -1,0 +1,79 @@
+//! The signature of `ssh-keygen -Y sign` (PROTOCOL.sshsig): who signed, what for, and over which bytes.
+
+use ring::digest::{SHA256, SHA512, digest};
+
+use super::armor;
+use super::key::PublicKey;
+use super::private::Signer;
+use super::wire::{Reader, put};
+
+const LABEL: &str = "SSH SIGNATURE";
+const MAGIC: &[u8] = b"SSHSIG";
+const VERSION: u32 = 1;
+
+struct Parts<'b> {
+    key: PublicKey,
+    namespace: &'b str,
+    hash: &'b str,
+    made: &'b [u8],
+}
+
+fn read(bytes: &[u8]) -> Option<Parts<'_>> {
+    let mut reader = Reader::new(bytes);
+    if reader.take(MAGIC.len())? != MAGIC || reader.number()? != VERSION {
+        return None;
+    }
+    let key = PublicKey::from_wire(reader.bytes()?);
+    let (namespace, _reserved) = (reader.text()?, reader.bytes()?);
+    let (hash, made) = (reader.text()?, reader.bytes()?);
+    reader.is_empty().then_some(Parts { key, namespace, hash, made })
+}
+
+/// What is really signed.
+fn signed(namespace: &str, hash: &str, message: &[u8]) -> Option<Vec<u8>> {
+    let digest = match hash {
+        "sha512" => digest(&SHA512, message),
+        "sha256" => digest(&SHA256, message),
+        _ => return None,
+    };
+    let mut bytes = MAGIC.to_vec();
+    put(&mut bytes, namespace.as_bytes());
+    put(&mut bytes, b"");
+    put(&mut bytes, hash.as_bytes());
+    put(&mut bytes, digest.as_ref());
+    Some(bytes)
+}
+
+/// The key that made this signature of these bytes for this use; otherwise what is wrong with it.
+pub fn verify(message: &[u8], signature: &str, namespace: &str) -> Result<PublicKey, String> {
+    let bytes = armor::unwrap(signature, LABEL).ok_or("its signature is not an SSH signature")?;
+    let parts = read(&bytes).ok_or("its signature can not be read")?;
+    if parts.namespace != namespace {
+        return Err(format!("its signature is for `{}`, not for `{namespace}`", parts.namespace));
+    }
+    let signed = signed(namespace, parts.hash, message).ok_or("its signature uses an unknown hash")?;
+    if parts.key.verify(&signed, parts.made) {
+        Ok(parts.key)
+    } else {
+        Err(format!("its signature by the key {} does not fit it", parts.key))
+    }
+}
+
+/// The key that a signature says it is by. Proves nothing.
+pub fn claimed(signature: &str) -> Option<PublicKey> {
+    Some(read(&armor::unwrap(signature, LABEL)?)?.key)
+}
+
+/// Signs bytes for a use. The same bytes give the same signature.
+pub fn sign(signer: &Signer, message: &[u8], namespace: &str) -> String {
+    const HASH: &str = "sha512";
+    let made = signer.sign(&signed(namespace, HASH, message).unwrap_or_default());
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(VERSION.to_be_bytes());
+    put(&mut bytes, signer.public().wire());
+    put(&mut bytes, namespace.as_bytes());
+    put(&mut bytes, b"");
+    put(&mut bytes, HASH.as_bytes());
+    put(&mut bytes, &made);
+    armor::wrap(&bytes, LABEL)
+}

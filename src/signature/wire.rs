@@ -1,0 +1,51 @@
+//! SSH's binary form (RFC 4251, section 5): numbers and texts with their lengths in front.
+
+/// Reads from the front. `None` where there is not what was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    pub fn new(bytes: &'b [u8]) -> Reader<'b> {
+        Reader(bytes)
+    }
+
+    pub fn take(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub fn number(&mut self) -> Option<u32> {
+        let bytes: [u8; 4] = self.take(4)?.try_into().ok()?;
+        Some(u32::from_be_bytes(bytes))
+    }
+
+    pub fn bytes(&mut self) -> Option<&'b [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        self.take(length)
+    }
+
+    pub fn text(&mut self) -> Option<&'b str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// A number of any size that is not negative, without leading zeros.
+    pub fn big(&mut self) -> Option<&'b [u8]> {
+        let bytes = self.bytes()?;
+        if bytes.first().is_some_and(|first| *first >= 0x80) {
+            return None;
+        }
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        bytes.get(zeros..)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Appends bytes with their length.
+pub fn put(to: &mut Vec<u8>, bytes: &[u8]) {
+    to.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+    to.extend(bytes);
+}

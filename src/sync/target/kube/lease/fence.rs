@@ -1,0 +1,42 @@
+//! Until when this process may write, by its own monotonic clock.
+//!
+//! Closed until the lease is held, open for as long as the last renewal lasts, counted from before it was
+//! asked for. Nobody's calendar clock has a part in it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Shared by the keeper, which moves it, and by all who write.
+#[derive(Clone, Debug, Default)]
+pub struct Fence(Arc<Mutex<Option<Instant>>>);
+
+impl Fence {
+    pub fn open_until(&self, until: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+
+    pub fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether a request that takes this long would still end in time.
+    pub fn leaves(&self, needed: Duration) -> bool {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| until.saturating_duration_since(Instant::now()) >= needed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_begins_that_could_outlast_the_lease() {
+        let (fence, hour) = (Fence::default(), Duration::from_secs(3600));
+        assert!(!fence.leaves(Duration::ZERO), "it is closed at first");
+        fence.open_until(Instant::now() + hour);
+        assert!(fence.leaves(hour / 2) && !fence.leaves(hour * 2));
+        fence.close();
+        assert!(!fence.leaves(Duration::ZERO));
+    }
+}

@@ -1,0 +1,92 @@
+//! What a process calls itself in a lease, and whether a holder is a process of this machine that has ended.
+//!
+//! `<host>_<place>_<pid>-<start>`: the place is a digest of what tells apart whole process tables (this boot,
+//! this PID namespace), so that a number is only looked up where it means something. Elsewhere, and
+//! where there is no `/proc`, no holder is ever taken for dead.
+
+use std::fs;
+
+use sha2::{Digest, Sha256};
+
+/// This process.
+pub fn of_this_process() -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
+    let fine = |it: &char| it.is_ascii_alphanumeric() || ['-', '.'].contains(it);
+    let host: String = host.trim().chars().filter(fine).take(100).collect();
+    let pid = std::process::id();
+    match (place(), start_of(pid)) {
+        (Some(place), Some(start)) => format!("{host}_{place}_{pid}-{start}"),
+        _ => format!("{host}__{pid}-{}", chance()),
+    }
+}
+
+/// Whether it was a process of this machine, and is one no more.
+pub fn has_ended(holder: &str) -> bool {
+    let Some((rest, process)) = holder.rsplit_once('_') else { return false };
+    let Some(there) = rest.rsplit_once('_').map(|(_, place)| place).filter(|it| !it.is_empty()) else {
+        return false;
+    };
+    let Some((pid, start)) = process.split_once('-') else { return false };
+    let (Ok(pid), Some(here)) = (pid.parse::<u32>(), place()) else { return false };
+    there == here && start_of(pid).as_deref() != Some(start)
+}
+
+fn place() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    let digest = Sha256::digest(format!("{}\0{}", boot.trim(), namespace.display()));
+    Some(digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// When a process began, in ticks since the boot. `None` where it is none, or only waits to be reaped.
+fn start_of(pid: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in brackets, may hold anything.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    let state = fields.next().filter(|state| !["Z", "X"].contains(state));
+    state.and(fields.nth(18)).map(str::to_owned)
+}
+
+fn chance() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    format!("{:016x}", RandomState::new().hash_one(std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_of_this_machine_that_is_gone_has_ended() {
+        let me = of_this_process();
+        assert!(!has_ended(&me), "{me}");
+        for other in ["", "pod-1_123", "a_b_c", "host__12-34", "host_0123456789ab_999999999-1"] {
+            assert!(!has_ended(other), "{other}");
+        }
+        if let (Some(place), Some(start)) = (place(), start_of(std::process::id())) {
+            assert!(has_ended(&format!("any_{place}_999999999-1")));
+            assert!(
+                has_ended(&format!("any_{place}_{}-{start}0", std::process::id())),
+                "a number used again"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_that_nobody_reaped_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let Some(start) = start_of(child.id()) else {
+            let _ = child.wait();
+            return;
+        };
+        let holder = format!("x_{}_{}-{start}", place().unwrap(), child.id());
+        while !has_ended(&holder) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(has_ended(&holder));
+    }
+}

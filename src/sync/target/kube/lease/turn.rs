@@ -1,0 +1,136 @@
+//! What a lease says, and how long it has said so → whose turn it is.
+//!
+//! A holder is gone when its lease did not change for as long as it was given, measured here: the times in
+//! a lease are another machine's, and count for nothing.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+
+/// A lease as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    pub version: String,
+    /// Empty where it was let go.
+    pub holder: String,
+    pub duration: Duration,
+    acquired: String,
+    transitions: u64,
+}
+
+/// What to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It is ours: say so again.
+    Renew,
+    /// It is free, or its holder is gone.
+    Take,
+    /// Somebody else's; and whether it was seen to be renewed.
+    Wait { alive: bool },
+}
+
+/// Somebody else's lease, and since when it is as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Rival {
+    version: String,
+    holder: String,
+    since: Option<Instant>,
+    alive: bool,
+}
+
+impl Read {
+    pub fn of(object: &Json) -> Read {
+        let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
+        let number = |at: &str| object.pointer(at).and_then(Json::as_u64).unwrap_or_default();
+        Read {
+            version: text("/metadata/resourceVersion"),
+            holder: text("/spec/holderIdentity"),
+            duration: Duration::from_secs(number("/spec/leaseDurationSeconds")),
+            acquired: text("/spec/acquireTime"),
+            transitions: number("/spec/leaseTransitions"),
+        }
+    }
+
+    /// The same lease in the hands of `holder`. The times are for people.
+    pub fn spec_for(&self, holder: &str, duration: Duration, now: &str) -> Json {
+        let same = self.holder == holder && !self.acquired.is_empty();
+        let acquired = if same { self.acquired.as_str() } else { now };
+        json!({
+            "holderIdentity": holder,
+            "leaseDurationSeconds": duration.as_secs().max(1),
+            "acquireTime": acquired,
+            "renewTime": now,
+            "leaseTransitions": self.transitions + u64::from(!same && !holder.is_empty()),
+        })
+    }
+}
+
+impl Rival {
+    /// Whose turn it is. `is_dead` says of a holder that it is a process of this machine that has ended.
+    pub fn judge(&mut self, me: &str, read: &Read, now: Instant, is_dead: impl Fn(&str) -> bool) -> Turn {
+        if read.holder == me {
+            return Turn::Renew;
+        }
+        if read.holder.is_empty() || is_dead(&read.holder) {
+            return Turn::Take;
+        }
+        if self.version != read.version {
+            let alive = self.holder == read.holder;
+            let (version, holder) = (read.version.clone(), read.holder.clone());
+            *self = Rival { version, holder, since: Some(now), alive };
+        }
+        let quiet = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        if quiet >= read.duration { Turn::Take } else { Turn::Wait { alive: self.alive } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(holder: &str, version: &str, renewed: &str) -> Read {
+        Read::of(&json!({
+            "metadata": {"resourceVersion": version},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 60, "renewTime": renewed},
+        }))
+    }
+
+    #[test]
+    fn a_holder_is_gone_after_its_time_by_the_watch_of_who_waits() {
+        let begin = Instant::now();
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        let nobody = |_: &str| false;
+        // What the holder's clock says makes no difference: 1970, an hour back, an hour ahead.
+        for renewed in ["1970-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2099-01-01T00:00:00Z"] {
+            let mut rival = Rival::default();
+            let one = lease("other", "1", renewed);
+            assert_eq!(rival.judge("me", &one, begin, nobody), Turn::Wait { alive: false });
+            assert_eq!(rival.judge("me", &one, after(59), nobody), Turn::Wait { alive: false });
+            let two = lease("other", "2", renewed);
+            assert_eq!(rival.judge("me", &two, after(60), nobody), Turn::Wait { alive: true });
+            assert_eq!(rival.judge("me", &two, after(119), nobody), Turn::Wait { alive: true });
+            assert_eq!(rival.judge("me", &two, after(120), nobody), Turn::Take);
+        }
+    }
+
+    #[test]
+    fn a_free_lease_is_taken_and_an_own_one_renewed() {
+        let mut rival = Rival::default();
+        let now = Instant::now();
+        assert_eq!(rival.judge("me", &lease("", "1", ""), now, |_| false), Turn::Take);
+        assert_eq!(rival.judge("me", &lease("me", "1", ""), now, |_| false), Turn::Renew);
+        assert_eq!(rival.judge("me", &lease("dead", "1", ""), now, |holder| holder == "dead"), Turn::Take);
+    }
+
+    #[test]
+    fn a_change_of_hands_is_counted_and_a_renewal_keeps_its_beginning() {
+        let minute = Duration::from_secs(60);
+        let first = Read::default().spec_for("a", minute, "t1");
+        assert_eq!((&first["acquireTime"], &first["leaseTransitions"]), (&json!("t1"), &json!(1)));
+        let read = Read::of(&json!({ "spec": first }));
+        let again = read.spec_for("a", minute, "t2");
+        assert_eq!((&again["acquireTime"], &again["renewTime"]), (&json!("t1"), &json!("t2")));
+        assert_eq!(read.spec_for("b", minute, "t3")["leaseTransitions"], 2);
+        assert_eq!(read.spec_for("", minute, "t3")["leaseTransitions"], 1);
+    }
+}

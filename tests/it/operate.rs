@@ -1,0 +1,312 @@
+//! Running a member for long: one writer at a time, people who stop it for a while, and what it says of itself.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+
+use crate::support::member::{Member, annotated};
+use crate::support::{Ran, berth, run, small_fleet};
+
+/// A syncer that keeps running, ended when the test is.
+struct Running {
+    child: Child,
+    lines: std::sync::mpsc::Receiver<String>,
+}
+
+impl Running {
+    fn start(member: &Member, more: &[&str]) -> Running {
+        let mut command = berth();
+        command.args(["sync", "--target", "kube", "--repo", member.repo.arg(), "--interval", "1"]);
+        command.args(["--cluster", &member.name, "--fleet", &member.name, "--log-format", "json"]);
+        command.arg("--kubeconfig").arg(member.plane.kubeconfig()).args(more);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("berth runs");
+        let (heard, lines) = std::sync::mpsc::channel();
+        let out = BufReader::new(child.stderr.take().expect("a pipe"));
+        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| heard.send(line)));
+        Running { child, lines }
+    }
+
+    /// Waits for a line of the log that holds this text.
+    #[track_caller]
+    fn hear(&self, text: &str) -> String {
+        let mut all = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(90);
+        while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            if line.contains(text) {
+                return line;
+            }
+            all.push(line);
+        }
+        panic!("nothing of `{text}` in\n{}", all.join("\n"));
+    }
+
+    /// Asks it to stop, and waits until it has.
+    fn stop(mut self) -> i32 {
+        let pid = self.child.id().to_string();
+        Ran::of(crate::support::hermetic("kill").args(["-TERM", &pid])).expect(0);
+        self.child.wait().expect("it ends").code().unwrap_or(-1)
+    }
+
+    fn signal(&self, name: &str) {
+        Ran::of(crate::support::hermetic("kill").args([name, &self.child.id().to_string()])).expect(0);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks until there is something to see.
+#[track_caller]
+fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(90);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn lease(member: &Member) -> Json {
+    let name = format!("berth-{}", member.name);
+    let text = member.kubectl(&["get", "lease", &name, "-n", "berth-system", "-o", "json"]);
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn value(member: &Member) -> Option<String> {
+    member.get("configmap", "web").map(|web| web["data"]["key"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn of_two_syncers_one_writes_and_the_other_takes_over_when_it_stops() {
+    let Some(member) = Member::new("turns") else { return };
+    member.publish(&[member.config_map("web", "one")]);
+    let first = Running::start(&member, &["--lease-duration", "60"]);
+    first.hear("holding the lease");
+    first.hear("applied");
+    let holder = lease(&member)["spec"]["holderIdentity"].as_str().expect("a holder").to_owned();
+    let second = Running::start(&member, &["--lease-duration", "12"]);
+    let line = second.hear("another syncer holds the lease");
+    assert!(line.contains(&holder), "{line}");
+    assert_eq!(first.stop(), 0);
+    // It was let go: nobody waits a minute for it.
+    second.hear("holding the lease");
+    member.publish(&[member.config_map("web", "two")]);
+    eventually("the second applies", || (value(&member)? == "two").then_some(()));
+    assert_eq!(lease(&member)["spec"]["leaseTransitions"], 2);
+    assert_eq!(second.stop(), 0);
+    assert_eq!(lease(&member)["spec"]["holderIdentity"].as_str().unwrap_or_default(), "");
+}
+
+#[test]
+fn a_single_round_beside_a_running_syncer_ends_politely_and_changes_nothing() {
+    let Some(member) = Member::new("polite") else { return };
+    member.publish(&[member.config_map("web", "one")]);
+    let first = Running::start(&member, &["--lease-duration", "6"]);
+    first.hear("applied");
+    let ran = member.sync(&[]).expect(4);
+    assert!(ran.err.contains("another syncer is at work on this cluster"), "{}", ran.err);
+    assert!(ran.err.contains("--no-lease"), "{}", ran.err);
+    // Looking is nobody's turn.
+    member.sync(&["--dry-run"]).expect(0);
+    member.sync(&["--no-lease"]).expect(0);
+    assert_eq!(first.stop(), 0);
+    member.sync(&[]).expect(0);
+}
+
+#[test]
+fn a_holder_that_is_frozen_loses_its_turn_and_does_not_write_when_it_wakes() {
+    let Some(member) = Member::new("frozen") else { return };
+    member.publish(&[member.config_map("web", "one")]);
+    let first = Running::start(&member, &["--lease-duration", "4"]);
+    first.hear("applied");
+    first.signal("-STOP");
+    member.publish(&[member.config_map("web", "two")]);
+    let second = Running::start(&member, &["--lease-duration", "4"]);
+    second.hear("holding the lease");
+    eventually("the second applies", || (value(&member)? == "two").then_some(()));
+    let holder = lease(&member)["spec"]["holderIdentity"].clone();
+    first.signal("-CONT");
+    // The first finds out before it writes anything.
+    first.hear("another syncer holds the lease");
+    assert_eq!(lease(&member)["spec"]["holderIdentity"], holder);
+    let edit = json!({"data": {"key": "by hand"}}).to_string();
+    member.kubectl(&["patch", "configmap", "web", "-n", "frozen", "--type=merge", "-p", &edit]);
+    eventually("the second corrects", || (value(&member)? == "two").then_some(()));
+    assert_eq!(second.stop(), 0);
+    first.hear("holding the lease");
+}
+
+#[test]
+fn a_holder_that_was_killed_here_is_followed_at_once() {
+    let Some(member) = Member::new("killed") else { return };
+    member.publish(&[member.config_map("web", "one")]);
+    let mut first = Running::start(&member, &["--lease-duration", "3600"]);
+    first.hear("applied");
+    first.child.kill().expect("it is killed");
+    first.child.wait().expect("it ends");
+    member.publish(&[member.config_map("web", "two")]);
+    member.sync(&[]).expect(0);
+    assert_eq!(value(&member).as_deref(), Some("two"));
+}
+
+#[test]
+fn the_clock_of_another_machine_counts_for_nothing() {
+    let Some(member) = Member::new("clocks") else { return };
+    member.publish(&[member.config_map("web", "one")]);
+    member.sync(&[]).expect(0);
+    // Held by somebody whose clock stands in 1970, and who renews: never expired, whatever it says.
+    let plane = member.plane.clone();
+    let patch = move |time: &str| {
+        let spec = json!({"spec": {"holderIdentity": "elsewhere", "leaseDurationSeconds": 3600,
+            "renewTime": time, "acquireTime": time}});
+        let (kind, patch) = ("--type=merge", spec.to_string());
+        let args = ["patch", "lease", "berth-clocks", "-n", "berth-system", kind, "-p", &patch];
+        Ran::of(plane.kubectl().args(args)).expect(0);
+    };
+    patch("1970-01-01T00:00:00.000000Z");
+    let waiting = Running::start(&member, &["--lease-duration", "4"]);
+    waiting.hear("another syncer holds the lease");
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    let renewing = std::thread::spawn(move || {
+        let mut tick = 0;
+        while is_done.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+            tick += 1;
+            patch(&format!("1970-01-01T00:{:02}:{:02}.000000Z", tick / 60 % 60, tick % 60));
+        }
+    });
+    let once = member.sync(&[]);
+    drop(done);
+    renewing.join().expect("it ends");
+    once.expect(4);
+    // And one that says it renews a hundred years from now is gone once it is let go.
+    let free =
+        json!({"spec": {"holderIdentity": "", "renewTime": "2126-01-01T00:00:00.000000Z"}}).to_string();
+    member.kubectl(&["patch", "lease", "berth-clocks", "-n", "berth-system", "--type=merge", "-p", &free]);
+    waiting.hear("holding the lease");
+}
+
+#[track_caller]
+fn status(member: &Member) -> String {
+    member.repo.git(&["cat-file", "-p", &format!("refs/berth/status/{}:status.yaml", member.name)])
+}
+
+/// `berth suspend` or `resume` of a member.
+fn pause(member: &Member, args: &[&str]) -> Ran {
+    let mut command = berth();
+    command.args(args).args(["--fleet", &member.name]);
+    Ran::of(command.arg("--kubeconfig").arg(member.plane.kubeconfig()))
+}
+
+#[test]
+fn a_suspended_member_changes_nothing_and_says_why_and_until_when() {
+    let Some(member) = Member::new("paused") else { return };
+    assert!(pause(&member, &["suspend", "--reason", "early"]).expect(6).err.contains("applied there yet"));
+    member.publish(&[member.config_map("web", "one"), member.config_map("old", "one")]);
+    member.sync(&[]).expect(0);
+    pause(&member, &["suspend", "--reason", "disk full", "--until", "2126-01-01T00:00:00Z"]).expect(0);
+    member.publish(&[member.config_map("web", "two"), member.config_map("new", "one")]);
+    let ran = member.sync(&[]).expect(5);
+    assert!(ran.out.starts_with("0 writes, 0 removals, 0 unchanged"), "{}", ran.out);
+    assert!(ran.err.contains("suspended until 2126-01-01T00:00:00Z: disk full"), "{}", ran.err);
+    assert_eq!(value(&member).as_deref(), Some("one"));
+    assert!(member.get("configmap", "new").is_none() && member.get("configmap", "old").is_some());
+    let said = status(&member);
+    for part in
+        ["sequence: 1", "reason: disk full", "2126-01-01T00:00:00Z", "name: new", "it is not as wanted"]
+    {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+
+    assert!(pause(&member, &["resume"]).expect(0).out.contains("goes on"));
+    member.sync(&[]).expect(0);
+    assert_eq!(value(&member).as_deref(), Some("two"));
+    assert!(member.get("configmap", "new").is_some() && member.get("configmap", "old").is_none());
+    assert!(!status(&member).contains("suspended"), "{}", status(&member));
+    assert!(pause(&member, &["resume"]).expect(0).out.contains("was not suspended"));
+}
+
+#[test]
+fn a_suspension_by_kubectl_holds_a_running_syncer_and_ends_by_itself() {
+    let Some(member) = Member::new("ends") else { return };
+    member.publish(&[member.config_map("web", "one")]);
+    let running = Running::start(&member, &[]);
+    running.hear("applied");
+    let until = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(8);
+    let annotate = |name: &str, value: &str| {
+        let note = format!("berth.dev/{name}={value}");
+        member.kubectl(&["annotate", "configmap", "berth-ends", "-n", "berth-system", &note]);
+    };
+    annotate("suspend", "under repair");
+    running.hear("suspended: under repair");
+    let edit = json!({"data": {"key": "by hand"}}).to_string();
+    member.kubectl(&["patch", "configmap", "web", "-n", "ends", "--type=merge", "-p", &edit]);
+    // Drift is said, and stays.
+    eventually("the drift is reported", || status(&member).contains("left alone").then_some(()));
+    assert_eq!(value(&member).as_deref(), Some("by hand"));
+    annotate("suspend-until", &until.to_string());
+    running.hear("going on");
+    assert!(jiff::Timestamp::now() >= until, "not before its end");
+    eventually("the drift is corrected", || (value(&member)? == "one").then_some(()));
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn a_workload_that_git_suspends_stays_as_it_is_and_others_go_on() {
+    let Some(member) = Member::new("part") else { return };
+    let of = |workload: &str, object: Json| annotated(object, "berth.dev/workload", workload);
+    let halted = |object: Json| {
+        let object = annotated(object, "berth.dev/suspend", "waiting for the vendor");
+        annotated(object, "berth.dev/suspend-until", "2126-01-01T00:00:00Z")
+    };
+    member.publish(&[
+        of("F/x/still", member.config_map("web", "one")),
+        of("F/x/still", member.config_map("gone", "one")),
+        of("F/x/moving", member.config_map("other", "one")),
+    ]);
+    member.sync(&[]).expect(0);
+    member.publish(&[
+        halted(of("F/x/still", member.config_map("web", "two"))),
+        of("F/x/moving", member.config_map("other", "two")),
+    ]);
+    let ran = member.sync(&[]).expect(7);
+    assert!(ran.out.starts_with("1 write, 0 removals"), "{}", ran.out);
+    assert!(ran.err.contains("suspended until 2126-01-01T00:00:00Z: waiting for the vendor"), "{}", ran.err);
+    assert_eq!(value(&member).as_deref(), Some("one"));
+    assert!(member.get("configmap", "gone").is_some(), "nothing of a suspended workload is removed");
+    assert_eq!(member.get("configmap", "other").expect("it is there")["data"]["key"], "two");
+    let over = annotated(of("F/x/still", member.config_map("web", "two")), "berth.dev/suspend", "done");
+    let over = annotated(over, "berth.dev/suspend-until", "2026-01-01T00:00:00Z");
+    member.publish(&[over, of("F/x/moving", member.config_map("other", "two"))]);
+    member.sync(&[]).expect(0);
+    assert_eq!(value(&member).as_deref(), Some("two"));
+    assert!(member.get("configmap", "gone").is_none());
+}
+
+#[test]
+fn a_folder_is_suspended_by_a_file_beside_its_inventory() {
+    let fleet = small_fleet();
+    fleet.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("a");
+    let place = format!("dir:{}", target.display());
+    fleet.sync("a", &target, &[]).expect(0);
+    let web = target.join("shop/ConfigMap_web.yaml");
+    std::fs::write(&web, "by hand").expect("a file");
+    let suspend = ["suspend", "--target", &place, "--reason", "on purpose"];
+    run(&[&suspend[..], &["--until", "2020-01-01T00:00:00Z"]].concat()).expect(2);
+    run(&suspend).expect(0);
+    let ran = fleet.sync("a", &target, &[]).expect(5);
+    assert!(ran.err.contains("suspended: on purpose"), "{}", ran.err);
+    assert_eq!(std::fs::read_to_string(&web).expect("a file"), "by hand");
+    run(&["resume", "--target", &place]).expect(0);
+    fleet.sync("a", &target, &[]).expect(0);
+    assert_ne!(std::fs::read_to_string(&web).expect("a file"), "by hand");
+}
