@@ -19,6 +19,7 @@ use crate::model::status::Suspension;
 use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::bell::Bell;
+use crate::sync::health::custom::{self, HealthRules};
 use crate::sync::override_source::Source;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
@@ -131,6 +132,9 @@ pub struct KubeArgs {
     /// Where a pod's own credentials are, in place of the usual folder
     #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
     pod_credentials: Option<PathBuf>,
+    /// When objects of your own kinds are healthy: documents of kind HealthRule
+    #[arg(long, value_name = "FILE", env = "BERTH_HEALTH_RULES")]
+    health_rules: Option<PathBuf>,
     /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     watch_silence: u64,
@@ -140,6 +144,21 @@ pub struct KubeArgs {
     /// Take no lease: see to it yourself that nobody else applies this fleet there
     #[arg(long, env = "BERTH_NO_LEASE")]
     no_lease: bool,
+}
+
+impl KubeArgs {
+    fn health_rules(&self) -> Result<HealthRules, CommandError> {
+        let Some(path) = &self.health_rules else { return Ok(HealthRules::default()) };
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| CommandError::io(&name, &error))?;
+        custom::read(&name, &bytes).map_err(|found| {
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            CommandError::new(
+                Exit::Faulty,
+                format!("the health rules can not be read:\n{}", found.join("\n")),
+            )
+        })
+    }
 }
 
 /// Where a folder is applied.
@@ -173,6 +192,7 @@ impl SyncArgs {
                 .map(|account| Tenant { account, cluster_scoped: kube.tenant_cluster_scoped }),
             protected: kube.protected_namespaces.clone(),
             overrides_from: kube.overrides_from.clone(),
+            rules: kube.health_rules()?.into(),
             silence: Duration::from_secs(kube.watch_silence),
             lease: (!kube.no_lease && !self.dry_run)
                 .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
@@ -257,6 +277,9 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     for note in &outcome.notes {
         ui.status(&format!("{}: {}", note.object, note.message));
+    }
+    for difference in &outcome.applied.differences {
+        ui.status(&format!("{}: {}", difference.object, difference.message));
     }
     for problem in &outcome.applied.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));
@@ -386,6 +409,9 @@ impl Surroundings for World {
                 }
                 for note in &outcome.notes {
                     info!(object = %note.object, "{}", note.message);
+                }
+                for difference in &outcome.applied.differences {
+                    info!(object = %difference.object, "{}", difference.message);
                 }
                 for problem in &outcome.applied.problems {
                     warn!(object = %problem.object, "{}", problem.message);

@@ -23,6 +23,18 @@ pub const DEPENDS_ON: &str = "berth.dev/depends-on";
 pub const ON_CONFLICT: &str = "berth.dev/on-conflict";
 /// Whether it may be removed and made anew where a change is not possible otherwise.
 pub const RECREATE: &str = "berth.dev/recreate";
+/// What may be done to it: `create-only`, `read-only` or `report-diff`; without it all.
+pub const APPLY: &str = "berth.dev/apply";
+/// `if-not-drifted`: what was changed in the cluster stays until the manifest changes.
+pub const APPLY_WHEN: &str = "berth.dev/apply-when";
+/// `full`: what an object has beside its manifest counts as a difference.
+pub const COMPARE: &str = "berth.dev/compare";
+/// `refused`: it must have no owners but those of its manifest.
+pub const CO_OWNERS: &str = "berth.dev/co-owners";
+/// Fields, as JSON pointers, that count only when the object is made: where the member has them, they are its.
+pub const INITIAL: &str = "berth.dev/initial";
+/// Fields that, changed in the cluster, stay so until the manifest changes.
+pub const TOLERATE: &str = "berth.dev/tolerate";
 /// Why an object's workload is left alone for now; on berth's own record, why everything is.
 pub const SUSPEND: &str = "berth.dev/suspend";
 /// Until when, in RFC 3339.
@@ -31,7 +43,7 @@ pub const SUSPEND_UNTIL: &str = "berth.dev/suspend-until";
 pub const APPLIED: &str = "berth.dev/applied";
 
 /// All of them.
-pub const ALL: [&str; 13] = [
+pub const ALL: [&str; 19] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -42,6 +54,12 @@ pub const ALL: [&str; 13] = [
     DEPENDS_ON,
     ON_CONFLICT,
     RECREATE,
+    APPLY,
+    APPLY_WHEN,
+    COMPARE,
+    CO_OWNERS,
+    INITIAL,
+    TOLERATE,
     SUSPEND,
     SUSPEND_UNTIL,
     APPLIED,

@@ -80,6 +80,8 @@ pub struct Applied {
     pub tree: String,
     pub objects: usize,
     pub problems: Vec<Problem>,
+    /// In what objects differ that are left as they are, which is no problem.
+    pub differences: Vec<Problem>,
     /// Objects that were not berth's and became so with this folder.
     pub taken_over: Vec<Problem>,
     /// How many of both are left out, so that a status stays small.

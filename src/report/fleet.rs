@@ -115,6 +115,11 @@ impl<'s> Member<'s> {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
     }
+
+    pub(super) fn differences(&self) -> &'s [Problem] {
+        let applied = self.status.and_then(|status| status.applied.as_ref());
+        applied.map(|applied| applied.differences.as_slice()).unwrap_or_default()
+    }
 }
 
 /// A decision's clusters, each with its member where it has one; both go by name.

@@ -174,6 +174,7 @@ fn unhealthy(workloads: &BTreeSet<&str>, desired: &DesiredSet, target: &mut dyn 
         return BTreeSet::new();
     }
     let objects = desired.objects.values().filter(|object| workloads.contains(object.workload()));
+    let objects = objects.filter(|object| !super::strategy::is_only_compared(object));
     let waits = objects.filter(|object| {
         let standing = target.standing(&object.id);
         standing.health != Health::Healthy && !standing.overdue

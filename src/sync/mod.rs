@@ -12,6 +12,7 @@
 mod apply;
 pub mod bell;
 pub mod desired;
+pub mod differences;
 pub mod facts;
 pub mod fetch;
 pub mod health;
@@ -21,6 +22,7 @@ pub mod overrides;
 pub mod plan;
 pub mod remote;
 pub mod status;
+pub mod strategy;
 pub mod suspend;
 pub mod target;
 pub mod teardown;
@@ -176,6 +178,7 @@ pub fn sync_set(
     let mut plan = plan::plan(desired, &live, |id| {
         options.allow_risky_prune || fetched.allow_prune.contains(&path::of_object(id))
     });
+    strategy::heed(&mut plan, desired, &live, target.findings());
     let suspended = options.now.and_then(|now| target.suspended(now));
     let resumes_at = match (&suspended, options.now) {
         (Some(suspension), _) => {
@@ -225,7 +228,8 @@ fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
         .chain(&outcome.waiting)
         .map(|problem| problem.object.clone())
         .collect();
-    for id in desired.objects.keys().filter(|id| !known.contains(id)) {
+    let awaited = desired.objects.values().filter(|wanted| !strategy::is_only_compared(wanted));
+    for id in awaited.map(|wanted| &wanted.id).filter(|id| !known.contains(id)) {
         let standing = target.standing(id);
         let problem = |message: String| Problem { object: id.clone(), message };
         match standing.health {
@@ -270,8 +274,15 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
     problems.sort();
     problems.dedup();
     let objects = plan.unchanged.len() + done.written;
-    let applied =
-        Applied { sequence: record.sequence, tree: record.tree, objects, problems, ..Applied::default() };
+    let differences = plan.differences.clone();
+    let applied = Applied {
+        sequence: record.sequence,
+        tree: record.tree,
+        objects,
+        problems,
+        differences,
+        ..Applied::default()
+    };
     let (written, pruned, waiting) = (done.written, done.pruned, done.waiting);
     let (notes, previews) = (Vec::new(), Vec::new());
     Outcome { plan, written, pruned, held, applied, waiting, notes, resumes_at: None, previews }

@@ -11,6 +11,7 @@ use std::fmt;
 use serde_json::{Value as Json, json};
 
 use super::desired::{Desired, DesiredSet};
+use super::strategy;
 use crate::model::ObjectId;
 use crate::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use crate::model::status::Problem;
@@ -70,6 +71,8 @@ pub struct SyncPlan {
     /// What is no longer wanted and stays.
     pub held: Vec<Held>,
     pub problems: Vec<Problem>,
+    /// In what objects differ that are to be left as they are.
+    pub differences: Vec<Problem>,
 }
 
 /// One object to write.
@@ -179,13 +182,14 @@ impl SyncPlan {
         };
         let writes = self.writes.iter().map(|write| with(&write.id, "action", write.action.word()));
         let held = self.held.iter().map(|held| with(&held.id, "reason", held.why.words()));
-        let problems = self.problems.iter().map(|problem| with(&problem.object, "message", &problem.message));
+        let said = |problem: &Problem| with(&problem.object, "message", &problem.message);
         json!({
             "writes": writes.collect::<Vec<_>>(),
             "prunes": self.removed().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
             "orphans": self.orphaned().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
             "held": held.collect::<Vec<_>>(),
-            "problems": problems.collect::<Vec<_>>(),
+            "problems": self.problems.iter().map(said).collect::<Vec<_>>(),
+            "differences": self.differences.iter().map(said).collect::<Vec<_>>(),
             "unchanged": self.unchanged.len(),
         })
     }
@@ -228,6 +232,9 @@ pub fn plan(
 
 /// What to do about a wanted object; nothing where it is there already.
 fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, String> {
+    if let Some(settled) = strategy::settled(wanted, live) {
+        return settled;
+    }
     let Some(live) = live else { return Ok(Some(Action::Create)) };
     match &live.form {
         Form::Faulty(message) => Err(message.clone()),
@@ -239,6 +246,7 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
             Some("if-no-diff") => {
                 Err("it is there, not made by berth, and differs from what is wanted".to_owned())
             }
+            Some("never") => Err("NotTakenOver: it is there and was not made by berth".to_owned()),
             _ => Err(format!(
                 "it is there and was not made by berth; annotate it `{TAKE_OVER}: \"true\"` to take it over"
             )),

@@ -264,6 +264,7 @@ fn together(earlier: Outcome, mut later: Outcome) -> Outcome {
         }
     }
     (plan.held, plan.problems) = (later.plan.held, later.plan.problems);
+    plan.differences = later.plan.differences;
     let written = |id: &crate::model::ObjectId| plan.writes.iter().any(|write| write.id == *id);
     plan.unchanged = later.plan.unchanged.into_iter().filter(|id| !written(id)).collect();
     later.plan = plan;

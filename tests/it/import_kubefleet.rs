@@ -58,6 +58,26 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
 }
 
 #[tokio::test]
+async fn a_hub_that_serves_v1_only_is_read_as_well() {
+    let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
+    let hub = Hub::stocked_in("v1", plane).await;
+    let repo = Repo::new();
+    let ran = import(&hub, &repo).expect(0);
+    assert!(ran.out.contains("3  MemberCluster.cluster.kubernetes-fleet.io"), "{}", ran.out);
+    assert!(ran.out.contains("all where berth places them"), "{}\n{}", ran.out, ran.err);
+    let text = |path: &str| std::fs::read_to_string(repo.path().join(path)).expect("a file");
+    assert!(text("clusters/oslo.yaml").contains("apiVersion: cluster.kubernetes-fleet.io/v1\n"));
+    let placement = text("cluster-scoped/clusterresourceplacement/viewers.yaml");
+    assert!(placement.contains("apiVersion: placement.kubernetes-fleet.io/v1\n"), "{placement}");
+    let rendered = repo.files("berth/rendered");
+    assert!(rendered.contains_key("clusters/paris/tools/ConfigMap_own.yaml"), "bindings are read");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "import"]);
+    let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "any"]).expect(0);
+    assert_eq!(plan.out, "no changes\n");
+}
+
+#[tokio::test]
 async fn a_cluster_without_kubefleet_is_no_hub() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let out = tempfile::tempdir().expect("a folder");

@@ -224,7 +224,7 @@ fn what_members_keep_is_listed_on_each_copy() {
 }
 
 #[test]
-fn a_placement_that_only_reports_differences_changes_no_content() {
+fn a_placement_that_only_reports_differences_is_rendered_so_that_no_member_writes_it() {
     let plain = |env: &str| {
         format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: plain, labels: {{env: {env}}}}}\n")
     };
@@ -238,19 +238,26 @@ fn a_placement_that_only_reports_differences_changes_no_content() {
     let member = "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {name: m}\n\
                   spec: {identity: {kind: ServiceAccount, name: m, namespace: fleet-system}}\n";
     let repo = Repo::with(&[("m.yaml", member), ("ns.yaml", &plain("old")), ("crp.yaml", &placement(""))]);
+    let folder = tempfile::tempdir().expect("a folder");
     repo.publish().expect(0);
-    let content = |repo: &Repo| repo.files(RENDERED)["clusters/m/_cluster/Namespace_plain.yaml"].clone();
-    let before = content(&repo);
-    assert!(before.contains("env: old"));
+    repo.sync("m", folder.path(), &[]).expect(0);
+    let there =
+        || std::fs::read_to_string(folder.path().join("_cluster/Namespace_plain.yaml")).expect("it is there");
+    assert!(there().contains("env: old"));
     repo.write("ns.yaml", plain("new"));
     repo.write("crp.yaml", &report_only);
     repo.commit("only report");
     repo.publish().expect(0);
-    assert_eq!(content(&repo), before);
+    let rendered = repo.files(RENDERED)["clusters/m/_cluster/Namespace_plain.yaml"].clone();
+    assert!(rendered.contains("berth.dev/apply: report-diff"), "{rendered}");
+    let ran = repo.sync("m", folder.path(), &[]).expect(0);
+    assert!(ran.err.contains("Namespace plain: FoundDiff: "), "{}", ran.err);
+    assert!(there().contains("env: old"));
     repo.write("crp.yaml", placement(""));
     repo.commit("for real");
     repo.publish().expect(0);
-    assert!(content(&repo).contains("env: new"));
+    repo.sync("m", folder.path(), &[]).expect(0);
+    assert!(there().contains("env: new"));
 }
 
 #[test]

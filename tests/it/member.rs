@@ -258,11 +258,17 @@ fn take_over_without_difference_only_and_never_are_kept_to() {
     let ran = member.sync(&[]).expect(7);
     assert!(ran.out.contains("take over  ConfigMap adopt/same"), "{}\n{}", ran.out, ran.err);
     assert!(
-        ran.err.contains("ConfigMap adopt/differs: it is there, not made by berth, and differs"),
+        ran.err.contains(
+            "ConfigMap adopt/differs: FailedToTakeOver: it is there, not made by berth, and differs"
+        ),
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("ConfigMap adopt/never: it is there and was not made by berth"), "{}", ran.err);
+    assert!(
+        ran.err.contains("ConfigMap adopt/never: NotTakenOver: it is there and was not made by berth"),
+        "{}",
+        ran.err
+    );
 }
 
 fn if_no_diff(member: &Member, name: &str, value: &str) -> Json {

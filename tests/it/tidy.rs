@@ -64,6 +64,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sync",
         &[
+            "cel",
             "diag",
             "git",
             "live",

@@ -153,7 +153,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
         let mut policy = spec.policy.clone();
         let mut workload = None;
         // What may not be selected is no new version of what is placed: that stays, object by object.
-        let mut frozen = spec.report_only;
+        let mut frozen = false;
         if let Some(selectors) = &spec.selectors {
             let selected = select::resolve(&scope, &stock, selectors, spec.namespace());
             if let Some(message) = selected.invalid {

@@ -23,8 +23,6 @@ pub struct PlacementSpec {
     pub selectors: Option<Selectors>,
     pub policy: Policy,
     pub sync_annotations: BTreeMap<String, String>,
-    /// Members are only looked at: what is there stays as it is.
-    pub report_only: bool,
 }
 
 impl PlacementSpec {
@@ -48,28 +46,16 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let mut spec = fields.required_fields("spec")?;
     let selectors = select::read(&mut spec, cluster_scoped);
     let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
-    let mut policy = policy::read(&mut spec, namespace);
-    let strategy = strategy::read(&mut spec);
+    let policy = policy::read(&mut spec, namespace);
+    let sync_annotations = strategy::read(&mut spec);
     spec.int_in("revisionHistoryLimit", 1..=1000);
     status_scope(&mut spec, selectors.as_ref());
     if let Some(blocked) = &policy.blocked {
         scope.warning(root.at, format!("{key}: {}", blocked.condition.message));
     }
-    if strategy.report_only {
-        let condition = policy::not_decided("applyStrategy ReportDiff");
-        scope.warning(root.at, format!("{key}: {}", condition.message));
-        policy::block(&mut policy, condition);
-    }
     spec.finish();
     fields.finish();
-    Some(PlacementSpec {
-        key: key.clone(),
-        origin: scope.pos(root.at),
-        selectors,
-        policy,
-        sync_annotations: strategy.sync_annotations,
-        report_only: strategy.report_only,
-    })
+    Some(PlacementSpec { key: key.clone(), origin: scope.pos(root.at), selectors, policy, sync_annotations })
 }
 
 /// A status that a namespace's readers may see needs one namespace to be in.

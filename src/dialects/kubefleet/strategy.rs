@@ -1,87 +1,118 @@
 //! `spec.strategy`: checked as a whole; what the syncer must know becomes annotations.
+//!
+//! What is said by none is said by all: the defaults of a hub are written out, since a member without them
+//! goes by rules of its own.
 
 use std::collections::BTreeMap;
 
-use crate::model::annotation::TAKE_OVER;
+use serde_json::json;
+
+use crate::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, ON_CONFLICT, ORPHAN, TAKE_OVER};
 use crate::yaml::fields::Fields;
 
 use super::guards::count_or_share;
 
-/// What of a strategy has an effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Strategy {
-    pub sync_annotations: BTreeMap<String, String>,
-    /// Nothing is to be written to members, only compared.
-    pub report_only: bool,
+const PERIOD: &str = "unavailablePeriodSeconds";
+
+type Annotations = BTreeMap<String, String>;
+
+/// Reads the field `strategy` of a spec; gives the annotations that its objects get.
+pub fn read(spec: &mut Fields<'_>) -> Annotations {
+    let mut annotations = Annotations::new();
+    let Some(mut fields) = spec.fields("strategy") else {
+        apply_strategy(None, &mut annotations);
+        return annotations;
+    };
+    let kind = fields.choice("type", &["RollingUpdate", "External"]);
+    if kind == Some("External") {
+        if fields.node("rollingUpdate").is_some() {
+            let message = format!("{} does not go with type External", fields.path_of("rollingUpdate"));
+            fields.error_at("rollingUpdate", message);
+        }
+        let message = format!(
+            "{} External: staged update runs are not acted on yet, so changes go out to all clusters at once",
+            fields.path_of("type")
+        );
+        fields.scope().warning(fields.place_of("type"), message);
+    }
+    rolling_update(&mut fields);
+    apply_strategy(fields.fields("applyStrategy"), &mut annotations);
+    if delete_strategy(&mut fields) == Some("Abandon") {
+        set(&mut annotations, ORPHAN, "true");
+    }
+    report_back(&mut fields);
+    fields.finish();
+    annotations
 }
 
-/// Reads the field `strategy` of a spec.
-pub fn read(spec: &mut Fields<'_>) -> Strategy {
-    let mut take_over = "true";
-    let mut report_only = false;
-    if let Some(mut fields) = spec.fields("strategy") {
-        let kind = fields.choice("type", &["RollingUpdate", "External"]);
-        if kind == Some("External") {
-            if fields.node("rollingUpdate").is_some() {
-                let message = format!("{} does not go with type External", fields.path_of("rollingUpdate"));
-                fields.error_at("rollingUpdate", message);
-            }
-            let message =
-                format!("{} External is not acted on yet: changes go out at once", fields.path_of("type"));
-            fields.scope().warning(fields.place_of("type"), message);
-        }
-        rolling_update(&mut fields);
-        if let Some(apply) = fields.fields("applyStrategy") {
-            (take_over, report_only) = apply_strategy(apply);
-        }
-        delete_strategy(&mut fields);
-        report_back(&mut fields);
-        fields.finish();
-    }
-    let sync_annotations = [(TAKE_OVER.to_owned(), take_over.to_owned())].into();
-    Strategy { sync_annotations, report_only }
+fn set(annotations: &mut Annotations, name: &str, value: &str) {
+    annotations.insert(name.to_owned(), value.to_owned());
 }
 
 fn rolling_update(strategy: &mut Fields<'_>) {
+    let at = strategy.place_of("rollingUpdate");
     let Some(mut fields) = strategy.fields("rollingUpdate") else { return };
+    // What a hub fills in by itself is nobody's wish.
+    let filled_in = [("maxUnavailable", json!("25%")), ("maxSurge", json!("25%")), (PERIOD, json!(60))];
+    let asked =
+        filled_in.iter().any(|(key, value)| fields.node(key).is_some_and(|node| node.to_json() != *value));
     count_or_share(&mut fields, "maxUnavailable");
     count_or_share(&mut fields, "maxSurge");
-    fields.int_in("unavailablePeriodSeconds", 0..=i64::from(i32::MAX));
+    fields.int_in(PERIOD, 0..=i64::from(i32::MAX));
+    if asked {
+        let message =
+            format!("{} is not acted on yet: changes go out to all clusters at once", fields.path());
+        fields.scope().warning(at, message);
+    }
     fields.finish();
 }
 
-fn apply_strategy(mut fields: Fields<'_>) -> (&'static str, bool) {
-    let kind = fields.choice("type", &["ClientSideApply", "ServerSideApply", "ReportDiff"]);
-    fields.choice("comparisonOption", &["PartialComparison", "FullComparison"]);
-    fields.choice("whenToApply", &["Always", "IfNotDrifted"]);
-    let take_over = match fields.choice("whenToTakeOver", &["Always", "IfNoDiff", "Never"]) {
-        Some("IfNoDiff") => "if-no-diff",
-        Some("Never") => "never",
-        _ => "true",
-    };
-    fields.bool("allowCoOwnership");
-    if let Some(mut config) = fields.fields("serverSideApplyConfig") {
-        config.bool("force");
-        config.finish();
-        if kind != Some("ServerSideApply") {
-            let message = format!("{} needs type ServerSideApply", fields.path_of("serverSideApplyConfig"));
-            fields.error_at("serverSideApplyConfig", message);
+fn apply_strategy(fields: Option<Fields<'_>>, annotations: &mut Annotations) {
+    let (mut kind, mut take_over, mut co_owners, mut force) = (None, "true", false, None);
+    if let Some(mut fields) = fields {
+        kind = fields.choice("type", &["ClientSideApply", "ServerSideApply", "ReportDiff"]);
+        if fields.choice("comparisonOption", &["PartialComparison", "FullComparison"])
+            == Some("FullComparison")
+        {
+            set(annotations, COMPARE, "full");
         }
+        if fields.choice("whenToApply", &["Always", "IfNotDrifted"]) == Some("IfNotDrifted") {
+            set(annotations, APPLY_WHEN, "if-not-drifted");
+        }
+        take_over = match fields.choice("whenToTakeOver", &["Always", "IfNoDiff", "Never"]) {
+            Some("IfNoDiff") => "if-no-diff",
+            Some("Never") => "never",
+            _ => "true",
+        };
+        co_owners = fields.bool("allowCoOwnership") == Some(true);
+        if let Some(mut config) = fields.fields("serverSideApplyConfig") {
+            force = config.bool("force");
+            config.finish();
+            if kind != Some("ServerSideApply") {
+                let message =
+                    format!("{} needs type ServerSideApply", fields.path_of("serverSideApplyConfig"));
+                fields.error_at("serverSideApplyConfig", message);
+            }
+        }
+        fields.finish();
     }
-    fields.finish();
-    (take_over, kind == Some("ReportDiff"))
+    set(annotations, TAKE_OVER, take_over);
+    if !co_owners {
+        set(annotations, CO_OWNERS, "refused");
+    }
+    match kind {
+        Some("ReportDiff") => set(annotations, APPLY, "report-diff"),
+        Some("ServerSideApply") if force != Some(true) => {}
+        // A three-way merge writes its fields whoever has written them before.
+        _ => set(annotations, ON_CONFLICT, "force"),
+    }
 }
 
-fn delete_strategy(strategy: &mut Fields<'_>) {
-    let Some(mut fields) = strategy.fields("deleteStrategy") else { return };
-    if fields.choice("propagationPolicy", &["Delete", "Abandon"]) == Some("Abandon") {
-        let message = format!(
-            "{} Abandon is not acted on yet: members delete what is no longer placed",
-            fields.path_of("propagationPolicy")
-        );
-        fields.scope().warning(fields.place_of("propagationPolicy"), message);
-    }
+fn delete_strategy<'s>(strategy: &mut Fields<'s>) -> Option<&'s str> {
+    let mut fields = strategy.fields("deleteStrategy")?;
+    let policy = fields.choice("propagationPolicy", &["Delete", "Abandon"]);
     fields.finish();
+    policy
 }
 
 fn report_back(strategy: &mut Fields<'_>) {

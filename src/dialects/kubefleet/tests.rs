@@ -33,24 +33,59 @@ fn a_members_spec_is_checked_and_its_status_may_hold_more() {
 }
 
 #[test]
-fn take_over_follows_the_apply_strategy() {
-    for (strategy, take_over) in [
-        ("{}", "true"),
-        ("{applyStrategy: {whenToTakeOver: IfNoDiff}}", "if-no-diff"),
-        ("{applyStrategy: {whenToTakeOver: Never}}", "never"),
+fn what_a_strategy_says_becomes_annotations_with_the_defaults_of_a_hub() {
+    let force = "co-owners=refused on-conflict=force take-over=";
+    for (strategy, wanted) in [
+        ("{}", format!("{force}true")),
+        (
+            "{applyStrategy: {type: ClientSideApply, comparisonOption: PartialComparison}}",
+            format!("{force}true"),
+        ),
+        ("{applyStrategy: {whenToTakeOver: IfNoDiff}}", format!("{force}if-no-diff")),
+        ("{applyStrategy: {whenToTakeOver: Never, whenToApply: Always}}", format!("{force}never")),
+        ("{applyStrategy: {whenToApply: IfNotDrifted}}", format!("apply-when=if-not-drifted {force}true")),
+        (
+            "{applyStrategy: {comparisonOption: FullComparison}}",
+            "co-owners=refused compare=full on-conflict=force take-over=true".to_owned(),
+        ),
+        ("{applyStrategy: {allowCoOwnership: true}}", "on-conflict=force take-over=true".to_owned()),
+        ("{applyStrategy: {type: ServerSideApply}}", "co-owners=refused take-over=true".to_owned()),
+        (
+            "{applyStrategy: {type: ServerSideApply, serverSideApplyConfig: {force: true}}}",
+            format!("{force}true"),
+        ),
+        (
+            "{applyStrategy: {type: ReportDiff}}",
+            "apply=report-diff co-owners=refused take-over=true".to_owned(),
+        ),
+        (
+            "{deleteStrategy: {propagationPolicy: Abandon}}",
+            "co-owners=refused on-conflict=force orphan=true take-over=true".to_owned(),
+        ),
+        ("{deleteStrategy: {propagationPolicy: Delete}}", format!("{force}true")),
     ] {
         let lowered = lower_text(&format!("{ROLE}spec:\n  strategy: {strategy}\n{SELECTORS}"));
+        assert!(lowered.diagnostics.is_empty(), "{strategy}: {:?}", messages(&lowered));
         let annotations = &workload(&lowered, "roles").templates[0].sync_annotations;
-        assert_eq!(annotations.get("berth.dev/take-over").map(String::as_str), Some(take_over));
+        let parts =
+            annotations.iter().map(|(name, value)| format!("{}={value}", &name["berth.dev/".len()..]));
+        assert_eq!(parts.collect::<Vec<_>>().join(" "), wanted, "{strategy}");
     }
 }
 
 #[test]
-fn report_diff_writes_nothing_new() {
-    let lowered =
-        lower_text(&format!("{ROLE}spec:\n  strategy: {{applyStrategy: {{type: ReportDiff}}}}\n{SELECTORS}"));
-    assert!(policy(&lowered, "roles").blocked.as_ref().is_some_and(|blocked| blocked.keep_earlier));
-    assert!(messages(&lowered)[0].contains("ReportDiff"));
+fn rollouts_that_are_asked_for_are_warned_of_with_what_happens_instead() {
+    for (strategy, warned) in [
+        ("{type: External}", true),
+        ("{type: RollingUpdate}", false),
+        ("{rollingUpdate: {maxUnavailable: 1}}", true),
+        ("{rollingUpdate: {maxUnavailable: 25%, maxSurge: 25%, unavailablePeriodSeconds: 60}}", false),
+    ] {
+        let lowered = lower_text(&format!("{ROLE}spec:\n  strategy: {strategy}\n{SELECTORS}"));
+        let said = messages(&lowered);
+        assert_eq!(said.len(), usize::from(warned), "{strategy}: {said:?}");
+        assert!(said.iter().all(|one| one.contains("go out to all clusters at once")), "{said:?}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod cluster;
 mod common;
 mod kinds;
 pub mod make;
+mod options;
 mod placement;
 mod rollout;
 mod score;

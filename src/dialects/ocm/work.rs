@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::common::open_namespaced;
 use super::kinds::WORK;
-use super::rollout;
+use super::{options, rollout};
 use crate::dialects::Document;
 use crate::model::decision::Outcome;
 use crate::model::placement::{Follow, PlacementRef};
@@ -80,15 +80,15 @@ pub(super) fn templates(scope: &Scope, mut template: Fields<'_>) -> Vec<Template
         }
         workload.finish();
     }
-    for (key, meaning) in [
-        ("deleteOption", "objects are deleted as elsewhere"),
-        ("manifestConfigs", "objects are applied server-side"),
-        ("executor", "objects are applied as the syncer"),
-    ] {
-        if template.node(key).is_some() {
-            let at = template.place_of(key);
-            scope.warning(at, format!("{} is not acted on: {meaning}", template.path_of(key)));
-        }
+    let ids: Vec<ObjectId> = templates.iter().map(|one| one.object.id.clone()).collect();
+    let options = options::read(&mut template, &ids);
+    for one in &mut templates {
+        one.sync_annotations = options.of(&one.object.id);
+    }
+    if template.node("executor").is_some() {
+        let message =
+            format!("{} is not acted on: objects are applied as the syncer", template.path_of("executor"));
+        scope.warning(template.place_of("executor"), message);
     }
     template.finish();
     templates

@@ -22,8 +22,8 @@ pub const IMPORTER: Importer = Importer { name: "kubefleet", gather, settle };
 const CLUSTERS: &str = "cluster.kubernetes-fleet.io";
 const PLACEMENTS: &str = "placement.kubernetes-fleet.io";
 
-/// The version all of KubeFleet's kinds are stored in.
-const VERSION: &str = "v1beta1";
+/// The versions that a hub may serve, the one with the most fields first.
+const VERSIONS: [&str; 2] = ["v1beta1", "v1"];
 
 /// Kinds that people write: group, plural, kind, whether in a namespace.
 const WRITTEN: [(&str, &str, &str, bool); 10] = [
@@ -56,12 +56,8 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
         return Err(LiveError::NoHub { server, system: "KubeFleet".to_owned(), group });
     }
     let mut gathered = Gathered::default();
-    let query = |&(group, plural, kind, namespaced): &(&str, &str, &str, bool)| {
-        Query::all(Resource::new(group, VERSION, plural, kind, namespaced))
-    };
-    let queries: Vec<Query> = WRITTEN.iter().chain(&BINDINGS).map(query).collect();
     let mut placements = Vec::new();
-    let mut answers = ask(host, &queries, &mut gathered)?;
+    let mut answers = ask_own(host, &mut gathered)?;
     let bindings = answers.split_off(WRITTEN.len());
     for object in answers.into_iter().flatten() {
         match object["kind"].as_str() {
@@ -83,13 +79,38 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
 /// The hub's controllers write nothing into what people wrote.
 fn settle(_: &mut Gathered, _: &Fleet) {}
 
+/// All of KubeFleet's own objects, kind by kind, each in the first of the versions that the hub serves it in.
+fn ask_own(host: &dyn Host, gathered: &mut Gathered) -> Result<Vec<Vec<Json>>, LiveError> {
+    let kinds: Vec<&(&str, &str, &str, bool)> = WRITTEN.iter().chain(&BINDINGS).collect();
+    let mut found: Vec<Vec<Json>> = kinds.iter().map(|_| Vec::new()).collect();
+    let mut open: Vec<usize> = (0..kinds.len()).collect();
+    for version in VERSIONS {
+        let query = |at: &usize| {
+            let (group, plural, kind, namespaced) = *kinds[*at];
+            Query::all(Resource::new(group, version, plural, kind, namespaced))
+        };
+        let queries: Vec<Query> = open.iter().map(query).collect();
+        let mut left = Vec::new();
+        for (at, answer) in open.into_iter().zip(host.list(&queries)) {
+            match answer {
+                Ok(objects) => found[at] = objects,
+                // An older hub does not have all of the kinds.
+                Err(LiveError::NotServed { .. }) => left.push(at),
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => gathered.missing.push(error),
+            }
+        }
+        open = left;
+    }
+    Ok(found)
+}
+
 /// The answers in the order of the queries; what cannot be had is noted and leaves its place empty.
 fn ask(host: &dyn Host, queries: &[Query], gathered: &mut Gathered) -> Result<Vec<Vec<Json>>, LiveError> {
     let mut found = Vec::new();
     for answer in host.list(queries) {
         found.push(match answer {
             Ok(objects) => objects,
-            // An older hub does not have all of the kinds.
             Err(LiveError::NotServed { .. }) => Vec::new(),
             Err(error) if error.is_final() => return Err(error),
             Err(error) => {

@@ -6,9 +6,10 @@
 use serde_json::{Value as Json, json};
 
 use super::{Known, Placed, condition_json};
+use crate::model::annotation::APPLY;
 use crate::model::placement::Selection;
 use crate::model::status::Problem;
-use crate::model::{Applies, Decision, Key, ObjectId, Override, Pick, Source, Workload};
+use crate::model::{Applies, Decision, Key, ObjectId, Override, Pick, Source, Template, Workload};
 use crate::report::fleet::{Member, State};
 
 /// Kinds that are available as soon as they are there; of all others a member would have to say.
@@ -41,6 +42,15 @@ const LATER: [(&str, [&str; 3]); 5] = [
     ("Applied", ["ApplySucceeded", "ApplyFailed", "ApplyPending"]),
     ("Available", ["ResourceAvailable", "ResourceNotAvailableYet", "ResourceAvailableUnknown"]),
 ];
+
+/// What stands in the place of the last two where nothing is to be written.
+const DIFF_REPORTED: (&str, [&str; 3]) =
+    ("DiffReported", ["DiffReportingCompleted", "DiffReportingIncompleteOrFailed", "DiffReportingPending"]);
+
+fn later(only_compared: bool) -> Vec<(&'static str, [&'static str; 3])> {
+    let up_to = if only_compared { 3 } else { LATER.len() };
+    LATER.iter().take(up_to).copied().chain(only_compared.then_some(DIFF_REPORTED)).collect()
+}
 
 /// How a condition stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +91,8 @@ pub(super) fn status(decision: &Decision, placed: &[Placed<'_, '_>], known: Know
     statuses.extend(unfilled(decision, known));
     let mut conditions: Vec<Json> =
         decision.condition.iter().map(|one| condition_json(one, &key.kind)).collect();
-    conditions.extend(summed_up(key, &all_steps));
+    let later = later(workload.is_some_and(is_only_compared));
+    conditions.extend(summed_up(key, &all_steps, &later));
     json!({
         "conditions": conditions,
         "placementStatuses": statuses,
@@ -90,9 +101,9 @@ pub(super) fn status(decision: &Decision, placed: &[Placed<'_, '_>], known: Know
 }
 
 /// The placement's conditions: Unknown where one cluster's is, else False where one is, else True.
-fn summed_up(key: &Key, clusters: &[Vec<Step>]) -> Vec<Json> {
+fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3])]) -> Vec<Json> {
     let mut found = Vec::new();
-    for (index, (kind, reasons)) in LATER.iter().enumerate() {
+    for (index, (kind, reasons)) in later.iter().enumerate() {
         let steps: Vec<&Step> = clusters.iter().filter_map(|steps| steps.get(index)).collect();
         if steps.is_empty() {
             break;
@@ -167,7 +178,8 @@ impl View<'_, '_> {
             "type": "Scheduled", "status": "True", "reason": "Scheduled",
             "message": format!("picked: {}{scores}", pick.reason),
         })];
-        conditions.extend(steps.iter().zip(LATER).map(|(step, (kind, _))| {
+        let later = later(self.is_only_compared());
+        conditions.extend(steps.iter().zip(later).map(|(step, (kind, _))| {
             json!({"type": kind, "status": step.word.text(), "reason": step.reason, "message": step.message})
         }));
         let mut status = json!({"clusterName": self.cluster, "conditions": conditions});
@@ -184,7 +196,31 @@ impl View<'_, '_> {
         if !failed.is_empty() {
             status["failedPlacements"] = json!(failed);
         }
+        for (field, observed, words) in [
+            ("driftedPlacements", "observedDrifts", &["FoundDrifts"][..]),
+            ("diffedPlacements", "observedDiffs", &["FoundDiff", "FailedToTakeOver"][..]),
+        ] {
+            let found = self.problems().chain(self.differences());
+            let found = found.filter(|one| said(one).is_some_and(|word| words.contains(&word)));
+            let entries: Vec<Json> = found.map(|one| self.observed(one, observed)).collect();
+            if !entries.is_empty() {
+                status[field] = json!(entries);
+            }
+        }
         status
+    }
+
+    fn is_only_compared(&self) -> bool {
+        self.workload.is_some_and(is_only_compared)
+    }
+
+    /// An object with the fields in which it differs.
+    fn observed(&self, problem: &Problem, field: &str) -> Json {
+        let mut entry = resource(&problem.object, self.workload);
+        let paths = problem.message.split('`').filter(|part| part.starts_with('/'));
+        entry[field] = paths.map(|path| json!({ "path": path })).collect();
+        entry["message"] = json!(problem.message);
+        entry
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -206,6 +242,10 @@ impl View<'_, '_> {
             count => step(Word::True, "OverriddenSucceeded", &format!("{count} applied")),
         });
         steps.push(step(Word::True, "AllWorkSynced", "its folder holds all objects in their present form"));
+        if self.is_only_compared() {
+            steps.push(self.compared());
+            return steps;
+        }
         let applied = self.applied();
         let goes_on = applied.word == Word::True;
         steps.push(applied);
@@ -213,6 +253,22 @@ impl View<'_, '_> {
             steps.push(self.available());
         }
         steps
+    }
+
+    fn compared(&self) -> Step {
+        let applied = self.applied();
+        let (reason, message) = match applied.word {
+            Word::True => {
+                let message = match self.differences().count() {
+                    0 => "NoDiffFound: all are as the folder has them".to_owned(),
+                    count => format!("FoundDiff: {count} differ from the folder"),
+                };
+                ("AllWorkHaveDiffReported", message)
+            }
+            Word::False => ("NotAllWorkHaveDiffReported", applied.message),
+            Word::Unknown => ("DiffReportInProgress", applied.message),
+        };
+        Step { word: applied.word, reason, message }
     }
 
     fn applied(&self) -> Step {
@@ -259,12 +315,18 @@ impl View<'_, '_> {
         all.iter().filter(|problem| self.decision.objects.contains(&problem.object))
     }
 
+    fn differences(&self) -> impl Iterator<Item = &Problem> {
+        let all = self.member.map(|member| member.differences()).unwrap_or_default();
+        all.iter().filter(|one| self.decision.objects.contains(&one.object))
+    }
+
     fn failed(&self, problem: &Problem) -> Json {
         let foreign = problem.message.contains("not made by berth");
-        let reason = if foreign { "NotTakenOver" } else { "ManifestApplyFailed" };
+        let reason = said(problem).unwrap_or(if foreign { "NotTakenOver" } else { "ManifestApplyFailed" });
+        let kind = if self.is_only_compared() { "DiffReported" } else { "Applied" };
         let mut entry = resource(&problem.object, self.workload);
         entry["condition"] =
-            json!({"type": "Applied", "status": "False", "reason": reason, "message": problem.message});
+            json!({"type": kind, "status": "False", "reason": reason, "message": problem.message});
         entry
     }
 
@@ -287,6 +349,27 @@ impl View<'_, '_> {
         of_namespace.dedup();
         (of_cluster, of_namespace)
     }
+}
+
+/// KubeFleet's reason that a report starts with, if it does.
+fn said(problem: &Problem) -> Option<&'static str> {
+    let words = [
+        "FailedToReportDiff",
+        "FailedToTakeOver",
+        "FoundDiff",
+        "FoundDrifts",
+        "ManifestApplyFailed",
+        "NotTakenOver",
+    ];
+    let (word, _) = problem.message.split_once(": ")?;
+    words.into_iter().find(|one| *one == word)
+}
+
+/// Whether members write nothing of a workload, and only say in what they differ.
+fn is_only_compared(workload: &Workload) -> bool {
+    let way =
+        |template: &Template| template.sync_annotations.get(APPLY).is_some_and(|it| it == "report-diff");
+    workload.templates.iter().any(way)
 }
 
 fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {

@@ -3,6 +3,7 @@
 //! What each kind needs is data ([`rules`]); this reads it. A status that is about an earlier form of
 //! the object counts for nothing. Kinds without a rule go by the conditions that all controllers share.
 
+pub mod custom;
 mod rules;
 
 use serde_json::Value as Json;
@@ -28,13 +29,22 @@ pub fn is_lively(group: &str, kind: &str) -> bool {
 /// Judges an object by its kind's rule.
 pub fn of(object: &Json) -> Health {
     let text = |pointer: &str| object.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
-    if !text("/metadata/deletionTimestamp").is_empty() {
-        return Health::Progressing("it is being removed".to_owned());
+    if let Some(leaving) = is_leaving(object) {
+        return leaving;
     }
     let (api_version, kind) = (text("/apiVersion"), text("/kind"));
     let group = crate::model::object::group_of(api_version);
     let checks = rules::of(group, kind).map_or(rules::GENERIC, |rule| rule.checks);
     checks.iter().find_map(|check| judge(check, object)).unwrap_or_default()
+}
+
+fn is_leaving(object: &Json) -> Option<Health> {
+    let since = object.pointer("/metadata/deletionTimestamp").and_then(Json::as_str).unwrap_or_default();
+    (!since.is_empty()).then(|| Health::Progressing("it is being removed".to_owned()))
+}
+
+fn is_behind(object: &Json) -> Option<Health> {
+    judge(&Check::ObservedIfAny, object)
 }
 
 /// How many kinds have rules of their own.

@@ -19,6 +19,7 @@ use super::desired::Desired;
 use super::health::Health;
 use super::override_source::FromTarget;
 use super::plan::{Live, Prune, Version};
+use super::strategy::Finding;
 use crate::model::status::{Problem, Suspension};
 use crate::model::{ObjectId, Timestamp};
 
@@ -132,6 +133,12 @@ pub trait Target {
     /// What writing these would change, where the target can tell beforehand. Changes nothing.
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         batch.iter().map(|_| None).collect()
+    }
+
+    /// What the strategies of objects make of how the last survey found them, where that is more than whether
+    /// they are as wanted.
+    fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
+        BTreeMap::new()
     }
 
     /// Calls from now on when something may need a round. False where a target can not tell: then it is

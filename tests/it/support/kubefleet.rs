@@ -33,6 +33,8 @@ pub const CLUSTER_ROLE: Kind = ("rbac.authorization.k8s.io", "v1", "ClusterRole"
 pub struct Hub {
     pub plane: ControlPlane,
     client: Client,
+    /// Set where KubeFleet's kinds are served in this version only; bindings in namespaces stay v1beta1.
+    version: Option<&'static str>,
 }
 
 impl Hub {
@@ -42,13 +44,17 @@ impl Hub {
 
     /// A hub with definitions of these kinds, each in these versions, the last one stored.
     pub async fn with(plane: ControlPlane, kinds: &[(Kind, Vec<&str>)]) -> Hub {
+        Hub::start(plane, kinds, None).await
+    }
+
+    async fn start(plane: ControlPlane, kinds: &[(Kind, Vec<&str>)], version: Option<&'static str>) -> Hub {
         let client = plane.client().await;
         let definitions = Api::<CustomResourceDefinition>::all(client.clone());
         for (kind, versions) in kinds {
             let definition = definition(*kind, versions);
             definitions.create(&PostParams::default(), &definition).await.expect("a definition");
         }
-        let hub = Hub { plane, client };
+        let hub = Hub { plane, client, version };
         for kind in kinds.iter().map(|(kind, _)| *kind) {
             // A definition is served a moment after it was made.
             let api = hub.api(kind, kind.4.then_some("default"));
@@ -57,8 +63,17 @@ impl Hub {
         hub
     }
 
+    fn served(&self, kind: Kind) -> Kind {
+        match self.version {
+            Some(version) if [CLUSTERS, PLACEMENTS].contains(&kind.0) && kind != RP_BINDING => {
+                (kind.0, version, kind.2, kind.3, kind.4)
+            }
+            _ => kind,
+        }
+    }
+
     fn api(&self, kind: Kind, namespace: Option<&str>) -> Api<DynamicObject> {
-        let (group, version, kind, plural, _) = kind;
+        let (group, version, kind, plural, _) = self.served(kind);
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
         let [group, version, kind, plural] = [group, version, kind, plural].map(str::to_owned);
         let resource = ApiResource { group, version, api_version, kind, plural };
@@ -70,6 +85,7 @@ impl Hub {
 
     /// Makes an object of these fields beside its metadata, and writes its status.
     pub async fn make(&self, kind: Kind, metadata: Json, fields: Json) {
+        let kind = self.served(kind);
         let api_version =
             if kind.0.is_empty() { kind.1.to_owned() } else { format!("{}/{}", kind.0, kind.1) };
         let mut object = json!({"apiVersion": api_version, "kind": kind.2, "metadata": metadata});
@@ -136,7 +152,17 @@ impl Hub {
     /// The usual hub: three members; a namespace everywhere, a role on two clusters by choice, one config map
     /// of a ResourcePlacement.
     pub async fn stocked(plane: ControlPlane) -> Hub {
-        let hub = Hub::on(plane).await;
+        Hub::stock(Hub::on(plane).await).await
+    }
+
+    /// The same, with all of KubeFleet's kinds in this version.
+    pub async fn stocked_in(version: &'static str, plane: ControlPlane) -> Hub {
+        let served = |kind: Kind| if kind == RP_BINDING { kind.1 } else { version };
+        let kinds = KINDS.map(|kind| (kind, vec![served(kind)]));
+        Hub::stock(Hub::start(plane, &kinds, Some(version)).await).await
+    }
+
+    async fn stock(hub: Hub) -> Hub {
         hub.member("oslo", json!({"region": "north"}), "4").await;
         hub.member("paris", json!({"region": "south"}), "8").await;
         hub.member("turin", json!({"region": "south"}), "6").await;

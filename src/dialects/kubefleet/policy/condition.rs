@@ -31,15 +31,6 @@ pub fn invalid_selectors(message: String) -> Condition {
     condition(false, "InvalidResourceSelectors", message)
 }
 
-/// Part of the policy is beyond this version; nothing moves, rather than ignoring it.
-pub fn not_decided(what: &str) -> Condition {
-    condition(
-        false,
-        "SchedulePending",
-        format!("this version of berth does not decide placements with {what}"),
-    )
-}
-
 fn scheduled(status: bool, reason: &str, message: String) -> Option<Condition> {
     Some(condition(status, reason, message))
 }

@@ -24,7 +24,7 @@ use crate::model::placement::{
 use crate::model::{Condition, Policy};
 use crate::yaml::fields::Fields;
 
-pub use condition::{invalid_selectors, not_decided};
+pub use condition::invalid_selectors;
 pub use text::normal_form;
 
 use affinity::Affinity;

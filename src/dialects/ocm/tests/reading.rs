@@ -149,6 +149,95 @@ fn kinds_are_told_apart() {
     assert_eq!(claims("ManifestWorkReplicaSet", "work.open-cluster-management.io"), [Claim::Workload]);
 }
 
+const WORKS: &str = "apiVersion: work.open-cluster-management.io/v1alpha1\nkind: ManifestWorkReplicaSet\n\
+                     metadata: {name: web, namespace: shop}\nspec:\n  placementRefs: [{name: all}]\n  \
+                     manifestWorkTemplate:\n    workload:\n      manifests:\n      \
+                     - {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}\n      \
+                     - {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: shop}}\n";
+
+/// The annotations for the syncer of a work's two objects, and what is said of the work.
+fn options(text: &str) -> (Vec<String>, Vec<String>) {
+    let loaded = read(&format!("{WORKS}{text}"));
+    let workload = loaded.fleet.workloads.values().next();
+    let templates = workload.map(|workload| workload.templates.as_slice()).unwrap_or_default();
+    let words = templates.iter().map(|template| {
+        let all = template.sync_annotations.iter();
+        all.map(|(name, value)| format!("{}={value}", &name["berth.dev/".len()..]))
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    let about = |one: &String| one.contains("manifestWorkTemplate");
+    (words.collect(), messages(&loaded).into_iter().filter(about).collect())
+}
+
+#[test]
+fn how_a_work_is_deleted_becomes_annotations() {
+    let foreground = r#"delete-options={"propagationPolicy":"Foreground"}"#;
+    for (option, wanted) in [
+        ("{propagationPolicy: Foreground}", [foreground, foreground]),
+        ("{propagationPolicy: Orphan}", ["orphan=true", "orphan=true"]),
+        (
+            "{propagationPolicy: SelectivelyOrphan, selectivelyOrphans: {orphaningRules: \
+             [{group: apps, resource: deployments, namespace: shop, name: b}]}}",
+            ["", "orphan=true"],
+        ),
+    ] {
+        let (found, said) = options(&format!("    deleteOption: {option}\n"));
+        assert_eq!((found, said), (wanted.map(str::to_owned).to_vec(), vec![]), "{option}");
+    }
+    let (_, said) = options("    deleteOption: {propagationPolicy: SelectivelyOrphan}\n");
+    assert!(said[0].contains("selectivelyOrphans is required with SelectivelyOrphan"), "{said:?}");
+    let (_, said) = options("    deleteOption: {ttlSecondsAfterFinished: 60}\n");
+    assert!(said[0].contains("warning") && said[0].contains("stays until the work goes"), "{said:?}");
+}
+
+#[test]
+fn how_an_object_is_updated_becomes_annotations() {
+    let config = |strategy: &str| {
+        options(&format!(
+            "    manifestConfigs:\n    - resourceIdentifier: {{group: apps, resource: deployments, namespace: shop, name: b}}\n      \
+             updateStrategy: {strategy}\n"
+        ))
+    };
+    for (strategy, wanted) in [
+        ("{type: Update}", "on-conflict=force"),
+        ("{type: CreateOnly}", "apply=create-only"),
+        ("{type: ReadOnly}", "apply=read-only"),
+        ("{type: ServerSideApply}", ""),
+        (
+            "{type: ServerSideApply, serverSideApply: {force: true, fieldManager: work-agent}}",
+            "on-conflict=force",
+        ),
+        (
+            "{type: ServerSideApply, serverSideApply: {ignoreFields: [{condition: OnSpokePresent, \
+             jsonPaths: [.spec.replicas], jsonPointers: [/metadata/labels]}, {condition: OnSpokeChange, \
+             jqPathExpressions: ['.spec.template.spec.containers[].image']}]}}",
+            "initial=/metadata/labels,/spec/replicas tolerate=/spec/template/spec/containers/*/image",
+        ),
+    ] {
+        let (found, said) = config(strategy);
+        assert_eq!((found, said), (vec![String::new(), wanted.to_owned()], vec![]), "{strategy}");
+    }
+    for (strategy, fault) in [
+        ("{type: ServerSideApply, serverSideApply: {fieldManager: me}}", "must start with `work-agent`"),
+        (
+            "{type: ServerSideApply, serverSideApply: {fieldManager: work-agent-2}}",
+            "members apply as `berth/<fleet>`",
+        ),
+        (
+            "{type: ServerSideApply, serverSideApply: {ignoreFields: [{jsonPaths: ['.a[?(@.b==1)]']}]}}",
+            "is more than a plain path",
+        ),
+    ] {
+        let (_, said) = config(strategy);
+        assert!(said.len() == 1 && said[0].contains(fault), "{strategy}: {said:?}");
+    }
+    let (_, said) = options(
+        "    manifestConfigs:\n    - resourceIdentifier: {resource: secrets, namespace: shop, name: a}\n",
+    );
+    assert!(said[0].contains("fits no object of this work"), "{said:?}");
+}
+
 #[test]
 fn sets_that_a_hub_makes_can_not_be_changed() {
     let set = |name: &str, annotations: &str, selector: &str| {

@@ -8,8 +8,10 @@ use super::super::LEAVING;
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
 use super::{managed, shape};
-use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
+use crate::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
 use crate::sync::desired::Desired;
+use crate::sync::differences::Difference;
+use crate::sync::strategy::{self, Finding, Found, Strategy};
 
 /// Whether two forms differ in nothing that was asked for. Berth's own marks count on what it owns.
 pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
@@ -45,15 +47,33 @@ pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &
     if applied_hash(live) != Some(hash) {
         return false;
     }
-    let kept = shape::as_kept(&wanted.object);
-    match wanted.annotation(RETAIN).map(fields::pointers) {
-        None => managed::covers(own, &kept),
-        Some(paths) => {
-            let mut wanted = kept.into_owned();
-            paths.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
-            managed::covers(own, &wanted)
-        }
+    let shaped = shape::as_kept(&wanted.object);
+    let kept = fields::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
+    if kept.is_empty() {
+        return managed::covers(own, &shaped);
     }
+    let mut wanted = shaped.into_owned();
+    kept.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
+    managed::covers(own, &wanted)
+}
+
+/// What an object's strategy makes of how it was found, with what a write would change.
+pub fn finding(
+    wanted: &Desired,
+    hash: &str,
+    live: &Json,
+    owned: bool,
+    changes: &[Difference],
+) -> Option<Finding> {
+    let found = Found {
+        live,
+        wanted: &shape::as_kept(&wanted.object),
+        owned,
+        applied_before: applied_hash(live) == Some(hash),
+        changes,
+        is_secret: wanted.is_secret(),
+    };
+    strategy::judge(&Strategy::of(wanted), &found)
 }
 
 pub fn uid_of(object: &Json) -> &str {

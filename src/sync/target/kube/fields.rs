@@ -24,16 +24,35 @@ fn is_kept(value: &Json) -> bool {
     }
 }
 
-/// Those of the paths under which a live object has a value of its own to keep.
-pub fn kept(live: &Json, paths: &[Vec<String>]) -> Vec<Vec<String>> {
-    paths.iter().filter(|path| has_kept(live, path)).cloned().collect()
+/// A path of fields that the member keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub path: Vec<String>,
+    /// Whatever is there, mappings and lists and what is zero.
+    pub whole: bool,
 }
 
-fn has_kept(value: &Json, path: &[String]) -> bool {
-    let Some((first, rest)) = path.split_first() else { return is_kept(value) };
+/// All that an object's annotations leave to the member.
+pub fn all_kept(retained: Option<&str>, initial: Option<&str>) -> Vec<Kept> {
+    let read = |text: Option<&str>, whole: bool| {
+        let paths = text.map(pointers).unwrap_or_default().into_iter();
+        paths.map(move |path| Kept { path, whole }).collect::<Vec<_>>()
+    };
+    let mut all = read(retained, false);
+    all.extend(read(initial, true));
+    all
+}
+
+/// Those of the paths under which a live object has a value of its own to keep.
+pub fn kept(live: &Json, paths: &[Kept]) -> Vec<Kept> {
+    paths.iter().filter(|kept| has_kept(live, &kept.path, kept.whole)).cloned().collect()
+}
+
+fn has_kept(value: &Json, path: &[String], whole: bool) -> bool {
+    let Some((first, rest)) = path.split_first() else { return whole || is_kept(value) };
     match value {
-        Json::Array(items) if first == "*" => items.iter().any(|item| has_kept(item, rest)),
-        Json::Object(map) => map.get(first).is_some_and(|value| has_kept(value, rest)),
+        Json::Array(items) if first == "*" => items.iter().any(|item| has_kept(item, rest, whole)),
+        Json::Object(map) => map.get(first).is_some_and(|value| has_kept(value, rest, whole)),
         _ => false,
     }
 }
@@ -48,13 +67,17 @@ pub enum Keep {
 }
 
 /// Changes what is wanted so that the member's own values stay.
-pub fn keep(wanted: &mut Json, live: &Json, path: &[String], how: Keep) {
+pub fn keep(wanted: &mut Json, live: &Json, kept: &Kept, how: Keep) {
+    keep_at(wanted, live, &kept.path, kept.whole, how);
+}
+
+fn keep_at(wanted: &mut Json, live: &Json, path: &[String], whole: bool, how: Keep) {
     let Some((first, rest)) = path.split_first() else { return };
     match (wanted, live) {
         (Json::Array(items), Json::Array(theirs)) if first == "*" => {
             for item in items {
                 if let Some(theirs) = theirs.iter().find(|theirs| is_same_item(item, theirs)) {
-                    keep(item, theirs, rest, how);
+                    keep_at(item, theirs, rest, whole, how);
                 }
             }
         }
@@ -62,9 +85,9 @@ pub fn keep(wanted: &mut Json, live: &Json, path: &[String], how: Keep) {
             let Some(value) = theirs.get(first) else { return };
             if !rest.is_empty() {
                 if let Some(wanted) = map.get_mut(first) {
-                    keep(wanted, value, rest, how);
+                    keep_at(wanted, value, rest, whole, how);
                 }
-            } else if is_kept(value) {
+            } else if whole || is_kept(value) {
                 match how {
                     Keep::LeaveOut => drop(map.remove(first)),
                     Keep::Copy => drop(map.insert(first.clone(), value.clone())),
@@ -142,7 +165,7 @@ mod tests {
 
     #[test]
     fn single_values_of_the_member_stay_and_zero_is_none() {
-        let paths = pointers("/spec/replicas,/spec/ports/*/nodePort,/metadata/annotations");
+        let paths = all_kept(Some("/spec/replicas,/spec/ports/*/nodePort,/metadata/annotations"), None);
         let live = json!({"spec": {"replicas": 5, "ports": [
             {"port": 80, "protocol": "TCP", "nodePort": 30001}, {"port": 81, "nodePort": 0}]},
             "metadata": {"annotations": {"a": "b"}}});
@@ -160,6 +183,10 @@ mod tests {
         assert_eq!(all(Keep::Copy)["spec"]["replicas"], 5);
         assert_eq!(all(Keep::Copy)["spec"]["ports"][0]["nodePort"], 30001);
         assert_eq!(kept(&live, &paths).len(), 2);
+        let initial = all_kept(None, Some("/metadata/annotations,/spec/absent"));
+        let mut whole = wanted.clone();
+        initial.iter().for_each(|path| keep(&mut whole, &live, path, Keep::LeaveOut));
+        assert_eq!(whole["metadata"], json!({}), "what counts only at first is left whole to the member");
     }
 
     #[test]

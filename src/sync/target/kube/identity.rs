@@ -21,8 +21,8 @@ pub const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 /// What `kubectl apply` leaves on objects.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Server-side managers of tools that applied whole objects before berth did.
-const LEGACY: [&str; 2] = ["kubectl-client-side-apply", "before-first-apply"];
+/// Server-side managers of tools that applied whole objects before berth did, KubeFleet's agent among them.
+const LEGACY: [&str; 3] = ["kubectl-client-side-apply", "before-first-apply", "work-api-agent"];
 /// KubeFed's, which others have, too: it counts on what KubeFed has marked.
 const LEGACY_KUBEFED: [&str; 2] = ["controller-manager", "hyperfed"];
 

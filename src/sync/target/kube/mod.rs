@@ -48,8 +48,10 @@ use crate::model::status::{Problem, Suspension};
 use crate::model::{ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
+use crate::sync::health::custom::HealthRules;
 use crate::sync::override_source::{FromTarget, LastGood, Source};
 use crate::sync::plan::{Live, Prune};
+use crate::sync::strategy::Finding;
 use crate::sync::suspend;
 use failure::Failure;
 use fights::Fights;
@@ -76,6 +78,8 @@ pub struct Settings {
     pub at_once: usize,
     /// How long an object may take to be healthy.
     pub deadline: Duration,
+    /// When objects are healthy of whose kinds people say so.
+    pub rules: Arc<HealthRules>,
     /// How long a watch may be silent before it counts as lost.
     pub silence: Duration,
     /// Without one, nothing keeps two syncers apart.
@@ -113,6 +117,7 @@ struct Core {
     identity: Arc<Identity>,
     at_once: usize,
     deadline: Duration,
+    rules: Arc<HealthRules>,
     kinds: Kinds,
     parent: Option<Parent>,
     watching: Watching,
@@ -159,6 +164,8 @@ struct Seen {
     pods: Option<String>,
     /// Whether it is being removed.
     is_leaving: bool,
+    /// What its strategy makes of how it was found.
+    finding: Option<Finding>,
 }
 
 /// A failed object.
@@ -203,6 +210,7 @@ impl KubeTarget {
             identity: Arc::new(identity),
             at_once: settings.at_once.max(1),
             deadline: settings.deadline,
+            rules: settings.rules.clone(),
             kinds: Kinds::default(),
             parent: None,
             watching: Watching::new(settings.silence),
@@ -282,6 +290,11 @@ impl Target for KubeTarget {
 
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         self.runtime.block_on(self.core.preview(batch))
+    }
+
+    fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
+        let of = |(id, seen): (&ObjectId, &Seen)| Some((id.clone(), seen.finding.clone()?));
+        self.core.seen.iter().filter_map(of).collect()
     }
 
     fn notes(&mut self) -> Vec<Problem> {

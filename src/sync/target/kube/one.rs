@@ -11,13 +11,14 @@ use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::failure::{Conflict, Failure};
-use super::fields::{self, Keep};
+use super::fields::{self, Keep, Kept};
 use super::identity::{Identity, LAST_APPLIED, legacy_of};
 use super::managed::{self, Rearrange};
 use super::wire::{Answer, Ask, Wire};
 use crate::model::ObjectId;
-use crate::model::annotation::{self, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER};
+use crate::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
 use crate::sync::desired::Desired;
+use crate::sync::strategy::{Strategy, is_of_a_hub};
 
 /// How often it is tried to let an object go that others write meanwhile.
 const ATTEMPTS: u32 = 5;
@@ -39,10 +40,13 @@ pub struct Job {
     /// Whether it is berth's already.
     pub owned: bool,
     pub take_over: bool,
+    pub strategy: Strategy,
+    retained: Vec<Kept>,
+    /// Fields that may be otherwise for as long as the manifest stays.
+    pub tolerated: Vec<Vec<String>>,
     take_over_equal: bool,
     /// Its UID, where nothing else of it needs to be known.
     older: Option<String>,
-    retained: Vec<Vec<String>>,
     on_conflict: OnConflict,
     recreate: Recreate,
     /// Whether the answer is read for how the object does.
@@ -91,8 +95,10 @@ impl Job {
             older: None,
             owned,
             take_over: desired.annotation(TAKE_OVER) == Some("true"),
+            strategy: Strategy::of(desired),
+            retained: fields::all_kept(desired.annotation(RETAIN), desired.annotation(INITIAL)),
+            tolerated: desired.annotation(TOLERATE).map(fields::pointers).unwrap_or_default(),
             take_over_equal: desired.annotation(TAKE_OVER) == Some("if-no-diff"),
-            retained: desired.annotation(RETAIN).map(fields::pointers).unwrap_or_default(),
             on_conflict: match desired.annotation(ON_CONFLICT) {
                 Some("force") => OnConflict::Force,
                 Some("yield") => OnConflict::Yield,
@@ -126,6 +132,13 @@ impl Job {
         self.take_over || (self.take_over_equal && same)
     }
 
+    /// Whether an object has the form that this would give it, as far as berth wrote it.
+    pub fn was_applied_to(&self, live: &Json) -> bool {
+        let hash =
+            |object: &Json| object.get("metadata")?.get("annotations")?.get(annotation::APPLIED).cloned();
+        hash(live).is_some() && hash(live) == hash(&self.payload)
+    }
+
     fn uid(&self) -> Option<&str> {
         if let Some(uid) = &self.older {
             return Some(uid);
@@ -155,11 +168,12 @@ impl Job {
         };
         let legacy = if self.owned { Vec::new() } else { legacy_of(live) };
         let leaving = fields::kept(live, &self.retained);
+        let paths: Vec<Vec<String>> = leaving.iter().map(|kept| kept.path.clone()).collect();
         let how = Rearrange {
             manager: &identity.manager,
             keeper: &identity.keeper,
             legacy: &legacy,
-            leaving: &leaving,
+            leaving: &paths,
         };
         let mut notes = Vec::new();
         if let Some(entries) = managed::rearranged(live, &how) {
@@ -213,6 +227,12 @@ impl Job {
             let name = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
             operations.push(json!({"op": "remove", "path": format!("/metadata/annotations/{name}")}));
         }
+        let owners = live.pointer("/metadata/ownerReferences").and_then(Json::as_array);
+        if let Some(owners) = owners.filter(|owners| !self.owned && owners.iter().any(is_of_a_hub)) {
+            // An earlier hub's record would take the object along when it goes.
+            let rest: Vec<&Json> = owners.iter().filter(|owner| !is_of_a_hub(owner)).collect();
+            operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": rest}));
+        }
         let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
         let (path, name) = (self.path.clone(), self.id.name.to_string());
         wire.send(&Ask::Edit { path, name, params, operations: json!(operations) }).await.map(drop)
@@ -257,7 +277,11 @@ impl Job {
                 .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != identity.keeper)
                 .filter(|it| !by_hand(&it.manager))
                 .collect();
-            match self.on_conflict {
+            let on_conflict = match dry_run && self.strategy.compares() {
+                true => OnConflict::Force,
+                false => self.on_conflict,
+            };
+            match on_conflict {
                 _ if foreign.is_empty() => force = true,
                 OnConflict::Force => force = true,
                 OnConflict::Yield => {

@@ -21,7 +21,7 @@ use super::{Core, Seen, pods};
 use crate::model::ObjectId;
 use crate::model::object::version_of;
 use crate::sync::desired::Desired;
-use crate::sync::health;
+use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version};
 
 pub type Wanted = BTreeMap<ObjectId, Desired>;
@@ -98,7 +98,7 @@ impl Core {
         let form = |(id, desired): (&ObjectId, &Desired)| {
             let kept = before.get(id).filter(|known| is_kept(&known.desired, desired));
             let hash = kept.map_or_else(|| self.identity.hash(&desired.bytes).into(), |it| it.hash.clone());
-            (id.clone(), WantedForm { desired: desired.clone(), hash })
+            (id.clone(), WantedForm { desired: desired.clone(), hash, rules: self.rules.clone() })
         };
         self.watching.shared.store().want(Arc::new(desired.iter().map(form).collect()));
     }
@@ -213,14 +213,15 @@ impl Seen {
             health: entry.health.clone(),
             pods: entry.pods.as_deref().map(str::to_owned),
             is_leaving: entry.leaving.is_some(),
+            finding: entry.finding.clone(),
             ..Seen::default()
         }
     }
 
     /// What an object says of how it does.
-    pub fn of(object: &Json) -> Seen {
+    pub fn of(object: &Json, rules: &HealthRules) -> Seen {
         Seen {
-            health: health::of(object),
+            health: rules.judge(object),
             pods: pods::selector_of(object),
             is_leaving: leaving(object).is_some(),
             ..Seen::default()

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::Value as Json;
 
 use super::super::TargetError;
-use super::compare::{is_equal, leaving, own_annotations, uid_of};
+use super::compare::{finding, is_equal, leaving, own_annotations, uid_of};
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
 use super::one::{Brought, Job};
@@ -22,7 +22,9 @@ use super::{Core, Seen, changes};
 use crate::model::ObjectId;
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
+use crate::sync::differences::{self, Difference};
 use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
+use crate::sync::strategy::Way;
 
 impl Core {
     /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
@@ -96,7 +98,7 @@ impl Core {
         let mut lost = None;
         for ((hash, job), result) in jobs.into_iter().zip(results) {
             match result {
-                Ok(Ok(tried)) => self.heed(&job, hash, tried, found),
+                Ok(Ok(tried)) => self.heed(desired.get(&job.id), &job, hash, tried, found),
                 Ok(Err(failure)) | Err(failure) => {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
@@ -143,9 +145,9 @@ impl Core {
     }
 
     /// Takes in what a trial has shown.
-    fn heed(&mut self, job: &Job, hash: Arc<str>, tried: Tried, found: &mut Found) {
+    fn heed(&mut self, wanted: Option<&Desired>, job: &Job, hash: Arc<str>, tried: Tried, found: &mut Found) {
         let id = &job.id;
-        let (live, same) = match tried {
+        let (live, same, changes) = match tried {
             Tried::New { checked } => {
                 if checked {
                     self.seen.insert(id.clone(), Seen { checked: true, hash, ..Seen::default() });
@@ -159,7 +161,7 @@ impl Core {
                 }
                 return;
             }
-            Tried::There { live, same } => (live, same),
+            Tried::There { live, same, changes } => (live, same, changes),
         };
         let owned = self.identity.owns(&live);
         let other = part_of(&live).filter(|set| **set != self.identity.set);
@@ -174,12 +176,17 @@ impl Core {
             self.settled.insert(id.clone(), hash.clone());
         }
         let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
-        let is_in_the_way = matches!(found_now.form, Form::Faulty(_)) || !(owned || job.may_take_over(same));
+        // In what it differs is said in each round, so that it is compared in each.
+        let is_faulty = matches!(found_now.form, Form::Faulty(_));
+        let looks = job.strategy.compares() || job.strategy.only_looks();
+        let is_in_the_way = is_faulty || !(owned || looks || job.may_take_over(same));
         if is_in_the_way {
             self.put_off_as_found(id, &hash, found_now.clone());
         }
-        let seen =
-            Seen { owned, checked: true, hash, live: (!same).then(|| live.clone()), ..Seen::of(&live) };
+        let finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
+        // What is to be taken over is written though nothing in it changes.
+        let kept = (!same || !owned).then(|| live.clone());
+        let seen = Seen { owned, checked: true, hash, live: kept, finding, ..Seen::of(&live, &self.rules) };
         self.seen.insert(id.clone(), seen);
         found.insert(id.clone(), found_now);
     }
@@ -188,18 +195,31 @@ impl Core {
 /// What a trial has shown.
 enum Tried {
     /// It is not there. Unchecked where it could not be tried yet.
-    New {
-        checked: bool,
-    },
+    New { checked: bool },
     There {
         live: Arc<Json>,
         same: bool,
+        /// What a write would change, where that matters.
+        changes: Vec<Difference>,
     },
     /// It is there and berth's, and something else is wanted now.
     Older,
 }
 
 async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tried, Failure> {
+    let there = |live, same| Tried::There { live, same, changes: Vec::new() };
+    if job.strategy.only_looks() {
+        let live = match job.live.clone() {
+            Some(live) => Some(live),
+            None => wire.get(&job.path, &job.id.name).await?.map(Arc::new),
+        };
+        if let Some(live) = live {
+            return Ok(there(live, true));
+        }
+        if job.strategy.way == Way::ReadOnly {
+            return Ok(Tried::New { checked: false });
+        }
+    }
     let first = job.try_out(wire, identity).await;
     match first {
         Ok(Brought { created: true, .. }) => return Ok(Tried::New { checked: true }),
@@ -229,14 +249,24 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
     match result {
         Ok(Brought { answer: Some(answer), .. }) => {
             let after: Json = answer.read()?;
-            Ok(Tried::There { same: is_equal(&live, &after, job.owned), live })
+            let compares = job.strategy.compares();
+            let changes = if compares { differences::between(&live, &after) } else { Vec::new() };
+            let fine = match job.owned {
+                true => job.strategy.tolerates && job.was_applied_to(&live),
+                false => compares,
+            };
+            let fine = fine && changes.iter().all(|one| differences::is_below(one, &job.tolerated));
+            let same = is_equal(&live, &after, job.owned) || fine;
+            Ok(Tried::There { same, live, changes })
         }
-        Ok(Brought { answer: None, .. }) => Ok(Tried::There { live, same: false }),
+        Ok(Brought { answer: None, .. }) => Ok(there(live, false)),
+        // What the server would refuse is compared without its help.
+        Err(failure) if job.strategy.compares() && failure.code() == 422 => {
+            Ok(Tried::There { same: false, changes: differences::asked(&live, &job.payload), live })
+        }
         // Whether it may be taken over comes before how.
-        Err(_) if !job.owned && !job.take_over => Ok(Tried::There { live, same: false }),
-        Err(failure) if failure.is_immutable() && job.may_recreate() => {
-            Ok(Tried::There { live, same: false })
-        }
+        Err(_) if !job.owned && !job.take_over => Ok(there(live, false)),
+        Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(there(live, false)),
         Err(failure) => Err(failure),
     }
 }

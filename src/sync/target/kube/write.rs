@@ -21,6 +21,7 @@ use crate::model::annotation::DELETE_OPTIONS;
 use crate::model::status::Problem;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
+use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Prune, is_definition};
 
 /// How long a stage waits for the definitions in it to be served.
@@ -42,17 +43,23 @@ impl Core {
                 Err(failure) => results[index] = Some(Err(failure)),
             }
         }
+        for (_, _, job) in &mut jobs {
+            job.lively |= self.rules.are_for(&job.id.group, &job.id.kind);
+        }
         self.try_first(&mut jobs, &mut results).await;
         let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
         self.watching.shared.store().writing(ids);
-        let (wire, identity) = (self.acting(), self.identity.clone());
+        let (wire, identity, rules) = (self.acting(), self.identity.clone(), self.rules.clone());
         let tasks: Vec<Job> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
         let brought = each(tasks, self.at_once, |job| {
-            let (wire, identity) = (wire.clone(), identity.clone());
+            let (wire, identity, rules) = (wire.clone(), identity.clone(), rules.clone());
             async move {
                 let brought = job.bring(&wire, &identity).await?;
-                let made =
-                    brought.answer.as_ref().map(|answer| Made::read(answer, job.lively)).transpose()?;
+                let made = brought
+                    .answer
+                    .as_ref()
+                    .map(|answer| Made::read(answer, job.lively.then_some(&*rules)))
+                    .transpose()?;
                 Ok((brought.notes, made.unwrap_or_default()))
             }
         })
@@ -94,6 +101,7 @@ impl Core {
             health: made.seen.health.clone(),
             pods: made.seen.pods.as_deref().map(Into::into),
             annotations: desired.own_annotations(),
+            finding: None,
             live: None,
         };
         let mut store = self.watching.shared.store();
@@ -162,7 +170,7 @@ impl Core {
             let mut left = Vec::new();
             for (id, path) in waiting {
                 let object = self.wire.get(&path, &id.name).await.ok().flatten();
-                let now = object.as_ref().map(Seen::of).unwrap_or_default();
+                let now = object.as_ref().map(|object| Seen::of(object, &self.rules)).unwrap_or_default();
                 let is_done = object.is_some() && now.health == Health::Healthy;
                 if let Some(seen) = self.seen.get_mut(&id).filter(|_| object.is_some()) {
                     seen.health = now.health;
@@ -361,12 +369,12 @@ struct NamedMetadata {
 
 impl Made {
     /// All of it is read only where how the object does can be seen in it.
-    fn read(answer: &Answer, lively: bool) -> Result<Made, Failure> {
-        if lively {
+    fn read(answer: &Answer, rules: Option<&HealthRules>) -> Result<Made, Failure> {
+        if let Some(rules) = rules {
             let object: Json = answer.read()?;
             let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
             let (uid, version) = (text("/metadata/uid"), text("/metadata/resourceVersion"));
-            return Ok(Made { uid, version, seen: Seen::of(&object) });
+            return Ok(Made { uid, version, seen: Seen::of(&object, rules) });
         }
         let Named { metadata } = answer.read()?;
         Ok(Made { uid: metadata.uid, version: metadata.resource_version, seen: Seen::default() })

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::super::compare::{applied_hash, is_as_applied, leaving, own_annotations, uid_of};
+use super::super::compare::{applied_hash, finding, is_as_applied, leaving, own_annotations, uid_of};
 use super::super::identity::Identity;
 use super::super::pods;
 use super::super::protected::has_owner;
 use crate::model::ObjectId;
-use crate::model::annotation::RETAIN;
+use crate::model::annotation::{INITIAL, RETAIN};
 use crate::sync::desired::Desired;
+use crate::sync::health::custom::HealthRules;
 use crate::sync::health::{self, Health};
+use crate::sync::strategy::{Finding, Strategy, Way};
 
 /// What is wanted, each with the hash that it is applied with.
 pub type WantedMap = BTreeMap<ObjectId, Wanted>;
@@ -23,6 +25,7 @@ pub type WantedMap = BTreeMap<ObjectId, Wanted>;
 pub struct Wanted {
     pub desired: Desired,
     pub hash: Arc<str>,
+    pub rules: Arc<HealthRules>,
 }
 
 /// An object's version, as a number that grows. Nothing where a server counts in another way.
@@ -42,6 +45,8 @@ pub struct Entry {
     /// Whether another object takes it along.
     pub has_owner: bool,
     pub health: Health,
+    /// What its strategy makes of it, as far as that can be told from it alone.
+    pub finding: Option<Finding>,
     /// Selects its pods, where it has some.
     pub pods: Option<Box<str>>,
     pub annotations: BTreeMap<String, String>,
@@ -84,7 +89,8 @@ impl Entry {
             intact,
             leaving: leaving(&object).map(String::into_boxed_str),
             has_owner: has_owner(&object),
-            health: health::of(&object),
+            health: wanted.map_or_else(|| health::of(&object), |wanted| wanted.rules.judge(&object)),
+            finding: wanted.and_then(|it| finding(&it.desired, &it.hash, &object, owned, &[])),
             pods: pods::selector_of(&object).map(String::into_boxed_str),
             annotations: own_annotations(&object),
             live: None,
@@ -104,7 +110,8 @@ impl Entry {
     pub fn is_plainly_older(&self, wanted: &Wanted) -> bool {
         self.owned
             && self.applied.as_deref() != Some(&*wanted.hash)
-            && wanted.desired.annotation(RETAIN).is_none()
+            && [RETAIN, INITIAL].iter().all(|name| wanted.desired.annotation(name).is_none())
+            && Strategy::of(&wanted.desired).way == Way::Write
     }
 
     /// Whether it went away from what was applied, which is what is wanted.
