@@ -26,6 +26,7 @@ pub mod import;
 pub mod live;
 pub mod load;
 pub mod meta;
+pub mod metrics;
 pub mod model;
 pub mod patch;
 pub mod pipeline;

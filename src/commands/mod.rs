@@ -40,6 +40,8 @@ mod run;
 mod status;
 mod suspend;
 mod sync;
+mod sync_text;
+mod telling;
 mod unjoin;
 mod validate;
 mod verify;

@@ -2,29 +2,30 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::{error, info, warn};
 
-use super::diff::coloured;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
-use super::ui::{Tone, Ui, counted};
+use super::sync_text::{plan_text, previews_text};
+use super::telling::TellingArgs;
+use super::ui::Ui;
 use super::{Outcome, logging};
 use crate::git::{CommitId, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
-use crate::model::{ObjectId, Timestamp, path};
+use crate::model::{Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
+use crate::sync::measure::Meter;
 use crate::sync::overrides::{self, LocalOverrides};
-use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
-use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
+use crate::sync::target::{DirTarget, KubeTarget, Target};
 use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
@@ -82,6 +83,8 @@ pub struct SyncArgs {
     /// Ask the remote for changes this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
     fetch_interval: u64,
+    #[command(flatten)]
+    telling: TellingArgs,
 }
 
 /// How a Kubernetes target is reached and worked on
@@ -106,6 +109,9 @@ pub struct KubeArgs {
     /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
     lease_duration: u64,
+    /// Write no Kubernetes Events
+    #[arg(long, env = "BERTH_NO_EVENTS")]
+    no_events: bool,
     /// Take no lease: see to it yourself that nobody else applies this fleet there
     #[arg(long, env = "BERTH_NO_LEASE")]
     no_lease: bool,
@@ -135,6 +141,7 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
+            events: !kube.no_events,
             lease: (!kube.no_lease && !self.dry_run)
                 .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
         };
@@ -181,10 +188,14 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         suspended: None,
         vouching: Vouching::new(args.allowed_signers.clone()),
         refused: None,
+        reports: !args.telling.no_report,
+        meter: None,
+        begun: None,
     };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
+        world.meter = args.telling.meter()?;
         watch::run(&config, &repo, target.as_mut(), &stop_signal(cancel)?, &mut world);
         info!("stopped");
         return Ok(Exit::Done);
@@ -225,7 +236,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.status("the folder is the last one that was fetched");
         return Ok(exit.worst(problem.exit));
     }
-    if let Some(link) = world.link.as_mut().filter(|_| !args.dry_run)
+    if let Some(link) = world.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)
         && let Err((problem, lacks_rights)) = link.push_once()
     {
         ui.status(&format!("the status could not be reported: {problem}"));
@@ -238,43 +249,12 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
 fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandError> {
     let usage = format!("sync-{}", path::encode(&args.cluster));
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
+    let elsewhere = args.telling.status_remote(&args.remote, cancel)?;
     Ok(remote.map(|(transport, copy)| {
         Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
             .vouched_for(Vouching::new(args.allowed_signers.clone()))
+            .reporting_to(elsewhere)
     }))
-}
-
-fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
-    let mut text = String::new();
-    for write in &plan.writes {
-        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
-    }
-    for prune in plan.removed() {
-        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
-    }
-    for prune in plan.orphaned() {
-        text.push_str(&format!("  {:<9}  {}: it stays, and is nobody's from now on\n", "let go", prune.id));
-    }
-    for held in &plan.held {
-        text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
-    }
-    let counts = format!(
-        "{}, {}, {} unchanged",
-        counted(plan.writes.len(), "write"),
-        counted(plan.removed().count(), "removal"),
-        plan.unchanged.len()
-    );
-    format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
-}
-
-/// What each write would change, line by line.
-fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
-    let text = |object: &serde_json::Value| crate::yaml::emit(object);
-    let one = |(id, preview): &(ObjectId, Preview)| {
-        let before = preview.before.as_ref().map(text).unwrap_or_default();
-        coloured(&before, &text(&preview.after), &id.to_string(), ui)
-    };
-    previews.iter().map(one).collect()
 }
 
 /// The process's clock, files and remote, for the loop.
@@ -285,6 +265,10 @@ struct World {
     vouching: Vouching,
     /// Why the newest folder is not applied.
     refused: Option<String>,
+    reports: bool,
+    meter: Option<Meter>,
+    /// When the round began.
+    begun: Option<Instant>,
 }
 
 impl Surroundings for World {
@@ -292,7 +276,12 @@ impl Surroundings for World {
         Timestamp::now()
     }
 
+    fn reports(&self) -> bool {
+        self.reports
+    }
+
     fn refresh(&mut self) -> Refreshed {
+        self.begun = Some(Instant::now());
         self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
     }
 
@@ -316,6 +305,10 @@ impl Surroundings for World {
     }
 
     fn after(&mut self, round: &Round) {
+        let took = self.begun.take().map(|begun| begun.elapsed());
+        if let Some(meter) = &mut self.meter {
+            meter.count(round, took, Timestamp::now());
+        }
         match &round.result {
             Ok(outcome) => {
                 if self.suspended != outcome.applied.suspended {
@@ -342,7 +335,7 @@ impl Surroundings for World {
         if let Err(problem) = &round.reported {
             warn!(error = %problem, "the status could not be reported");
         }
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.as_mut().filter(|_| self.reports) {
             link.push();
         }
     }

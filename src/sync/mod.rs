@@ -13,6 +13,7 @@ mod apply;
 pub mod desired;
 pub mod fetch;
 pub mod health;
+pub mod measure;
 mod order;
 pub mod overrides;
 pub mod plan;
@@ -20,6 +21,7 @@ pub mod remote;
 pub mod status;
 pub mod suspend;
 pub mod target;
+pub mod tell;
 pub mod vouch;
 pub mod watch;
 

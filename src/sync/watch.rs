@@ -10,10 +10,10 @@ use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
 use super::target::{NotAdmitted, Target};
-use super::{Fetched, Options, Outcome, SyncError, status, sync_set};
+use super::{Fetched, Options, Outcome, SyncError, status, sync_set, tell};
 use crate::git::{CommitId, GitError, Repo};
-use crate::model::Timestamp;
 use crate::model::status::Applied;
+use crate::model::{ClusterStatus, Timestamp};
 use crate::publish::{Refs, read_status};
 
 /// The longest pause after failures, unless the interval itself is longer.
@@ -47,6 +47,11 @@ pub trait Surroundings {
     /// The member's own overrides as they are now.
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         Ok(LocalOverrides::default())
+    }
+
+    /// Whether the status goes into the repository.
+    fn reports(&self) -> bool {
+        true
     }
 
     /// Hears how a round went, and may push the status.
@@ -189,8 +194,14 @@ pub fn round(
         return Round { result: Err(why.into()), reported: Ok(false) };
     }
     let now = world.now();
-    let reported =
-        if config.options.dry_run { Ok(false) } else { report(config, repo, &result, &refreshed, now) };
+    if dry {
+        return Round { result, reported: Ok(false) };
+    }
+    let reported = report(config, repo, &result, &refreshed, now).and_then(|status| {
+        target.show(&status);
+        if world.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
+    });
+    target.tell(&tell::of(&result), now);
     Round { result, reported }
 }
 
@@ -233,19 +244,19 @@ fn report(
     result: &Result<Outcome, RoundError>,
     refreshed: &Refreshed,
     now: Timestamp,
-) -> Result<bool, GitError> {
+) -> Result<ClusterStatus, GitError> {
+    let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
     let applied: Applied = match result {
-        Ok(Outcome { applied, .. }) => match refreshed {
-            Refreshed::Refused(why) => status::with_fault(Some(applied.clone()), &config.cluster, why),
-            Refreshed::Newest | Refreshed::Unreachable(_) => applied.clone(),
-        },
-        Err(error) => {
-            let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
-            status::with_fault(earlier, &config.cluster, &error.to_string())
+        Ok(outcome) => {
+            let applied = status::with_notes(earlier.as_ref(), outcome.applied.clone(), tell::notes(outcome));
+            match refreshed {
+                Refreshed::Refused(why) => status::with_fault(Some(applied), &config.cluster, why),
+                Refreshed::Newest | Refreshed::Unreachable(_) => applied,
+            }
         }
+        Err(error) => status::with_fault(earlier, &config.cluster, &error.to_string()),
     };
-    let status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
-    status::write(repo, &config.refs, &status, now)
+    Ok(status::of(&config.cluster, applied, now, config.heartbeat_seconds))
 }
 
 /// The interval, doubled for each failure in a row.

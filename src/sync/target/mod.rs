@@ -17,8 +17,9 @@ use serde_json::Value as Json;
 use super::desired::Desired;
 use super::health::Health;
 use super::plan::{Live, Prune, Version};
+use super::tell::Said;
 use crate::model::status::{Problem, Suspension};
-use crate::model::{ObjectId, Timestamp};
+use crate::model::{ClusterStatus, ObjectId, Timestamp};
 
 pub use self::kube::KubeTarget;
 pub use dir::DirTarget;
@@ -115,6 +116,12 @@ pub trait Target {
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         batch.iter().map(|_| None).collect()
     }
+
+    /// Tells people how a round went, where they look. That this may fail is no problem of the round.
+    fn tell(&mut self, _said: &[Said], _now: Timestamp) {}
+
+    /// Keeps the status where people look, if it says something new.
+    fn show(&mut self, _status: &ClusterStatus) {}
 
     /// What is worth knowing of the last round and is no problem: take-overs.
     fn notes(&mut self) -> Vec<Problem> {

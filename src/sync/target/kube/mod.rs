@@ -3,6 +3,7 @@
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
 //!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
 //! - `lease` sees to it that one of several syncers writes.
+//! - `events` tells people.
 //! - `survey` looks, `compare` judges: one list for each kind that is owned, a trial for whatever is not as wanted for
 //!   certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //!
@@ -10,6 +11,7 @@
 //! and one object's failure stops no other.
 
 mod compare;
+mod events;
 mod failure;
 mod fields;
 mod identity;
@@ -36,11 +38,13 @@ use tokio::runtime::Runtime;
 use super::{Apply, NotAdmitted, Preview, Record, Standing, Target, TargetError};
 use crate::live::{Access, LiveError};
 use crate::model::status::{Problem, Suspension};
-use crate::model::{ObjectId, Timestamp};
+use crate::model::{ClusterStatus, ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::plan::{Live, Prune};
 use crate::sync::suspend;
+use crate::sync::tell::Said;
+use events::Told;
 use failure::Failure;
 use identity::Identity;
 use kinds::Kinds;
@@ -62,6 +66,8 @@ pub struct Settings {
     pub deadline: Duration,
     /// Without one, nothing keeps two syncers apart.
     pub lease: Option<Lease>,
+    /// Whether how rounds went is told as Events.
+    pub events: bool,
 }
 
 /// One cluster.
@@ -95,6 +101,7 @@ struct Core {
     /// What pods say of an object, asked once a round.
     reasons: BTreeMap<ObjectId, Option<String>>,
     notes: Vec<Problem>,
+    told: Told,
     /// Hides the data of Secrets in what is shown.
     key: RandomState,
 }
@@ -152,6 +159,7 @@ impl KubeTarget {
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
             notes: Vec::new(),
+            told: Told::new(settings.events),
             key: RandomState::new(),
         };
         Ok(KubeTarget { keeper, runtime, core })
@@ -206,6 +214,14 @@ impl Target for KubeTarget {
 
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         self.runtime.block_on(self.core.preview(batch))
+    }
+
+    fn tell(&mut self, said: &[Said], now: Timestamp) {
+        self.runtime.block_on(self.core.tell(said, now));
+    }
+
+    fn show(&mut self, status: &ClusterStatus) {
+        self.runtime.block_on(self.core.show(status));
     }
 
     fn notes(&mut self) -> Vec<Problem> {
