@@ -282,6 +282,9 @@ impl Surroundings for World {
 
     fn refresh(&mut self) -> Refreshed {
         self.begun = Some(Instant::now());
+        if let Some(meter) = &self.meter {
+            meter.beat();
+        }
         self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
     }
 

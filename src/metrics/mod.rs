@@ -105,6 +105,11 @@ impl Metrics {
         });
     }
 
+    /// Says that work goes on, as well as before.
+    pub fn beat(&self) {
+        self.with(|inner| inner.alive = Instant::now());
+    }
+
     /// Why it is not ready for work, or does not do well.
     pub fn unready(&self) -> Option<&'static str> {
         self.with(|inner| inner.unready)
@@ -204,6 +209,8 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(metrics.unready(), Some("it has only begun"));
+        metrics.beat();
+        assert!(metrics.unready().is_some());
         metrics.is_alive(None);
         assert_eq!(metrics.unready(), None);
     }

@@ -65,6 +65,11 @@ impl Meter {
         Meter { metrics, tree: None }
     }
 
+    /// Hears that the loop goes on, round or no round.
+    pub fn beat(&self) {
+        self.metrics.beat();
+    }
+
     /// Counts a round. A duration is known of those that were begun.
     pub fn count(&mut self, round: &Round, took: Option<Duration>, now: Timestamp) {
         let metrics = &self.metrics;

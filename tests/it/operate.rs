@@ -434,7 +434,7 @@ fn the_status_is_in_the_cluster_too_and_in_no_repository_where_that_is_not_wante
     let refs = member.repo.git(&["for-each-ref", "--format=%(refname)", "refs/berth/status/"]);
     assert_eq!(refs, "");
     let shown = || -> Json {
-        let args = ["get", "configmap", "berth-shown.status", "-n", "berth-system", "-o", "json"];
+        let args = ["get", "configmap", "berth-shown-status", "-n", "berth-system", "-o", "json"];
         serde_json::from_str(&member.kubectl(&args)).expect("JSON")
     };
     let first = shown();

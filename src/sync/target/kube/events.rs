@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::Core;
 use super::failure::Failure;
+use super::identity::SET_ID;
 use super::wire::Ask;
 use crate::model::status::Problem;
 use crate::model::{ClusterStatus, ObjectId, Timestamp};
@@ -35,6 +36,7 @@ pub struct Told {
     not_before: Option<Instant>,
     complained: bool,
     status: Option<String>,
+    status_is_taken: bool,
 }
 
 impl Told {
@@ -138,16 +140,22 @@ impl Core {
     pub async fn show(&mut self, status: &ClusterStatus) {
         let timeless = ClusterStatus { reported: None, next_due: None, ..status.clone() };
         let text = record::write_status(&timeless);
-        if self.told.status.as_ref() == Some(&text) || self.parent.is_none() {
+        if self.told.status.as_ref() == Some(&text) || self.told.status_is_taken || self.parent.is_none() {
             return;
         }
-        let (path, name) = (self.parent_path(), format!("{}.status", self.identity.parent));
+        let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
         if self.told.status.is_none()
             && let Ok(Some(there)) = self.wire.get(&path, &name).await
-            && there.pointer("/data/status.yaml").and_then(Json::as_str) == Some(&text)
         {
-            self.told.status = Some(text);
-            return;
+            // A fleet may be called like another one's status.
+            let labels = there.get("metadata").and_then(|it| it.get("labels"));
+            self.told.status_is_taken = labels.is_some_and(|labels| labels.get(SET_ID).is_some());
+            if self.told.status_is_taken
+                || there.pointer("/data/status.yaml").and_then(Json::as_str) == Some(&text)
+            {
+                self.told.status = Some(text);
+                return;
+            }
         }
         let applied = status.applied.clone().unwrap_or_default();
         let object = json!({
