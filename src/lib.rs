@@ -11,6 +11,7 @@
 //! `load`, `decide`, `render` and `plan` are pure; `git`, `publish`, `daemon`, `sync` and `commands`
 //! touch the world. docs/architecture.md is the map.
 
+pub mod access;
 pub mod advance;
 pub mod cel;
 pub mod codec;

@@ -147,16 +147,18 @@ fn read_and_build(
     contents: &mut GitContents<'_>,
 ) -> Result<(Reading, Built), AdvanceError> {
     match &given.outside {
-        Outside::Now { clock, known, .. } => {
+        Outside::Now { clock, basis, known, .. } => {
             let (source, known) = (given.source, known.take());
+            let rules = given.previous.and_then(|_| basis.rules_for(source));
             let mut reading =
-                Reading::commit_knowing(repo, source, given.previous, given.refs, *clock, known)?;
+                Reading::commit_knowing(repo, source, rules, given.previous, given.refs, *clock, known)?;
             let built = reading.build_until(*clock, contents)?;
             Ok((reading, built))
         }
         Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
-            let reading = Reading::recorded(repo, given.source, given.previous, facts.clone(), now)?;
+            let rules = given.previous.and_then(|_| gate::rules_of(trailers, given.source));
+            let reading = Reading::recorded(repo, given.source, rules, given.previous, facts.clone(), now)?;
             let built = reading.build(contents)?;
             Ok((reading, built))
         }

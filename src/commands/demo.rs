@@ -131,7 +131,7 @@ impl<'u> Demo<'u> {
         self.ui.out(&diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
         self.heading("5. berth plan --diff: what it does, before it is merged");
         let mut contents = GitContents::remembering(&self.repo)?;
-        let reading = Reading::revision(&self.fleet, "HEAD", None)?;
+        let reading = Reading::revision(&self.fleet, "HEAD", None, None)?;
         let built = reading.build(&mut contents)?;
         let plan = plan(&reading.previous, &built.state);
         self.ui.out(&plan_text(&plan, self.ui));

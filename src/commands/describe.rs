@@ -14,6 +14,7 @@ use crate::git::Repo;
 use crate::model::{Fleet, Shared, Timestamp};
 use crate::publish::{self, Previous, Refs};
 use crate::reading::Reading;
+use crate::reading::gate::rules_of;
 use crate::report::{self, Known};
 
 /// Show a placement and its status, as its own system describes it
@@ -75,8 +76,8 @@ pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
 /// The fleet that the state in force was made from. Without it, overrides cannot be told.
 fn fleet_of(repo: &Repo, previous: &Previous) -> Option<Shared<Fleet>> {
     let source = previous.trailers.source.filter(|source| repo.has_commit(*source))?;
-    let reading =
-        Reading::recorded(repo, source, Some(previous), previous.state.facts.clone(), Timestamp::MIN).ok()?;
+    let (rules, facts) = (rules_of(&previous.trailers, source), previous.state.facts.clone());
+    let reading = Reading::recorded(repo, source, rules, Some(previous), facts, Timestamp::MIN).ok()?;
     Some(reading.decide().0.fleet)
 }
 

@@ -39,11 +39,16 @@ pub enum Format {
 impl FleetArgs {
     /// Gathers everything, and says on stderr what was read.
     pub fn read(&self, ui: &Ui) -> Result<Reading, CommandError> {
+        self.read_against(None, ui)
+    }
+
+    /// [`FleetArgs::read`], under the access rules that held where the change from another revision began.
+    pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<Reading, CommandError> {
         let mut reading = match &self.rev {
-            Some(revision) => Reading::revision(&self.repo, revision, self.now)?,
+            Some(revision) => Reading::revision(&self.repo, revision, self.now, base)?,
             None => {
                 self.refuse_git_folder()?;
-                Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now))?
+                Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base)?
             }
         };
         if let Some(path) = &self.previous {

@@ -1,23 +1,22 @@
 //! `berth import`: a live hub becomes files, and its placement the first commit of the rendered branch.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-use serde_json::{Value as Json, json};
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::files::{create_folder, refuse_links, write_new};
 use super::fleet::{Format, exit_for, moment};
 use super::host::HostArgs;
+use super::imported::Shown;
 use super::run::identity;
-use super::ui::{Ui, counted};
+use super::ui::Ui;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::git::{CommitId, GitContents, Identity, Repo};
+use crate::import::adopt::adopt;
 use crate::import::first::{First, first_state, in_force};
-use crate::import::{Gathered, Importer, Options, files, kubefed, kubefleet};
+use crate::import::{Gathered, Importer, Options, files, kubefed, kubefleet, ocm};
 use crate::live::Host as _;
 use crate::load::{self, History, Loaded};
 use crate::model::Timestamp;
@@ -44,6 +43,7 @@ pub struct ImportArgs {
 enum System {
     Kubefed(KubefedArgs),
     Kubefleet(KubefleetArgs),
+    Ocm(OcmArgs),
 }
 
 /// Import from a KubeFed host cluster
@@ -81,6 +81,22 @@ pub struct KubefleetArgs {
     host: HostArgs,
 }
 
+/// Import from an Open Cluster Management hub
+///
+/// Brings in the managed clusters, cluster sets and their bindings, placements, scores of add-ons, and works that
+/// people wrote. Where everything is comes from the hub's PlacementDecisions and ManifestWorks. What the server and
+/// the agents added (uids, conditions, leases and the like) is left out, and so is what clusters join with.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth import ocm --context hub --out fleet\n  berth import ocm --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets"
+)]
+pub struct OcmArgs {
+    #[command(flatten)]
+    into: IntoArgs,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
 /// Where an import goes.
 #[derive(Debug, clap::Args)]
 struct IntoArgs {
@@ -112,6 +128,10 @@ pub fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
         System::Kubefleet(args) => {
             let options = Options { namespace: String::new(), secrets: !args.into.no_secrets };
             import(&kubefleet::IMPORTER, &args.host, &options, &args.into, ui)
+        }
+        System::Ocm(args) => {
+            let options = Options { namespace: String::new(), secrets: !args.into.no_secrets };
+            import(&ocm::IMPORTER, &args.host, &options, &args.into, ui)
         }
     }
 }
@@ -220,9 +240,12 @@ impl Fleet {
         refs: &Refs,
         told: &mut Diagnostics,
     ) -> Result<Option<(CommitId, First)>, CommandError> {
-        let mut reading = Reading::folder(&self.path, import.now)?;
+        let mut reading = Reading::folder(&self.path, import.now, None)?;
         let (loaded, _, _) = reading.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
+        reading.previous.decisions = live.clone().into();
+        let (_, decided, _) = reading.decide();
+        let live = adopt(&loaded.fleet, &decided.decisions, live, import.now);
         reading.previous.decisions = live.clone().into();
         let (loaded, decided, found) = reading.decide();
         let mut contents = GitContents::writing(&self.repo)?;
@@ -304,89 +327,4 @@ fn warning_of_secrets(count: usize, rendered: bool) -> Option<Diagnostic> {
         format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
     let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
     Some(warning.hint(hint))
-}
-
-/// What is shown of an import.
-struct Shown<'a> {
-    server: &'a str,
-    out: &'a Path,
-    gathered: &'a Gathered,
-    files: &'a BTreeMap<String, String>,
-    /// Whether a first commit was asked for.
-    wanted: bool,
-    begun: &'a Option<(CommitId, First)>,
-}
-
-impl Shown<'_> {
-    fn text(&self, refs: &Refs) -> String {
-        let mut text = format!(
-            "{} from {} in {}\n",
-            counted(self.files.len(), "object"),
-            self.server,
-            self.out.display()
-        );
-        for (kind, count) in self.gathered.counts() {
-            let _ = writeln!(text, "{count:>7}  {kind}");
-        }
-        match self.begun {
-            Some((commit, first)) => {
-                let objects: usize = first.state.folders.values().map(|folder| folder.len()).sum();
-                let _ = writeln!(
-                    text,
-                    "{} begins with {}: {} on {}, {}",
-                    refs.rendered,
-                    commit.short(),
-                    counted(objects, "object"),
-                    counted(first.state.folders.len(), "cluster"),
-                    match first.moves.len() {
-                        0 => "all where berth places them".to_owned(),
-                        moves => format!("{} not as berth decides", counted(moves, "workload")),
-                    }
-                );
-                let _ = writeln!(
-                    text,
-                    "note this line outside the repository, it proves what follows: berth verify --root {commit}"
-                );
-                text.push_str("next: look at the files, commit them, then `berth plan`\n");
-            }
-            None if self.gathered.missing.is_empty() => {
-                text.push_str("next: look at the files, and commit them");
-                if !self.wanted {
-                    text.push_str("; with --repo, the rendered branch would begin with the live placement");
-                }
-                text.push('\n');
-            }
-            None => {}
-        }
-        text
-    }
-
-    fn json(&self) -> Json {
-        let moves = self.begun.iter().flat_map(|(_, first)| &first.moves).map(|one| {
-            let names = |all: &[(String, String)]| {
-                all.iter()
-                    .map(|(cluster, word)| json!({"cluster": cluster, "status": word}))
-                    .collect::<Vec<_>>()
-            };
-            let replicas = one.replicas.iter();
-            let replicas = replicas.map(
-                |(cluster, before, after)| json!({"cluster": cluster, "before": before, "after": after}),
-            );
-            json!({
-                "kind": &*one.key.kind, "namespace": &*one.key.namespace, "name": &*one.key.name,
-                "file": one.file, "loses": names(&one.loses), "gains": names(&one.gains),
-                "replicas": replicas.collect::<Vec<_>>(),
-            })
-        });
-        json!({
-            "server": self.server,
-            "out": self.out.display().to_string(),
-            "objects": self.gathered.counts(),
-            "files": self.files.keys().collect::<Vec<_>>(),
-            "secrets": self.gathered.secrets,
-            "missing": self.gathered.missing.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "commit": self.begun.as_ref().map(|(commit, _)| commit.to_string()),
-            "moves": moves.collect::<Vec<_>>(),
-        })
-    }
 }

@@ -11,6 +11,8 @@ mod foresee;
 mod from_cluster;
 mod gate;
 mod host;
+mod imported;
+mod mark;
 mod mentioned;
 mod new_faults;
 pub mod table;
@@ -18,6 +20,7 @@ pub mod ui;
 mod working_tree;
 
 mod completions;
+mod cordon;
 mod decide;
 mod demo;
 mod describe;
@@ -29,6 +32,7 @@ mod federate;
 mod import;
 mod init;
 mod join;
+mod label;
 mod link;
 mod logging;
 mod man;
@@ -41,6 +45,7 @@ mod status;
 mod suspend;
 mod sync;
 mod sync_text;
+mod taint;
 mod telling;
 mod unjoin;
 mod validate;
@@ -94,6 +99,10 @@ enum Command {
     Enable(enable::EnableArgs),
     Disable(disable::DisableArgs),
     Orphan(orphan::OrphanArgs),
+    Label(label::LabelArgs),
+    Taint(taint::TaintArgs),
+    Cordon(cordon::CordonArgs),
+    Uncordon(cordon::UncordonArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -163,6 +172,10 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Enable(args) => enable::cmd_enable(args, ui),
         Command::Disable(args) => disable::cmd_disable(args, ui),
         Command::Orphan(args) => orphan::cmd_orphan(args, ui),
+        Command::Label(args) => label::cmd_label(args, ui),
+        Command::Taint(args) => taint::cmd_taint(args, ui),
+        Command::Cordon(args) => cordon::cmd_cordon(args, ui),
+        Command::Uncordon(args) => cordon::cmd_uncordon(args, ui),
         Command::Completions(args) => completions::cmd_completions(args, ui),
         Command::Man(args) => man::cmd_man(args, ui),
     }

@@ -80,20 +80,20 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let mut diagnostics = Diagnostics::new();
     let (mut head, base_label, basis) = match &args.base {
         Some(revision) => {
-            let mut base = Reading::revision(&args.repo, revision, args.now)?;
+            let mut base = Reading::revision(&args.repo, revision, args.now, None)?;
             let state = build(&mut base, args.now, &mut contents)?.state;
             let kept = state.kept.iter().map(|(path, id)| Ok((path.clone(), contents.get(*id)?)));
             let kept = kept.collect::<Result<_, crate::git::GitError>>()?;
             let commit = repo.require(revision)?;
             diagnostics.extend(lacks_base(&repo, (revision, commit), (&args.head, source))?);
             let upon = Base { commit, state, kept };
-            let basis = Basis { limits, since: Some(commit), retried: Vec::new() };
+            let basis = Basis { limits, since: Some(commit), retried: Vec::new(), rules: None };
             (Reading::upon(&args.repo, &args.head, upon, args.now)?, base.label, basis)
         }
         None => {
             let processed = publish::read_processed(&repo, &refs)?;
             let basis = Basis::in_force(&limits, rendered.as_ref(), processed.as_ref());
-            let head = Reading::revision(&args.repo, &args.head, args.now)?;
+            let head = Reading::revision(&args.repo, &args.head, args.now, None)?;
             (head, "the rendered branch".to_owned(), basis)
         }
     };

@@ -1,7 +1,6 @@
 //! `berth sync`: the member syncer.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tracing::{error, info, warn};
@@ -14,12 +13,14 @@ use super::sync_text::{plan_text, previews_text};
 use super::telling::TellingArgs;
 use super::ui::Ui;
 use super::{Outcome, logging};
-use crate::git::{CommitId, Repo};
+use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
-use crate::model::{Timestamp, path};
+use crate::model::{ClusterStatus, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
+use crate::sync::bell::Bell;
+use crate::sync::facts;
 use crate::sync::measure::Meter;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::remote::Link;
@@ -56,6 +57,9 @@ pub struct SyncArgs {
     /// This member's own RFC 6902 overrides, applied last
     #[arg(long, value_name = "FILE", env = "BERTH_OVERRIDES")]
     overrides: Option<PathBuf>,
+    /// A ClusterStatus that is reported along: labels, claims, properties, scores, room for workloads. Read again each round
+    #[arg(long, value_name = "FILE", env = "BERTH_FACTS")]
+    facts: Option<PathBuf>,
     /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
@@ -106,6 +110,9 @@ pub struct KubeArgs {
     /// How long an object may take to be healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     health_timeout: u64,
+    /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    watch_silence: u64,
     /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
     lease_duration: u64,
@@ -142,6 +149,7 @@ impl SyncArgs {
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
             events: !kube.no_events,
+            silence: Duration::from_secs(kube.watch_silence),
             lease: (!kube.no_lease && !self.dry_run)
                 .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
         };
@@ -182,8 +190,10 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
+    let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
     let mut world = World {
         overrides: args.overrides.clone(),
+        facts,
         link: link.map(paced),
         suspended: None,
         vouching: Vouching::new(args.allowed_signers.clone()),
@@ -260,6 +270,8 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
 /// The process's clock, files and remote, for the loop.
 struct World {
     overrides: Option<PathBuf>,
+    /// The file, and the cluster that it must be of.
+    facts: Option<(PathBuf, String)>,
     link: Option<PacedLink>,
     suspended: Option<Suspension>,
     vouching: Vouching,
@@ -307,6 +319,14 @@ impl Surroundings for World {
             .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        let Some((path, cluster)) = &self.facts else { return Ok(ClusterStatus::default()) };
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+        facts::read(&name, &bytes, cluster)
+            .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
     fn after(&mut self, round: &Round) {
         let took = self.begun.take().map(|begun| begun.elapsed());
         if let Some(meter) = &mut self.meter {
@@ -335,7 +355,11 @@ impl Surroundings for World {
             Err(RoundError::NotAdmitted(_)) => return,
             Err(problem) => error!(error = %problem, "round failed"),
         }
-        if let Err(problem) = &round.reported {
+        self.between(&round.reported);
+    }
+
+    fn between(&mut self, reported: &Result<bool, GitError>) {
+        if let Err(problem) = reported {
             warn!(error = %problem, "the status could not be reported");
         }
         if let Some(link) = self.link.as_mut().filter(|_| self.reports) {
@@ -344,15 +368,16 @@ impl Surroundings for World {
     }
 }
 
-/// A channel that hears of SIGTERM and SIGINT.
-fn stop_signal(cancel: Cancel) -> Result<mpsc::Receiver<()>, CommandError> {
-    let (sender, receiver) = mpsc::channel();
+/// A bell that SIGTERM and SIGINT ring.
+fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
+    let bell = Bell::default();
+    let stop = bell.stopper();
     crate::daemon::on_stop(move || {
-        let _ = sender.send(());
+        stop();
         cancel.cancel();
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
-    Ok(receiver)
+    Ok(bell)
 }
 
 pub(super) fn target(text: &str) -> Result<Place, String> {

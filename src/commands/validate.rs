@@ -11,12 +11,18 @@ use crate::diag::Diagnostics;
 
 /// Check every file of a fleet repository
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json")]
+#[command(
+    after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json\n  berth validate --base origin/main"
+)]
 pub struct ValidateArgs {
     /// The fleet repository or folder, in place of --repo
     path: Option<PathBuf>,
     #[command(flatten)]
     fleet: FleetArgs,
+    /// Take the access rules from where the change from this revision began, in place of the commit processed
+    /// last, or HEAD
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
 }
@@ -26,7 +32,7 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
         ..args.fleet.clone()
     };
-    let reading = fleet.read(ui)?;
+    let reading = fleet.read_against(args.base.as_deref(), ui)?;
     // Rendering finds what reading can not: overrides that do not apply, objects that collide.
     let mut contents = crate::render::MemoryContents::default();
     let built = reading.build(&mut contents)?;

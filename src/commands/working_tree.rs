@@ -20,7 +20,7 @@ use crate::model::Timestamp;
 use crate::plan::{Plan, plan};
 use crate::reading::{Reading, ReadingError};
 use crate::render::MemoryContents;
-use crate::source::{self, SourceFile, SourceTree};
+use crate::source::{self, Ruled, SourceFile, SourceTree};
 use crate::yaml::Limits;
 
 /// The fleet repository whose files are edited.
@@ -63,7 +63,9 @@ impl WorkingTree {
             );
             return Err(CommandError::usage(message).hint("name a working tree"));
         }
-        let tree = source::read_dir(root, &Limits::default()).map_err(ReadingError::from)?;
+        let mut tree = source::read_dir(root, &Limits::default()).map_err(ReadingError::from)?;
+        // What is there may be edited as it is; the edit itself is checked.
+        tree.ruled = Ruled::Free;
         let loaded = load::load(&tree, History::None);
         let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
         let files = tree.files.iter().filter(|file| !loaded.config.excludes(&file.path)).map(read).collect();
@@ -195,8 +197,8 @@ impl WorkingTree {
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
         let now = Timestamp::now();
         let mut contents = MemoryContents::default();
-        let before = Reading::folder(&self.root, now)?.build(&mut contents)?.state;
-        let mut reading = Reading::folder(&self.root, now)?;
+        let before = Reading::folder(&self.root, now, None)?.build(&mut contents)?.state;
+        let mut reading = Reading::folder(&self.root, now, None)?;
         reading.edit_tree(|tree| apply(tree, edits));
         reading.previous = before.clone();
         let after = reading.build(&mut contents)?.state;

@@ -248,6 +248,7 @@ fn attempt_pass(
     if !settings.allow_rewind {
         refuse_rewind(&repo, &name, source, basis.since)?;
     }
+    let rules = previous.as_ref().and_then(|_| basis.rules_for(source));
     let known = Box::new(std::mem::take(&mut cache.known).into());
     let given = Given {
         source,
@@ -279,6 +280,7 @@ fn attempt_pass(
         warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
         result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
         held: records.iter().map(ToString::to_string).collect(),
+        rules,
     };
     let seconds = reading.now.as_second();
     publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;

@@ -132,6 +132,11 @@ fn rule(encoder: &mut Encoder, rule: &Rule) {
             encoder.text(namespace);
         }
         Rule::Ready => encoder.tag(10),
+        Rule::Reachable(reach) => {
+            encoder.tag(11);
+            encoder.text(&reach.folder);
+            encoder.all(reach.clusters.iter(), |encoder, name| encoder.text(name));
+        }
     }
 }
 

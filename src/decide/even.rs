@@ -22,13 +22,24 @@ struct Counted<'a> {
     values: Rc<Texts>,
     /// Picks so far, by the number of the value.
     counts: BTreeMap<u32, i64>,
+    /// How many values have so many picks.
+    values_with: BTreeMap<i64, usize>,
 }
 
 /// Clusters that are alike: whether they may wait, and their values.
 type Alike = (bool, Vec<u32>);
 
-/// Rank and index, the best first.
-type Queue = VecDeque<(usize, u32)>;
+/// What decides between the best of two groups of clusters that are alike: whether they may wait, which
+/// constraints one more would break, and their rank.
+type Turn = (bool, Vec<bool>, usize);
+
+struct Group {
+    alike: Alike,
+    /// Rank and index, the best first.
+    queue: VecDeque<(usize, u32)>,
+    /// As it is in the line; none where it may not be picked from.
+    turn: Option<Turn>,
+}
 
 /// In the order they were picked, and those that a constraint keeps out, with its key.
 pub(super) struct Evened<'a> {
@@ -51,8 +62,10 @@ impl<'a> Evenly<'a> {
                 table.labels(&constraint.key)
             };
             let present: BTreeSet<u32> = passed.iter().map(|row| values.ids[*row as usize]).collect();
-            let counts = present.into_iter().filter(|value| *value != 0).map(|value| (value, 0)).collect();
-            Counted { constraint, values, counts }
+            let counts: BTreeMap<u32, i64> =
+                present.into_iter().filter(|value| *value != 0).map(|value| (value, 0)).collect();
+            let values_with = [(0, counts.len())].into();
+            Counted { constraint, values, counts, values_with }
         };
         Some(Evenly { part, constraints: constraints.iter().map(counted).collect() })
     }
@@ -65,58 +78,106 @@ impl<'a> Evenly<'a> {
         at_any_rate: impl Fn(u32) -> bool,
         open: usize,
     ) -> Evened<'a> {
-        // Clusters with the same values are alike but for their rank.
-        let mut alike: BTreeMap<Alike, Queue> = BTreeMap::new();
-        for (rank, index) in order.iter().enumerate() {
-            let row = passed[*index as usize] as usize;
-            let values = self.constraints.iter().map(|one| one.values.ids[row]).collect();
-            alike.entry((!at_any_rate(*index), values)).or_default().push_back((rank, *index));
-        }
+        let mut groups = self.group(passed, order, at_any_rate);
+        let of_value = self.groups_by_value(&groups);
+        let mut line = BTreeSet::new();
+        (0..groups.len()).for_each(|index| self.line_up(&mut groups, &mut line, index));
         let mut chosen = Vec::new();
         while chosen.len() < open {
-            let head = |((may_wait, values), queue): (&Alike, &Queue)| {
-                let (rank, _) = queue.front()?;
-                let broken = if *may_wait { self.broken(values).ok()? } else { Vec::new() };
-                Some(((*may_wait, broken, *rank), (*may_wait, values.clone())))
-            };
-            let Some((_, best)) = alike.iter().filter_map(head).min() else { break };
-            if let Some((_, index)) = alike.get_mut(&best).and_then(VecDeque::pop_front) {
-                self.add(&best.1);
-                chosen.push(index);
+            let Some((_, index)) = line.first().cloned() else { break };
+            let group = &mut groups[index];
+            chosen.extend(group.queue.pop_front().map(|(_, best)| best));
+            let values = group.alike.1.clone();
+            let mut moved: BTreeSet<usize> = [index].into();
+            for ((one, of_value), value) in self.constraints.iter_mut().zip(&of_value).zip(values) {
+                let changed = one.add(value).into_iter().filter_map(|value| of_value.get(&value));
+                moved.extend(changed.flatten());
             }
+            moved.into_iter().for_each(|index| self.line_up(&mut groups, &mut line, index));
         }
         let mut refused = BTreeMap::new();
         if chosen.len() < open {
-            for ((_, values), queue) in &alike {
-                if let Err(key) = self.broken(values) {
-                    refused.extend(queue.iter().map(|(_, index)| (*index, key)));
+            for group in &groups {
+                if let Err(key) = self.broken(&group.alike.1) {
+                    refused.extend(group.queue.iter().map(|(_, index)| (*index, key)));
                 }
             }
         }
         Evened { chosen, refused }
     }
 
+    /// Clusters with the same values are alike but for their rank.
+    fn group(&self, passed: &[Row], order: &[u32], at_any_rate: impl Fn(u32) -> bool) -> Vec<Group> {
+        let mut queues: BTreeMap<Alike, VecDeque<(usize, u32)>> = BTreeMap::new();
+        for (rank, index) in order.iter().enumerate() {
+            let row = passed[*index as usize] as usize;
+            let values = self.constraints.iter().map(|one| one.values.ids[row]).collect();
+            queues.entry((!at_any_rate(*index), values)).or_default().push_back((rank, *index));
+        }
+        queues.into_iter().map(|(alike, queue)| Group { alike, queue, turn: None }).collect()
+    }
+
+    /// By constraint, the groups that have each value.
+    fn groups_by_value(&self, groups: &[Group]) -> Vec<BTreeMap<u32, Vec<usize>>> {
+        let mut of_value = vec![BTreeMap::new(); self.constraints.len()];
+        for (index, group) in groups.iter().enumerate() {
+            for (groups, value) in of_value.iter_mut().zip(&group.alike.1) {
+                groups.entry(*value).or_insert_with(Vec::new).push(index);
+            }
+        }
+        of_value
+    }
+
+    /// Puts a group where it belongs now.
+    fn line_up(&self, groups: &mut [Group], line: &mut BTreeSet<(Turn, usize)>, index: usize) {
+        let group = &mut groups[index];
+        if let Some(turn) = group.turn.take() {
+            line.remove(&(turn, index));
+        }
+        let (may_wait, values) = &group.alike;
+        let broken = if *may_wait { self.broken(values).ok() } else { Some(Vec::new()) };
+        let turn = group.queue.front().zip(broken).map(|((rank, _), broken)| (*may_wait, broken, *rank));
+        line.extend(turn.clone().map(|turn| (turn, index)));
+        group.turn = turn;
+    }
+
     /// Which of the constraints one more pick would break, or the key of one that may not be broken.
     fn broken(&self, values: &[u32]) -> Result<Vec<bool>, &'a str> {
         let each = self.constraints.iter().zip(values).map(|(one, value)| {
-            let breaks = match one.counts.get(value) {
-                // Without a value there is no domain that it could keep even.
-                None => true,
-                Some(count) => {
-                    let smallest = one.counts.values().min().copied().unwrap_or(0);
-                    count + 1 - smallest > one.constraint.max_skew
-                }
-            };
+            let breaks = one.breaks(*value, one.smallest());
             if breaks && one.constraint.required { Err(one.constraint.key.as_str()) } else { Ok(breaks) }
         });
         each.collect()
     }
+}
 
-    fn add(&mut self, values: &[u32]) {
-        for (one, value) in self.constraints.iter_mut().zip(values) {
-            if let Some(count) = one.counts.get_mut(value) {
-                *count += 1;
+impl Counted<'_> {
+    fn smallest(&self) -> i64 {
+        self.values_with.first_key_value().map_or(0, |(count, _)| *count)
+    }
+
+    /// Without a value there is no domain that a pick could keep even.
+    fn breaks(&self, value: u32, smallest: i64) -> bool {
+        self.counts.get(&value).is_none_or(|count| count + 1 - smallest > self.constraint.max_skew)
+    }
+
+    /// Counts a pick; gives the values for which the answer is another one now.
+    fn add(&mut self, value: u32) -> Vec<u32> {
+        let (before, broke) = (self.smallest(), self.breaks(value, self.smallest()));
+        let Some(count) = self.counts.get_mut(&value) else { return Vec::new() };
+        if let Some(values) = self.values_with.get_mut(count) {
+            *values -= 1;
+            if *values == 0 {
+                self.values_with.remove(count);
             }
         }
+        *count += 1;
+        *self.values_with.entry(*count).or_default() += 1;
+        let now = self.smallest();
+        if now == before {
+            return if self.breaks(value, now) == broke { Vec::new() } else { vec![value] };
+        }
+        let turns = |other: &u32| *other == value || self.breaks(*other, before) != self.breaks(*other, now);
+        self.counts.keys().copied().filter(turns).collect()
     }
 }

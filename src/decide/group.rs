@@ -3,6 +3,7 @@
 use super::filter::TermNeeds;
 use super::table::Table;
 use crate::model::placement::{GroupSize, Grouping};
+use crate::model::rollout::share_of;
 use crate::model::{Group, Pick};
 
 /// Gives each pick its group. The picks are in name order, which is the order within a group.
@@ -35,7 +36,7 @@ fn fill(picks: &mut [Pick], fits: impl Fn(&Pick) -> bool, name: &str, size: usiz
 fn chunk(size: GroupSize, picked: usize) -> usize {
     let wanted = match size {
         GroupSize::Count(count) => count,
-        GroupSize::Percent(percent) => picked.saturating_mul(percent as usize).div_ceil(100),
+        GroupSize::Percent(percent) => share_of(percent, picked),
     };
     if wanted == 0 || wanted > picked { picked.max(1) } else { wanted }
 }

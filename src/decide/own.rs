@@ -85,8 +85,12 @@ struct Passed {
 }
 
 fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut impl Recorder) -> Passed {
-    let checks: Vec<_> =
-        filters.iter().map(|filter| Checked::new(case.table, filter, case.in_force)).collect();
+    // What stays under an unchanged policy is not looked at; under another one nothing is in force yet.
+    let in_force = match case.policy.retention {
+        Retention::None => case.in_force,
+        Retention::SamePolicy => &[],
+    };
+    let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, in_force)).collect();
     let first_refusal = |row: Row| -> Option<(usize, Code)> {
         checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
     };

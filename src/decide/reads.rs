@@ -77,7 +77,7 @@ pub(super) fn of_follow<'a>(follow: &'a Follow, reads: &mut Reads<'a>) {
 pub(super) fn of_filters<'a>(filters: &'a [Filter], reads: &mut Reads<'a>) {
     for filter in filters {
         match &filter.rule {
-            Rule::Nowhere(_) | Rule::Named(_) => {}
+            Rule::Nowhere(_) | Rule::Named(_) | Rule::Reachable(_) => {}
             Rule::Labels(selector) => reads.extend(selector.keys().map(Read::Label)),
             Rule::AnyOf(terms) => terms.iter().for_each(|term| of_term(term, reads)),
             Rule::InSets(sets) => {

@@ -132,12 +132,29 @@ fn sort(policy: &Policy, parts: &[Vec<i64>], first: &[bool], order: &mut [u32], 
     if cut == 0 || order.is_empty() {
         return;
     }
-    if cut < order.len() {
-        order.select_nth_unstable_by(cut - 1, compare);
+    if cut >= order.len() {
+        return order.sort_unstable_by(compare);
     }
-    let cut = cut.min(order.len());
+    if cut > FEW {
+        order.select_nth_unstable_by(cut - 1, compare);
+        return order[..cut].sort_unstable_by(compare);
+    }
+    // One look at most of them: they are worse than the worst of the best so far.
     order[..cut].sort_unstable_by(compare);
+    for index in cut..order.len() {
+        if compare(&order[index], &order[cut - 1]) == Ordering::Less {
+            order.swap(index, cut - 1);
+            let mut at = cut - 1;
+            while at > 0 && compare(&order[at], &order[at - 1]) == Ordering::Less {
+                order.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+    }
 }
+
+/// Up to so many are picked out one by one; more are worth sorting for.
+const FEW: usize = 32;
 
 fn weighted(scorer: &Scorer, score: i64) -> i64 {
     scorer.weight.saturating_mul(score)

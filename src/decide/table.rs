@@ -3,7 +3,7 @@
 //! A column holds small numbers in place of texts, so that testing a label of one cluster is one
 //! look into a vector. Rows are in name order, so comparing rows compares names.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,16 +19,19 @@ pub(super) type Row = u32;
 pub(super) struct Table<'a> {
     clusters: Vec<&'a Cluster>,
     pub(super) now: Timestamp,
-    labels: Columns<Texts>,
-    claims: Columns<Texts>,
-    amounts: RefCell<BTreeMap<Measure, Rc<Vec<Option<Quantity>>>>>,
-    resources: Columns<Vec<Option<f64>>>,
+    labels: Columns<String, Texts>,
+    claims: Columns<String, Texts>,
+    amounts: Columns<Measure, Vec<Option<Quantity>>>,
+    approximations: Columns<Measure, Vec<Option<f64>>>,
+    resources: Columns<String, Vec<Option<f64>>>,
     taints: BTreeMap<TaintName<'a>, u32>,
     taint_names: Vec<TaintName<'a>>,
+    /// By row: whether there is any taint. Most clusters have none, and each placement asks of each.
+    tainted: Vec<bool>,
     ran: Ran,
 }
 
-type Columns<T> = RefCell<BTreeMap<String, Rc<T>>>;
+type Columns<K, T> = RefCell<BTreeMap<K, Rc<T>>>;
 type TaintName<'a> = (&'a str, &'a str, &'a str);
 
 /// One text a cluster, as numbers: 0 where there is none.
@@ -48,15 +51,18 @@ impl<'a> Table<'a> {
                 number(taint_names.len() - 1)
             });
         }
+        let tainted = clusters.iter().map(|cluster| !cluster.taints.is_empty()).collect();
         Table {
             clusters,
             now,
             labels: RefCell::default(),
             claims: RefCell::default(),
             amounts: RefCell::default(),
+            approximations: RefCell::default(),
             resources: RefCell::default(),
             taints,
             taint_names,
+            tainted,
             ran: Ran::default(),
         }
     }
@@ -101,13 +107,14 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn amounts(&self, measure: &Measure) -> Rc<Vec<Option<Quantity>>> {
-        if let Some(column) = self.amounts.borrow().get(measure) {
-            return column.clone();
-        }
         let of = |cluster: &&Cluster| cluster.measured(measure).and_then(|text| text.parse().ok());
-        let column: Rc<Vec<_>> = Rc::new(self.clusters.iter().map(of).collect());
-        self.amounts.borrow_mut().insert(measure.clone(), column.clone());
-        column
+        column(&self.amounts, measure, || self.clusters.iter().map(of).collect())
+    }
+
+    /// [`Table::amounts`] as numbers to reckon with.
+    pub(super) fn approximations(&self, measure: &Measure) -> Rc<Vec<Option<f64>>> {
+        let of = |cluster: &&Cluster| cluster.measured(measure).and_then(Quantity::approximate);
+        column(&self.approximations, measure, || self.clusters.iter().map(of).collect())
     }
 
     /// How much of a resource is allocatable, in the clusters that also say their capacity.
@@ -120,6 +127,10 @@ impl<'a> Table<'a> {
     /// The verdicts of an expression.
     pub(super) fn ran(&self, expression: &Expression) -> Rc<Column> {
         self.ran.column(self.len(), expression)
+    }
+
+    pub(super) fn is_tainted(&self, row: Row) -> bool {
+        self.tainted[row as usize]
     }
 
     /// The number that stands for a taint, whatever cluster bears it.
@@ -163,15 +174,18 @@ impl Texts {
 /// A resource's allocatable amount; none where either amount is not given.
 pub(super) fn resource_of(cluster: &Cluster, resource: &str) -> Option<f64> {
     cluster.capacity.get(resource)?;
-    let amount: Quantity = cluster.allocatable.get(resource)?.parse().ok()?;
-    Some(amount.to_f64())
+    Quantity::approximate(cluster.allocatable.get(resource)?)
 }
 
 fn taint_name(taint: &Taint) -> TaintName<'_> {
     (&taint.key, &taint.value, &taint.effect_word)
 }
 
-fn column<T>(columns: &Columns<T>, key: &str, make: impl FnOnce() -> T) -> Rc<T> {
+fn column<K, Q, T>(columns: &Columns<K, T>, key: &Q, make: impl FnOnce() -> T) -> Rc<T>
+where
+    K: Borrow<Q> + Ord,
+    Q: ToOwned<Owned = K> + Ord + ?Sized,
+{
     if let Some(column) = columns.borrow().get(key) {
         return column.clone();
     }

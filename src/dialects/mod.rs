@@ -7,6 +7,7 @@ mod each;
 mod joining;
 pub mod kubefed;
 pub mod kubefleet;
+mod marks;
 mod memory;
 pub mod ocm;
 
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use joining::NewCluster;
+pub use marks::{CLUSTER_KINDS, ClusterKind};
 
 use crate::diag::{Diagnostics, Pos, Severity};
 use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Shared, Workload};
@@ -75,6 +77,8 @@ pub struct Input<'a> {
     pub plain: &'a [Arc<Object>],
     /// How an unknown field is reported.
     pub unknown_fields: Severity,
+    /// Take ConfigMaps that are marked as envelopes, as older KubeFleets read them, for what is inside.
+    pub unwrap_config_maps: bool,
     /// What the same documents gave before.
     pub memory: &'a Memory,
 }

@@ -1,8 +1,8 @@
 //! Changes one value of a YAML file and leaves every other byte as it is: comments, order and formatting
 //! of what people wrote.
 //!
-//! - [`set`], [`insert`], [`remove`], [`remove_with_holder`]: one value at a path, in one document of a file. [`remove_document`]:
-//!   a whole document. [`objects`]: which object stands where.
+//! - [`set`], [`insert`], [`remove`], [`remove_with_holder`], [`undo_insert`]: one value at a path, in one document of a file.
+//!   [`remove_document`]: a whole document. [`objects`]: which object stands where.
 //! - No edit is trusted: what it gives is read again, and must differ from what was there in exactly what
 //!   was asked for. Else there is an error and no text.
 
@@ -58,6 +58,18 @@ pub fn remove_with_holder(text: &str, document: usize, path: &[Step]) -> Result<
     let source = Source::read(text, document)?;
     match path.split_last() {
         Some((_, holder)) if removal::is_alone(&source, path) => take_out(&source, holder),
+        _ => take_out(&source, path),
+    }
+}
+
+/// [`remove`], and what holds the value goes as well if an insertion would have made it: nothing else stands
+/// in it, not even a comment, and no brackets of its own that somebody put there.
+pub fn undo_insert(text: &str, document: usize, path: &[Step]) -> Result<String, EditError> {
+    let source = Source::read(text, document)?;
+    match path.split_last() {
+        Some((_, holder)) if removal::is_alone(&source, path) && !removal::is_bracketed(&source, holder) => {
+            take_out(&source, holder)
+        }
         _ => take_out(&source, path),
     }
 }

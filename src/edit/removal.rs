@@ -56,21 +56,41 @@ pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditErro
     }
 }
 
-/// Whether a key is all that the mapping around it holds: no other key, and no comment beside or in it.
+/// Whether a value between brackets of its own stands in lines, not between the brackets of what holds it.
+pub(super) fn is_bracketed(source: &Source<'_>, path: &[Step]) -> bool {
+    let Ok((place, _)) = source.descend(path) else { return false };
+    let brackets =
+        matches!(place.value.shape, Shape::Map { flow: Some(_), .. } | Shape::List { flow: Some(_), .. });
+    brackets && !place.in_flow
+}
+
+/// Whether a key or an item is all that the mapping or list around it holds: nothing else, and no comment
+/// beside or in it.
 pub(super) fn is_alone(source: &Source<'_>, path: &[Step]) -> bool {
-    let Some((Step::Key(key), above)) = path.split_last() else { return false };
+    let Some((last, above)) = path.split_last() else { return false };
     let Ok((holder, depth)) = source.descend(above) else { return false };
-    let Shape::Map { entries, .. } = &holder.value.shape else { return false };
-    let [entry] = entries.as_slice() else { return false };
-    let end = holder.value.bytes.end.max(entry.end());
+    let part = match (&holder.value.shape, last) {
+        (Shape::Map { entries, .. }, Step::Key(key)) => match entries.as_slice() {
+            [entry] if entry.key == *key => Some(entry.key_bytes.start..entry.end()),
+            _ => None,
+        },
+        (Shape::List { items, flow }, Step::Index(0)) => match (items.as_slice(), flow) {
+            ([item], Some(_)) => Some(item.bytes.clone()),
+            ([item], None) => source.dash(holder, items, 0).ok().map(|dash| dash..item.bytes.end),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(part) = part else { return false };
+    let end = holder.value.bytes.end.max(part.end);
     let behind = source.text.get(end..source.line_end(end)).unwrap_or_default();
     // Past a closing bracket the line is that of more than the holder.
     let closing = behind.find(['}', ']']).filter(|_| holder.in_flow);
     let end = end + closing.unwrap_or(behind.len());
-    let around = [holder.from..entry.key_bytes.start, entry.end()..end];
+    let around = [holder.from..part.start, part.end..end];
     let comments =
         around.into_iter().any(|bytes| source.text.get(bytes).is_none_or(|text| text.contains('#')));
-    depth == above.len() && !above.is_empty() && entry.key == *key && !comments
+    depth == above.len() && !above.is_empty() && !comments
 }
 
 /// The last one of a mapping or list in lines of its own leaves empty brackets.

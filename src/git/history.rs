@@ -15,6 +15,15 @@ impl Repo {
         Ok(commit == earlier || after().map_err(GitError::failed(doing()))?)
     }
 
+    /// The newest commit that is part of both histories.
+    pub fn common_ancestor(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, GitError> {
+        match self.inner.merge_base(a.oid(), b.oid()) {
+            Ok(found) => Ok(Some(CommitId::of(found))),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(GitError::failed(format!("comparing the histories of {a} and {b}"))(error)),
+        }
+    }
+
     /// All commits that led to `to` and are not part of `since`, merged branches included.
     pub fn commits_between(&self, since: CommitId, to: CommitId) -> Result<Vec<CommitInfo>, GitError> {
         let doing = || format!("listing the commits from {since} to {to}");

@@ -27,9 +27,9 @@ pub fn path_of(key: &Key) -> String {
     let name = path::encode(&key.name);
     let kind = path::encode(&kind_folder(key));
     match (&*key.group, &*key.kind) {
-        ("core.kubefed.io", "KubeFedCluster") | ("cluster.kubernetes-fleet.io", "MemberCluster") => {
-            format!("clusters/{name}.yaml")
-        }
+        ("core.kubefed.io", "KubeFedCluster")
+        | ("cluster.kubernetes-fleet.io", "MemberCluster")
+        | ("cluster.open-cluster-management.io", "ManagedCluster") => format!("clusters/{name}.yaml"),
         ("core.kubefed.io", _) => format!("hub/{kind}/{name}.yaml"),
         ("", "Namespace") => format!("namespaces/{name}/namespace.yaml"),
         _ if key.namespace.is_empty() => format!("cluster-scoped/{kind}/{name}.yaml"),
@@ -40,8 +40,15 @@ pub fn path_of(key: &Key) -> String {
 /// The kind, with its group where it is none of the usual ones: two groups may have the same kind.
 fn kind_folder(key: &Key) -> String {
     let kind = key.kind.to_lowercase();
-    let own =
-        ["", "core.kubefed.io", "placement.kubernetes-fleet.io", "scheduling.kubefed.io", "types.kubefed.io"];
+    let own = [
+        "",
+        "cluster.open-cluster-management.io",
+        "core.kubefed.io",
+        "placement.kubernetes-fleet.io",
+        "scheduling.kubefed.io",
+        "types.kubefed.io",
+        "work.open-cluster-management.io",
+    ];
     let own = own.contains(&&*key.group);
     if own { kind } else { format!("{kind}.{}", key.group) }
 }

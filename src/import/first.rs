@@ -53,8 +53,8 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
                 reason: REASON.to_owned(),
                 replicas: placed.replicas.get(name).copied().filter(|_| divided),
                 scores: placed.scores.get(name).cloned().unwrap_or_default(),
+                group: placed.groups.get(name).cloned(),
                 pending: placed.pending.contains(name),
-                ..Pick::default()
             })
             .collect();
         let source = placement.origin.file.to_string();

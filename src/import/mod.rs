@@ -2,15 +2,18 @@
 //!
 //! - One folder or file for each system, such as [`kubefed`]: what to ask its hub for, and what the answers say.
 //! - [`clean`]: an object as its author wrote it. [`files`]: objects → paths and text.
+//! - [`adopt`]: which of the hub's decisions stand, and from what they were made.
 //! - [`first`]: the fleet of those files and the live placement → the first state of a rendered branch.
 //!
 //! The hub is asked through [`live::Host`](crate::live::Host), and never changed.
 
+pub mod adopt;
 pub mod clean;
 pub mod files;
 pub mod first;
 pub mod kubefed;
 pub mod kubefleet;
+pub mod ocm;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +23,7 @@ use serde_json::Value as Json;
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::live::{Host, LiveError};
-use crate::model::{Fleet, Key, ObjectId};
+use crate::model::{Fleet, Group, Key, ObjectId};
 
 /// A system that berth can import from.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +69,8 @@ pub struct Placed {
     pub scores: BTreeMap<String, BTreeMap<String, i64>>,
     /// Clusters that are picked, and where nothing was rolled out yet.
     pub pending: BTreeSet<String>,
+    /// The group each cluster was put into.
+    pub groups: BTreeMap<String, Group>,
 }
 
 /// What a hub says of an object in one cluster.

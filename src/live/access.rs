@@ -32,13 +32,14 @@ pub async fn connect_member(access: &Access) -> Result<(Client, String), LiveErr
         _ => configure(access).await?.0,
     };
     config.default_retry = false;
-    finish(config, access, "the usual places")
+    // Watches are open for long; whoever asks sees to it how long that may take.
+    finish(config, access, "the usual places", None)
 }
 
 /// A client, and where its server is.
 pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveError> {
     let (config, from) = configure(access).await?;
-    finish(config, access, &from)
+    finish(config, access, &from, Some(access.patience))
 }
 
 /// What the kubeconfig says, and where it is from.
@@ -66,10 +67,15 @@ async fn configure(access: &Access) -> Result<(Config, String), LiveError> {
     Ok((config, from))
 }
 
-fn finish(mut config: Config, access: &Access, from: &str) -> Result<(Client, String), LiveError> {
+fn finish(
+    mut config: Config,
+    access: &Access,
+    from: &str,
+    read: Option<Duration>,
+) -> Result<(Client, String), LiveError> {
     let unusable = |why: String| LiveError::Config { from: from.to_owned(), why };
     config.connect_timeout = Some(access.patience);
-    config.read_timeout = Some(access.patience);
+    config.read_timeout = read;
     // In a cluster's audit log, berth is to be told from others.
     if let (Ok(name), Ok(value)) =
         ("user-agent".parse(), concat!("berth/", env!("CARGO_PKG_VERSION")).parse())

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::config::FleetConfig;
 use super::groups::Groups;
 use super::{merge_clusters, own};
 use crate::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
@@ -26,7 +27,7 @@ pub(super) struct Assembled {
 pub(super) fn assemble(
     documents: &[Document],
     dialects: &[&Dialect],
-    unknown_fields: Severity,
+    config: &FleetConfig,
     memory: &Memory,
 ) -> Assembled {
     let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&own::DIALECT]).collect();
@@ -63,7 +64,8 @@ pub(super) fn assemble(
         let input = Input {
             documents: theirs.iter().map(|index| &documents[*index]).collect(),
             plain: &plain,
-            unknown_fields,
+            unknown_fields: config.unknown_fields,
+            unwrap_config_maps: config.unwrap_config_maps,
             memory,
         };
         let mut lowered = Lowered::default();

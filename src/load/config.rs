@@ -3,6 +3,7 @@
 //! Anyone who can open a pull request can edit it, so it may narrow what berth does and never widen it.
 
 use super::glob::Pattern;
+use crate::access;
 use crate::diag::Severity;
 use crate::yaml::{Fields, Node, Scope};
 
@@ -17,18 +18,22 @@ pub struct FleetConfig {
     pub exclude: Vec<Pattern>,
     /// How a field nobody knows is reported.
     pub unknown_fields: Severity,
+    /// Take ConfigMaps that are marked as KubeFleet's envelopes for what is inside.
+    pub unwrap_config_maps: bool,
 }
 
 impl Default for FleetConfig {
     fn default() -> FleetConfig {
-        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error }
+        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error, unwrap_config_maps: true }
     }
 }
 
 impl FleetConfig {
-    /// Whether a file is left out. The settings themselves never are.
+    /// Whether a file is left out. The settings themselves and access rules never are.
     pub fn excludes(&self, path: &str) -> bool {
-        path != CONFIG_PATH && self.exclude.iter().any(|pattern| pattern.matches(path))
+        path != CONFIG_PATH
+            && !path.starts_with(access::FOLDER)
+            && self.exclude.iter().any(|pattern| pattern.matches(path))
     }
 }
 
@@ -45,6 +50,10 @@ pub fn read(scope: &Scope, root: &Node) -> FleetConfig {
         config.exclude = exclude(&mut spec);
         if let Some("warning") = spec.choice("unknownFields", &["error", "warning"]) {
             config.unknown_fields = Severity::Warning;
+        }
+        if let Some(mut kubefleet) = spec.fields("kubefleet") {
+            config.unwrap_config_maps = kubefleet.bool("unwrapConfigMaps").unwrap_or(true);
+            kubefleet.finish();
         }
         spec.finish();
     }
@@ -79,18 +88,21 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let (config, faults) =
-            config("spec: {exclude: ['charts/', '*.values.yaml'], unknownFields: warning}\n");
+        let (config, faults) = config(
+            "spec: {exclude: ['charts/', '*.values.yaml'], unknownFields: warning, kubefleet: {unwrapConfigMaps: false}}\n",
+        );
         assert!(faults.is_empty(), "{faults:?}");
+        assert!(!config.unwrap_config_maps && FleetConfig::default().unwrap_config_maps);
         assert_eq!(config.unknown_fields, Severity::Warning);
         assert!(config.excludes("charts/web/values.yaml") && config.excludes("a.values.yaml"));
         assert!(!config.excludes("clusters/a.yaml"));
     }
 
     #[test]
-    fn the_settings_can_not_leave_themselves_out() {
+    fn the_settings_can_not_leave_out_themselves_nor_access_rules() {
         let (config, _) = config("spec: {exclude: ['**']}\n");
         assert!(config.excludes("a.yaml") && !config.excludes(CONFIG_PATH));
+        assert!(!config.excludes("access/team.yaml"));
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(super) struct Broken<'a> {
     pub text: &'a [u8],
     /// Its documents that count.
     pub good: Vec<(&'a Document, &'a Slot)>,
+    /// Whether access rules refused something of it: what did not count then must not later seem to have.
+    pub refused: bool,
 }
 
 /// What stays in force of broken files' last good forms.
@@ -73,13 +75,19 @@ pub(super) fn keep(
             }
             History::Known(last_good) => last_good(file.path),
         };
-        let Some(bytes) = last_good else { continue };
+        if last_good.is_none() && !file.refused {
+            continue;
+        }
         let path: Arc<str> = file.path.into();
-        let before = documents::read(&path, &bytes, &limits);
         let mut form = Vec::new();
         for (document, slot) in &file.good {
             append(&mut form, &chunk_of(file.text, document, slot));
         }
+        let Some(bytes) = last_good else {
+            kept.files.insert(file.path.to_owned(), form);
+            continue;
+        };
+        let before = documents::read(&path, &bytes, &limits);
         let n_before = kept.documents.len();
         for (document, slot) in before.objects {
             if !good.contains(&document.key) && seen.insert(document.key.clone()) {
@@ -88,7 +96,7 @@ pub(super) fn keep(
             }
         }
         // A file that lost nothing needs no form to be remembered.
-        if kept.documents.len() == n_before {
+        if kept.documents.len() == n_before && !file.refused {
             continue;
         }
         kept.paths.push(path);
@@ -98,6 +106,19 @@ pub(super) fn keep(
 }
 
 impl Kept {
+    /// Keeps a document that its file lost. `rest` is what counts of that file.
+    pub(super) fn add(&mut self, document: &Document, text: &[u8], rest: impl FnOnce() -> Vec<u8>) {
+        if self.documents.iter().any(|kept| kept.key == document.key) {
+            return;
+        }
+        let path: Arc<str> = (&*document.at.file).into();
+        append(self.files.entry(path.to_string()).or_insert_with(rest), text);
+        let mut document = document.clone();
+        document.at.file = path.clone();
+        self.documents.push(document);
+        self.paths.push(path);
+    }
+
     /// Whether a path is that of a kept document, rather than that of today's file of the same name.
     /// Both read alike, as users must see no difference; so it is the allocation that tells.
     pub(super) fn is_kept(&self, path: &Arc<str>) -> bool {

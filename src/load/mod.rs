@@ -9,6 +9,7 @@ pub mod config;
 mod documents;
 pub mod glob;
 mod groups;
+mod judge;
 mod keep;
 mod merge_clusters;
 mod own;
@@ -34,6 +35,7 @@ use documents::Slot;
 use keep::{Kept, keep};
 use today::{Today, find_broken, objects_of, read_files};
 
+use crate::access::{self, Facts, World};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dialects::{Claim, DIALECTS, Dialect, Memory};
 use crate::model::{Fleet, Key, Shared};
@@ -57,6 +59,9 @@ pub struct Loaded {
 pub struct First {
     today: Today,
     assembled: Assembled,
+    /// The access rules that hold, and what they look at.
+    world: World,
+    facts: Facts,
     /// What is known so far, without the tree's own findings.
     loaded: Loaded,
 }
@@ -104,12 +109,20 @@ fn first_with(
     limits: &Limits,
     parsed: &mut Parsed,
 ) -> First {
+    let world = judge::world(tree, limits, parsed);
     let files = read_files(tree, &config, limits, parsed);
+    let judged = judge::judge(&world, &files);
+    let winners = judge::winners(&world, &judged, &files);
     let mut loaded = Loaded { config, ..Loaded::default() };
-    let today = objects_of(files, &mut loaded);
-    let assembled = assemble(&today.documents, dialects, loaded.config.unknown_fields, &parsed.readings);
+    let mut today = objects_of(files, &judged, winners.as_ref(), &mut loaded);
+    today.staying = judge::staying(tree, &judged, limits, parsed);
+    loaded.diagnostics.extend(judged.found);
+    loaded.diagnostics.extend(judge::note(tree, &world));
+    let outside = today.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
+    loaded.diagnostics.extend(outside.filter_map(access::misplaced));
+    let assembled = judge::assemble_allowed(&today, dialects, &loaded.config, &parsed.readings);
     parsed.readings.forget_unused();
-    First { today, assembled, loaded }
+    First { today, assembled, world, facts: judged.facts, loaded }
 }
 
 fn finish_with(
@@ -120,17 +133,20 @@ fn finish_with(
     limits: &Limits,
     memory: &Memory,
 ) -> Loaded {
-    let First { today, assembled: first, mut loaded } = first;
+    let First { today, assembled: first, world, facts, mut loaded } = first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
     let broken = find_broken(tree, &found, &today, &first.faulty, history);
-    let kept = if broken.is_empty() {
+    let mut kept = if broken.is_empty() {
         Kept::default()
     } else {
         let good = today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
         keep(&broken, &good, history, limits)
     };
     drop((broken, found));
+    for (document, text) in &today.staying {
+        kept.add(document, text, || today.countable_text(tree, &document.at.file, &first.faulty));
+    }
     let doubtful = today.doubtful_files(&first);
     let mut done = if kept.documents.is_empty() {
         first
@@ -144,6 +160,7 @@ fn finish_with(
     doubt.files.extend(kept.unknown);
     loaded.kept = kept.files;
     loaded.diagnostics.extend(done.diagnostics);
+    loaded.diagnostics.extend(access::hold::hold(&world, &facts, &mut done.fleet));
     loaded.diagnostics.sort();
     loaded.fleet = done.fleet.into();
     loaded
@@ -192,9 +209,13 @@ fn assemble_again(
     memory: &Memory,
 ) -> Assembled {
     let kept_keys: BTreeSet<&Key> = kept.documents.iter().map(|document| &document.key).collect();
+    let (refused, refused_keys) = (today.refused.clone(), today.refused_keys());
     let mut documents = Vec::new();
     let mut replaced: BTreeMap<Arc<str>, Vec<Slot>> = BTreeMap::new();
-    for (document, slot) in today.documents.into_iter().zip(today.slots) {
+    for (index, (document, slot)) in today.documents.into_iter().zip(today.slots).enumerate() {
+        if refused.contains(&index) {
+            continue;
+        }
         if kept_keys.contains(&document.key) {
             replaced.entry(document.at.file).or_default().push(slot);
         } else {
@@ -203,7 +224,7 @@ fn assemble_again(
     }
     documents.extend(kept.documents.iter().cloned());
     documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
-    let mut second = assemble(&documents, dialects, loaded.config.unknown_fields, memory);
+    let mut second = assemble(&documents, dialects, &loaded.config, memory);
     let in_replaced = |diagnostic: &Diagnostic| {
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))
@@ -214,6 +235,9 @@ fn assemble_again(
     second.diagnostics.extend(rest.into_iter().filter(|diagnostic| !of_kept(diagnostic)));
     let doubt = &mut second.fleet.doubt;
     for (claim, document) in second.claims.iter().zip(&documents) {
+        if refused_keys.contains(&document.key) {
+            continue;
+        }
         match claim {
             Claim::Inventory if kept.is_kept(&document.at.file) => doubt.everything = true,
             Claim::Policy | Claim::Workload if kept.is_kept(&document.at.file) => {

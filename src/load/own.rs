@@ -1,7 +1,9 @@
-//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig` and `Approval`.
+//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval` and `AccessRule`, and
+//! the roles that stand beside access rules.
 
 use super::approval::{self, APPROVAL_KIND, APPROVALS};
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
+use crate::access;
 use crate::diag::{Diagnostic, Severity};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
 use crate::model::object::{group_of, version_of};
@@ -11,15 +13,16 @@ use crate::yaml::Scope;
 pub(super) const DIALECT: Dialect =
     Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, lower, policy_text: |_, _| None };
 
-const KINDS: &[&str] = &[form::KIND, CONFIG_KIND, APPROVAL_KIND, "OverrideList", "Template"];
+const KINDS: &[&str] = &[form::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, "OverrideList", "Template"];
 
 fn claim(documents: &[Document]) -> Vec<Claim> {
     let claim_one = |document: &Document| match &*document.key.kind {
+        _ if document.at.file.starts_with(access::FOLDER) && access::is_role(document) => Claim::Policy,
         _ if *document.key.group != *group_of(API_VERSION) => Claim::Foreign,
         // What Federated objects name is read by their dialect.
         "Template" | "OverrideList" => Claim::Foreign,
         form::KIND => Claim::Inventory,
-        CONFIG_KIND | APPROVAL_KIND => Claim::Policy,
+        CONFIG_KIND | APPROVAL_KIND | access::KIND => Claim::Policy,
         _ => Claim::Unknown,
     };
     documents.iter().map(claim_one).collect()
@@ -29,9 +32,13 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
     for (index, document) in input.documents.iter().enumerate() {
         let is_config = *document.key.kind == *CONFIG_KIND;
         let is_approval = *document.key.kind == *APPROVAL_KIND;
-        let unknown_fields = if is_config || is_approval { Severity::Error } else { input.unknown_fields };
+        let is_rule = *document.key.kind == *access::KIND;
+        let is_strict = is_config || is_approval || is_rule || access::is_role(document);
+        let unknown_fields = if is_strict { Severity::Error } else { input.unknown_fields };
         let scope = Scope::new(document.at.file.clone(), unknown_fields);
-        if document.version != version_of(API_VERSION) {
+        if access::is_role(document) {
+            access::Roles::default().read(&scope, document);
+        } else if document.version != version_of(API_VERSION) {
             let message = format!("this berth reads `{API_VERSION}` only");
             scope.report(Diagnostic::error(document.at.clone(), message));
         } else if is_config {
@@ -40,6 +47,12 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             config::read(&scope, &document.root);
+        } else if is_rule {
+            if !document.at.file.starts_with(access::FOLDER) {
+                let message = format!("an {} counts only in a file under `{}`", access::KIND, access::FOLDER);
+                scope.report(Diagnostic::error(document.at.clone(), message));
+            }
+            access::rule(&scope, &document.root);
         } else if is_approval {
             if !document.at.file.starts_with(APPROVALS) {
                 let message = format!("an {APPROVAL_KIND} counts only in a file under `{APPROVALS}`");
@@ -54,4 +67,5 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         }
         out.diagnostics.extend(scope.into_diagnostics());
     }
+    out.diagnostics.extend(access::idle_bindings(input.documents.iter().copied()));
 }

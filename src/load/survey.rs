@@ -50,12 +50,13 @@ impl First {
     pub fn is_whole(&self, tree: &SourceTree) -> bool {
         !tree.found.iter().any(|found| found.at.is_some())
             && self.assembled.faulty.is_empty()
+            && !self.today.has_refused()
             && !self.today.has_unreadable()
     }
 
     /// What counts and what does not.
     pub fn survey(&self, tree: &SourceTree) -> Survey {
-        let First { today, assembled, loaded } = self;
+        let First { today, assembled, loaded, .. } = self;
         let texts: BTreeMap<&str, &[u8]> =
             tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
         let mut survey = Survey::default();

@@ -7,8 +7,9 @@ use super::Loaded;
 use super::assemble::Assembled;
 use super::config::FleetConfig;
 use super::documents::{FileDocuments, Slot};
-use super::keep::{Broken, History};
+use super::keep::{Broken, History, append, chunk_of};
 use super::parsed::Parsed;
+use crate::access::Judged;
 use crate::diag::{Diagnostic, Severity};
 use crate::dialects::{Claim, Document};
 use crate::model::Key;
@@ -16,10 +17,16 @@ use crate::source::SourceTree;
 use crate::yaml::Limits;
 
 /// Today's objects, each key once, and where each stands.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Today {
     pub documents: Vec<Document>,
     pub slots: Vec<Slot>,
+    /// Those that access rules refuse.
+    pub refused: BTreeSet<usize>,
+    /// The files that have any such.
+    refused_in: BTreeSet<Arc<str>>,
+    /// What is nowhere now and may not go, with its text.
+    pub staying: Vec<(Document, Vec<u8>)>,
     /// The file of each document.
     owners: Vec<usize>,
     /// Every file that was read: its path, and whether something in it could not be.
@@ -39,6 +46,28 @@ impl Today {
     /// Whether something in any file could not be read.
     pub(super) fn has_unreadable(&self) -> bool {
         self.files.iter().any(|(_, broken)| *broken)
+    }
+
+    /// Whether access rules refuse anything.
+    pub(super) fn has_refused(&self) -> bool {
+        !self.refused_in.is_empty()
+    }
+
+    /// What access rules refuse: its last good form is known for certain.
+    pub(super) fn refused_keys(&self) -> BTreeSet<Key> {
+        let refused = self.refused.iter().map(|index| &self.documents[*index]);
+        let staying = self.staying.iter().map(|(document, _)| document);
+        refused.chain(staying).map(|document| document.key.clone()).collect()
+    }
+
+    /// What counts of a file, as text.
+    pub(super) fn countable_text(&self, tree: &SourceTree, path: &str, faulty: &BTreeSet<usize>) -> Vec<u8> {
+        let mut form = Vec::new();
+        let Some(file) = tree.files.iter().find(|file| *file.path == *path) else { return form };
+        for index in self.countable(faulty).filter(|index| *self.documents[*index].at.file == *path) {
+            append(&mut form, &chunk_of(&file.bytes, &self.documents[index], &self.slots[index]));
+        }
+        form
     }
 
     /// Files with a faulty policy or workload.
@@ -66,20 +95,37 @@ pub(super) fn read_files(
     files
 }
 
-pub(super) fn objects_of(files: Vec<(Arc<str>, Arc<FileDocuments>)>, loaded: &mut Loaded) -> Today {
-    let mut today = Today { documents: Vec::new(), slots: Vec::new(), owners: Vec::new(), files: Vec::new() };
+/// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not
+/// the first.
+pub(super) fn objects_of(
+    files: Vec<(Arc<str>, Arc<FileDocuments>)>,
+    judged: &Judged,
+    winners: Option<&BTreeMap<Key, usize>>,
+    loaded: &mut Loaded,
+) -> Today {
+    let mut today = Today::default();
     let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut losers = Vec::new();
+    let mut count = 0;
     for (owner, (path, file)) in files.into_iter().enumerate() {
         loaded.passed_over += file.passed_over;
         loaded.diagnostics.extend(file.diagnostics.iter().cloned());
         today.files.push((path, file.broken));
         for (document, slot) in &file.objects {
+            let (number, is_refused) = (count, judged.refused.contains(&count));
+            count += 1;
+            if is_refused {
+                today.refused_in.insert(document.at.file.clone());
+            }
+            if winners.is_some_and(|winners| winners.get(&document.key) != Some(&number)) {
+                losers.extend((!is_refused).then(|| document.clone()));
+                continue;
+            }
+            if is_refused {
+                today.refused.insert(today.documents.len());
+            }
             if let Some(first) = places.get(&document.key) {
-                let message =
-                    format!("{} is described twice, first at {}", document.key, today.documents[*first].at);
-                loaded
-                    .diagnostics
-                    .push(Diagnostic::error(document.at.clone(), message).hint("remove one of the two"));
+                loaded.diagnostics.push(twice(document, &today.documents[*first]));
                 continue;
             }
             places.insert(document.key.clone(), today.documents.len());
@@ -87,6 +133,10 @@ pub(super) fn objects_of(files: Vec<(Arc<str>, Arc<FileDocuments>)>, loaded: &mu
             today.slots.push(slot.clone());
             today.owners.push(owner);
         }
+    }
+    for loser in losers {
+        let winner = places.get(&loser.key).map(|index| &today.documents[*index]);
+        loaded.diagnostics.extend(winner.map(|winner| twice(&loser, winner)));
     }
     if loaded.passed_over > 0 {
         let message = match loaded.passed_over {
@@ -96,6 +146,11 @@ pub(super) fn objects_of(files: Vec<(Arc<str>, Arc<FileDocuments>)>, loaded: &mu
         loaded.diagnostics.push(Diagnostic::note(message));
     }
     today
+}
+
+fn twice(document: &Document, first: &Document) -> Diagnostic {
+    let message = format!("{} is described twice, first at {}", document.key, first.at);
+    Diagnostic::error(document.at.clone(), message).hint("remove one of the two")
 }
 
 /// Files with something in them that can not count, and what of them does.
@@ -110,9 +165,10 @@ pub(super) fn find_broken<'a>(
     let at_fault: BTreeSet<usize> = faulty.iter().map(|index| today.owners[*index]).collect();
     let texts: BTreeMap<&str, &[u8]> = tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
     for (index, (path, is_broken)) in today.files.iter().enumerate() {
-        if *is_broken || at_fault.contains(&index) {
+        let refused = today.refused_in.contains(path);
+        if *is_broken || refused || at_fault.contains(&index) {
             let text = texts.get(&**path).copied().unwrap_or_default();
-            broken.insert(path, Broken { path, text, good: Vec::new() });
+            broken.insert(path, Broken { path, text, good: Vec::new(), refused });
         }
     }
     for index in today.countable(faulty) {
@@ -129,7 +185,7 @@ pub(super) fn find_broken<'a>(
             && !texts.contains_key(path)
             && (severity == Severity::Error || had(path))
         {
-            broken.insert(path, Broken { path, text: &[], good: Vec::new() });
+            broken.insert(path, Broken { path, text: &[], good: Vec::new(), refused: false });
         }
     }
     broken.into_values().collect()

@@ -7,7 +7,7 @@ mod selector_text;
 
 pub use metadata::{Metadata, open};
 pub use selector::{label_selector, match_expressions};
-pub use selector_text::parse_selector;
+pub use selector_text::{parse_requirements, parse_selector};
 
 #[cfg(test)]
 pub mod testing;

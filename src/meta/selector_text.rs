@@ -4,6 +4,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::names::{is_label_key, is_label_value};
+use crate::model::{self, Selector};
 
 /// Reads a selector. The error says which part is wrong, and what would be right.
 pub fn parse_selector(text: &str) -> Result<Json, String> {
@@ -30,6 +31,29 @@ pub fn parse_selector(text: &str) -> Result<Json, String> {
         selector.insert("matchExpressions".to_owned(), expressions.into());
     }
     Ok(selector.into())
+}
+
+/// [`parse_selector`], ready to be matched with labels.
+pub fn parse_requirements(text: &str) -> Result<Selector, String> {
+    let selector = parse_selector(text)?;
+    let list = |value: &Json| {
+        let values = value.as_array().into_iter().flatten().filter_map(Json::as_str);
+        values.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels
+        .filter_map(|(key, value)| Some(model::Requirement::Is(key.clone(), value.as_str()?.to_owned())));
+    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    let expressions = expressions.filter_map(|one| {
+        let key = one["key"].as_str()?.to_owned();
+        Some(match one["operator"].as_str()? {
+            "In" => model::Requirement::In(key, list(&one["values"])),
+            "NotIn" => model::Requirement::NotIn(key, list(&one["values"])),
+            "Exists" => model::Requirement::Exists(key),
+            _ => model::Requirement::DoesNotExist(key),
+        })
+    });
+    Ok(Selector { requirements: labels.chain(expressions).collect() })
 }
 
 enum Requirement<'a> {

@@ -1,6 +1,7 @@
 //! The rule that picks clusters: what a dialect asks of the engine, in the engine's words.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -108,6 +109,16 @@ pub enum Rule {
     HoldsNamespace(String),
     /// Reported as ready, or without any report.
     Ready,
+    /// Where the placement's folder may place; what it has elsewhere it keeps.
+    Reachable(Reach),
+}
+
+/// The clusters that a folder may place into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// As messages name it.
+    pub folder: String,
+    pub clusters: Arc<BTreeSet<String>>,
 }
 
 /// A named set of clusters.

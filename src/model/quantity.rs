@@ -27,6 +27,16 @@ impl Quantity {
         whole as f64 + rest as f64 / NANOS as f64
     }
 
+    /// A text's amount as Kubernetes approximates it: the written digits as one whole number, times a power
+    /// of ten. This is not always the nearest number, and where scores are cut off it shows.
+    pub fn approximate(text: &str) -> Option<f64> {
+        let nanos = text.parse::<Quantity>().ok()?.nanos;
+        // Amounts with many digits, and binary ones with a fraction, are kept in billionths.
+        let (digits, exponent) = short(text).unwrap_or((nanos, -9));
+        let power: f64 = format!("1e{exponent}").parse().ok()?;
+        Some(if exponent == 0 { digits as f64 } else { digits as f64 * power })
+    }
+
     pub fn from_nanos(nanos: i128) -> Quantity {
         Quantity { nanos }
     }
@@ -41,14 +51,7 @@ impl FromStr for Quantity {
     type Err = NotAQuantity;
 
     fn from_str(text: &str) -> Result<Quantity, NotAQuantity> {
-        let (negative, rest) = match text.as_bytes().first() {
-            Some(b'-') => (true, &text[1..]),
-            Some(b'+') => (false, &text[1..]),
-            _ => (false, text),
-        };
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, suffix) = rest.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let Parts { negative, whole, fraction, suffix } = parts(text);
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
             return Err(NotAQuantity);
         }
@@ -77,6 +80,47 @@ impl fmt::Display for Quantity {
         let rest = format!("{rest:09}");
         write!(f, "{sign}{whole}.{}", rest.trim_end_matches('0'))
     }
+}
+
+/// A quantity's text, cut up.
+struct Parts<'t> {
+    negative: bool,
+    whole: &'t str,
+    fraction: &'t str,
+    suffix: &'t str,
+}
+
+fn parts(text: &str) -> Parts<'_> {
+    let (negative, rest) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let (number, suffix) = rest.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    Parts { negative, whole, fraction, suffix }
+}
+
+/// The digits and power of ten that Kubernetes keeps of a sound text, where they fit 64 bits by its own,
+/// careful reckoning.
+fn short(text: &str) -> Option<(i128, i64)> {
+    let Parts { negative, whole, fraction, suffix } = parts(text);
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let value: i64 = format!("{whole}{fraction}").parse().ok()?;
+    let written = whole.len() + fraction.len();
+    let (value, exponent) = match multiplier(suffix).ok()? {
+        Multiplier::Ten(exponent) => {
+            let exponent = exponent - i64::try_from(fraction.len()).ok()?;
+            (value, (written <= 18 && exponent >= -9).then_some(exponent)?)
+        }
+        Multiplier::Two(bits) => {
+            let room = 14_usize.checked_sub(bits as usize * 3 / 10)?;
+            (value.checked_mul(1 << bits)?, (fraction.is_empty() && written <= room).then_some(0)?)
+        }
+    };
+    Some((i128::from(if negative { -value } else { value }), exponent))
 }
 
 enum Multiplier {
@@ -191,6 +235,27 @@ mod tests {
     fn quantities_become_numbers() {
         assert_eq!(quantity("2500m").to_f64(), 2.5);
         assert_eq!(quantity("16Gi").to_f64(), 17_179_869_184.0);
+    }
+
+    #[test]
+    fn approximations_are_digits_times_a_power_of_ten() {
+        for (text, number) in [
+            ("4", 4.0),
+            ("350m", 350.0 * 0.001),
+            ("0.35", 35.0 * 0.01),
+            ("-1.5", -15.0 * 0.1),
+            ("4e3", 4000.0),
+            ("5k", 5000.0),
+            ("16Gi", 17_179_869_184.0),
+            ("131900456Ki", 131_900_456.0 * 1024.0),
+            ("1.5Gi", 1_610_612_736_000_000_000.0 * 1e-9),
+            ("123456789012345678901", 123_456_789_012_345_678_901_000_000_000.0 * 1e-9),
+            ("0", 0.0),
+        ] {
+            assert_eq!(Quantity::approximate(text), Some(number), "{text}");
+        }
+        assert!(Quantity::approximate("351m") != Some(0.351), "it shows");
+        assert_eq!(Quantity::approximate("many"), None);
         assert_eq!(quantity("2500m").to_string(), "2.5");
         assert_eq!(quantity("-0.25").to_string(), "-0.25");
     }

@@ -39,7 +39,13 @@ impl Amount {
     pub fn of(self, total: usize) -> usize {
         match self {
             Amount::Count(count) => count,
-            Amount::Percent(percent) => total.saturating_mul(percent as usize).div_ceil(100),
+            Amount::Percent(percent) => share_of(percent, total),
         }
     }
+}
+
+/// So many percent of a number, rounded up. In floating point and in this order, as OCM has it: 7% of 100
+/// are 8.
+pub fn share_of(percent: u32, total: usize) -> usize {
+    (f64::from(percent) / 100.0 * total as f64).ceil() as usize
 }

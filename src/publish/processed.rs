@@ -21,6 +21,8 @@ pub struct Processed {
     pub result: String,
     /// What was held back, a line each.
     pub held: Vec<String>,
+    /// The commit whose access rules held.
+    pub rules: Option<CommitId>,
 }
 
 const FILE: &str = "processed.json";
@@ -34,6 +36,8 @@ struct Form {
     result: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     held: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules: Option<String>,
 }
 
 /// Replaces what the ref says. Dated with the source commit, so that nothing depends on a clock.
@@ -51,6 +55,7 @@ pub fn write_processed(
         warnings: processed.warnings,
         result: processed.result.clone(),
         held: processed.held.clone(),
+        rules: processed.rules.map(|commit| commit.to_string()),
     };
     let mut text = serde_json::to_string_pretty(&form).expect("texts and numbers always are JSON");
     text.push('\n');
@@ -75,5 +80,6 @@ fn parse(bytes: &[u8]) -> Option<Processed> {
         warnings: form.warnings,
         result: form.result,
         held: form.held,
+        rules: form.rules.map(|commit| commit.parse()).transpose().ok()?,
     })
 }

@@ -19,6 +19,7 @@ const PROCESSED: &str = "Berth-Processed";
 const RETRIED: &str = "Berth-Retried";
 const HELD: &str = "Berth-Held";
 const ROLLBACK: &str = "Berth-Rollback";
+const RULES: &str = "Berth-Rules";
 
 /// What a verdict depends on, besides the source and the rendered branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Basis {
     pub since: Option<CommitId>,
     /// What was held then.
     pub retried: Vec<HeldRecord>,
+    /// The commit whose access rules held then.
+    pub rules: Option<CommitId>,
 }
 
 /// What a verdict is about.
@@ -58,12 +61,22 @@ impl Basis {
     /// the ref that says what was processed.
     pub fn in_force(limits: &Limits, rendered: Option<&Previous>, processed: Option<&Processed>) -> Basis {
         let commit = rendered.map(|rendered| rendered.commit);
-        let (since, lines) = match (processed.filter(|processed| processed.rendered == commit), rendered) {
-            (Some(processed), _) => (Some(processed.source), processed.held.clone()),
-            (None, Some(rendered)) => (rendered.trailers.source, all(&rendered.trailers, HELD)),
-            (None, None) => (None, Vec::new()),
-        };
-        Basis { limits: limits.clone(), since, retried: records(&lines) }
+        let (since, lines, rules) =
+            match (processed.filter(|processed| processed.rendered == commit), rendered) {
+                (Some(processed), _) => (Some(processed.source), processed.held.clone(), processed.rules),
+                (None, Some(rendered)) => {
+                    let (source, trailers) = (rendered.trailers.source, &rendered.trailers);
+                    (source, all(trailers, HELD), source.and_then(|source| rules_of(trailers, source)))
+                }
+                (None, None) => (None, Vec::new(), None),
+            };
+        Basis { limits: limits.clone(), since, retried: records(&lines), rules }
+    }
+
+    /// The commit whose access rules hold for a source: the one before it, and as long as it is the newest,
+    /// the same. `None` where nothing came before.
+    pub fn rules_for(&self, source: CommitId) -> Option<CommitId> {
+        if self.since == Some(source) { self.rules } else { self.since }
     }
 
     /// What a rendered commit says it went by; `None` where the gate was not asked.
@@ -73,8 +86,14 @@ impl Basis {
             limits: one(GATE)?.parse().ok()?,
             since: one(PROCESSED).and_then(|id| id.parse().ok()),
             retried: records(&all(trailers, RETRIED)),
+            rules: one(RULES).and_then(|id| id.parse().ok()),
         })
     }
+}
+
+/// The commit whose access rules a rendered commit was made under.
+pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
+    Basis::of_trailers(trailers)?.rules_for(source)
 }
 
 fn all(trailers: &Trailers, name: &str) -> Vec<String> {
@@ -120,15 +139,22 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
     for held in &mut verdict.held {
         held.expired = offers.expired.get(&held.digest).copied();
     }
-    let trailers = trailers_of(basis, &verdict, rollback);
+    let trailers = trailers_of(step.source, basis, &verdict, rollback);
     let mut diagnostics = offers.diagnostics.clone();
     offers.explain(&verdict, &used, rollback, &mut diagnostics);
     Ok(Gated { verdict, rollback, trailers, diagnostics })
 }
 
-fn trailers_of(basis: &Basis, verdict: &Verdict, rollback: Option<CommitId>) -> Vec<(String, String)> {
+fn trailers_of(
+    source: CommitId,
+    basis: &Basis,
+    verdict: &Verdict,
+    rollback: Option<CommitId>,
+) -> Vec<(String, String)> {
     let mut lines = vec![(GATE, basis.limits.to_string())];
     lines.extend(basis.since.map(|since| (PROCESSED, since.to_string())));
+    let same_source = basis.rules.filter(|_| basis.since == Some(source));
+    lines.extend(same_source.map(|commit| (RULES, commit.to_string())));
     lines.extend(basis.retried.iter().map(|record| (RETRIED, record.to_string())));
     let used: BTreeSet<Digest> = verdict.approved.iter().map(|approved| approved.digest).collect();
     lines.extend(used.into_iter().map(|digest| (trailers::USED_APPROVAL, digest.to_string())));

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use super::{GoodForms, ReadingError};
 use crate::diag::{Diagnostic, Pos};
-use crate::git::{self, CommitId, Repo};
+use crate::git::{self, CommitId, GitError, Repo};
 use crate::load::{self, First, Parsed, Survey, Text};
 use crate::model::Key;
-use crate::source::{SourceFile, SourceTree};
+use crate::publish::Previous;
+use crate::source::{Ruled, SourceFile, SourceTree};
 
 /// How far back is looked, and how many forms of a file are tried. Both are far beyond what a person breaks.
 const MOST_COMMITS: usize = 2_000;
@@ -24,6 +25,23 @@ pub struct InForce {
     /// `None` where the commit is not to be had: a shallow clone, a rewritten history.
     pub commit: Option<CommitId>,
     pub kept: BTreeMap<String, Vec<u8>>,
+}
+
+impl InForce {
+    /// What a rendered state was made from.
+    pub(super) fn of(repo: &Repo, previous: &Previous) -> Result<InForce, ReadingError> {
+        let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
+        let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
+        Ok(InForce { commit, kept: kept.collect::<Result<_, GitError>>()? })
+    }
+}
+
+/// The forms that a rendered state kept.
+pub(super) fn kept_in(
+    repo: &Repo,
+    previous: Option<&Previous>,
+) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
+    previous.map_or_else(|| Ok(BTreeMap::new()), |previous| Ok(InForce::of(repo, previous)?.kept))
 }
 
 /// The good forms of the tree's broken files; `first` is the tree as it was read, `older` the commit before it.
@@ -61,6 +79,8 @@ fn survey_in_force(
     parsed: &mut Parsed,
 ) -> Result<Survey, ReadingError> {
     let mut tree = git::read_source(repo, published)?;
+    // What it kept stands for what was refused then.
+    tree.ruled = Ruled::Free;
     tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
     tree.files.extend(
         in_force
@@ -152,7 +172,7 @@ fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'
         tree.files.iter().map(|file| (file.path.clone(), file.bytes.clone())).collect();
     all.extend(files.map(|(path, bytes)| (path.as_str().into(), bytes.as_slice().into())));
     let files = all.into_iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
-    SourceTree { files, ..SourceTree::default() }
+    SourceTree { files, ruled: tree.ruled.clone(), ..SourceTree::default() }
 }
 
 /// Adds what was in force and is nowhere now: to the file it stood in, where that is at fault, else to the
@@ -163,8 +183,8 @@ fn add_missing(
     replaced: &BTreeSet<String>,
     forms: &mut BTreeMap<String, Vec<u8>>,
 ) {
-    let found: BTreeSet<Key> =
-        load::survey(&with_files(&SourceTree::default(), forms.iter())).good.into_keys().collect();
+    let nothing = SourceTree { ruled: Ruled::Free, ..SourceTree::default() };
+    let found: BTreeSet<Key> = load::survey(&with_files(&nothing, forms.iter())).good.into_keys().collect();
     let unreadable = today.broken.iter().find(|(_, faults)| faults.unreadable).map(|(path, _)| path);
     let at_fault: BTreeMap<&Key, &String> = today
         .broken

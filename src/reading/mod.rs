@@ -7,6 +7,7 @@ mod error;
 pub mod gate;
 mod history;
 mod known;
+mod rules;
 
 pub use error::ReadingError;
 pub use history::InForce;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use crate::decide::Decided;
 use crate::diag::Diagnostics;
 use crate::dialects;
-use crate::git::{self, CommitId, GitError, Repo};
+use crate::git::{self, CommitId, Repo};
 use crate::load::{self, First, History, Loaded};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
@@ -76,13 +77,6 @@ pub struct Base {
     pub kept: BTreeMap<String, Vec<u8>>,
 }
 
-/// What a rendered state was made from.
-fn in_force(repo: &Repo, previous: &Previous) -> Result<InForce, ReadingError> {
-    let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
-    let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
-    Ok(InForce { commit, kept: kept.collect::<Result<_, GitError>>()? })
-}
-
 /// A commit from the future would let deadlines pass, and none could be taken back.
 fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), ReadingError> {
     let seconds = repo.commit(commit)?.seconds;
@@ -96,8 +90,9 @@ fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), Rea
 
 impl Reading {
     /// A folder as it stands, committed or not. The rendered branch counts if the folder is a repository's root.
-    pub fn folder(path: &Path, now: Timestamp) -> Result<Reading, ReadingError> {
-        let tree = source::read_dir(path, &crate::yaml::Limits::default())?;
+    /// Access rules are those of the last commit, or of where the change from the revision `against` began.
+    pub fn folder(path: &Path, now: Timestamp, against: Option<&str>) -> Result<Reading, ReadingError> {
+        let mut tree = source::read_dir(path, &crate::yaml::Limits::default())?;
         let label = format!("the working tree at {}", path.display());
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
         let Some(repo) = repo else {
@@ -119,19 +114,36 @@ impl Reading {
         let refs = Refs::default();
         let previous = publish::read_previous(&repo, &refs.rendered)?;
         let head = repo.resolve("HEAD")?;
+        let ruling = match against {
+            Some(revision) => Some(rules::against(&repo, revision, head)?),
+            None => rules::for_folder(&repo, &refs, previous.as_ref(), head)?,
+        };
+        tree.ruled =
+            rules::of(&repo, ruling, || history::kept_in(&repo, previous.as_ref()), &git::Blobs::new())?;
         let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), Known::default())?;
         reading.take_reports(&repo, &refs)?;
         reading.now = now;
         Ok(reading)
     }
 
-    /// A revision, straight from Git.
-    pub fn revision(path: &Path, revision: &str, now: Option<Timestamp>) -> Result<Reading, ReadingError> {
+    /// A revision, straight from Git. Access rules as for a folder.
+    pub fn revision(
+        path: &Path,
+        revision: &str,
+        now: Option<Timestamp>,
+        against: Option<&str>,
+    ) -> Result<Reading, ReadingError> {
         let repo = Repo::open(path)?;
         let commit = repo.require(revision)?;
         let refs = Refs::default();
         let previous = publish::read_previous(&repo, &refs.rendered)?;
-        let mut reading = Reading::commit(&repo, commit, previous.as_ref(), &refs, Timestamp::now())?;
+        let previous = previous.as_ref();
+        let ruling = match against {
+            Some(revision) => Some(rules::against(&repo, revision, Some(commit))?),
+            None => rules::for_commit(&repo, &refs, previous, commit)?,
+        };
+        let (clock, known) = (Timestamp::now(), Known::default());
+        let mut reading = Reading::commit_knowing(&repo, commit, ruling, previous, &refs, clock, known)?;
         if let Some(now) = now {
             reading.now = now;
         }
@@ -148,8 +160,10 @@ impl Reading {
         let repo = Repo::open(path)?;
         let commit = repo.require(revision)?;
         check_date(&repo, commit, Timestamp::now())?;
+        let mut reading = Reading::source(&repo, commit, None, None, Known::default())?;
+        let kept = base.kept.clone();
+        reading.tree.ruled = rules::of(&repo, Some(base.commit), || Ok(kept), &git::Blobs::new())?;
         let in_force = InForce { commit: Some(base.commit), kept: base.kept };
-        let mut reading = Reading::source(&repo, commit, None, Known::default())?;
         let parsed = &mut reading.known.get_mut().parsed;
         let first = load::first(&reading.tree, parsed);
         let tree = &mut reading.tree;
@@ -174,20 +188,22 @@ impl Reading {
         refs: &Refs,
         clock: Timestamp,
     ) -> Result<Reading, ReadingError> {
-        Reading::commit_knowing(repo, commit, previous, refs, clock, Known::default())
+        let rules = rules::for_commit(repo, refs, previous, commit)?;
+        Reading::commit_knowing(repo, commit, rules, previous, refs, clock, Known::default())
     }
 
-    /// [`Reading::commit`], with what earlier readings found.
+    /// [`Reading::commit`] under the access rules of the commit given, with what earlier readings found.
     pub fn commit_knowing(
         repo: &Repo,
         commit: CommitId,
+        rules: Option<CommitId>,
         previous: Option<&Previous>,
         refs: &Refs,
         clock: Timestamp,
         known: Known,
     ) -> Result<Reading, ReadingError> {
         check_date(repo, commit, clock)?;
-        let mut reading = Reading::source(repo, commit, previous, known)?;
+        let mut reading = Reading::source(repo, commit, rules, previous, known)?;
         reading.take_reports(repo, refs)?;
         reading.at_the_latest_report(clock);
         Ok(reading)
@@ -203,11 +219,12 @@ impl Reading {
     pub fn recorded(
         repo: &Repo,
         commit: CommitId,
+        rules: Option<CommitId>,
         previous: Option<&Previous>,
         facts: BTreeMap<String, ClusterStatus>,
         now: Timestamp,
     ) -> Result<Reading, ReadingError> {
-        let reading = Reading::source(repo, commit, previous, Known::default())?;
+        let reading = Reading::source(repo, commit, rules, previous, Known::default())?;
         Ok(Reading { statuses: facts, now: reading.now.max(now), ..reading })
     }
 
@@ -220,12 +237,14 @@ impl Reading {
     fn source(
         repo: &Repo,
         commit: CommitId,
+        rules: Option<CommitId>,
         previous: Option<&Previous>,
         mut known: Known,
     ) -> Result<Reading, ReadingError> {
         let info = repo.commit(commit)?;
         let label = format!("commit {commit} ({})", info.subject());
-        let tree = git::read_source_knowing(repo, commit, &mut known.blobs)?;
+        let mut tree = git::read_source_knowing(repo, commit, &mut known.blobs)?;
+        tree.ruled = rules::of(repo, rules, || history::kept_in(repo, previous), &known.blobs)?;
         let older = info.parents.first().copied();
         let mut reading = Reading::with(repo, label, tree, older, previous, known)?;
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -252,7 +271,7 @@ impl Reading {
         let first = load::first(&tree, parsed);
         let history = match previous {
             Some(previous) => {
-                history::find(repo, &mut tree, &first, older, || in_force(repo, previous), parsed)?
+                history::find(repo, &mut tree, &first, older, || InForce::of(repo, previous), parsed)?
             }
             None => GoodForms::None,
         };

@@ -16,6 +16,19 @@ pub struct SourceTree {
     pub files: Vec<SourceFile>,
     /// What was met and not read: symbolic links, submodules, oversized files.
     pub found: Diagnostics,
+    pub ruled: Ruled,
+}
+
+/// Whose access rules hold for a tree.
+#[derive(Clone, Debug, Default)]
+pub enum Ruled {
+    /// Its own: there is nothing before it.
+    #[default]
+    Own,
+    /// Those of the tree before it, which it is compared with.
+    By(Arc<SourceTree>),
+    /// None: what is read was in force, or the tree before has no rules.
+    Free,
 }
 
 /// One file, with its path relative to the root, `/` between parts.

@@ -19,7 +19,7 @@ use crate::yaml::{self, Limits};
 #[derive(Clone, PartialEq)]
 pub struct Desired {
     pub id: ObjectId,
-    pub object: Json,
+    pub object: Arc<Json>,
     /// The object as YAML.
     pub bytes: Arc<[u8]>,
 }
@@ -126,7 +126,7 @@ fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
     if wanted != file {
         return Err(format!("its file holds {id}, which belongs in `{wanted}`"));
     }
-    Ok(Desired { id, object, bytes: bytes.clone() })
+    Ok(Desired { id, object: Arc::new(object), bytes: bytes.clone() })
 }
 
 fn may_hold_secret(file: &str, bytes: &[u8]) -> bool {

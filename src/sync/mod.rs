@@ -10,7 +10,9 @@
 //! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
 
 mod apply;
+pub mod bell;
 pub mod desired;
+pub mod facts;
 pub mod fetch;
 pub mod health;
 pub mod measure;
@@ -100,6 +102,8 @@ pub struct Outcome {
     pub waiting: Vec<Problem>,
     /// What was done that people may want to know: fields taken over from another owner.
     pub notes: Vec<Problem>,
+    /// When the first suspension ends, which asks for a round.
+    pub resumes_at: Option<Timestamp>,
     /// What each write would change, on a dry run, where the target can tell.
     pub previews: Vec<(ObjectId, Preview)>,
 }
@@ -171,11 +175,14 @@ pub fn sync_set(
         options.allow_risky_prune || fetched.allow_prune.contains(&path::of_object(id))
     });
     let suspended = options.now.and_then(|now| target.suspended(now));
-    if let Some(suspension) = &suspended {
-        suspend::hold_all(&mut plan, suspension);
-    } else if let Some(now) = options.now {
-        suspend::hold(&mut plan, desired, now);
-    }
+    let resumes_at = match (&suspended, options.now) {
+        (Some(suspension), _) => {
+            suspend::hold_all(&mut plan, suspension);
+            suspension.until
+        }
+        (None, Some(now)) => suspend::hold(&mut plan, desired, now),
+        (None, None) => None,
+    };
     let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
         apply::Done::default()
@@ -186,6 +193,7 @@ pub fn sync_set(
     let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
     let mut outcome = outcome(plan, done, record);
     outcome.applied.suspended = suspended;
+    outcome.resumes_at = resumes_at;
     if options.dry_run {
         outcome.previews = previews(&outcome.plan, desired, target);
     } else {
@@ -262,7 +270,7 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
         Applied { sequence: record.sequence, tree: record.tree, objects, problems, ..Applied::default() };
     let (written, pruned, waiting) = (done.written, done.pruned, done.waiting);
     let (notes, previews) = (Vec::new(), Vec::new());
-    Outcome { plan, written, pruned, held, applied, waiting, notes, previews }
+    Outcome { plan, written, pruned, held, applied, waiting, notes, resumes_at: None, previews }
 }
 
 #[cfg(test)]

@@ -201,7 +201,7 @@ mod tests {
     fn set(objects: &[Json]) -> DesiredSet {
         let read = |object: &Json| {
             let id = ObjectId::of(object).unwrap();
-            (id.clone(), Desired { id, object: object.clone(), bytes: Arc::from([]) })
+            (id.clone(), Desired { id, object: Arc::new(object.clone()), bytes: Arc::from([]) })
         };
         DesiredSet { objects: objects.iter().map(read).collect(), ..DesiredSet::default() }
     }

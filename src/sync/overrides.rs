@@ -130,7 +130,7 @@ pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) {
 }
 
 fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<Desired, String> {
-    let mut object = desired.object.clone();
+    let mut object = Json::clone(&desired.object);
     let labels = Labels::new();
     for local in own {
         let target = patch::Target { cluster, labels: &labels };
@@ -146,5 +146,5 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
         }
     }
     let bytes = yaml::emit(&object).into_bytes().into();
-    Ok(Desired { id: desired.id.clone(), object, bytes })
+    Ok(Desired { id: desired.id.clone(), object: object.into(), bytes })
 }

@@ -32,8 +32,8 @@ pub fn read(reason: Option<&str>, until: Option<&str>, now: Timestamp) -> Option
     Some(Suspension { reason, until: end })
 }
 
-/// Takes out of a plan what would touch a suspended workload. Gives back what that leaves undone.
-pub fn hold(plan: &mut SyncPlan, desired: &DesiredSet, now: Timestamp) {
+/// Takes out of a plan what would touch a suspended workload. Gives the first end of a suspension.
+pub fn hold(plan: &mut SyncPlan, desired: &DesiredSet, now: Timestamp) -> Option<Timestamp> {
     let mut suspended: BTreeMap<&str, Suspension> = BTreeMap::new();
     for object in desired.objects.values() {
         if let Some(found) = read(object.annotation(SUSPEND), object.annotation(SUSPEND_UNTIL), now) {
@@ -41,7 +41,7 @@ pub fn hold(plan: &mut SyncPlan, desired: &DesiredSet, now: Timestamp) {
         }
     }
     if suspended.is_empty() {
-        return;
+        return None;
     }
     let of = |id: &ObjectId| suspended.get(desired.objects.get(id)?.workload());
     let (kept, left): (Vec<_>, Vec<_>) =
@@ -53,6 +53,7 @@ pub fn hold(plan: &mut SyncPlan, desired: &DesiredSet, now: Timestamp) {
     plan.prunes = prunes;
     plan.held.extend(held);
     plan.problems.sort();
+    suspended.values().filter_map(|suspension| suspension.until).min()
 }
 
 /// Takes everything out of a plan: what is not as wanted is said, and stays.

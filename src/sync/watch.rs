@@ -1,16 +1,17 @@
 //! The member, again and again: fetch, apply, correct drift, report, until told to stop.
 //!
 //! A round over an unchanged folder and an unchanged target writes nothing. The newest folder always
-//! wins: each round reads the ref anew. Rounds that fail come less and less often.
+//! wins: each round reads the ref anew. Rounds that fail come less and less often. Where a target tells of
+//! its changes, a round comes only when the folder, the target or a deadline asks for it.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::bell::{Bell, Rung};
 use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
 use super::target::{NotAdmitted, Target};
-use super::{Fetched, Options, Outcome, SyncError, status, sync_set, tell};
+use super::{Fetched, Options, Outcome, SyncError, facts, status, sync_set, tell};
 use crate::git::{CommitId, GitError, Repo};
 use crate::model::status::Applied;
 use crate::model::{ClusterStatus, Timestamp};
@@ -54,8 +55,16 @@ pub trait Surroundings {
         true
     }
 
+    /// What else is reported of the cluster: labels, claims, scores and the like.
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        Ok(ClusterStatus::default())
+    }
+
     /// Hears how a round went, and may push the status.
     fn after(&mut self, round: &Round);
+
+    /// Hears, now and then, that there was nothing to do, and whether the last status was reported again.
+    fn between(&mut self, _reported: &Result<bool, GitError>) {}
 }
 
 /// Whether the local repository has the newest folder. Where it has not, the member keeps to the last one.
@@ -94,25 +103,128 @@ pub enum RoundError {
     Sync(#[from] SyncError),
 }
 
-/// Runs rounds until something is sent, or the sender is gone.
-pub fn run(
-    config: &Config,
-    repo: &Repo,
-    target: &mut dyn Target,
-    stop: &Receiver<()>,
-    world: &mut dyn Surroundings,
-) {
+/// The shortest time from one round to the next that a target asks for: what happens together is one change.
+const SHORTEST: Duration = Duration::from_millis(250);
+
+/// Runs rounds until somebody asks to stop.
+pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, world: &mut dyn Surroundings) {
+    let tells = target.watch(bell.call());
     let mut known = None;
-    let mut failures: u32 = 0;
+    let (mut failures, mut unsettled): (u32, u32) = (0, 0);
     loop {
+        let inputs = tells.then(|| Inputs::now(config, repo, world));
+        let begun = Instant::now();
         let round = round(config, repo, target, &mut known, world);
+        unsettled = if round.is_settled() { 0 } else { unsettled.saturating_add(1) };
         let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(NotAdmitted::Standby(_))));
         failures = if failed { failures.saturating_add(1) } else { 0 };
         world.after(&round);
-        match stop.recv_timeout(pause(config.interval, failures)) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        // Whose turn it is costs nothing to ask.
+        let inputs = inputs.filter(|_| !matches!(round.result, Err(RoundError::NotAdmitted(_))));
+        let Some(inputs) = inputs else {
+            match bell.wait(pause(config.interval, failures)) {
+                Some(Rung::Stop) => return,
+                Some(Rung::Round) | None => continue,
+            }
+        };
+        let again = (unsettled > 0).then(|| Instant::now() + pause(config.interval, unsettled - 1));
+        let again = again.into_iter().chain(round.resumes(world.now())).min();
+        let earliest = begun + if failures > 0 { pause(config.interval, failures) } else { SHORTEST };
+        let quiet = Quiet { round: &round, inputs, again, earliest };
+        if quiet.is_stopped(config, repo, target, bell, world) {
+            return;
         }
+    }
+}
+
+/// What a round goes by, beside its target.
+#[derive(PartialEq)]
+struct Inputs {
+    refreshed: Refreshed,
+    /// The commit that counts.
+    chosen: Option<CommitId>,
+    overrides: Result<LocalOverrides, String>,
+}
+
+impl Inputs {
+    fn now(config: &Config, repo: &Repo, world: &mut dyn Surroundings) -> Inputs {
+        let mut refreshed = world.refresh();
+        // What is wrong with a ref is the next round's to say.
+        let chosen = choose(config, repo, world, &mut refreshed).ok();
+        Inputs { refreshed, chosen, overrides: world.overrides() }
+    }
+}
+
+/// The commit to follow, where the newest may not be.
+fn choose(
+    config: &Config,
+    repo: &Repo,
+    world: &mut dyn Surroundings,
+    refreshed: &mut Refreshed,
+) -> Result<CommitId, RoundError> {
+    let newest = fetch::newest(repo, &config.refs, &config.cluster)?;
+    let (chosen, refused) = world.choose(repo, newest).map_err(RoundError::Refused)?;
+    if let Some(why) = refused {
+        *refreshed = Refreshed::Refused(why);
+    }
+    Ok(chosen)
+}
+
+/// The time after a round, until something asks for the next.
+struct Quiet<'a> {
+    round: &'a Round,
+    inputs: Inputs,
+    /// When the next round comes anyway.
+    again: Option<Instant>,
+    earliest: Instant,
+}
+
+impl Quiet<'_> {
+    /// Waits for what asks for a round. True where somebody asks to stop.
+    fn is_stopped(
+        &self,
+        config: &Config,
+        repo: &Repo,
+        target: &mut dyn Target,
+        bell: &Bell,
+        world: &mut dyn Surroundings,
+    ) -> bool {
+        loop {
+            let due = self.again.into_iter().chain(target.due()).min();
+            let left = due.map(|due| due.max(self.earliest).saturating_duration_since(Instant::now()));
+            match bell.wait(left.map_or(config.interval, |left| left.min(config.interval))) {
+                Some(Rung::Stop) => return true,
+                Some(Rung::Round) => {
+                    return bell.is_stopped_within(self.earliest.saturating_duration_since(Instant::now()));
+                }
+                None => {}
+            }
+            if left.is_some_and(|left| left <= config.interval) {
+                return false;
+            }
+            if target.admit().is_err() || Inputs::now(config, repo, world) != self.inputs {
+                return false;
+            }
+            let now = world.now();
+            let round = (&self.round.result, &self.inputs.refreshed);
+            let reported = report(config, repo, round, target, world, now);
+            world.between(&reported);
+        }
+    }
+}
+
+impl Round {
+    /// Whether all is as wanted, so that only a change asks for another round.
+    fn is_settled(&self) -> bool {
+        self.result
+            .as_ref()
+            .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
+    }
+
+    /// When the first suspension ends.
+    fn resumes(&self, now: Timestamp) -> Option<Instant> {
+        let left = self.result.as_ref().ok()?.resumes_at?.duration_since(now);
+        Instant::now().checked_add(Duration::try_from(left).unwrap_or_default())
     }
 }
 
@@ -197,10 +309,7 @@ pub fn round(
     if dry {
         return Round { result, reported: Ok(false) };
     }
-    let reported = report(config, repo, &result, &refreshed, now).and_then(|status| {
-        target.show(&status);
-        if world.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
-    });
+    let reported = report(config, repo, (&result, &refreshed), target, world, now);
     target.tell(&tell::of(&result), now);
     Round { result, reported }
 }
@@ -213,11 +322,7 @@ fn apply(
     world: &mut dyn Surroundings,
     refreshed: &mut Refreshed,
 ) -> Result<Outcome, RoundError> {
-    let newest = fetch::newest(repo, &config.refs, &config.cluster)?;
-    let (chosen, refused) = world.choose(repo, newest).map_err(RoundError::Refused)?;
-    if let Some(why) = refused {
-        *refreshed = Refreshed::Refused(why);
-    }
+    let chosen = choose(config, repo, world, refreshed)?;
     let head = fetch::head_at(repo, &config.refs, &config.cluster, chosen)?;
     let tree = head.tree.to_string();
     let current = match known.take() {
@@ -241,10 +346,11 @@ fn apply(
 fn report(
     config: &Config,
     repo: &Repo,
-    result: &Result<Outcome, RoundError>,
-    refreshed: &Refreshed,
+    (result, refreshed): (&Result<Outcome, RoundError>, &Refreshed),
+    target: &mut dyn Target,
+    world: &mut dyn Surroundings,
     now: Timestamp,
-) -> Result<ClusterStatus, GitError> {
+) -> Result<bool, GitError> {
     let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
     let applied: Applied = match result {
         Ok(outcome) => {
@@ -256,7 +362,10 @@ fn report(
         }
         Err(error) => status::with_fault(earlier, &config.cluster, &error.to_string()),
     };
-    Ok(status::of(&config.cluster, applied, now, config.heartbeat_seconds))
+    let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+    facts::add(&mut status, world.facts(), || read_status(repo, &config.refs, &config.cluster))?;
+    target.show(&status);
+    if world.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
 }
 
 /// The interval, doubled for each failure in a row.

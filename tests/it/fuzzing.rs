@@ -4,6 +4,8 @@
 use crate::support::fixtures;
 use crate::support::random::{Random, rounds};
 
+#[path = "../../fuzz/bodies/cel.rs"]
+mod cel;
 #[path = "../../fuzz/bodies/load.rs"]
 mod load;
 #[path = "../../fuzz/bodies/stored.rs"]
@@ -11,7 +13,7 @@ mod stored;
 #[path = "../../fuzz/bodies/yaml.rs"]
 mod yaml;
 
-const TARGETS: [fn(&[u8]); 3] = [load::run, stored::run, yaml::run];
+const TARGETS: [fn(&[u8]); 4] = [cel::run, load::run, stored::run, yaml::run];
 
 /// What is put into copies: signs of the syntax, and the byte at which `load` cuts its files.
 const SIGNS: &[u8] = b"\xFF\xFF:-?#&*!|>'\"%@`[]{},~ \t\r\n0";
@@ -65,5 +67,105 @@ fn fixtures_and_damaged_copies_of_them_are_read_or_refused() {
         TARGETS.iter().for_each(|run| run(&bytes));
         let alone = bytes.split(|byte| *byte == 0xFF).next().unwrap_or_default();
         TARGETS.iter().for_each(|run| run(alone));
+    }
+}
+
+/// What expressions are made of: names, functions and literals, signs, and pieces of both.
+const PIECES: [&str; 62] = [
+    "managedCluster",
+    ".metadata",
+    ".labels",
+    "[\"env\"]",
+    ".spec",
+    ".status",
+    ".allocatable",
+    ".taints",
+    ".clusterClaims",
+    ".scores(\"default\")",
+    ".?version",
+    ".orValue(\"\")",
+    "[?0]",
+    "[",
+    "]",
+    "(",
+    ")",
+    "{",
+    "}",
+    ",",
+    ":",
+    "?",
+    ".",
+    " && ",
+    " || ",
+    " == ",
+    " != ",
+    " < ",
+    " >= ",
+    " in ",
+    "!",
+    "-",
+    " + ",
+    " * ",
+    " / ",
+    " % ",
+    "1",
+    "-9223372036854775808",
+    "18446744073709551615u",
+    "0.5",
+    "1e400",
+    "\"a\"",
+    "b\"\\xff\"",
+    "r'\\d+'",
+    "null",
+    "true",
+    ".exists(x, x",
+    ".all(x, x",
+    ".map(x, x",
+    ".filter(x, x",
+    ".size()",
+    ".matches(\"(a|b)*$\")",
+    ".split(\",\")",
+    "quantity(\"1Gi\")",
+    "semver(\"1.2.3\")",
+    "duration(\"1h\")",
+    "timestamp(\"2026-01-01T00:00:00Z\")",
+    ".isGreaterThan(",
+    ".parseJSON()",
+    "has(",
+    "url(\"https://a\")",
+    "\n// x\n",
+];
+
+/// The expressions of the fixtures, which the others are made from as well.
+fn expressions() -> Vec<String> {
+    let mut found = Vec::new();
+    for seed in seeds() {
+        let Ok(text) = String::from_utf8(seed) else { continue };
+        let lines = text.lines().filter(|line| line.contains("managedCluster."));
+        found.extend(
+            lines.map(|line| line.trim().trim_start_matches("- ").trim_matches(['\'', '[', ']']).to_owned()),
+        );
+    }
+    found
+}
+
+#[test]
+fn expressions_made_of_anything_are_refused_or_end() {
+    let known = expressions();
+    assert!(known.len() >= 5, "the fixtures have expressions: {known:?}");
+    known.iter().for_each(|text| cel::run(text.as_bytes()));
+    let mut random = Random::new(7);
+    for round in 0..20 * rounds("BERTH_FUZZ_ROUNDS", 300) {
+        let mut text = if round % 3 == 0 {
+            String::new()
+        } else {
+            random.pick(&known.iter().map(String::as_str).collect::<Vec<_>>()).to_owned()
+        };
+        for _ in 0..=random.below(12) {
+            let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            let at = random.pick(&ends);
+            text.insert_str(at, random.pick(&PIECES));
+        }
+        cel::run(text.as_bytes());
     }
 }

@@ -7,13 +7,18 @@
     reason = "a test that can not go on fails"
 )]
 
+mod access;
+mod applied;
 mod azure;
 mod caching;
+#[cfg(unix)]
+mod chaos;
 mod cli;
 mod conformance;
 mod counts;
 mod crash;
 mod daemon;
+mod drift;
 mod edges;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
@@ -24,6 +29,7 @@ mod gate;
 mod generated;
 mod import;
 mod import_kubefleet;
+mod import_ocm;
 mod import_odd;
 mod kube_smoke;
 mod kubefed_commands;
@@ -31,6 +37,7 @@ mod kubefed_edits;
 mod kubefleet;
 mod lifecycle;
 mod looping;
+mod marking;
 mod member;
 mod migration;
 mod ocm;
@@ -42,6 +49,7 @@ mod remote_faults;
 mod remotes;
 mod replicas;
 mod roots;
+mod scores;
 mod signing;
 mod snapshots;
 mod support;

@@ -159,3 +159,34 @@ fn a_taint_without_a_date_counts_from_when_it_was_first_seen() {
     assert_eq!(served(&repo), "abc");
     verify_all(&repo);
 }
+
+#[test]
+fn a_work_of_one_cluster_comes_goes_and_stays_with_it() {
+    let work = |cluster: &str, value: &str| {
+        format!(
+            "apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {{name: own, namespace: {cluster}}}\nspec:\n  \
+             workload:\n    manifests:\n    - {{apiVersion: v1, kind: ConfigMap, metadata: {{name: own, namespace: shop}}, data: {{a: {value}}}}}\n"
+        )
+    };
+    let repo = Repo::with(&[
+        ("a.yaml", &managed("a", "{hubAcceptsClient: true}")),
+        ("b.yaml", &managed("b", "{hubAcceptsClient: true}")),
+        ("other.yaml", &work("b", "one").replace("own", "other")),
+        ("work.yaml", &work("a", "one")),
+    ]);
+    repo.publish().expect(0);
+    let at = |cluster: &str| {
+        repo.files(RENDERED).get(&format!("clusters/{cluster}/shop/ConfigMap_own.yaml")).cloned()
+    };
+    assert!(at("a").is_some_and(|text| text.contains("a: one")) && at("b").is_none());
+    repo.write("work.yaml", work("a", "two"));
+    repo.commit("another value");
+    repo.publish().expect(0);
+    assert!(at("a").is_some_and(|text| text.contains("a: two")));
+    repo.write("work.yaml", work("c", "two"));
+    repo.commit("a cluster that there is not");
+    let ran = repo.publish_ungated().expect(0);
+    assert!(ran.err.contains("names `c`, which is no cluster of the fleet"), "{}", ran.err);
+    assert!(at("a").is_none());
+    verify_all(&repo);
+}

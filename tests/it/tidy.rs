@@ -18,7 +18,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("patch", &["diag", "model", "yaml"]),
     ("report", &["diag", "model", "yaml"]),
     ("dialects", &["cel", "diag", "meta", "model", "patch", "yaml"]),
-    ("load", &["codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
+    ("access", &["diag", "dialects", "meta", "model", "yaml"]),
+    ("load", &["access", "codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
     ("decide", &["cel", "diag", "model"]),
     ("release", &["diag", "model"]),
     ("render", &["codec", "diag", "model", "patch", "yaml"]),
@@ -99,6 +100,7 @@ const PURE: &[&str] = &[
     "gate",
     "pipeline",
     "edit",
+    "access",
     "signature",
 ];
 

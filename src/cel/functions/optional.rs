@@ -1,8 +1,9 @@
 //! Optional values: made, and asked for what they hold. `or` and `orValue` are not functions: they may
 //! leave their argument alone.
 
-use super::Function;
-use crate::cel::types::Type::{Any, Bool, Optional};
+use super::{Function, items};
+use crate::cel::meter::Meter;
+use crate::cel::types::Type::{Any, Bool, List, Optional};
 use crate::cel::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -18,4 +19,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Value::Optional(Some(value)) => Ok(value.as_ref().clone()),
         _ => Err("there is no value".to_owned()),
     }),
+    Function::method("first", &[List], Optional, |_, values| Ok(end(items(&values[0]).first()))),
+    Function::method("last", &[List], Optional, |_, values| Ok(end(items(&values[0]).last()))),
+    Function::global("optional.unwrap", &[List], List, unwrap),
+    Function::method("unwrapOpt", &[List], List, unwrap),
 ];
+
+fn end(item: Option<&Value>) -> Value {
+    item.map_or(Value::Optional(None), |item| Value::some(item.clone()))
+}
+
+/// What the optionals of a list hold, without those that hold nothing.
+fn unwrap(meter: &mut Meter, values: &[Value]) -> Result<Value, String> {
+    meter.take(items(&values[0]).len())?;
+    let mut held = Vec::new();
+    for item in items(&values[0]) {
+        match item {
+            Value::Optional(value) => held.extend(value.as_ref().map(|value| value.as_ref().clone())),
+            _ => return Err("only optionals can be unwrapped".to_owned()),
+        }
+    }
+    Ok(Value::list(held))
+}

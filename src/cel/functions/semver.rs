@@ -56,7 +56,7 @@ impl Semver {
 fn read(values: &[Value]) -> Result<Value, String> {
     let text = text_of(&values[0]);
     let lenient = matches!(values.get(1), Some(Value::Bool(true)));
-    let version = if lenient { parse(&normalized(text)) } else { parse(text) };
+    let version = if lenient { normalized(text).and_then(|text| parse(&text)) } else { parse(text) };
     version
         .map(|version| Value::Semver(Arc::new(version)))
         .ok_or_else(|| format!("`{text}` is no semantic version"))
@@ -67,9 +67,9 @@ fn part(values: &[Value], index: usize) -> Result<Value, String> {
     i64::try_from(version.parts[index]).map(Value::Int).map_err(|_| "this number is too large".to_owned())
 }
 
-/// Without `v`, with three parts, and these without leading zeros.
-fn normalized(text: &str) -> String {
-    let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
+/// Without `v`, with three parts, and these without leading zeros. A short version has nothing behind it.
+fn normalized(text: &str) -> Option<String> {
+    let text = text.strip_prefix('v').unwrap_or(text);
     let end = text.find(['-', '+']).unwrap_or(text.len());
     let (numbers, rest) = text.split_at(end);
     let mut parts: Vec<&str> = numbers
@@ -79,10 +79,13 @@ fn normalized(text: &str) -> String {
             part => part,
         })
         .collect();
+    if parts.len() < 3 && !rest.is_empty() {
+        return None;
+    }
     while parts.len() < 3 {
         parts.push("0");
     }
-    format!("{}{rest}", parts.join("."))
+    Some(format!("{}{rest}", parts.join(".")))
 }
 
 fn parse(text: &str) -> Option<Semver> {

@@ -104,6 +104,8 @@ fn optional_values_stand_for_what_may_be_missing() {
         "[?it.labels.?zone, 'a'].size() == 1 && {?'z': it.labels.?zone} == {}",
         "it.?labels.zone == optional.none()",
         "optional.ofNonZeroValue('') == optional.none()",
+        "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && [].first() == optional.none()",
+        "optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.of(2)].unwrapOpt() == [2]",
         "it.labels.?zone.or(optional.of('b')).value() == 'b'",
         "it.labels.?env.orValue(it.labels.zone) == 'prod'",
     ]);

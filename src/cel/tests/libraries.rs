@@ -69,6 +69,7 @@ fn semantic_versions_compare_as_kubernetes_has_it() {
         "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
         "!isSemver('v1.2.3') && !isSemver('1.2') && !isSemver('01.2.3') && isSemver('1.2.3-rc.1')",
         "isSemver('v1.2', true) && semver('v1.02', true) == semver('1.2.0')",
+        "!isSemver('V1.2.3', true) && !isSemver('1.2-rc.1', true) && isSemver('v1.2.3-rc.1+b', true)",
         "semver(it.labels.version, true).minor() == 30",
     ]);
     fails(&[("semver(it.labels.version).minor() == 30", "`v1.30.2` is no semantic version")]);

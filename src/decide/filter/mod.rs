@@ -55,6 +55,7 @@ impl<'a> Checked<'a> {
             Rule::Tolerates(tolerations) => Box::new(taints::Tolerates { table, tolerations, in_force }),
             Rule::HoldsNamespace(namespace) => Box::new(namespaces::HoldsNamespace { table, namespace }),
             Rule::Ready => Box::new(eligibility::Ready(table)),
+            Rule::Reachable(reach) => Box::new(names::Reachable::new(table, reach, in_force)),
         };
         Checked { filter, check }
     }
@@ -86,5 +87,5 @@ impl<'a> Checked<'a> {
 
 /// Whether a filter looks at what its own placement has in force, so that its outcome is not the fleet's alone.
 pub(super) fn looks_at_own_picks(filter: &Filter) -> bool {
-    matches!(filter.rule, Rule::Tolerates(_))
+    matches!(filter.rule, Rule::Tolerates(_) | Rule::Reachable(_))
 }

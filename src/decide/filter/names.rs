@@ -1,10 +1,11 @@
-//! Clusters by name, and no clusters at all.
+//! Clusters by name, those a folder may reach, and no clusters at all.
 
 use std::collections::BTreeSet;
 
 use super::{Check, Code};
 use crate::decide::table::{Row, Table};
 use crate::model::Key;
+use crate::model::placement::Reach;
 
 pub(super) struct Nowhere<'a>(pub(super) &'a str);
 
@@ -46,5 +47,35 @@ impl Check for Named<'_> {
 
     fn summary(&self, _code: Code) -> String {
         format!("not {}", self.words())
+    }
+}
+
+pub(super) struct Reachable<'a> {
+    passes: Vec<bool>,
+    folder: &'a str,
+}
+
+impl<'a> Reachable<'a> {
+    pub(super) fn new(table: &Table<'_>, reach: &'a Reach, in_force: &[bool]) -> Reachable<'a> {
+        // A right that is taken back takes nothing away.
+        let mut passes = in_force.to_vec();
+        passes.resize(table.len(), false);
+        let reached = reach.clusters.iter().filter_map(|name| table.row(name));
+        reached.for_each(|row| passes[row as usize] = true);
+        Reachable { passes, folder: &reach.folder }
+    }
+}
+
+impl Check for Reachable<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        (!self.passes[row as usize]).then_some(0)
+    }
+
+    fn words(&self) -> String {
+        format!("within reach of {}", self.folder)
+    }
+
+    fn summary(&self, _code: Code) -> String {
+        format!("{} may not place there", self.folder)
     }
 }

@@ -27,7 +27,7 @@ impl Tolerates<'_> {
 
 impl Check for Tolerates<'_> {
     fn refuse(&self, row: Row) -> Option<Code> {
-        if self.table.cluster(row).taints.is_empty() {
+        if !self.table.is_tainted(row) {
             return None;
         }
         self.first(row).map(|taint| self.table.taint(taint))

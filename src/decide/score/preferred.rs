@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use crate::decide::filter::TermNeeds;
 use crate::decide::table::{Row, Table};
-use crate::model::Quantity;
 use crate::model::placement::{Preference, Sorter};
 
 pub(super) fn score(table: &Table<'_>, rows: &[Row], preferred: &[Preference]) -> Vec<i64> {
@@ -39,7 +38,7 @@ impl<'a> Weighed<'a> {
 
 /// Where amounts lie between the extremes of the whole fleet, also of clusters that are not candidates.
 struct Share {
-    amounts: Rc<Vec<Option<Quantity>>>,
+    amounts: Rc<Vec<Option<f64>>>,
     smallest: f64,
     largest: f64,
     ascending: bool,
@@ -47,8 +46,8 @@ struct Share {
 
 impl Share {
     fn new(table: &Table<'_>, sorter: &Sorter) -> Share {
-        let amounts = table.amounts(&sorter.measure);
-        let known = || amounts.iter().flatten().map(|amount| amount.to_f64());
+        let amounts = table.approximations(&sorter.measure);
+        let known = || amounts.iter().flatten().copied();
         let smallest = known().fold(f64::INFINITY, f64::min);
         let largest = known().fold(f64::NEG_INFINITY, f64::max);
         Share { smallest, largest, ascending: sorter.ascending, amounts }
@@ -60,7 +59,7 @@ impl Share {
         if self.largest <= self.smallest {
             return 0.0;
         }
-        let part = (amount.to_f64() - self.smallest) / (self.largest - self.smallest);
+        let part = (amount - self.smallest) / (self.largest - self.smallest);
         if self.ascending { 1.0 - part } else { part }
     }
 }

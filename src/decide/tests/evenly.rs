@@ -71,3 +71,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn as_many_values_as_clusters_are_no_burden() {
+    let names: Vec<String> = (0..2_000).map(|n| format!("c{n:04}")).collect();
+    let labels: Vec<String> = (0..2_000).map(|n| format!("z={n}")).collect();
+    let clusters: Vec<(&str, &str)> =
+        names.iter().map(String::as_str).zip(labels.iter().map(String::as_str)).collect();
+    assert_eq!(of(&clusters, evenly(vec![even("z", false)], Selection::First(1_999))).len(), 1_999);
+}

@@ -1,5 +1,6 @@
 //! The engine through its two functions, over fleets made by hand.
 
+mod balancing;
 mod dividing;
 mod doubt;
 mod evenly;

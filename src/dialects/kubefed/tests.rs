@@ -29,6 +29,7 @@ fn lowered(objects: &[Json]) -> Lowered {
         documents: documents.iter().collect(),
         plain: &[],
         unknown_fields: Severity::Error,
+        unwrap_config_maps: false,
         memory: &crate::dialects::Memory::default(),
     };
     let mut lowered = Lowered::default();

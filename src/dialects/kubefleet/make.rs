@@ -2,7 +2,16 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::dialects::NewCluster;
+use crate::dialects::{ClusterKind, NewCluster};
+
+/// What a MemberCluster may be marked with.
+pub const CLUSTER_KIND: ClusterKind = ClusterKind {
+    group: "cluster.kubernetes-fleet.io",
+    kind: "MemberCluster",
+    effects: &["NoSchedule"],
+    cordon: Some("NoSchedule"),
+    dated: false,
+};
 
 /// The MemberCluster of a member, with the identity that its agent would have at a hub.
 pub fn cluster(new: &NewCluster) -> Json {

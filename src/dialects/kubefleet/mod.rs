@@ -158,7 +158,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
                 scope.warning(selectors.at, format!("{}: {message}, so it stays as it is", spec.key));
                 policy::block(&mut policy, policy::invalid_selectors(message));
             }
-            let templates = templates(&scope, &stock, &selected.items, spec);
+            let templates = templates(input, &scope, &stock, &selected.items, spec);
             workload = Some((selected.items, templates));
         }
         if !settle(scope, *index, lowered) {
@@ -183,10 +183,20 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
 }
 
 /// The objects of the items selected. One that is both plain and in an envelope goes as it is plain.
-fn templates(scope: &Scope, stock: &Stock<'_>, items: &[Item], spec: &PlacementSpec) -> Vec<Template> {
+fn templates(
+    input: &Input<'_>,
+    scope: &Scope,
+    stock: &Stock<'_>,
+    items: &[Item],
+    spec: &PlacementSpec,
+) -> Vec<Template> {
     let (envelopes, plain): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| item.plain().is_none());
     let plain = plain.into_iter().flat_map(|item| stock.objects(item));
-    let (old, plain): (Vec<_>, Vec<_>) = plain.partition(|object| old_envelope::is_one(object));
+    let (mut old, mut plain): (Vec<_>, Vec<_>) = plain.partition(|object| old_envelope::is_one(object));
+    if !input.unwrap_config_maps {
+        old.iter().for_each(|envelope| old_envelope::stays_closed(scope, envelope));
+        plain.append(&mut old);
+    }
     let inside = old.iter().flat_map(|envelope| old_envelope::unwrap(scope, envelope));
     let wrapped = envelopes.into_iter().flat_map(|item| stock.objects(item)).chain(inside);
     let mut objects = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! A ConfigMap of the older documentation, annotated as an envelope → the objects in its data.
 //!
 //! Each value is YAML with one or more objects: of the ConfigMap's own namespace, or cluster-scoped. Today's
-//! KubeFleet no longer unwraps such a ConfigMap; here it means what its author meant, with a warning.
+//! KubeFleet no longer unwraps such a ConfigMap; berth does, unless the fleet's settings ask for it as it is.
 
 use std::sync::Arc;
 
@@ -19,12 +19,23 @@ pub fn is_one(object: &Object) -> bool {
     object.id.group.is_empty() && &*object.id.kind == "ConfigMap" && marked == Some("true")
 }
 
+/// Warns of an envelope that goes to members as it is.
+pub fn stays_closed(scope: &Scope, envelope: &Object) {
+    let message = format!(
+        "{} is an envelope of the old form: it is placed as it is, and what is inside is not",
+        envelope.id
+    );
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope, or take `spec.kubefleet.unwrapConfigMaps: false` \
+                out of berth.yaml";
+    scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
+}
+
 /// The objects inside. Faults go to the scope, at the ConfigMap.
 pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
     let id = &envelope.id;
     let message = format!("{id} is an envelope of the old form: what is inside is placed in its stead");
-    let hint =
-        "use a ResourceEnvelope or ClusterResourceEnvelope: KubeFleet places such a ConfigMap as it is";
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope; today's KubeFleet places such a ConfigMap as it is, and so \
+         does berth with `spec.kubefleet.unwrapConfigMaps: false` in berth.yaml";
     scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
     let data = envelope.content.get("data").and_then(Json::as_object);
     let mut objects = Vec::new();

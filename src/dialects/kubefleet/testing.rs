@@ -12,6 +12,11 @@ use crate::yaml::{Limits, read};
 
 /// Reads and lowers files given as path and text. The files themselves must be sound YAML.
 pub fn lower(files: &[(&str, &str)]) -> Lowered {
+    lower_with(files, false)
+}
+
+/// [`lower`], with what ConfigMaps marked as envelopes hold in their stead if asked for.
+pub fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
     let documents: Vec<Document> = files.iter().flat_map(|(path, text)| documents(path, text)).collect();
     let claims = (DIALECT.claim)(&documents);
     let claimed = documents.iter().zip(&claims);
@@ -31,6 +36,7 @@ pub fn lower(files: &[(&str, &str)]) -> Lowered {
             documents,
             plain: &plain,
             unknown_fields: Severity::Error,
+            unwrap_config_maps,
             memory: &crate::dialects::Memory::default(),
         },
         &mut lowered,

@@ -1,6 +1,6 @@
 //! What the cases of the fixtures do not show.
 
-use super::testing::{lower, lower_text, messages, objects, policy, workload};
+use super::testing::{lower, lower_text, lower_with, messages, objects, policy, workload};
 use crate::model::cluster::Standing;
 
 #[test]
@@ -63,17 +63,22 @@ fn kinds_for_later_are_warned_of() {
 }
 
 #[test]
-fn an_envelope_of_the_old_form_is_unwrapped_with_a_warning() {
-    let lowered = lower_text(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: e, namespace: shop, \
+fn an_envelope_of_the_old_form_is_unwrapped_where_that_is_asked_for() {
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: e, namespace: shop, \
          annotations: {kubernetes-fleet.io/envelope-configmap: 'true'}}\n\
          data:\n  q.yaml: |\n    {apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: shop}}\n---\n\
          apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourcePlacement\n\
          metadata: {name: web, namespace: shop}\nspec:\n  \
-         resourceSelectors: [{group: '', version: v1, kind: ConfigMap, name: e}]\n",
-    );
-    assert!(messages(&lowered)[0].contains("old form"), "{:?}", messages(&lowered));
-    assert_eq!(objects(&lowered, "web"), ["ResourceQuota shop/q"]);
+         resourceSelectors: [{group: '', version: v1, kind: ConfigMap, name: e}]\n";
+    for (unwrap, travels) in [(true, "ResourceQuota shop/q"), (false, "ConfigMap shop/e")] {
+        let lowered = lower_with(&[("fleet.yaml", text)], unwrap);
+        let found = messages(&lowered);
+        assert!(
+            found.len() == 1 && found[0].starts_with("warning") && found[0].contains("old form"),
+            "{found:?}"
+        );
+        assert_eq!(objects(&lowered, "web"), [travels]);
+    }
 }
 
 #[test]
@@ -86,13 +91,19 @@ fn what_an_old_envelope_may_not_hold_is_named() {
         ("q.yaml: 'a: b'", "must hold objects"),
         ("q.yaml: '{'", "data.q.yaml, line"),
     ] {
-        let lowered = lower_text(&format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: e, namespace: shop, \
+        let lowered = lower_with(
+            &[(
+                "fleet.yaml",
+                &format!(
+                    "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: e, namespace: shop, \
              annotations: {{kubernetes-fleet.io/envelope-configmap: 'true'}}}}\ndata:\n  {data}\n---\n\
              apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourcePlacement\n\
              metadata: {{name: web, namespace: shop}}\nspec:\n  \
              resourceSelectors: [{{group: '', version: v1, kind: ConfigMap, name: e}}]\n",
-        ));
+                ),
+            )],
+            true,
+        );
         assert!(
             messages(&lowered).iter().any(|one| one.starts_with("error") && one.contains(fault)),
             "{:?}",

@@ -96,7 +96,7 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     cluster.allocatable = quantities(&mut status, "allocatable");
     cluster.capacity = quantities(&mut status, "capacity");
     cluster.claims = claims(&mut status);
-    for key in ["version", "conditions"] {
+    for key in ["version", "conditions", view::CLAIMS] {
         view::keep(cluster, "status", key, status.node(key));
     }
     let mut ready = None;

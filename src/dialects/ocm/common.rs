@@ -78,7 +78,13 @@ pub(super) fn amount(fields: &mut Fields<'_>, key: &'static str) -> Option<Amoun
         return None;
     }
     match text.strip_suffix('%') {
-        Some(digits) => digits.parse().ok().map(Amount::Percent),
+        Some(digits) => {
+            let percent = digits.parse().ok().filter(|percent| *percent <= 100);
+            if percent.is_none() {
+                fields.error_at(key, format!("{} is `{text}`, which is more than all", fields.path_of(key)));
+            }
+            percent.map(Amount::Percent)
+        }
         None => text.parse().ok().map(Amount::Count),
     }
 }

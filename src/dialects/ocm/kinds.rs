@@ -1,5 +1,6 @@
 //! Which documents are Open Cluster Management's, what each is for, and the versions known of it.
 
+use super::single;
 use crate::dialects::{Claim, Document};
 
 pub(super) const CLUSTER: &str = "cluster.open-cluster-management.io";
@@ -28,22 +29,24 @@ pub(super) enum Role {
     Binding,
     Placement,
     Work,
+    /// Of one cluster alone.
+    SingleWork,
 }
 
 /// Group, kind, role, and the versions berth knows.
-const READ: [(&str, &str, Role, &[&str]); 6] = [
+const READ: [(&str, &str, Role, &[&str]); 7] = [
     (CLUSTER, "ManagedCluster", Role::Cluster, &["v1"]),
     (CLUSTER, "AddOnPlacementScore", Role::Score, &["v1alpha1"]),
     (CLUSTER, "ManagedClusterSet", Role::Set, &["v1alpha1", "v1beta1", "v1beta2"]),
     (CLUSTER, "ManagedClusterSetBinding", Role::Binding, &["v1alpha1", "v1beta1", "v1beta2"]),
     (CLUSTER, "Placement", Role::Placement, &["v1alpha1", "v1beta1"]),
     (WORK, "ManifestWorkReplicaSet", Role::Work, &["v1alpha1"]),
+    (WORK, "ManifestWork", Role::SingleWork, &["v1"]),
 ];
 
-const BOOKKEEPING: [(&str, &str); 6] = [
+const BOOKKEEPING: [(&str, &str); 5] = [
     (CLUSTER, "PlacementDecision"),
     (CLUSTER, "ClusterClaim"),
-    (WORK, "ManifestWork"),
     (WORK, "AppliedManifestWork"),
     (ADD_ON, "ManagedClusterAddOn"),
     (ADD_ON, "ClusterManagementAddOn"),
@@ -58,7 +61,8 @@ fn claim_one(document: &Document) -> Claim {
         // Scores are reports of the inventory: any placement may look at them.
         Some(Role::Cluster | Role::Score) => return Claim::Inventory,
         Some(Role::Set | Role::Binding | Role::Placement) => return Claim::Policy,
-        Some(Role::Work) => return Claim::Workload,
+        Some(Role::SingleWork) if single::is_made(document) => return Claim::Bookkeeping,
+        Some(Role::Work | Role::SingleWork) => return Claim::Workload,
         None => {}
     }
     let (group, kind) = (&*document.key.group, &*document.key.kind);

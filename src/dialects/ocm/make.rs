@@ -2,7 +2,18 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::dialects::NewCluster;
+use super::cluster::EFFECT_WORDS;
+use super::kinds::CLUSTER;
+use crate::dialects::{ClusterKind, NewCluster};
+
+/// What a ManagedCluster may be marked with.
+pub const CLUSTER_KIND: ClusterKind = ClusterKind {
+    group: CLUSTER,
+    kind: "ManagedCluster",
+    effects: &EFFECT_WORDS,
+    cordon: Some("NoSelectIfNew"),
+    dated: true,
+};
 
 /// The ManagedCluster of a member.
 pub fn cluster(new: &NewCluster) -> Json {

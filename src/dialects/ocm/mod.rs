@@ -12,6 +12,7 @@ mod placement;
 mod rollout;
 mod score;
 mod sets;
+mod single;
 mod view;
 mod work;
 
@@ -50,6 +51,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     reader.each_recalled(&Recall::alone("ManagedCluster"), of(Role::Cluster), |scope, document, lowered| {
         lowered.clusters.extend(cluster::read(scope, document).map(Into::into));
     });
+    sets::warn_of_missing(&context.sets, reader.lowered);
     reader.each_recalled(&Recall::alone("score"), of(Role::Score), |scope, document, lowered| {
         score::read(scope, document, &mut lowered.statuses);
     });
@@ -61,6 +63,12 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     });
     reader.each_recalled(&Recall::alone("work"), of(Role::Work), |scope, document, lowered| {
         if let Some((placement, workload)) = work::read(scope, document) {
+            lowered.placements.push(placement.into());
+            lowered.workloads.push(workload.into());
+        }
+    });
+    reader.each_recalled(&Recall::alone("ManifestWork"), of(Role::SingleWork), |scope, document, lowered| {
+        if let Some((placement, workload)) = single::read(scope, document) {
             lowered.placements.push(placement.into());
             lowered.workloads.push(workload.into());
         }

@@ -1,6 +1,6 @@
 //! AddOnPlacementScore → the scores of the cluster in whose namespace it stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::common::{moment, open_namespaced};
 use crate::dialects::Document;
@@ -13,8 +13,12 @@ pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<S
     let status = statuses.entry(metadata.namespace.clone()).or_default();
     if let Some(mut fields) = fields.fields("status") {
         let valid_until = moment(&mut fields, "validUntil");
+        let mut met = BTreeSet::new();
         for mut score in fields.each("scores") {
             let name = score.required_str("name");
+            if let Some(name) = name.filter(|name| !met.insert(*name)) {
+                score.error_at("name", format!("{} is `{name}` a second time", score.path_of("name")));
+            }
             score.require("value");
             let value = score.int_in("value", -100..=100);
             score.finish();

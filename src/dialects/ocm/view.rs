@@ -6,10 +6,14 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::cluster::{Cluster, Taint};
+use crate::model::selector::Labels;
 use crate::model::view::{Method, View};
 use crate::yaml::Node;
 
 pub(super) const MANAGED_CLUSTER: View = View { name: "managedCluster", shown, methods: METHODS };
+
+/// The field of a status that holds claims.
+pub(super) const CLAIMS: &str = "clusterClaims";
 
 const METHODS: &[(&str, Method)] = &[("scores", scores)];
 
@@ -41,10 +45,22 @@ fn shown(cluster: &Cluster) -> Json {
     put(&mut status, "version", detail("status.version").or(Some(json!({}))));
     put(&mut status, "capacity", (!cluster.capacity.is_empty()).then(|| json!(cluster.capacity)));
     put(&mut status, "allocatable", (!cluster.allocatable.is_empty()).then(|| json!(cluster.allocatable)));
-    let claims = cluster.claims.iter().map(|(name, value)| json!({"name": name, "value": value}));
-    let claims: Vec<Json> = claims.collect();
-    put(&mut status, "clusterClaims", (!claims.is_empty()).then(|| json!(claims)));
+    let claims = claims(cluster);
+    put(&mut status, CLAIMS, (!claims.is_empty()).then(|| json!(claims)));
     json!({"metadata": metadata, "spec": spec, "status": status})
+}
+
+/// The list as its author wrote it, order and repeated names included, unless a member reported others since.
+fn claims(cluster: &Cluster) -> Vec<Json> {
+    let written = cluster.details.get(&format!("status.{CLAIMS}")).and_then(Json::as_array);
+    let text = |claim: &Json, key: &str| claim.get(key).and_then(Json::as_str).map(str::to_owned);
+    let pair = |claim: &Json| Some((text(claim, "name")?, text(claim, "value")?));
+    match written {
+        Some(written) if written.iter().filter_map(pair).collect::<Labels>() == cluster.claims => {
+            written.clone()
+        }
+        _ => cluster.claims.iter().map(|(name, value)| json!({"name": name, "value": value})).collect(),
+    }
 }
 
 fn taint(taint: &Taint) -> Json {

@@ -57,7 +57,7 @@ fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> (Vec<Pla
     (named, rollouts)
 }
 
-fn templates(scope: &Scope, mut template: Fields<'_>) -> Vec<Template> {
+pub(super) fn templates(scope: &Scope, mut template: Fields<'_>) -> Vec<Template> {
     let mut templates = Vec::new();
     if let Some(mut workload) = template.required_fields("workload") {
         let path = workload.path_of("manifests");

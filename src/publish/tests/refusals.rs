@@ -54,6 +54,7 @@ fn a_rendered_branch_that_is_gone_is_not_begun_anew() {
         warnings: 2,
         result: "published".to_owned(),
         held: vec!["one".to_owned()],
+        rules: None,
     };
     let identity = stamp(0).identity;
     write_processed(&branch.repo, &branch.refs, &processed, &identity, 7).unwrap();
@@ -109,6 +110,7 @@ fn a_branch_that_was_rewritten_is_told_from_a_lost_race() {
         warnings: 0,
         result: "published".to_owned(),
         held: Vec::new(),
+        rules: None,
     };
     let refuse = |previous: &Previous, rendered: Option<CommitId>| {
         let processed = Processed { rendered, ..processed.clone() };

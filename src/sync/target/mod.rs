@@ -11,6 +11,7 @@ pub mod kube;
 pub mod pause;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde_json::Value as Json;
 
@@ -72,6 +73,9 @@ pub struct Preview {
     pub after: Json,
 }
 
+/// Asks for a round, from wherever a change is heard of.
+pub type Call = Box<dyn Fn() + Send>;
+
 /// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.
 pub trait Target {
@@ -122,6 +126,17 @@ pub trait Target {
 
     /// Keeps the status where people look, if it says something new.
     fn show(&mut self, _status: &ClusterStatus) {}
+
+    /// Calls from now on when something may need a round. False where a target can not tell: then it is
+    /// looked at again and again.
+    fn watch(&mut self, _call: Call) -> bool {
+        false
+    }
+
+    /// When a round is due though nothing changes.
+    fn due(&mut self) -> Option<Instant> {
+        None
+    }
 
     /// What is worth knowing of the last round and is no problem: take-overs.
     fn notes(&mut self) -> Vec<Problem> {

@@ -1,6 +1,5 @@
 //! Real repositories: the cluster's ref, the status ref, and rounds one after another.
 
-use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
@@ -97,7 +96,7 @@ fn members_are_not_all_due_at_one_moment_and_none_is_late() {
 struct Script<'a> {
     repo: &'a Repo,
     target: &'a Path,
-    stop: mpsc::Sender<()>,
+    stop: Box<dyn Fn()>,
     rounds: Vec<Result<(usize, usize), String>>,
     reports: Vec<bool>,
 }
@@ -117,7 +116,7 @@ impl Surroundings for Script<'_> {
             3 => publish(self.repo, &message(8), &[map("b", "1")]),
             4 => publish(self.repo, &message(6), &[map("old", "1")]),
             5 => publish(self.repo, &message(9), &[map("b", "2")]),
-            6 => self.stop.send(()).unwrap(),
+            6 => (self.stop)(),
             _ => {}
         }
     }
@@ -129,7 +128,8 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     let (_repo, repo) = bare();
     let path = dir.path().join("target");
     publish(&repo, &message(7), &[map("a", "1")]);
-    let (stop, stopped) = mpsc::channel();
+    let bell = bell::Bell::default();
+    let stop = Box::new(bell.stopper());
     let config = Config {
         cluster: "eu-1".to_owned(),
         refs: Refs::default(),
@@ -139,7 +139,7 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     };
     let mut world = Script { repo: &repo, target: &path, stop, rounds: Vec::new(), reports: Vec::new() };
     let mut target = DirTarget::open(&path).unwrap();
-    watch::run(&config, &repo, &mut target, &stopped, &mut world);
+    watch::run(&config, &repo, &mut target, &bell, &mut world);
 
     let rewound = Err("the folder has sequence 6, but 8 was applied before it".to_owned());
     assert_eq!(world.rounds, [Ok((1, 0)), Ok((0, 0)), Ok((1, 0)), Ok((1, 1)), rewound, Ok((1, 0))]);

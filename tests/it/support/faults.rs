@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +17,8 @@ pub enum Fault {
     Busy,
     /// It is done, and the answer is lost.
     Lost,
+    /// It is done, a controller writes to it, and the answer is lost.
+    Touched,
 }
 
 pub struct Faults {
@@ -50,6 +53,21 @@ impl Faults {
         });
         Faults { behind, port, happened }
     }
+
+    /// Writes a kubeconfig that goes this way.
+    pub fn kubeconfig(&self, folder: &Path) -> PathBuf {
+        let path = folder.join("faulty-kubeconfig");
+        std::fs::write(&path, kubeconfig_of(self.port)).expect("a file");
+        path
+    }
+}
+
+/// A kubeconfig for a proxy on this machine.
+pub fn kubeconfig_of(port: u16) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+         clusters: [{{name: a, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\nusers: [{{name: a, user: {{}}}}]\n"
+    )
 }
 
 impl Drop for Faults {
@@ -104,8 +122,25 @@ fn serve(
     behind.write_all(&body).ok()?;
     let mut answer = Vec::new();
     behind.read_to_end(&mut answer).ok()?;
+    if let Some(Fault::Touched) = fault {
+        touch(upstream, first.split(['?', ' ']).nth(1)?)?;
+    }
     if fault.is_none() {
         stream.write_all(&answer).ok()?;
     }
     Some(())
+}
+
+/// Writes to an object as a controller does that has just seen it.
+fn touch(upstream: &str, path: &str) -> Option<()> {
+    let body = r#"{"metadata":{"finalizers":["example.com/controller"]}}"#;
+    let head = format!(
+        "PATCH {path}?fieldManager=controller HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/merge-patch+json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let mut behind = TcpStream::connect(upstream).ok()?;
+    behind.write_all(head.as_bytes()).ok()?;
+    behind.write_all(body.as_bytes()).ok()?;
+    behind.read_to_end(&mut Vec::new()).ok().map(drop)
 }

@@ -37,13 +37,19 @@ pub struct Hub {
 
 impl Hub {
     pub async fn on(plane: ControlPlane) -> Hub {
+        Hub::with(plane, &KINDS.map(|kind| (kind, vec![kind.1]))).await
+    }
+
+    /// A hub with definitions of these kinds, each in these versions, the last one stored.
+    pub async fn with(plane: ControlPlane, kinds: &[(Kind, Vec<&str>)]) -> Hub {
         let client = plane.client().await;
         let definitions = Api::<CustomResourceDefinition>::all(client.clone());
-        for kind in KINDS {
-            definitions.create(&PostParams::default(), &definition(kind)).await.expect("a definition");
+        for (kind, versions) in kinds {
+            let definition = definition(*kind, versions);
+            definitions.create(&PostParams::default(), &definition).await.expect("a definition");
         }
         let hub = Hub { plane, client };
-        for kind in KINDS {
+        for kind in kinds.iter().map(|(kind, _)| *kind) {
             // A definition is served a moment after it was made.
             let api = hub.api(kind, kind.4.then_some("default"));
             eventually(kind.3, async || api.list(&Default::default()).await.ok()).await;
@@ -195,8 +201,16 @@ impl Hub {
 }
 
 /// A definition that keeps whatever it is given, with a status of its own.
-fn definition((group, version, kind, plural, namespaced): Kind) -> CustomResourceDefinition {
+fn definition((group, _, kind, plural, namespaced): Kind, versions: &[&str]) -> CustomResourceDefinition {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let last = versions.last().copied().unwrap_or_default();
+    let version = |name: &&str| {
+        json!({
+            "name": name, "served": true, "storage": *name == last, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}},
+        })
+    };
+    let versions: Vec<Json> = versions.iter().map(version).collect();
     let definition = json!({
         "metadata": {
             "name": format!("{plural}.{group}"),
@@ -207,10 +221,7 @@ fn definition((group, version, kind, plural, namespaced): Kind) -> CustomResourc
             "group": group,
             "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase()},
             "scope": if namespaced { "Namespaced" } else { "Cluster" },
-            "versions": [{
-                "name": version, "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}},
-            }],
+            "versions": versions,
         },
     });
     serde_json::from_value(definition).expect("a definition")

@@ -32,10 +32,14 @@ pub struct Member {
 impl Member {
     /// A member with a namespace of its own; nothing where there is no Kubernetes.
     pub fn new(name: &str) -> Option<Member> {
-        let plane = shared()?;
+        Some(Member::of(shared()?, name))
+    }
+
+    /// The same, of a control plane of one's own.
+    pub fn of(plane: Arc<ControlPlane>, name: &str) -> Member {
         let member = Member { plane, repo: Repo::new(), name: name.to_owned(), sequence: Cell::new(0) };
         member.kubectl(&["create", "namespace", name]);
-        Some(member)
+        member
     }
 
     /// Publishes a folder as the daemon does.
@@ -45,16 +49,23 @@ impl Member {
 
     /// The same, with paths that an approval lets go.
     pub fn publish_with(&self, objects: &[Json], allow_prune: &[&str]) {
+        let files: Vec<(String, Vec<u8>)> =
+            objects.iter().map(|object| (place(object), object.to_string().into_bytes())).collect();
+        self.publish_files(&files, allow_prune);
+    }
+
+    /// The same with files as they are.
+    pub fn publish_files(&self, files: &[(String, Vec<u8>)], allow_prune: &[&str]) {
         self.sequence.set(self.sequence.get() + 1);
         let mut trailers = format!("Berth-Cluster: {}\nBerth-Seq: {}\n", self.name, self.sequence.get());
         for path in allow_prune {
             trailers.push_str(&format!("Berth-Allow-Prune: {path}\n"));
         }
         let folder = tempfile::tempdir().expect("a folder");
-        for object in objects {
-            let path = folder.path().join(place(object));
+        for (path, bytes) in files {
+            let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-            std::fs::write(path, object.to_string()).expect("a file");
+            std::fs::write(path, bytes).expect("a file");
         }
         let git = |args: &[&str]| {
             let mut command = hermetic("git");
@@ -63,7 +74,7 @@ impl Member {
             command.env("GIT_AUTHOR_DATE", "1767225600 +0000").env("GIT_COMMITTER_DATE", "1767225600 +0000");
             Ran::of(command.current_dir(folder.path()).args(args)).expect(0).out.trim().to_owned()
         };
-        if !objects.is_empty() {
+        if !files.is_empty() {
             git(&["add", "--", "."]);
             git(&["rm", "-q", "--cached", "--ignore-unmatch", ".index", ".index.lock"]);
         }

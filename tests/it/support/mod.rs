@@ -1,14 +1,18 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+pub mod chaos;
 pub mod fake_host;
 pub mod faults;
 pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod member;
+pub mod ocm;
+pub mod owned;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
+pub mod running_member;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -189,7 +193,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 23] = [
+pub const COMMANDS: [&str; 27] = [
     "demo",
     "init",
     "validate",
@@ -211,6 +215,10 @@ pub const COMMANDS: [&str; 23] = [
     "enable",
     "disable",
     "orphan",
+    "label",
+    "taint",
+    "cordon",
+    "uncordon",
     "completions",
     "man",
 ];

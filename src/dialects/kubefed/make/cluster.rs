@@ -3,7 +3,16 @@
 use serde_json::{Value as Json, json};
 
 use super::SYSTEM_NAMESPACE;
-use crate::dialects::NewCluster;
+use crate::dialects::{ClusterKind, NewCluster};
+
+/// What a KubeFedCluster may be marked with: labels alone.
+pub const CLUSTER_KIND: ClusterKind = ClusterKind {
+    group: "core.kubefed.io",
+    kind: "KubeFedCluster",
+    effects: &[],
+    cordon: None,
+    dated: false,
+};
 
 /// The KubeFedCluster of a member. Its kind cannot do without an endpoint: that one is left out shows when
 /// the document is checked.

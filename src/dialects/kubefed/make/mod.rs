@@ -16,7 +16,7 @@ mod template;
 mod tests;
 mod types;
 
-pub use cluster::cluster;
+pub use cluster::{CLUSTER_KIND, cluster};
 pub use federate::{Federated, Made, Subject, federate};
 pub use options::{Options, Where};
 pub use resources::{ApiResource, Resources, plural_of};

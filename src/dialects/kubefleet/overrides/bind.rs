@@ -10,6 +10,9 @@ use crate::diag::{Diagnostic, Diagnostics, Pos};
 use crate::model::object::{ObjectId, version_of};
 use crate::model::{Applies, Key, Override, Shared, Template, Workload};
 
+/// The only version there is of namespaces.
+const NAMESPACE_VERSION: &str = "v1";
+
 /// Adds to every workload the overrides that are for it, and gives a warning for each that is for
 /// none. `placements` are all there are.
 pub fn bind(
@@ -70,7 +73,9 @@ impl<'a> Index<'a> {
             }
             let namespace = ObjectId::new("", "Namespace", "", &id.namespace);
             for (spec, target) in self.by_target.get(&namespace).into_iter().flatten() {
-                found.entry(*spec).or_default().push((*target, id.clone()));
+                if self.specs[*spec].targets[*target].version == NAMESPACE_VERSION {
+                    found.entry(*spec).or_default().push((*target, id.clone()));
+                }
             }
         }
         found

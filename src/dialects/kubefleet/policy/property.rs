@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::meta::names::{is_dns_subdomain, is_label_key};
 use crate::model::placement::Sorter;
 use crate::model::{Comparison, Measure, PropertyRequirement, Quantity};
 use crate::yaml::fields::Fields;
@@ -88,9 +89,14 @@ pub fn sorter(preference: &mut Fields<'_>) -> Option<Sorter> {
 /// What a property's name means. KubeFleet's scheduler stumbles over resources with a dash in their
 /// name, such as `ephemeral-storage`, which its own checks accept; here they mean what they say.
 fn measure(fields: &Fields<'_>, name: &str) -> Option<Measure> {
-    let Some(resource) = name.strip_prefix(RESOURCE_PREFIX) else {
-        return Some(Measure::Property(name.to_owned()));
-    };
+    let resource = name.strip_prefix(RESOURCE_PREFIX);
+    let sound = if resource.is_some() { is_label_key(name) } else { is_property_name(name) };
+    if !sound {
+        let message = format!("{}: `{name}` is not a valid property name", fields.path_of("name"));
+        fields.error_at("name", message);
+        return None;
+    }
+    let Some(resource) = resource else { return Some(Measure::Property(name.to_owned())) };
     let measure = match resource.split_once('-') {
         Some(("total", resource)) => Measure::Capacity(resource.to_owned()),
         Some(("allocatable", resource)) => Measure::Allocatable(resource.to_owned()),
@@ -105,6 +111,13 @@ fn measure(fields: &Fields<'_>, name: &str) -> Option<Measure> {
         }
     };
     Some(measure)
+}
+
+/// Names with slashes between, the first of which may be a DNS name.
+fn is_property_name(name: &str) -> bool {
+    let (first, rest) = name.split_once('/').unwrap_or((name, ""));
+    let mut rest = rest.split('/').filter(|_| first.len() < name.len());
+    (is_label_key(first) || is_dns_subdomain(first) && first.len() < name.len()) && rest.all(is_label_key)
 }
 
 /// Whether no value meets all of these requirements on one property.

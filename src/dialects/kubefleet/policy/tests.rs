@@ -129,6 +129,21 @@ fn contradictions_on_one_property_are_refused() {
     ] {
         refused(&term(&bad), "property `x`");
     }
+    for (name, sound) in [
+        ("kubernetes.azure.com/vm-sizes/Standard_D4s_v5/count", true),
+        ("resources.kubernetes-fleet.io/total-ephemeral-storage", true),
+        ("plain", true),
+        ("a b", false),
+        ("a//b", false),
+        ("a/", false),
+        ("resources.kubernetes-fleet.io/total-", false),
+    ] {
+        let named = term(&[("Ge", "1")]).replace("name: x", &format!("name: '{name}'"));
+        match sound {
+            true => assert!(with_policy(&named).diagnostics.is_empty(), "{name}"),
+            false => refused(&named, "is not a valid property name"),
+        }
+    }
     for good in [[("Ge", "5"), ("Le", "5")], [("Ne", "5"), ("Ne", "6")], [("Gt", "1"), ("Lt", "2")]] {
         assert!(with_policy(&term(&good)).diagnostics.is_empty(), "{good:?}");
     }

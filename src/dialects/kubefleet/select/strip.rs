@@ -60,15 +60,15 @@ fn service(fields: &mut Map<String, Json>) {
 /// The labels by which a Job's controller finds its pods, where it made them itself.
 fn job(fields: &mut Map<String, Json>) {
     let Some(spec) = inner(fields, "spec") else { return };
-    let manual = spec.get("manualSelector").and_then(Json::as_bool) == Some(true);
-    if !manual && let Some(selector) = inner(spec, "selector") {
-        remove_from(selector, "matchLabels", &CONTROLLER_UID);
+    if spec.get("manualSelector").and_then(Json::as_bool) == Some(true) {
+        return;
+    }
+    if let Some(selector) = inner(spec, "selector") {
+        remove_in(selector, "matchLabels", &CONTROLLER_UID);
     }
     if let Some(metadata) = inner(spec, "template").and_then(|template| inner(template, "metadata")) {
         metadata.remove("creationTimestamp");
-        if !manual {
-            remove_from(metadata, "labels", &CONTROLLER_UID);
-        }
+        remove_in(metadata, "labels", &CONTROLLER_UID);
     }
 }
 
@@ -76,12 +76,18 @@ fn inner<'a>(fields: &'a mut Map<String, Json>, key: &str) -> Option<&'a mut Map
     fields.get_mut(key)?.as_object_mut()
 }
 
-/// Removes keys from a mapping, and the mapping where that leaves it empty.
+/// Removes keys from a mapping, which stays where that leaves it empty.
+fn remove_in(fields: &mut Map<String, Json>, key: &str, unwanted: &[&str]) {
+    if let Some(map) = inner(fields, key) {
+        unwanted.iter().for_each(|key| drop(map.remove(*key)));
+    }
+}
+
+/// [`remove_in`], and the mapping goes too where that leaves it empty.
 fn remove_from(fields: &mut Map<String, Json>, key: &str, unwanted: &[&str]) {
-    let Some(map) = inner(fields, key) else { return };
-    let before = map.len();
-    unwanted.iter().for_each(|key| drop(map.remove(*key)));
-    if map.is_empty() && before > 0 {
+    let had = inner(fields, key).is_some_and(|map| !map.is_empty());
+    remove_in(fields, key, unwanted);
+    if had && inner(fields, key).is_some_and(|map| map.is_empty()) {
         fields.remove(key);
     }
 }

@@ -40,7 +40,15 @@ pub(super) fn read(scope: &Scope, mut policy: Fields<'_>, has_names: bool) -> Ve
     let mut scorers: Vec<_> = weights.into_iter().map(|(name, weight)| built_in(name, weight)).collect();
     scorers.extend(add_ons);
     scorers.retain(|scorer| scorer.weight != 0);
+    if scorers.is_empty() {
+        scorers.push(nothing());
+    }
     scorers
+}
+
+/// Where nothing is asked for, everybody's total is 0, which is a score like any other.
+fn nothing() -> Scorer {
+    Scorer { name: "no prioritizer".to_owned(), weight: 0, rule: ScoreRule::Preferred(Vec::new()) }
 }
 
 enum Coordinate {
@@ -74,13 +82,14 @@ fn coordinate(
         Some((resource?.to_owned(), score?.to_owned()))
     });
     let coordinate = match (kind?, built_in) {
+        // OCM drops what has no weight before it asks what it is.
         ("AddOn", _) => {
-            fields.require("addOn");
-            add_on.map(Coordinate::AddOn)
+            let there = weight == 0 || fields.require("addOn");
+            add_on.filter(|_| there).map(Coordinate::AddOn)
         }
         (_, Some(name)) => known(scope, &fields, "builtIn", name, weight).map(Coordinate::BuiltIn),
         (_, None) => {
-            fields.require("builtIn");
+            let _ = weight == 0 || fields.require("builtIn");
             None
         }
     };
@@ -88,7 +97,7 @@ fn coordinate(
     coordinate
 }
 
-/// A built-in prioritizer that exists. OCM drops what has no weight before it looks at the name.
+/// A built-in prioritizer that exists.
 fn known(scope: &Scope, fields: &Fields<'_>, key: &str, name: &str, weight: i64) -> Option<&'static str> {
     let found = BUILT_INS.into_iter().find(|known| *known == name);
     if found.is_none() {

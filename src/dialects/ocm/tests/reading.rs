@@ -148,3 +148,60 @@ fn kinds_are_told_apart() {
     assert_eq!(claims("Placement", "example.org"), [Claim::Foreign]);
     assert_eq!(claims("ManifestWorkReplicaSet", "work.open-cluster-management.io"), [Claim::Workload]);
 }
+
+#[test]
+fn sets_that_a_hub_makes_can_not_be_changed() {
+    let set = |name: &str, annotations: &str, selector: &str| {
+        format!(
+            "apiVersion: {GROUP}/v1beta2\nkind: ManagedClusterSet\nmetadata: {{name: {name}, annotations: {annotations}}}\nspec: {{clusterSelector: {selector}}}\n"
+        )
+    };
+    let by_label = "{selectorType: ExclusiveClusterSetLabel}";
+    let everything = "{selectorType: LabelSelector, labelSelector: {}}";
+    for (name, selector) in [("default", by_label), ("global", everything), ("blue", everything)] {
+        assert_eq!(messages(&read(&set(name, "{}", selector))), Vec::<String>::new(), "{name}");
+    }
+    for (name, selector) in [("default", everything), ("global", by_label)] {
+        let found = messages(&read(&set(name, "{}", selector)));
+        let wanted = format!("a.yaml:3:18: error: the set `{name}` can not be changed: a hub puts it right");
+        assert!(found.len() == 1 && found[0].starts_with(&wanted), "{found:?}");
+        let left_alone = "{cluster.open-cluster-management.io/autoupdate: \"false\"}";
+        assert_eq!(messages(&read(&set(name, left_alone, selector))), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_cluster_labelled_with_a_set_that_there_is_not_is_warned_of() {
+    let cluster = |set: &str| {
+        format!(
+            "apiVersion: {GROUP}/v1beta2\nkind: ManagedClusterSet\nmetadata: {{name: blue}}\n---\napiVersion: {GROUP}/v1\nkind: ManagedCluster\nmetadata: {{name: a, labels: {{{GROUP}/clusterset: {set}}}}}\n"
+        )
+    };
+    assert_eq!(messages(&read(&cluster("blue"))), Vec::<String>::new());
+    assert_eq!(
+        messages(&read(&cluster("bleu"))),
+        [
+            "a.yaml:5:1: warning: cluster `a` is labelled with the set `bleu`, which there is not\n  hint: did you mean `blue`?"
+        ]
+    );
+}
+
+#[test]
+fn a_work_goes_to_the_cluster_in_whose_namespace_it_stands() {
+    let work = |metadata: &str| {
+        format!(
+            "apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {{name: web, namespace: oslo{metadata}}}\nspec:\n  workload:\n    manifests:\n    - {{apiVersion: v1, kind: ConfigMap, metadata: {{name: web}}}}\n"
+        )
+    };
+    let read = |metadata: &str| read(&work(metadata)).fleet;
+    let fleet = read("");
+    let (key, workload) = fleet.workloads.iter().next().expect("a workload");
+    assert_eq!((key.to_string().as_str(), workload.templates.len()), ("ManifestWork oslo/web", 1));
+    for made in [
+        ", labels: {work.open-cluster-management.io/manifestworkreplicaset: shop.web}",
+        ", labels: {open-cluster-management.io/addon-name: network}",
+        ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: x}]",
+    ] {
+        assert!(read(made).workloads.is_empty(), "{made}");
+    }
+}

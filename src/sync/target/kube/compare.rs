@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
-use super::managed;
+use super::{managed, shape};
 use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
 use crate::sync::desired::Desired;
 
@@ -33,17 +33,22 @@ pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     content(live) == content(after)
 }
 
+/// The hash that an object carries.
+pub fn applied_hash(live: &Json) -> Option<&str> {
+    live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
+}
+
 /// Whether it is for certain just as it was applied: the hash is of what is wanted, and no field is lost.
-pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired) -> bool {
-    let hash = live.get("metadata").and_then(|it| it.get("annotations")?.get(APPLIED)?.as_str());
+pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
     let Some(own) = managed::applied_by(live, &identity.manager) else { return false };
-    if hash != Some(identity.hash(&wanted.bytes).as_str()) {
+    if applied_hash(live) != Some(hash) {
         return false;
     }
+    let kept = shape::as_kept(&wanted.object);
     match wanted.annotation(RETAIN).map(fields::pointers) {
-        None => managed::covers(own, &wanted.object),
+        None => managed::covers(own, &kept),
         Some(paths) => {
-            let mut wanted = wanted.object.clone();
+            let mut wanted = kept.into_owned();
             paths.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
             managed::covers(own, &wanted)
         }

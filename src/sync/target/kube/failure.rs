@@ -77,6 +77,21 @@ impl Failure {
         Failure::Unreachable(innermost(error))
     }
 
+    /// The same, where the library has read the server's refusal already.
+    pub fn of_answer(error: &kube::Error) -> Failure {
+        match error {
+            kube::Error::Api(status) => {
+                let (reason, message) = (status.reason.clone(), one_line(&status.message));
+                let asked = status.details.as_ref().map(|details| u64::from(details.retry_after_seconds));
+                let retry_after = asked.filter(|seconds| *seconds > 0);
+                let code = status.code;
+                Failure::Refused(Box::new(Refusal { code, reason, message, causes: Vec::new(), retry_after }))
+            }
+            kube::Error::SerdeError(error) => Failure::Rule(format!("its answer can not be read: {error}")),
+            error => Failure::of(error),
+        }
+    }
+
     pub fn from_answer(code: u16, body: &[u8], retry_after: Option<u64>) -> Failure {
         let status: Status = serde_json::from_slice(body).unwrap_or_default();
         let details = status.details.unwrap_or_default();
@@ -126,6 +141,15 @@ impl Failure {
         };
         let ours = refusal.causes.iter().filter(|cause| cause.reason == "FieldManagerConflict");
         if refusal.code == 409 { ours.map(conflict).collect() } else { Vec::new() }
+    }
+
+    /// Whether others wrote to the object at that very moment. It is not what a precondition that fails is.
+    pub fn is_contention(&self) -> bool {
+        let Failure::Refused(refusal) = self else { return false };
+        let is_precondition = ["uid mismatch", "recondition", "ensuring all content"]
+            .iter()
+            .any(|it| refusal.message.contains(it));
+        refusal.code == 409 && refusal.reason == "Conflict" && refusal.causes.is_empty() && !is_precondition
     }
 
     /// Whether a field that never changes was to be changed.

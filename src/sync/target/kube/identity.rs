@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::super::Record;
-use super::managed;
+use super::{managed, shape};
 use crate::model::ObjectId;
 use crate::model::annotation::APPLIED;
 use crate::sync::desired::Desired;
@@ -58,8 +58,8 @@ impl Identity {
     }
 
     /// A wanted object as it is sent: without what is the server's, with the label and the hash.
-    pub fn payload(&self, desired: &Desired) -> Json {
-        let mut object = desired.object.clone();
+    pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
+        let mut object = shape::as_kept(&desired.object).into_owned();
         let Some(map) = object.as_object_mut() else { return object };
         map.remove("status");
         let metadata = map.entry("metadata").or_insert_with(|| json!({}));
@@ -70,7 +70,7 @@ impl Identity {
                 metadata.remove(key);
             }
             put(metadata, "labels", PART_OF, &self.set);
-            put(metadata, "annotations", APPLIED, &self.hash(&desired.bytes));
+            put(metadata, "annotations", APPLIED, hash);
         }
         object
     }

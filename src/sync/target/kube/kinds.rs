@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use kube::client::Client;
 
 use super::failure::Failure;
+use super::wire::patiently;
 use crate::model::ObjectId;
 
 /// A kind in one version.
@@ -27,12 +28,16 @@ pub struct Kinds {
 impl Kinds {
     /// Asks the server: two questions, or one for each group where it is older than the short way.
     pub async fn ask(client: &Client) -> Result<Kinds, Failure> {
-        let (core, groups) =
-            tokio::join!(client.list_core_api_versions_aggregated(), client.list_api_groups_aggregated());
-        let (Ok(core), Ok(groups)) = (core, groups) else { return Kinds::ask_each(client).await };
-        if core.items.is_empty() {
-            return Kinds::ask_each(client).await;
-        }
+        let answers = tokio::try_join!(
+            patiently(|| client.list_core_api_versions_aggregated()),
+            patiently(|| client.list_api_groups_aggregated())
+        );
+        let (core, groups) = match answers {
+            Ok((core, groups)) if !core.items.is_empty() => (core, groups),
+            // What is not known must not look as if it were not there.
+            Err(failure) if failure.may_pass() => return Err(failure),
+            _ => return Kinds::ask_each(client).await,
+        };
         let mut kinds = Kinds::default();
         for group in core.items.into_iter().chain(groups.items) {
             let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
@@ -55,20 +60,25 @@ impl Kinds {
 
     async fn ask_each(client: &Client) -> Result<Kinds, Failure> {
         let mut kinds = Kinds::default();
-        let groups = client.list_api_groups().await.map_err(|error| Failure::of(&error))?;
-        let mut lists = vec![(String::new(), client.list_core_api_resources("v1").await)];
+        let groups = patiently(|| client.list_api_groups()).await?;
+        let mut lists = vec![(String::new(), patiently(|| client.list_core_api_resources("v1")).await)];
         for group in groups.groups {
             let preferred = group.preferred_version.map(|version| version.group_version).unwrap_or_default();
             let mut versions: Vec<String> =
                 group.versions.into_iter().map(|version| version.group_version).collect();
             versions.sort_by_key(|version| *version != preferred);
             for version in versions {
-                lists.push((group.name.clone(), client.list_api_group_resources(&version).await));
+                let list = patiently(|| client.list_api_group_resources(&version)).await;
+                lists.push((group.name.clone(), list));
             }
         }
         for (group, list) in lists {
-            // An aggregated API whose server is down takes only its own group with it.
-            let Ok(list) = list else { continue };
+            let list = match list {
+                Ok(list) => list,
+                Err(failure) if failure.may_pass() && failure.code() != 503 => return Err(failure),
+                // An aggregated API whose server is down takes only its own group with it.
+                Err(_) => continue,
+            };
             let version = list.group_version.rsplit('/').next().unwrap_or_default().to_owned();
             for resource in list.resources.into_iter().filter(|resource| !resource.name.contains('/')) {
                 let served = Served {

@@ -32,6 +32,13 @@ fn is_apply(entry: &Json, manager: &str) -> bool {
         && text(entry, "subresource").is_empty()
 }
 
+/// Whether a manager applied its fields when the object was made, and has not changed them since.
+pub fn is_maker(object: &Json, manager: &str) -> bool {
+    let own = entries(object).into_iter().flatten().find(|entry| is_apply(entry, manager));
+    let made = object.pointer("/metadata/creationTimestamp").and_then(Json::as_str);
+    own.is_some_and(|own| made.is_some_and(|made| text(own, "time") == made))
+}
+
 /// Whether every field of a wanted object is among the owned ones.
 pub fn covers(owned: &Json, wanted: &Json) -> bool {
     let Some(fields) = wanted.as_object() else { return false };
@@ -48,7 +55,7 @@ pub fn covers(owned: &Json, wanted: &Json) -> bool {
     })
 }
 
-fn is_nothing(value: &Json) -> bool {
+pub fn is_nothing(value: &Json) -> bool {
     match value {
         Json::Null => true,
         Json::Object(map) => map.is_empty(),
@@ -75,7 +82,7 @@ fn covers_value(owned: &Json, wanted: &Json) -> bool {
 }
 
 /// Whether a key of a list's owned items means this item.
-fn is_key_of(key: &str, item: &Json) -> bool {
+pub fn is_key_of(key: &str, item: &Json) -> bool {
     if let Some(value) = key.strip_prefix("v:") {
         return serde_json::from_str::<Json>(value).is_ok_and(|value| value == *item);
     }

@@ -1,19 +1,22 @@
 //! A Kubernetes cluster as the target: server-side apply, with an ApplySet of what berth owns.
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
-//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners.
+//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners,
+//!   `shape` knows what a server makes of an object.
+//! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
+//!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //! - `lease` sees to it that one of several syncers writes.
 //! - `events` tells people.
-//! - `survey` looks, `compare` judges: one list for each kind that is owned, a trial for whatever is not as wanted for
-//!   certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //!
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
 
+mod changes;
 mod compare;
 mod events;
 mod failure;
 mod fields;
+mod fights;
 mod identity;
 mod kinds;
 pub mod lease;
@@ -22,11 +25,14 @@ mod one;
 mod parent;
 mod pause;
 mod pods;
+mod shape;
 mod survey;
+mod trial;
+mod watching;
 mod wire;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -35,7 +41,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use tokio::runtime::Runtime;
 
-use super::{Apply, NotAdmitted, Preview, Record, Standing, Target, TargetError};
+use super::{Apply, Call, NotAdmitted, Preview, Record, Standing, Target, TargetError};
 use crate::live::{Access, LiveError};
 use crate::model::status::{Problem, Suspension};
 use crate::model::{ClusterStatus, ObjectId, Timestamp};
@@ -46,11 +52,14 @@ use crate::sync::suspend;
 use crate::sync::tell::Said;
 use events::Told;
 use failure::Failure;
+use fights::Fights;
 use identity::Identity;
 use kinds::Kinds;
 use lease::{Keeper, Lease};
+use one::Job;
 use parent::Parent;
 pub use pause::pause;
+use watching::Watching;
 use wire::Wire;
 
 /// How a cluster is reached and worked on.
@@ -64,6 +73,8 @@ pub struct Settings {
     pub at_once: usize,
     /// How long an object may take to be healthy.
     pub deadline: Duration,
+    /// How long a watch may be silent before it counts as lost.
+    pub silence: Duration,
     /// Without one, nothing keeps two syncers apart.
     pub lease: Option<Lease>,
     /// Whether how rounds went is told as Events.
@@ -92,10 +103,18 @@ struct Core {
     deadline: Duration,
     kinds: Kinds,
     parent: Option<Parent>,
+    watching: Watching,
+    /// Kinds that may be owned and could not be looked at.
+    unseen: BTreeSet<String>,
+    /// When the last look began.
+    surveyed: Option<Instant>,
     /// What the last look and the writes since have shown.
     seen: BTreeMap<ObjectId, Seen>,
     /// Since when an object is not healthy, in the form named by its hash.
-    unhealthy: BTreeMap<ObjectId, (String, Instant)>,
+    unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
+    /// The form in which each object was last in place, as far as this process knows.
+    settled: BTreeMap<ObjectId, Arc<str>>,
+    fights: Fights,
     /// Objects that failed, and when they are tried again.
     later: BTreeMap<ObjectId, Later>,
     /// What pods say of an object, asked once a round.
@@ -114,7 +133,11 @@ struct Seen {
     live: Option<Arc<Json>>,
     /// Whether the server has accepted the wanted form on trial.
     checked: bool,
-    hash: String,
+    /// Whether it went away from what was applied, which is what is wanted.
+    drifted: bool,
+    /// Its UID, where it is berth's and nothing else of it needs to be known to change it.
+    older: Option<String>,
+    hash: Arc<str>,
     health: Health,
     /// Selects its pods, where it has some.
     pods: Option<String>,
@@ -123,19 +146,26 @@ struct Seen {
 /// A failed object.
 #[derive(Debug)]
 struct Later {
-    hash: String,
+    hash: Arc<str>,
     failures: u32,
     at: Instant,
     message: String,
+    /// What is in its way.
+    found: Option<Live>,
 }
 
 /// The shortest and the longest pause after an object failed.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
+/// The longest pause before it is looked whether something is still in the way.
+const IN_THE_WAY: Duration = Duration::from_secs(60);
+
 impl KubeTarget {
     /// Reads the credentials. Whether the server answers shows with the first question.
     pub fn connect(settings: &Settings) -> Result<KubeTarget, LiveError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        // Watches go on between rounds, beside the thread that makes them.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
             .enable_all()
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
@@ -154,8 +184,13 @@ impl KubeTarget {
             deadline: settings.deadline,
             kinds: Kinds::default(),
             parent: None,
+            watching: Watching::new(settings.silence),
+            unseen: BTreeSet::new(),
+            surveyed: None,
             seen: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            fights: Fights::default(),
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
             notes: Vec::new(),
@@ -227,6 +262,15 @@ impl Target for KubeTarget {
     fn notes(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.core.notes)
     }
+
+    fn watch(&mut self, call: Call) -> bool {
+        self.core.watching.start(call);
+        true
+    }
+
+    fn due(&mut self) -> Option<Instant> {
+        self.core.due()
+    }
 }
 
 impl Core {
@@ -259,21 +303,63 @@ impl Core {
         Standing { health, overdue }
     }
 
-    /// Notes a failure, so that the object is not tried again at once.
-    fn put_off(&mut self, id: &ObjectId, hash: String, message: &str, pause: Option<Duration>) {
-        let failures = match self.later.get(id) {
-            Some(later) if later.hash == hash => later.failures.saturating_add(1),
-            _ => 1,
-        };
-        let (shortest, longest) = PAUSES;
-        let doubled = shortest.saturating_mul(1 << failures.min(9)).min(longest);
-        let at = Instant::now() + pause.unwrap_or(doubled);
-        self.later.insert(id.clone(), Later { hash, failures, at, message: message.to_owned() });
+    fn hash_of(&self, object: &Desired) -> Arc<str> {
+        let wanted = self.watching.shared.store().wanted();
+        let known = wanted.get(&object.id).filter(|it| Arc::ptr_eq(&it.desired.bytes, &object.bytes));
+        known.map_or_else(|| self.identity.hash(&object.bytes).into(), |known| known.hash.clone())
     }
 
-    /// Why an object is not tried now, if it is to wait.
-    fn is_put_off(&self, id: &ObjectId, hash: &str) -> Option<&str> {
-        let later = self.later.get(id)?;
-        (later.hash == hash && Instant::now() < later.at).then_some(later.message.as_str())
+    /// The work on an object, with all that is known of it.
+    fn job(&self, object: &Desired, path: String) -> Job {
+        let seen = self.seen.get(&object.id);
+        let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
+        Job::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
+    }
+
+    /// Notes a failure, so that the object is not tried again at once.
+    fn put_off(&mut self, id: &ObjectId, hash: &Arc<str>, message: &str, pause: Option<Duration>) {
+        let doubled = self.next_pause(id, hash);
+        let at = Instant::now() + pause.unwrap_or(doubled);
+        self.put_off_to(id, hash, at, message.to_owned(), None);
+    }
+
+    /// Notes that something else is in the way of an object.
+    fn put_off_as_found(&mut self, id: &ObjectId, hash: &Arc<str>, found: Live) {
+        let at = Instant::now() + self.next_pause(id, hash).min(IN_THE_WAY);
+        self.put_off_to(id, hash, at, String::new(), Some(found));
+    }
+
+    fn put_off_to(
+        &mut self,
+        id: &ObjectId,
+        hash: &Arc<str>,
+        at: Instant,
+        message: String,
+        found: Option<Live>,
+    ) {
+        let failures = self.failures_of(id, hash) + 1;
+        self.watching.shared.store().mute(id, at);
+        self.later.insert(id.clone(), Later { hash: hash.clone(), failures, at, message, found });
+    }
+
+    fn failures_of(&self, id: &ObjectId, hash: &Arc<str>) -> u32 {
+        self.later.get(id).filter(|later| later.hash == *hash).map_or(0, |later| later.failures.min(30))
+    }
+
+    fn next_pause(&self, id: &ObjectId, hash: &Arc<str>) -> Duration {
+        let (shortest, longest) = PAUSES;
+        shortest.saturating_mul(1 << (self.failures_of(id, hash) + 1).min(9)).min(longest)
+    }
+
+    /// An object that is not tried now, if it is to wait.
+    fn put_off_until(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Later> {
+        self.later.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
+    }
+
+    /// When something is due though nothing changes. What was due already was done in the last round.
+    fn due(&self) -> Option<Instant> {
+        let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
+        let all = self.later.values().map(|later| later.at).chain(late).chain(self.fights.ends());
+        all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

@@ -34,6 +34,9 @@ pub struct Job {
     /// Whether it is berth's already.
     pub owned: bool,
     pub take_over: bool,
+    take_over_equal: bool,
+    /// Its UID, where nothing else of it needs to be known.
+    older: Option<String>,
     retained: Vec<Vec<String>>,
     on_conflict: OnConflict,
     recreate: Recreate,
@@ -66,15 +69,23 @@ pub struct Brought {
 }
 
 impl Job {
-    pub fn new(desired: &Desired, path: String, identity: &Identity, live: Option<Arc<Json>>) -> Job {
+    pub fn new(
+        desired: &Desired,
+        path: String,
+        identity: &Identity,
+        hash: &str,
+        live: Option<Arc<Json>>,
+    ) -> Job {
         let owned = live.as_ref().is_some_and(|live| identity.owns(live));
         Job {
             id: desired.id.clone(),
             path,
-            payload: Arc::new(identity.payload(desired)),
+            payload: Arc::new(identity.payload(desired, hash)),
             live,
+            older: None,
             owned,
             take_over: desired.annotation(TAKE_OVER) == Some("true"),
+            take_over_equal: desired.annotation(TAKE_OVER) == Some("if-no-diff"),
             retained: desired.annotation(RETAIN).map(fields::pointers).unwrap_or_default(),
             on_conflict: match desired.annotation(ON_CONFLICT) {
                 Some("force") => OnConflict::Force,
@@ -92,10 +103,27 @@ impl Job {
 
     /// The same, with the object that is there.
     pub fn with(self, live: Json, identity: &Identity) -> Job {
-        Job { owned: identity.owns(&live), live: Some(Arc::new(live)), ..self }
+        Job { owned: identity.owns(&live), live: Some(Arc::new(live)), older: None, ..self }
+    }
+
+    /// The same, where it is berth's and only to be brought to another form.
+    pub fn older(self, uid: Option<String>) -> Job {
+        Job { owned: self.owned || uid.is_some(), older: uid, ..self }
+    }
+
+    pub fn is_older(&self) -> bool {
+        self.older.is_some()
+    }
+
+    /// Whether it may become berth's though it is there already.
+    pub fn may_take_over(&self, same: bool) -> bool {
+        self.take_over || (self.take_over_equal && same)
     }
 
     fn uid(&self) -> Option<&str> {
+        if let Some(uid) = &self.older {
+            return Some(uid);
+        }
         self.live.as_ref()?.pointer("/metadata/uid")?.as_str()
     }
 
@@ -110,6 +138,11 @@ impl Job {
 
     /// Brings it about.
     pub async fn bring(&self, wire: &Wire, identity: &Identity) -> Result<Brought, Failure> {
+        if let Some(uid) = &self.older {
+            let mut object = (*self.payload).clone();
+            object["metadata"]["uid"] = json!(uid);
+            return self.apply_or_recreate(wire, identity, object).await;
+        }
         let Some(live) = &self.live else {
             let brought = self.apply(wire, identity, (*self.payload).clone(), false).await?;
             return self.check_made(wire, identity, brought).await;
@@ -134,16 +167,26 @@ impl Job {
         let mut object = (*self.payload).clone();
         leaving.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::LeaveOut));
         object["metadata"]["uid"] = json!(self.uid().unwrap_or_default());
-        let mut brought = match self.apply(wire, identity, object, false).await {
-            Err(failure) if failure.is_immutable() && self.may_recreate() => {
-                self.remove(wire).await?;
-                notes.push("removed and made anew, since it can not be changed".to_owned());
-                self.apply(wire, identity, (*self.payload).clone(), false).await?
-            }
-            result => result?,
-        };
+        let mut brought = self.apply_or_recreate(wire, identity, object).await?;
         brought.notes.splice(0..0, notes);
         Ok(brought)
+    }
+
+    async fn apply_or_recreate(
+        &self,
+        wire: &Wire,
+        identity: &Identity,
+        object: Json,
+    ) -> Result<Brought, Failure> {
+        match self.apply(wire, identity, object, false).await {
+            Err(failure) if failure.is_immutable() && self.may_recreate() => {
+                self.remove(wire).await?;
+                let mut brought = self.apply(wire, identity, (*self.payload).clone(), false).await?;
+                brought.notes.insert(0, "removed and made anew, since it can not be changed".to_owned());
+                Ok(brought)
+            }
+            result => result,
+        }
     }
 
     /// Writes the managers as they should be, unless the object has changed since it was looked at.
@@ -232,7 +275,7 @@ impl Job {
 
     /// Adds what would help.
     fn explain(&self, failure: Failure) -> Failure {
-        if !failure.is_immutable() || self.live.is_none() || self.may_recreate() {
+        if !failure.is_immutable() || self.uid().is_none() || self.may_recreate() {
             return failure;
         }
         let value = if self.is_stateful() { "data-loss-accepted" } else { "allowed" };
@@ -298,6 +341,10 @@ impl Job {
         }
         let Some(answer) = &brought.answer else { return Ok(brought) };
         let object: Json = answer.read()?;
+        // Made by an attempt whose answer was lost, and then others came.
+        if answer.again && managed::is_maker(&object, &identity.manager) {
+            return Ok(brought);
+        }
         let others: Vec<&str> = managed::managers(&object)
             .map(|(manager, _)| manager)
             .filter(|manager| *manager != identity.manager)

@@ -103,7 +103,8 @@ impl Core {
         };
         let unserved = parent.kinds.iter().filter(|kind| !served(kind)).cloned();
         let unsure = unsure.filter(|kind| parent.kinds.contains(kind));
-        let kinds: BTreeSet<String> = kinds.into_iter().chain(unsure).chain(unserved).collect();
+        let unseen = self.unseen.iter().filter(|kind| parent.kinds.contains(*kind)).cloned();
+        let kinds: BTreeSet<String> = kinds.into_iter().chain(unsure).chain(unserved).chain(unseen).collect();
         if kinds == parent.kinds {
             return Ok(());
         }
@@ -111,17 +112,33 @@ impl Core {
     }
 
     async fn put_parent(&mut self, record: &Record, kinds: BTreeSet<String>) -> Result<(), TargetError> {
-        let version = self.parent.as_ref().map(|parent| parent.version.as_str());
         let list = kinds.iter().cloned().collect::<Vec<_>>().join(",");
-        let object = self.identity.parent_object(record, &list, version);
-        let ask = self.ask_for(&self.parent_path(), &self.identity.parent, object);
-        let answer = self.wire.send(&ask).await.map_err(|failure| match failure.code() {
-            409 => TargetError("another syncer is at work on this cluster".to_owned()),
-            _ => self.whole(&failure),
-        })?;
-        let object: Json = answer.read().map_err(|failure| self.whole(&failure))?;
-        self.parent = Some(self.parse_parent(&object)?);
-        Ok(())
+        for _ in 0..3 {
+            let version = self.parent.as_ref().map(|parent| parent.version.clone());
+            let object = self.identity.parent_object(record, &list, version.as_deref());
+            let ask = self.ask_for(&self.parent_path(), &self.identity.parent, object);
+            let (answer, attempts) = self.wire.send_counted(&ask).await;
+            match answer {
+                Ok(answer) => {
+                    let object: Json = answer.read().map_err(|failure| self.whole(&failure))?;
+                    self.parent = Some(self.parse_parent(&object)?);
+                    return Ok(());
+                }
+                Err(failure) if failure.code() == 409 => {}
+                Err(failure) => return Err(self.whole(&failure)),
+            }
+            self.read_parent().await?;
+            let now = self.parent.as_ref();
+            // The first attempt may have been carried out, and its answer lost.
+            if attempts > 1 && now.is_some_and(|now| now.record == *record && now.kinds == kinds) {
+                return Ok(());
+            }
+            // Only where nobody has written is it asked again.
+            if now.map(|now| &now.version) != version.as_ref() {
+                break;
+            }
+        }
+        Err(TargetError("another syncer is at work on this cluster".to_owned()))
     }
 
     async fn make_namespace(&mut self) -> Result<(), TargetError> {

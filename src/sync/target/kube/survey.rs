@@ -7,41 +7,51 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::Value as Json;
 
 use super::super::TargetError;
-use super::compare::{is_as_applied, is_equal, leaving, own_annotations, uid_of};
 use super::failure::Failure;
-use super::identity::{Identity, part_of};
-use super::one::{Brought, Job};
-use super::wire::each;
+use super::identity::group_kind;
+use super::watching::entry::{Entry, Wanted as WantedForm};
+use super::watching::feed::Scope;
 use super::{Core, Seen, pods};
 use crate::model::ObjectId;
 use crate::model::object::version_of;
-use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
 use crate::sync::health;
-use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
+use crate::sync::plan::{Form, Live, Version};
 
-type Wanted = BTreeMap<ObjectId, Desired>;
-type Found = BTreeMap<ObjectId, Live>;
+pub type Wanted = BTreeMap<ObjectId, Desired>;
+pub type Found = BTreeMap<ObjectId, Live>;
+
+/// How many kinds are listed at once, each page by page.
+const LISTS: usize = 2;
 
 impl Core {
     pub async fn survey(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
         self.seen.clear();
         self.reasons.clear();
+        self.surveyed = Some(Instant::now());
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;
         self.later.retain(|id, _| desired.contains_key(id));
         self.unhealthy.retain(|id, _| desired.contains_key(id));
+        self.settled.retain(|id, _| desired.contains_key(id));
+        self.fights.retain(|id| desired.contains_key(id));
         self.try_unsure(desired, &mut found).await?;
         Ok(found)
     }
 
-    /// Asks what is served, the first time and when a wanted kind is not known.
+    /// Asks what is served, the first time and when a kind that is wanted or owned is not known.
     async fn know_kinds(&mut self, desired: &Wanted) -> Result<(), Failure> {
-        if self.kinds.is_empty() || desired.values().any(|object| !self.is_served(object)) {
+        let is_lost = |name: &String| {
+            let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+            self.kinds.preferred(group, kind).is_none()
+        };
+        let lacks_owned = self.parent.as_ref().is_some_and(|parent| parent.kinds.iter().any(is_lost));
+        if self.kinds.is_empty() || lacks_owned || desired.values().any(|object| !self.is_served(object)) {
             self.ask_kinds().await?;
         }
         Ok(())
@@ -71,12 +81,33 @@ impl Core {
         }
     }
 
-    async fn list_owned(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
+    /// Takes over what is wanted now. What was wanted before keeps its hash.
+    fn take_wanted(&mut self, desired: &Wanted) {
+        let store = self.watching.shared.store();
+        let before = store.wanted();
+        drop(store);
+        let is_kept = |one: &Desired, other: &Desired| Arc::ptr_eq(&one.bytes, &other.bytes);
+        let same = before.len() == desired.len()
+            && before.iter().zip(desired).all(|((_, one), (_, other))| is_kept(&one.desired, other));
+        if same {
+            return;
+        }
+        let form = |(id, desired): (&ObjectId, &Desired)| {
+            let kept = before.get(id).filter(|known| is_kept(&known.desired, desired));
+            let hash = kept.map_or_else(|| self.identity.hash(&desired.bytes).into(), |it| it.hash.clone());
+            (id.clone(), WantedForm { desired: desired.clone(), hash })
+        };
+        self.watching.shared.store().want(Arc::new(desired.iter().map(form).collect()));
+    }
+
+    /// The kinds that berth may own objects of, and whether they are followed from now on.
+    fn scopes(&self, desired: &Wanted) -> BTreeMap<Scope, bool> {
         let mut kinds: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
         for object in desired.values() {
             let key = (object.id.group.to_string(), object.id.kind.to_string());
             kinds.insert(key, Some(version_of(api_version(object)).to_owned()));
         }
+        let wanted: BTreeSet<(String, String)> = kinds.keys().cloned().collect();
         match &self.parent {
             Some(parent) => kinds.extend_missing(parent.kinds.iter().map(|kind| {
                 let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
@@ -85,170 +116,65 @@ impl Core {
             // Without a parent, what was owned before is found wherever it may be.
             None => kinds.extend_missing(self.kinds.managed()),
         }
-        let mut lists = Vec::new();
+        let mut scopes = BTreeMap::new();
         for ((group, kind), version) in kinds {
             let named = version.and_then(|version| self.kinds.version(&group, &kind, &version));
             let Some(served) = named.or_else(|| self.kinds.preferred(&group, &kind)) else { continue };
-            let prefix = if group.is_empty() { String::new() } else { format!("{group}/") };
-            lists.push((served.path(&group, ""), format!("{prefix}{}", served.version), kind));
+            let scope = Scope {
+                group: group.as_str().into(),
+                kind: kind.as_str().into(),
+                version: served.version.clone(),
+                path: served.path(&group, ""),
+            };
+            scopes.insert(scope, self.parent.is_some() || wanted.contains(&(group, kind)));
         }
+        scopes
+    }
+
+    async fn list_owned(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
+        self.take_wanted(desired);
+        let at_once = if self.parent.is_some() { LISTS } else { self.at_once };
+        let failed = self.watching.look(self.scopes(desired), at_once, &self.wire, &self.identity).await;
+        self.unseen.clear();
         let mut found = Found::new();
-        let at_once = if self.parent.is_some() { 1 } else { self.at_once };
-        // Page by page, and kind by kind: contents are held no longer than they are looked at.
-        for some in lists.chunks(at_once) {
-            let (wire, selector) = (self.wire.clone(), self.identity.selector());
-            let results = each(some.to_vec(), at_once, |(path, version, kind)| {
-                let (wire, selector) = (wire.clone(), selector.clone());
-                async move {
-                    let mut objects = Vec::new();
-                    let listed = wire.list(&path, &selector, |object| objects.push(object)).await;
-                    listed.map(|()| (version, kind, objects))
-                }
-            })
-            .await;
-            for (result, (_, _, kind)) in results.into_iter().zip(some) {
-                match result {
-                    Ok((version, kind, objects)) => {
-                        for mut object in objects {
-                            object["apiVersion"] = version.clone().into();
-                            object["kind"] = kind.clone().into();
-                            self.look(object, desired, &mut found);
-                        }
+        for (scope, failure) in failed {
+            match failure.code() {
+                // Gone meanwhile, or nothing berth could have made there.
+                404 | 405 => {}
+                403 if self.parent.is_none() && !desired.keys().any(|id| scope.holds(id)) => {}
+                0 | 401 => return Err(self.whole(&failure)),
+                _ => {
+                    let words = failure.words(&*scope.kind == "Secret");
+                    let message = format!("its kind can not be listed, so it stays as it is: {words}");
+                    for id in desired.keys().filter(|id| scope.holds(id)) {
+                        fault(&mut found, id, message.clone());
                     }
-                    // Gone meanwhile, or nothing berth could have made there.
-                    Err(failure) if matches!(failure.code(), 404 | 405) => {}
-                    Err(failure) if failure.code() == 403 && self.parent.is_none() => {}
-                    Err(failure) => {
-                        let words = failure.words(kind == "Secret");
-                        return Err(TargetError(format!("{kind}: {words}")));
-                    }
+                    self.unseen.insert(group_kind(&scope.group, &scope.kind));
                 }
             }
+        }
+        let store = self.watching.shared.store();
+        let wanted = store.wanted();
+        for (id, entry) in store.entries() {
+            let form = wanted.get(id);
+            if found.contains_key(id) || (!entry.owned && form.is_none()) {
+                continue;
+            }
+            let same = form.is_some_and(|form| entry.is_same(form));
+            if let Some(form) = form.filter(|_| same) {
+                self.later.remove(id);
+                self.settled.insert(id.clone(), form.hash.clone());
+            }
+            let live = match (&entry.leaving, form) {
+                (Some(why), Some(_)) => Form::Faulty(why.to_string()),
+                _ => Form::There { version: Version(entry.uid.to_string()), same },
+            };
+            let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
+            self.seen.insert(id.clone(), Seen { hash, checked: same, ..Seen::from_entry(entry, form) });
+            let annotations = entry.annotations.clone();
+            found.insert(id.clone(), Live { owned: entry.owned, form: live, annotations });
         }
         Ok(found)
-    }
-
-    /// One object with berth's label.
-    fn look(&mut self, object: Json, desired: &Wanted, found: &mut Found) {
-        let Some(id) = ObjectId::of(&object) else { return };
-        let owned = self.identity.owns(&object);
-        let wanted = desired.get(&id);
-        if !owned && wanted.is_none() {
-            return;
-        }
-        let same = owned && wanted.is_some_and(|wanted| is_as_applied(&self.identity, &object, wanted));
-        let form = match (leaving(&object), wanted) {
-            (Some(why), Some(_)) => Form::Faulty(why),
-            _ => Form::There { version: Version(uid_of(&object).to_owned()), same },
-        };
-        let annotations = own_annotations(&object);
-        let mut seen = Seen { owned, checked: same, ..Seen::of(&object) };
-        seen.hash = wanted.map(|wanted| self.identity.hash(&wanted.bytes)).unwrap_or_default();
-        if !same && wanted.is_some() {
-            seen.live = Some(Arc::new(object));
-        }
-        self.seen.insert(id.clone(), seen);
-        found.insert(id, Live { owned, form, annotations });
-    }
-
-    /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
-    async fn try_unsure(&mut self, desired: &Wanted, found: &mut Found) -> Result<(), TargetError> {
-        let unsure = |id: &ObjectId, found: &Found| match found.get(id).map(|live| &live.form) {
-            None | Some(Form::There { same: false, .. }) => true,
-            Some(_) => false,
-        };
-        let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
-            desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
-        self.try_all(namespaces, desired, found).await?;
-        let to_come: BTreeSet<&str> = desired
-            .keys()
-            .filter(|id| is_namespace(id) && !found.contains_key(*id))
-            .map(|id| &*id.name)
-            .collect();
-        let now = rest.into_iter().filter(|object| !to_come.contains(&*object.id.namespace));
-        self.try_all(now.collect(), desired, found).await
-    }
-
-    async fn try_all(
-        &mut self,
-        objects: Vec<&Desired>,
-        desired: &Wanted,
-        found: &mut Found,
-    ) -> Result<(), TargetError> {
-        let mut jobs = Vec::new();
-        for object in objects {
-            let hash = self.identity.hash(&object.bytes);
-            if self.is_parent(&object.id) {
-                fault(found, &object.id, "it is the object in which berth keeps its own record".to_owned());
-                continue;
-            }
-            if let Some(message) = self.is_put_off(&object.id, &hash) {
-                let message = message.to_owned();
-                fault(found, &object.id, message);
-                continue;
-            }
-            let live = self.seen.get(&object.id).and_then(|seen| seen.live.clone());
-            match self.path_of(object) {
-                Ok(path) => jobs.push((hash, Job::new(object, path, &self.identity, live))),
-                // Its definition comes in this very round.
-                Err(_) if is_to_be_defined(&object.id, desired) => {}
-                Err(failure) => fault(found, &object.id, failure.words(false)),
-            }
-        }
-        let (wire, identity) = (self.wire.clone(), self.identity.clone());
-        let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
-        let results = each(tasks, self.at_once, |job| {
-            let (wire, identity) = (wire.clone(), identity.clone());
-            async move { Ok(try_one(job, &wire, &identity).await) }
-        })
-        .await;
-        let mut lost = None;
-        for ((hash, job), result) in jobs.into_iter().zip(results) {
-            match result {
-                Ok(Ok(tried)) => self.heed(&job.id, hash, tried, found),
-                Ok(Err(failure)) | Err(failure) => {
-                    if matches!(failure, Failure::Unreachable(_)) {
-                        lost = Some(failure.clone());
-                    }
-                    let message = failure.words(job.id.is_secret());
-                    self.put_off(&job.id, hash, &message, failure.pause());
-                    fault(found, &job.id, message);
-                }
-            }
-        }
-        match lost {
-            Some(failure) => Err(self.whole(&failure)),
-            None => Ok(()),
-        }
-    }
-
-    /// Takes in what a trial has shown.
-    fn heed(&mut self, id: &ObjectId, hash: String, tried: Tried, found: &mut Found) {
-        let (live, same) = match tried {
-            Tried::New { checked } => {
-                if checked {
-                    let seen = Seen { checked: true, hash, ..Seen::default() };
-                    self.later.remove(id);
-                    self.seen.insert(id.clone(), seen);
-                }
-                found.remove(id);
-                return;
-            }
-            Tried::There { live, same } => (live, same),
-        };
-        self.later.remove(id);
-        let owned = self.identity.owns(&live);
-        let other = part_of(&live).filter(|set| **set != self.identity.set);
-        let form = match (other, leaving(&live)) {
-            (Some(set), _) => Form::Faulty(format!("it belongs to another applier, the ApplySet `{set}`")),
-            (None, Some(why)) => Form::Faulty(why),
-            (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
-        };
-        let annotations = own_annotations(&live);
-        let seen =
-            Seen { owned, checked: true, hash, live: (!same).then(|| live.clone()), ..Seen::of(&live) };
-        self.seen.insert(id.clone(), seen);
-        found.insert(id.clone(), Live { owned, form, annotations });
     }
 }
 
@@ -265,65 +191,27 @@ impl ExtendMissing for BTreeMap<(String, String), Option<String>> {
 }
 
 impl Seen {
+    /// What is known of an object from before.
+    fn from_entry(entry: &Entry, wanted: Option<&WantedForm>) -> Seen {
+        let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
+        Seen {
+            owned: entry.owned,
+            drifted: wanted.is_some_and(|wanted| entry.has_drifted(wanted)),
+            live: entry.live.clone(),
+            older: (is_older && entry.live.is_none()).then(|| entry.uid.to_string()),
+            health: entry.health.clone(),
+            pods: entry.pods.as_deref().map(str::to_owned),
+            ..Seen::default()
+        }
+    }
+
     /// What an object says of how it does.
     pub fn of(object: &Json) -> Seen {
         Seen { health: health::of(object), pods: pods::selector_of(object), ..Seen::default() }
     }
 }
 
-/// What a trial has shown.
-enum Tried {
-    /// It is not there. Unchecked where it could not be tried yet.
-    New {
-        checked: bool,
-    },
-    There {
-        live: Arc<Json>,
-        same: bool,
-    },
-}
-
-async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tried, Failure> {
-    let first = job.try_out(wire, identity).await;
-    if let Ok(Brought { created: true, .. }) = first {
-        return Ok(Tried::New { checked: true });
-    }
-    let known = job.live.is_some();
-    let (job, result) = if known {
-        (job, first)
-    } else {
-        match (wire.get(&job.path, &job.id.name).await?, first) {
-            (Some(live), first) => {
-                let job = job.with(live, identity);
-                // The trial before did not know whose fields are in the way.
-                let again = if first.is_ok() { first } else { job.try_out(wire, identity).await };
-                (job, again)
-            }
-            // In a namespace that is not there, or that this very round makes.
-            (None, Err(failure)) if failure.lacks_namespace() => {
-                return Err(Failure::rule(format!("its namespace `{}` is not there", job.id.namespace)));
-            }
-            (None, Err(failure)) => return Err(failure),
-            (None, Ok(_)) => return Ok(Tried::New { checked: false }),
-        }
-    };
-    let Some(live) = job.live.clone() else { return Ok(Tried::New { checked: false }) };
-    match result {
-        Ok(Brought { answer: Some(answer), .. }) => {
-            let after: Json = answer.read()?;
-            Ok(Tried::There { same: is_equal(&live, &after, job.owned), live })
-        }
-        Ok(Brought { answer: None, .. }) => Ok(Tried::There { live, same: false }),
-        // Whether it may be taken over comes before how.
-        Err(_) if !job.owned && !job.take_over => Ok(Tried::There { live, same: false }),
-        Err(failure) if failure.is_immutable() && job.may_recreate() => {
-            Ok(Tried::There { live, same: false })
-        }
-        Err(failure) => Err(failure),
-    }
-}
-
-fn fault(found: &mut Found, id: &ObjectId, message: String) {
+pub fn fault(found: &mut Found, id: &ObjectId, message: String) {
     match found.get_mut(id) {
         Some(live) => live.form = Form::Faulty(message),
         None => {
@@ -331,14 +219,6 @@ fn fault(found: &mut Found, id: &ObjectId, message: String) {
             found.insert(id.clone(), live);
         }
     }
-}
-
-/// Whether the folder brings the definition of this object's kind.
-fn is_to_be_defined(id: &ObjectId, desired: &Wanted) -> bool {
-    desired.values().filter(|object| is_definition(&object.id)).any(|object| {
-        let (group, kind) = defined_by(&object.id, Some(object));
-        *group == *id.group && kind.is_none_or(|kind| *kind == *id.kind)
-    })
 }
 
 fn api_version(object: &Desired) -> &str {

@@ -94,6 +94,8 @@ impl Ask {
 pub struct Answer {
     /// Whether the object was not there before.
     pub created: bool,
+    /// Whether an earlier attempt had no good answer, and may have been carried out all the same.
+    pub again: bool,
     bytes: Vec<u8>,
 }
 
@@ -128,19 +130,26 @@ impl Wire {
 
     /// Asks until there is an answer that counts.
     pub async fn send(&self, ask: &Ask) -> Result<Answer, Failure> {
+        self.send_counted(ask).await.0
+    }
+
+    /// The same, with the number of times that it was asked.
+    pub async fn send_counted(&self, ask: &Ask) -> (Result<Answer, Failure>, u32) {
         let mut attempt = 1;
         loop {
             let Some(patience) = self.patience_for(ask) else {
-                return Err(Failure::rule("the lease was not renewed in time, so nothing more is written"));
+                let late = "the lease was not renewed in time, so nothing more is written";
+                return (Err(Failure::rule(late)), attempt);
             };
             let failure = match tokio::time::timeout(patience, self.send_once(ask)).await {
-                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Ok(answer)) => return (Ok(Answer { again: attempt > 1, ..answer }), attempt),
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::Unreachable(format!("no answer in {} s", patience.as_secs())),
             };
             let pause = failure.pause().unwrap_or_else(|| backoff(ask, attempt));
-            if attempt >= ATTEMPTS || !failure.may_pass() || pause > LONGEST_PAUSE {
-                return Err(failure);
+            let may_pass = failure.may_pass() || (failure.is_contention() && ask.names_no_version());
+            if attempt >= ATTEMPTS || !may_pass || pause > LONGEST_PAUSE {
+                return (Err(failure), attempt);
             }
             tokio::time::sleep(pause).await;
             attempt += 1;
@@ -178,7 +187,7 @@ impl Wire {
         let retry_after = header.and_then(|text| text.trim().parse::<u64>().ok());
         let body = response.into_body().collect_bytes().await.map_err(|error| Failure::of(&error))?;
         if status.is_success() {
-            return Ok(Answer { created: status.as_u16() == 201, bytes: body.to_vec() });
+            return Ok(Answer { created: status.as_u16() == 201, again: false, bytes: body.to_vec() });
         }
         Err(Failure::from_answer(status.as_u16(), &body, retry_after))
     }
@@ -193,7 +202,13 @@ impl Wire {
     }
 
     /// Every object with a label, page by page.
-    pub async fn list(&self, path: &str, selector: &str, mut each: impl FnMut(Json)) -> Result<(), Failure> {
+    /// Gives the version of the whole.
+    pub async fn list(
+        &self,
+        path: &str,
+        selector: &str,
+        mut each: impl FnMut(Json),
+    ) -> Result<String, Failure> {
         let mut token: Option<String> = None;
         loop {
             let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
@@ -202,9 +217,10 @@ impl Wire {
             let answer = self.send(&Ask::List { path: path.to_owned(), params }).await?;
             let page: Page = answer.read()?;
             page.items.into_iter().for_each(&mut each);
-            token = page.metadata.and_then(|metadata| metadata.token).filter(|token| !token.is_empty());
+            let metadata = page.metadata.unwrap_or_default();
+            token = metadata.token.filter(|token| !token.is_empty());
             if token.is_none() {
-                return Ok(());
+                return Ok(metadata.version);
             }
         }
     }
@@ -217,10 +233,43 @@ struct Page {
     items: Vec<Json>,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
 struct PageMetadata {
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
     #[serde(rename = "continue")]
     token: Option<String>,
+}
+
+impl Ask {
+    /// Whether it is asked for the object in whatever version it is.
+    fn names_no_version(&self) -> bool {
+        match self {
+            Ask::Apply { object, .. } => object.pointer("/metadata/resourceVersion").is_none(),
+            Ask::Merge { .. } | Ask::Delete { .. } => true,
+            Ask::Get { .. } | Ask::List { .. } | Ask::Edit { .. } => false,
+        }
+    }
+}
+
+/// Asks a question of the library's own until there is an answer that counts.
+pub async fn patiently<T, F>(question: impl Fn() -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, kube::Error>>,
+{
+    let mut attempt = 1;
+    loop {
+        let failure = match question().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => Failure::of_answer(&error),
+        };
+        let pause = failure.pause().unwrap_or_else(|| Duration::from_millis(100 << attempt.min(6)));
+        if attempt >= ATTEMPTS || !failure.may_pass() || pause > LONGEST_PAUSE {
+            return Err(failure);
+        }
+        tokio::time::sleep(pause).await;
+        attempt += 1;
+    }
 }
 
 /// Longer with each attempt, and not the same for all who ask.

@@ -1,21 +1,25 @@
 //! Stages of writes and removals: every item on its own, some at once, each with its answer.
 
+use std::collections::BTreeSet;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
+use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::{Apply, Preview, TargetError};
-use super::compare::leaving;
+use super::compare::{leaving, uid_of};
 use super::failure::Failure;
 use super::one::{Job, release};
-use super::wire::{Ask, each};
+use super::watching::entry::Entry;
+use super::wire::{Answer, Ask, each};
 use super::{Core, Seen};
 use crate::model::ObjectId;
 use crate::model::annotation::DELETE_OPTIONS;
 use crate::model::status::Problem;
+use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::plan::{Prune, is_definition};
 
@@ -32,38 +36,35 @@ impl Core {
         }
         let mut jobs = Vec::new();
         for (index, item) in batch.iter().enumerate() {
-            let seen = self.seen.get(&item.desired.id);
-            let (live, checked) = seen.map(|seen| (seen.live.clone(), seen.checked)).unwrap_or_default();
+            let checked = self.seen.get(&item.desired.id).is_some_and(|seen| seen.checked);
             match self.path_of(item.desired) {
-                Ok(path) => jobs.push((index, checked, Job::new(item.desired, path, &self.identity, live))),
+                Ok(path) => jobs.push((index, checked, self.job(item.desired, path))),
                 Err(failure) => results[index] = Some(Err(failure)),
             }
         }
         self.try_first(&mut jobs, &mut results).await;
+        let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
+        self.watching.shared.store().writing(ids);
         let (wire, identity) = (self.wire.clone(), self.identity.clone());
         let tasks: Vec<Job> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
         let brought = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());
             async move {
                 let brought = job.bring(&wire, &identity).await?;
-                let object: Option<Json> = match &brought.answer {
-                    Some(answer) if job.lively => Some(answer.read()?),
-                    _ => None,
-                };
-                Ok((brought.notes, object))
+                let made =
+                    brought.answer.as_ref().map(|answer| Made::read(answer, job.lively)).transpose()?;
+                Ok((brought.notes, made.unwrap_or_default()))
             }
         })
         .await;
         for ((index, _, job), result) in jobs.into_iter().zip(brought) {
-            results[index] = Some(result.map(|(notes, object)| {
-                let seen = object.as_ref().map(Seen::of).unwrap_or_default();
-                let hash = self.identity.hash(&batch[index].desired.bytes);
-                self.seen.insert(job.id.clone(), Seen { owned: true, checked: true, hash, ..seen });
-                self.later.remove(&job.id);
+            results[index] = Some(result.map(|(notes, made)| {
+                self.note_written(batch[index].desired, made);
                 let note = |message| Problem { object: job.id.clone(), message };
                 self.notes.extend(notes.into_iter().map(note));
             }));
         }
+        self.watching.shared.store().writing(BTreeSet::new());
         self.await_definitions(batch, &results).await;
         let lost = || Err(Failure::rule("it was left out"));
         let results: Vec<Result<(), Failure>> =
@@ -75,11 +76,38 @@ impl Core {
             .collect()
     }
 
+    /// Takes in what was written, so that no watch need tell.
+    fn note_written(&mut self, desired: &Desired, made: Made) {
+        let (id, hash) = (&desired.id, self.hash_of(desired));
+        if self.has_drifted(id, &hash) {
+            self.fights.corrected(id, &hash, Instant::now());
+        }
+        self.settled.insert(id.clone(), hash.clone());
+        let entry = Entry {
+            uid: made.uid.into(),
+            version: made.version.parse().ok(),
+            owned: true,
+            applied: Some(hash.clone()),
+            intact: true,
+            leaving: None,
+            health: made.seen.health.clone(),
+            pods: made.seen.pods.as_deref().map(Into::into),
+            annotations: desired.own_annotations(),
+            live: None,
+        };
+        let mut store = self.watching.shared.store();
+        store.unmute(id);
+        store.wrote(id.clone(), entry);
+        drop(store);
+        self.seen.insert(id.clone(), Seen { owned: true, checked: true, hash, ..made.seen });
+        self.later.remove(id);
+    }
+
     fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> TargetError {
         let id = &item.desired.id;
         let message = failure.words(id.is_secret());
-        let hash = self.identity.hash(&item.desired.bytes);
-        self.put_off(id, hash, &message, failure.pause());
+        let hash = self.hash_of(item.desired);
+        self.put_off(id, &hash, &message, failure.pause());
         TargetError(message)
     }
 
@@ -102,7 +130,7 @@ impl Core {
                 match job.try_out(&wire, &identity).await {
                     Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
                     // It was not there when it was planned; whose it is must be looked at first.
-                    Ok(brought) if !brought.created && job.live.is_none() && !job.take_over => {
+                    Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
                         Err(Failure::rule("it came into being meanwhile"))
                     }
                     result => result.map(|_| true),
@@ -188,17 +216,20 @@ impl Core {
                 if prune.orphan {
                     return release(&wire, &identity, &path, &prune.id, Some(&json!(uid))).await;
                 }
-                let params = delete_params(prune.options.as_deref(), uid)?;
+                let params = delete_params(prune.options.as_deref(), uid.clone())?;
                 let name = prune.id.name.to_string();
-                match wire.send(&Ask::Delete { path: path.clone(), name: name.clone(), params }).await {
+                let sent = wire.send(&Ask::Delete { path: path.clone(), name: name.clone(), params }).await;
+                let conflict = match sent {
                     Err(failure) if failure.is_not_found() => return Ok(()),
-                    Err(failure) if failure.code() == 409 => {
-                        return Err(Failure::rule("another object has come in its place"));
-                    }
-                    result => result?,
+                    Err(failure) if failure.code() == 409 => Some(failure),
+                    result => result.map(|_| None)?,
                 };
                 match wire.get(&path, &name).await? {
+                    Some(left) if conflict.is_some() && uid_of(&left) != uid => {
+                        Err(Failure::rule("another object has come in its place"))
+                    }
                     Some(left) => match leaving(&left) {
+                        None if conflict.is_some() => conflict.map_or(Ok(()), Err),
                         // Some go only a moment after they were told to.
                         Some(why) if left.pointer("/metadata/finalizers").is_some() => {
                             Err(Failure::rule(why))
@@ -210,9 +241,12 @@ impl Core {
             }
         })
         .await;
-        for ((index, prune, _, _), result) in jobs.into_iter().zip(removed) {
+        for ((index, prune, _, uid), result) in jobs.into_iter().zip(removed) {
             match result {
-                Ok(()) => drop(self.seen.remove(&prune.id)),
+                Ok(()) => {
+                    self.seen.remove(&prune.id);
+                    self.watching.shared.store().gone(&prune.id, &uid);
+                }
                 Err(failure) => results[index] = Err(TargetError(failure.words(prune.id.is_secret()))),
             }
         }
@@ -223,9 +257,8 @@ impl Core {
     pub async fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         let mut jobs = Vec::new();
         for (index, item) in batch.iter().enumerate() {
-            let live = self.seen.get(&item.desired.id).and_then(|seen| seen.live.clone());
             if let Ok(path) = self.path_of(item.desired) {
-                jobs.push((index, Job::new(item.desired, path, &self.identity, live)));
+                jobs.push((index, self.job(item.desired, path)));
             }
         }
         let (wire, identity) = (self.wire.clone(), self.identity.clone());
@@ -233,20 +266,27 @@ impl Core {
         let tried = each(tasks, self.at_once, |job| {
             let (wire, identity) = (wire.clone(), identity.clone());
             async move {
-                match job.try_out(&wire, &identity).await {
-                    Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose(),
-                    Err(_) => Ok(None),
-                }
+                let before = match &job.live {
+                    None if job.is_older() => wire.get(&job.path, &job.id.name).await?.map(Arc::new),
+                    live => live.clone(),
+                };
+                let after = match job.try_out(&wire, &identity).await {
+                    Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose()?,
+                    Err(_) => None,
+                };
+                Ok((before, after))
             }
         })
         .await;
         let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
         for ((index, job), result) in jobs.into_iter().zip(tried) {
             // Where nothing can be tried yet, what was asked for is shown.
-            let after = result.ok().flatten().unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
+            let (before, after) = result.unwrap_or_default();
+            let before = before.or(job.live);
+            let after = after.unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
             let secret = job.id.is_secret();
             previews[index] = Some(Preview {
-                before: job.live.as_ref().map(|live| self.shown(live, secret)),
+                before: before.as_ref().map(|live| self.shown(live, secret)),
                 after: self.shown(&after, secret),
             });
         }
@@ -291,6 +331,42 @@ impl Core {
             }
             other => *other = hidden(other),
         }
+    }
+}
+
+/// What an answer to a write says.
+#[derive(Default)]
+struct Made {
+    uid: String,
+    version: String,
+    seen: Seen,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: NamedMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedMetadata {
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    resource_version: String,
+}
+
+impl Made {
+    /// All of it is read only where how the object does can be seen in it.
+    fn read(answer: &Answer, lively: bool) -> Result<Made, Failure> {
+        if lively {
+            let object: Json = answer.read()?;
+            let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
+            let (uid, version) = (text("/metadata/uid"), text("/metadata/resourceVersion"));
+            return Ok(Made { uid, version, seen: Seen::of(&object) });
+        }
+        let Named { metadata } = answer.read()?;
+        Ok(Made { uid: metadata.uid, version: metadata.resource_version, seen: Seen::default() })
     }
 }
 

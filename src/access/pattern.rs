@@ -1,0 +1,161 @@
+//! What rules name with patterns: folders, names and kinds of objects.
+//!
+//! `*` stands for any text within a name or a part of a path, never for a `/`. A folder means all that is in it.
+
+/// The API group whose objects give rights themselves: no `*` in a kind's place takes them in.
+const RIGHTS: &str = "rbac.authorization.k8s.io";
+const RIGHTS_KINDS: [&str; 4] = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+
+/// A folder of the repository, or one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// None for the whole repository.
+    parts: Vec<String>,
+}
+
+impl Folder {
+    /// Reads a pattern; the error is the end of a sentence that begins with its text.
+    pub fn new(text: &str) -> Result<Folder, &'static str> {
+        if text == "/" {
+            return Ok(Folder { parts: Vec::new() });
+        }
+        let inner = text.trim_start_matches("./").trim_matches('/');
+        let parts: Vec<String> = inner.split('/').map(str::to_owned).collect();
+        if parts.iter().any(|part| part == "." || part == ".." || part.is_empty()) {
+            return Err("is not a plain path below the root");
+        }
+        if parts.iter().any(|part| part.contains("**")) {
+            return Err("holds `**`, but a folder means all that is in it already");
+        }
+        Ok(Folder { parts })
+    }
+
+    /// Whether a file is in it.
+    pub fn covers(&self, path: &str) -> bool {
+        let mut of_path = path.split('/');
+        self.parts.iter().all(|pattern| of_path.next().is_some_and(|part| fits(pattern, part)))
+    }
+}
+
+/// Names, each a pattern.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Names {
+        Names(names.into_iter().map(str::to_owned).collect())
+    }
+
+    pub fn every() -> Names {
+        Names::of(["*"])
+    }
+
+    pub fn hold(&self, name: &str) -> bool {
+        self.0.iter().any(|pattern| fits(pattern, name))
+    }
+
+    /// Whether they are all names there can be.
+    pub fn hold_every(&self) -> bool {
+        self.0.iter().any(|pattern| pattern == "*")
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Kinds of objects: `Kind` of any group, `Kind.group`, `*.group`, or `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kinds(Vec<String>);
+
+impl Kinds {
+    pub fn of<'a>(kinds: impl IntoIterator<Item = &'a str>) -> Kinds {
+        Kinds(kinds.into_iter().map(str::to_owned).collect())
+    }
+
+    pub fn every() -> Kinds {
+        Kinds::of(["*"])
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether they name a kind. `group` is `None` where it is not known.
+    pub fn hold(&self, group: Option<&str>, kind: &str) -> bool {
+        let gives_rights = match group {
+            Some(group) => group == RIGHTS,
+            None => RIGHTS_KINDS.contains(&kind),
+        };
+        self.0.iter().any(|pattern| {
+            let (of_kind, of_group) = match pattern.split_once('.') {
+                Some((of_kind, of_group)) => (of_kind, Some(of_group)),
+                None => (pattern.as_str(), None),
+            };
+            let is_named = of_kind == kind || of_group == Some(RIGHTS);
+            fits(of_kind, kind)
+                && of_group.is_none_or(|pattern| group.is_some_and(|group| fits(pattern, group)))
+                && (is_named || !gives_rights)
+        })
+    }
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    // The earliest place for each part leaves the most for those after it.
+    for part in parts {
+        match rest.find(part) {
+            Some(start) => rest = &rest[start + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text) in
+            [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*b", "abxb"), ("x", "x")]
+        {
+            assert!(fits(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("", "a"), ("a", "ab"), ("a*a", "a"), ("*b", "abc"), ("a*b*b", "ab")] {
+            assert!(!fits(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_all_that_is_in_it_and_nothing_that_only_begins_alike() {
+        let covers = |folder: &str, path: &str| Folder::new(folder).expect("a folder").covers(path);
+        assert!(covers("teams/a", "teams/a/x.yaml") && covers("teams/a/", "teams/a/b/x.yaml"));
+        assert!(
+            covers("teams/*/net", "teams/b/net/x.yaml")
+                && covers("/", "x.yaml")
+                && covers("x.yaml", "x.yaml")
+        );
+        assert!(!covers("teams/a", "teams/ab/x.yaml") && !covers("teams/*", "teams.yaml"));
+        assert!(!covers("teams/a", "other/teams/a/x.yaml") && !covers("a/b", "a"));
+        for odd in ["", "..", "a/../b", "a//b", "a/**", "./"] {
+            assert!(Folder::new(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn kinds_that_give_rights_are_named_or_not_meant() {
+        let hold = |pattern: &str, group: &str, kind: &str| Kinds::of([pattern]).hold(Some(group), kind);
+        assert!(hold("*", "apps", "Deployment") && hold("Deployment", "apps", "Deployment"));
+        assert!(hold("*.apps", "apps", "Deployment") && !hold("*.apps", "", "ConfigMap"));
+        assert!(!hold("*", RIGHTS, "Role") && !hold("R*", RIGHTS, "Role") && !hold("*.*", RIGHTS, "Role"));
+        assert!(hold("Role", RIGHTS, "Role") && hold("*.rbac.authorization.k8s.io", RIGHTS, "Role"));
+        assert!(
+            !Kinds::every().hold(None, "ClusterRole") && Kinds::of(["ClusterRole"]).hold(None, "ClusterRole")
+        );
+    }
+}

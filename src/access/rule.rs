@@ -1,0 +1,150 @@
+//! The rules: which folder has which rights. They only grant, and what is granted adds up.
+//!
+//! A path has the grants of every rule with a folder above it. An object must be allowed by one rule as
+//! a whole: a namespace of one rule and a kind of another make no right.
+
+use super::pattern::{Folder, Kinds, Names};
+
+/// Who the roles of a hub speak of: kind and name as in a binding's `subjects`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subject {
+    pub kind: String,
+    /// Of service accounts; else empty.
+    pub namespace: String,
+    pub name: String,
+}
+
+/// What is granted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Sets whose clusters may be placed into.
+    pub bind: Names,
+    /// Sets that clusters may be put into and taken out of.
+    pub join: Names,
+    /// Sets that may be made, changed and deleted.
+    pub define: Names,
+    /// All of the above, and to change these sets' clusters.
+    pub admin: Names,
+    /// Clusters that may be placed into by name, whatever set they are in.
+    pub place: Names,
+    /// Clusters whose files may be changed.
+    pub edit: Names,
+    /// Namespaces that may be placed into.
+    pub namespaces: Names,
+    /// The kinds that may be placed into them; `None` for all that give no rights.
+    pub kinds: Option<Kinds>,
+    /// Kinds without a namespace that may be placed.
+    pub cluster_kinds: Kinds,
+}
+
+/// Grants for some folders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name, for hints.
+    pub name: String,
+    pub folders: Vec<Folder>,
+    /// Whose roles these folders have.
+    pub subjects: Vec<Subject>,
+    pub grants: Grants,
+}
+
+/// An object as rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct What<'a> {
+    /// `None` where it is not known.
+    pub group: Option<&'a str>,
+    pub kind: &'a str,
+    /// Empty for objects without one.
+    pub namespace: &'a str,
+    pub name: &'a str,
+}
+
+impl What<'_> {
+    /// The namespace it is in. A Namespace object is in itself.
+    pub fn home(&self) -> &str {
+        let is_namespace = self.kind == "Namespace" && self.group.is_none_or(str::is_empty);
+        if is_namespace && self.namespace.is_empty() { self.name } else { self.namespace }
+    }
+}
+
+/// All rules of a repository.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Whether what is not granted is forbidden: as soon as anything is, or tries to be, a rule.
+    pub enforced: bool,
+    pub rules: Vec<Rule>,
+}
+
+impl Rules {
+    fn any(&self, path: &str, grants: impl Fn(&Grants) -> bool) -> bool {
+        !self.enforced || self.of(path).any(|rule| grants(&rule.grants))
+    }
+
+    /// The rules that name a folder above a file.
+    pub fn of(&self, path: &str) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(move |rule| rule.folders.iter().any(|folder| folder.covers(path)))
+    }
+
+    pub fn may_bind(&self, path: &str, set: &str) -> bool {
+        self.any(path, |grants| grants.bind.hold(set) || grants.admin.hold(set))
+    }
+
+    pub fn may_join(&self, path: &str, set: &str) -> bool {
+        self.any(path, |grants| grants.join.hold(set) || grants.admin.hold(set))
+    }
+
+    pub fn may_define(&self, path: &str, set: &str) -> bool {
+        self.any(path, |grants| grants.define.hold(set) || grants.admin.hold(set))
+    }
+
+    /// Whether sets of every name may be made: what a set that picks clusters by their labels needs.
+    pub fn may_define_every(&self, path: &str) -> bool {
+        self.any(path, |grants| grants.define.hold_every() || grants.admin.hold_every())
+    }
+
+    /// Whether a cluster's file may be changed, the cluster being in these sets.
+    pub fn may_edit<'a>(
+        &self,
+        path: &str,
+        cluster: &str,
+        sets: impl IntoIterator<Item = &'a String>,
+    ) -> bool {
+        self.any(path, |grants| grants.edit.hold(cluster))
+            || sets.into_iter().all(|set| self.any(path, |grants| grants.admin.hold(set)))
+    }
+
+    /// Whether a cluster may be placed into, by its name or one of its sets.
+    pub fn may_reach<'a>(
+        &self,
+        path: &str,
+        cluster: &str,
+        sets: impl IntoIterator<Item = &'a String>,
+    ) -> bool {
+        self.any(path, |grants| grants.place.hold(cluster))
+            || sets.into_iter().any(|set| self.may_bind(path, set))
+    }
+
+    pub fn may_use(&self, path: &str, namespace: &str) -> bool {
+        self.any(path, |grants| grants.namespaces.hold(namespace))
+    }
+
+    pub fn may_place_cluster_kind(&self, path: &str, group: Option<&str>, kind: &str) -> bool {
+        self.any(path, |grants| grants.cluster_kinds.hold(group, kind))
+    }
+
+    /// Whether an object may be written and placed.
+    pub fn may_place(&self, path: &str, what: What<'_>) -> bool {
+        let in_namespace = |grants: &Grants| {
+            let kinds = grants.kinds.as_ref();
+            grants.namespaces.hold(what.home())
+                && kinds.map_or_else(
+                    || Kinds::every().hold(what.group, what.kind),
+                    |kinds| kinds.hold(what.group, what.kind),
+                )
+        };
+        let is_homeless = what.home().is_empty();
+        // A namespace is an object of the cluster as well.
+        (!is_homeless && self.any(path, in_namespace))
+            || (what.namespace.is_empty() && self.may_place_cluster_kind(path, what.group, what.kind))
+    }
+}

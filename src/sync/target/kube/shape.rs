@@ -1,0 +1,90 @@
+//! A wanted object in the shape in which a server keeps it, so that every field of it can be owned.
+//!
+//! Pure. The text of a Secret's `stringData` is kept as `data`: nobody owns it otherwise, so that no edit of it
+//! would be seen and no removal would count.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value as Json};
+
+/// An object as the server would keep it.
+pub fn as_kept(object: &Json) -> Cow<'_, Json> {
+    let text = |key: &str| object.get(key).and_then(Json::as_str);
+    if (text("apiVersion"), text("kind")) != (Some("v1"), Some("Secret")) {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    keep_as_data(&mut object);
+    Cow::Owned(object)
+}
+
+/// What is no text stays where it is, for the server to refuse.
+fn keep_as_data(object: &mut Json) {
+    let Some(map) = object.as_object_mut() else { return };
+    let texts: Option<Map<String, Json>> = match map.get("stringData") {
+        Some(Json::Object(texts)) => {
+            let encoded = |(key, value): (&String, &Json)| {
+                value.as_str().map(|text| (key.clone(), Json::String(base64(text.as_bytes()))))
+            };
+            texts.iter().map(encoded).collect()
+        }
+        _ => None,
+    };
+    let Some(texts) = texts else { return };
+    match map.get_mut("data") {
+        Some(Json::Object(data)) => data.extend(texts),
+        None | Some(Json::Null) => drop(map.insert("data".to_owned(), Json::Object(texts))),
+        Some(_) => return,
+    }
+    map.remove("stringData");
+}
+
+/// RFC 4648, section 4, with padding.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let index = (bits >> (18 - 6 * place)) & 63;
+            text.push(if place <= chunk.len() { char::from(LETTERS[index as usize]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn kept(object: Json) -> Json {
+        as_kept(&object).into_owned()
+    }
+
+    #[test]
+    fn text_is_encoded_as_it_is_everywhere() {
+        for (plain, encoded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob?>", "Zm9vYj8+")]
+        {
+            assert_eq!(base64(plain.as_bytes()), encoded);
+        }
+    }
+
+    #[test]
+    fn a_secrets_text_becomes_its_data_and_counts_before_it() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA==", "b": "eA=="}, "stringData": {"b": "y"}});
+        let wanted = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA==", "b": "eQ=="}});
+        assert_eq!(kept(secret), wanted);
+    }
+
+    #[test]
+    fn what_is_no_text_is_left_for_the_server_to_refuse() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"port": 666, "a": "b"}});
+        assert_eq!(kept(secret.clone()), secret);
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "stringData": {"a": "b"}});
+        assert_eq!(kept(map.clone()), map);
+    }
+}

@@ -1,0 +1,237 @@
+//! Trials of whatever is not as wanted for certain: server-side dry runs, before anything is changed.
+//!
+//! A trial says what is there, what would change, and what the server would refuse. What failed is tried
+//! again after a pause, and what is in the way of an object is not looked at again and again either.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use super::super::TargetError;
+use super::compare::{is_equal, leaving, own_annotations, uid_of};
+use super::failure::Failure;
+use super::identity::{Identity, part_of};
+use super::one::{Brought, Job};
+use super::survey::{Found, Wanted, fault};
+use super::watching::entry::version_of;
+use super::wire::each;
+use super::{Core, Seen, changes};
+use crate::model::ObjectId;
+use crate::sync::apply::defined_by;
+use crate::sync::desired::Desired;
+use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
+
+impl Core {
+    /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
+    pub async fn try_unsure(&mut self, desired: &Wanted, found: &mut Found) -> Result<(), TargetError> {
+        let unsure = |id: &ObjectId, found: &Found| match found.get(id).map(|live| &live.form) {
+            None | Some(Form::There { same: false, .. }) => true,
+            Some(_) => false,
+        };
+        let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
+            desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
+        self.try_all(namespaces, desired, found).await?;
+        let to_come: BTreeSet<&str> = desired
+            .keys()
+            .filter(|id| is_namespace(id) && !found.contains_key(*id))
+            .map(|id| &*id.name)
+            .collect();
+        let now = rest.into_iter().filter(|object| !to_come.contains(&*object.id.namespace));
+        self.try_all(now.collect(), desired, found).await
+    }
+
+    async fn try_all(
+        &mut self,
+        objects: Vec<&Desired>,
+        desired: &Wanted,
+        found: &mut Found,
+    ) -> Result<(), TargetError> {
+        let mut jobs = Vec::new();
+        for object in objects {
+            let hash = self.hash_of(object);
+            if self.is_parent(&object.id) {
+                fault(found, &object.id, "it is the object in which berth keeps its own record".to_owned());
+                continue;
+            }
+            if let Some(later) = self.put_off_until(&object.id, &hash) {
+                match &later.found {
+                    Some(live) => drop(found.insert(object.id.clone(), live.clone())),
+                    None => fault(found, &object.id, later.message.clone()),
+                }
+                continue;
+            }
+            if let Some(message) = self.refuse_fight(object, &hash) {
+                fault(found, &object.id, message);
+                continue;
+            }
+            match self.path_of(object) {
+                Ok(path) => jobs.push((hash, self.job(object, path))),
+                // Its definition comes in this very round.
+                Err(_) if is_to_be_defined(&object.id, desired) => {}
+                Err(failure) => fault(found, &object.id, failure.words(false)),
+            }
+        }
+        let (wire, identity) = (self.wire.clone(), self.identity.clone());
+        let tasks: Vec<Job> = jobs.iter().map(|(_, job)| job.clone()).collect();
+        let results = each(tasks, self.at_once, |job| {
+            let (wire, identity) = (wire.clone(), identity.clone());
+            async move { Ok(try_one(job, &wire, &identity).await) }
+        })
+        .await;
+        let mut lost = None;
+        for ((hash, job), result) in jobs.into_iter().zip(results) {
+            match result {
+                Ok(Ok(tried)) => self.heed(&job, hash, tried, found),
+                Ok(Err(failure)) | Err(failure) => {
+                    if matches!(failure, Failure::Unreachable(_)) {
+                        lost = Some(failure.clone());
+                    }
+                    let message = failure.words(job.id.is_secret());
+                    self.put_off(&job.id, &hash, &message, failure.pause());
+                    fault(found, &job.id, message);
+                }
+            }
+        }
+        match lost {
+            Some(failure) => Err(self.whole(&failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an object is as it is because somebody changed it after it was in place as wanted now.
+    pub fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>) -> bool {
+        self.seen.get(id).is_some_and(|seen| seen.drifted) || self.settled.get(id) == Some(hash)
+    }
+
+    /// What is said of an object that is not put right any more, because somebody else keeps changing it.
+    fn refuse_fight(&mut self, object: &Desired, hash: &Arc<str>) -> Option<String> {
+        let (id, now) = (&object.id, Instant::now());
+        if let Some(message) = self.fights.stopped(id, hash, now) {
+            return Some(message.to_owned());
+        }
+        if !self.has_drifted(id, hash) || !self.fights.is_too_often(id, hash, now) {
+            return None;
+        }
+        let live = self.seen.get(id).and_then(|seen| seen.live.as_ref());
+        let changes = live.map(|live| changes::changes(live, &object.object, &self.identity.manager));
+        let what = match changes {
+            Some(changes) if !changes.is_empty() => changes::words(&changes, false),
+            Some(_) => "somebody changed it".to_owned(),
+            None => "somebody removed it".to_owned(),
+        };
+        let message = format!(
+            "{what} again and again after it was put right; it is left alone for some time, or until something else is wanted of it"
+        );
+        let until = self.fights.stop(id, hash, now, message.clone())?;
+        self.watching.shared.store().mute(id, until);
+        Some(message)
+    }
+
+    /// Takes in what a trial has shown.
+    fn heed(&mut self, job: &Job, hash: Arc<str>, tried: Tried, found: &mut Found) {
+        let id = &job.id;
+        let (live, same) = match tried {
+            Tried::New { checked } => {
+                if checked {
+                    self.seen.insert(id.clone(), Seen { checked: true, hash, ..Seen::default() });
+                }
+                found.remove(id);
+                return;
+            }
+            Tried::Older => {
+                if let Some(seen) = self.seen.get_mut(id) {
+                    seen.checked = true;
+                }
+                return;
+            }
+            Tried::There { live, same } => (live, same),
+        };
+        let owned = self.identity.owns(&live);
+        let other = part_of(&live).filter(|set| **set != self.identity.set);
+        let form = match (other, leaving(&live)) {
+            (Some(set), _) => Form::Faulty(format!("it belongs to another applier, the ApplySet `{set}`")),
+            (None, Some(why)) => Form::Faulty(why),
+            (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
+        };
+        if owned && same {
+            self.watching.shared.store().trust(id, version_of(&live));
+            self.later.remove(id);
+            self.settled.insert(id.clone(), hash.clone());
+        }
+        let found_now = Live { owned, form, annotations: own_annotations(&live) };
+        let is_in_the_way = matches!(found_now.form, Form::Faulty(_)) || !(owned || job.may_take_over(same));
+        if is_in_the_way {
+            self.put_off_as_found(id, &hash, found_now.clone());
+        }
+        let seen =
+            Seen { owned, checked: true, hash, live: (!same).then(|| live.clone()), ..Seen::of(&live) };
+        self.seen.insert(id.clone(), seen);
+        found.insert(id.clone(), found_now);
+    }
+}
+
+/// What a trial has shown.
+enum Tried {
+    /// It is not there. Unchecked where it could not be tried yet.
+    New {
+        checked: bool,
+    },
+    There {
+        live: Arc<Json>,
+        same: bool,
+    },
+    /// It is there and berth's, and something else is wanted now.
+    Older,
+}
+
+async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tried, Failure> {
+    let first = job.try_out(wire, identity).await;
+    match first {
+        Ok(Brought { created: true, .. }) => return Ok(Tried::New { checked: true }),
+        Ok(_) if job.is_older() => return Ok(Tried::Older),
+        _ => {}
+    }
+    let known = job.live.is_some();
+    let (job, result) = if known {
+        (job, first)
+    } else {
+        match (wire.get(&job.path, &job.id.name).await?, first) {
+            (Some(live), first) => {
+                let job = job.with(live, identity);
+                // The trial before did not know whose fields are in the way.
+                let again = if first.is_ok() { first } else { job.try_out(wire, identity).await };
+                (job, again)
+            }
+            // In a namespace that is not there, or that this very round makes.
+            (None, Err(failure)) if failure.lacks_namespace() => {
+                return Err(Failure::rule(format!("its namespace `{}` is not there", job.id.namespace)));
+            }
+            (None, Err(failure)) => return Err(failure),
+            (None, Ok(_)) => return Ok(Tried::New { checked: false }),
+        }
+    };
+    let Some(live) = job.live.clone() else { return Ok(Tried::New { checked: false }) };
+    match result {
+        Ok(Brought { answer: Some(answer), .. }) => {
+            let after: Json = answer.read()?;
+            Ok(Tried::There { same: is_equal(&live, &after, job.owned), live })
+        }
+        Ok(Brought { answer: None, .. }) => Ok(Tried::There { live, same: false }),
+        // Whether it may be taken over comes before how.
+        Err(_) if !job.owned && !job.take_over => Ok(Tried::There { live, same: false }),
+        Err(failure) if failure.is_immutable() && job.may_recreate() => {
+            Ok(Tried::There { live, same: false })
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether the folder brings the definition of this object's kind.
+fn is_to_be_defined(id: &ObjectId, desired: &Wanted) -> bool {
+    desired.values().filter(|object| is_definition(&object.id)).any(|object| {
+        let (group, kind) = defined_by(&object.id, Some(object));
+        *group == *id.group && kind.is_none_or(|kind| *kind == *id.kind)
+    })
+}
