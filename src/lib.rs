@@ -28,6 +28,7 @@ pub mod install;
 pub mod live;
 pub mod load;
 pub mod meta;
+pub mod metrics;
 pub mod model;
 pub mod patch;
 pub mod pipeline;

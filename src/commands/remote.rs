@@ -77,6 +77,28 @@ impl RemoteArgs {
         Ok(Some((GitTransport::new(access, cancel.clone()), copy)))
     }
 
+    /// Another remote, reached in the same way but with credentials of its own.
+    pub fn open_other(
+        &self,
+        url: &str,
+        token_file: Option<&Path>,
+        ssh_key: Option<&Path>,
+        cancel: &Cancel,
+    ) -> Result<GitTransport, CommandError> {
+        let access = Access {
+            url: RemoteUrl::parse(url, self.allow_plain)?,
+            username: self.username.clone(),
+            token: token_file.map_or(Token::None, |path| Token::File(path.to_owned())),
+            ca_file: self.ca_file.clone(),
+            proxy: self.proxy.as_ref().map(Secret::new),
+            ssh_key: ssh_key.map(Path::to_owned),
+            known_hosts: self.known_hosts.clone(),
+            timeout: Duration::from_secs(self.git_timeout),
+            stall: Duration::from_secs(self.git_stall_timeout),
+        };
+        Ok(GitTransport::new(access, cancel.clone()))
+    }
+
     fn token(&self) -> Result<Token, CommandError> {
         if let Some(path) = &self.token_file {
             return Ok(Token::File(path.clone()));

@@ -1,32 +1,33 @@
 //! `berth sync`: the member syncer.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::{error, info, warn};
 
-use super::diff::coloured;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
+use super::sync_text::{plan_text, previews_text};
 use super::teardown::{self, TeardownArgs};
-use super::ui::{Tone, Ui, counted};
+use super::telling::TellingArgs;
+use super::ui::Ui;
 use super::{Outcome, logging, own_file};
 use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
-use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
+use crate::model::{ClusterStatus, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::bell::Bell;
 use crate::sync::health::custom::{self, HealthRules};
+use crate::sync::measure::Meter;
 use crate::sync::override_source::Source;
 use crate::sync::overrides::{self, LocalOverrides};
-use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
 use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::kube::{Settings, Tenant};
-use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
+use crate::sync::target::{DirTarget, KubeTarget, Target};
 use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::sync::{Options, facts};
@@ -90,6 +91,8 @@ pub struct SyncArgs {
     /// Ask the remote for changes this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
     fetch_interval: u64,
+    #[command(flatten)]
+    telling: TellingArgs,
 }
 
 /// How a Kubernetes target is reached and worked on
@@ -141,6 +144,9 @@ pub struct KubeArgs {
     /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
     lease_duration: u64,
+    /// Write no Kubernetes Events
+    #[arg(long, env = "BERTH_NO_EVENTS")]
+    no_events: bool,
     /// Take no lease: see to it yourself that nobody else applies this fleet there
     #[arg(long, env = "BERTH_NO_LEASE")]
     no_lease: bool,
@@ -193,6 +199,7 @@ impl SyncArgs {
             protected: kube.protected_namespaces.clone(),
             overrides_from: kube.overrides_from.clone(),
             rules: kube.health_rules()?.into(),
+            events: !kube.no_events,
             silence: Duration::from_secs(kube.watch_silence),
             lease: (!kube.no_lease && !self.dry_run)
                 .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
@@ -253,10 +260,14 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         suspended: None,
         vouching: Vouching::new(args.allowed_signers.clone()),
         refused: None,
+        reports: !args.telling.no_report,
+        meter: None,
+        begun: None,
     };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
+        world.meter = args.telling.meter()?;
         watch::run(&config, &repo, target.as_mut(), &stop_signal(cancel)?, &mut world);
         info!("stopped");
         return Ok(Exit::Done);
@@ -300,7 +311,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.status("the folder is the last one that was fetched");
         return Ok(exit.worst(problem.exit));
     }
-    if let Some(link) = world.link.as_mut().filter(|_| !args.dry_run)
+    if let Some(link) = world.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)
         && let Err((problem, lacks_rights)) = link.push_once()
     {
         ui.status(&format!("the status could not be reported: {problem}"));
@@ -313,43 +324,12 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
 fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandError> {
     let usage = format!("sync-{}", path::encode(&args.cluster));
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
+    let elsewhere = args.telling.status_remote(&args.remote, cancel)?;
     Ok(remote.map(|(transport, copy)| {
         Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
             .vouched_for(Vouching::new(args.allowed_signers.clone()))
+            .reporting_to(elsewhere)
     }))
-}
-
-pub(super) fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
-    let mut text = String::new();
-    for write in &plan.writes {
-        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
-    }
-    for prune in plan.removed() {
-        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
-    }
-    for prune in plan.orphaned() {
-        text.push_str(&format!("  {:<9}  {}: it stays, and is nobody's from now on\n", "let go", prune.id));
-    }
-    for held in &plan.held {
-        text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
-    }
-    let counts = format!(
-        "{}, {}, {} unchanged",
-        counted(plan.writes.len(), "write"),
-        counted(plan.removed().count(), "removal"),
-        plan.unchanged.len()
-    );
-    format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
-}
-
-/// What each write would change, line by line.
-fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
-    let text = |object: &serde_json::Value| crate::yaml::emit(object);
-    let one = |(id, preview): &(ObjectId, Preview)| {
-        let before = preview.before.as_ref().map(text).unwrap_or_default();
-        coloured(&before, &text(&preview.after), &id.to_string(), ui)
-    };
-    previews.iter().map(one).collect()
 }
 
 /// The process's clock, files and remote, for the loop.
@@ -362,6 +342,10 @@ struct World {
     vouching: Vouching,
     /// Why the newest folder is not applied.
     refused: Option<String>,
+    reports: bool,
+    meter: Option<Meter>,
+    /// When the round began.
+    begun: Option<Instant>,
 }
 
 impl Surroundings for World {
@@ -369,7 +353,15 @@ impl Surroundings for World {
         Timestamp::now()
     }
 
+    fn reports(&self) -> bool {
+        self.reports
+    }
+
     fn refresh(&mut self) -> Refreshed {
+        self.begun = Some(Instant::now());
+        if let Some(meter) = &self.meter {
+            meter.beat();
+        }
         self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
     }
 
@@ -395,6 +387,10 @@ impl Surroundings for World {
     }
 
     fn after(&mut self, round: &Round) {
+        let took = self.begun.take().map(|begun| begun.elapsed());
+        if let Some(meter) = &mut self.meter {
+            meter.count(round, took, Timestamp::now());
+        }
         match &round.result {
             Ok(outcome) => {
                 if self.suspended != outcome.applied.suspended {
@@ -421,19 +417,14 @@ impl Surroundings for World {
             Err(RoundError::NotAdmitted(_)) => return,
             Err(problem) => error!(error = %problem, "round failed"),
         }
-        if let Err(problem) = &round.reported {
-            warn!(error = %problem, "the status could not be reported");
-        }
-        if let Some(link) = &mut self.link {
-            link.push();
-        }
+        self.between(&round.reported);
     }
 
     fn between(&mut self, reported: &Result<bool, GitError>) {
         if let Err(problem) = reported {
             warn!(error = %problem, "the status could not be reported");
         }
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.as_mut().filter(|_| self.reports) {
             link.push();
         }
     }

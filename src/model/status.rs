@@ -82,8 +82,8 @@ pub struct Applied {
     pub problems: Vec<Problem>,
     /// In what objects differ that are left as they are, which is no problem.
     pub differences: Vec<Problem>,
-    /// Objects that were not berth's and became so with this folder.
-    pub taken_over: Vec<Problem>,
+    /// What was done with this folder that people may want to know: take-overs above all.
+    pub notes: Vec<Problem>,
     /// How many of both are left out, so that a status stays small.
     pub left_out: usize,
     /// Why nothing is applied for now.

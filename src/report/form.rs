@@ -61,8 +61,8 @@ fn applied_to_json(applied: &Applied) -> Json {
             form[key] = list.iter().map(problem_to_json).collect();
         }
     }
-    if !applied.taken_over.is_empty() {
-        form["takenOver"] = applied.taken_over.iter().map(problem_to_json).collect();
+    if !applied.notes.is_empty() {
+        form["notes"] = applied.notes.iter().map(problem_to_json).collect();
     }
     if applied.left_out > 0 {
         form["leftOut"] = json!(applied.left_out);
@@ -168,7 +168,7 @@ fn applied(mut fields: Fields<'_>) -> Applied {
         objects: usize::try_from(count(fields.int_in("objects", 0..=i64::MAX))).unwrap_or(usize::MAX),
         problems: fields.each("problems").into_iter().filter_map(problem).collect(),
         differences: fields.each("differences").into_iter().filter_map(problem).collect(),
-        taken_over: fields.each("takenOver").into_iter().filter_map(problem).collect(),
+        notes: fields.each("notes").into_iter().filter_map(problem).collect(),
         left_out: usize::try_from(count(fields.int_in("leftOut", 0..=i64::MAX))).unwrap_or(usize::MAX),
         suspended: fields.fields("suspended").map(suspension),
     };

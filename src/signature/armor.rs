@@ -8,7 +8,7 @@ const LINE: usize = 70;
 /// Base64 with its padding, lines and spaces passed over. `None` for anything else.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let letters: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    if letters.is_empty() || letters.len() % 4 != 0 {
+    if letters.is_empty() || !letters.len().is_multiple_of(4) {
         return None;
     }
     let padding = letters.iter().rev().take_while(|byte| **byte == b'=').count();

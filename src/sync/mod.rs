@@ -16,6 +16,7 @@ pub mod differences;
 pub mod facts;
 pub mod fetch;
 pub mod health;
+pub mod measure;
 mod order;
 pub mod override_source;
 pub mod overrides;
@@ -26,6 +27,7 @@ pub mod strategy;
 pub mod suspend;
 pub mod target;
 pub mod teardown;
+pub mod tell;
 pub mod vouch;
 pub mod watch;
 

@@ -25,6 +25,8 @@ pub struct Link {
     /// Take a folder with a lower sequence number, too.
     allow_rewind: bool,
     vouching: Vouching,
+    /// Where statuses go, if not to where the folder is from.
+    elsewhere: Option<Box<dyn Transport>>,
     /// What the status ref is at the remote. `None` where that is not known.
     reported: Option<Option<CommitId>>,
 }
@@ -90,6 +92,7 @@ impl Link {
             cluster: cluster.to_owned(),
             allow_rewind,
             vouching: Vouching::default(),
+            elsewhere: None,
             reported: None,
         }
     }
@@ -98,6 +101,16 @@ impl Link {
     #[must_use]
     pub fn vouched_for(self, vouching: Vouching) -> Link {
         Link { vouching, ..self }
+    }
+
+    /// The same, with statuses going to another remote.
+    #[must_use]
+    pub fn reporting_to(self, elsewhere: Option<Box<dyn Transport>>) -> Link {
+        Link { elsewhere, ..self }
+    }
+
+    fn for_statuses(&self) -> &dyn Transport {
+        self.elsewhere.as_deref().unwrap_or(&*self.transport)
     }
 
     /// Where the local repository is.
@@ -153,7 +166,7 @@ impl Link {
             let change = RefPush { name: name.clone(), old, new: Some(new) };
             // Whatever goes wrong, the answer may be what was lost.
             self.reported = None;
-            match self.transport.push(self.copy.path(), &[change], false) {
+            match self.for_statuses().push(self.copy.path(), &[change], false) {
                 Err(error) if error.is_race() && attempt == 1 => {}
                 done => {
                     done?;
@@ -168,7 +181,7 @@ impl Link {
     fn look_up(&self, repo: &Repo, name: &str) -> Result<Option<CommitId>, LinkError> {
         let want = Want::One { there: name.to_owned(), here: REPORTED.to_owned() };
         let depth = if repo.read_ref(REPORTED)?.is_some() { None } else { Some(1) };
-        match self.transport.fetch(self.copy.path(), &[want], depth) {
+        match self.for_statuses().fetch(self.copy.path(), &[want], depth) {
             Err(TransportError::NoSuchRef { .. }) => Ok(None),
             done => {
                 done?;

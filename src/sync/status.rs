@@ -13,6 +13,7 @@ use crate::state::record;
 
 /// The status of a member that applied a folder.
 pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i64) -> ClusterStatus {
+    let applied = bounded(applied);
     ClusterStatus {
         cluster: cluster.to_owned(),
         reported: Some(whole_seconds(now)),
@@ -20,6 +21,36 @@ pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i6
         applied: Some(applied),
         ..ClusterStatus::default()
     }
+}
+
+/// How many problems a status names, how many notes, and how long a message may be.
+const MOST_PROBLEMS: usize = 100;
+const MOST_NOTES: usize = 25;
+const LONGEST_MESSAGE: usize = 1_000;
+
+/// The same, small enough for a repository that thousands share; what is left out is counted.
+fn bounded(mut applied: Applied) -> Applied {
+    for (list, most) in [(&mut applied.problems, MOST_PROBLEMS), (&mut applied.notes, MOST_NOTES)] {
+        applied.left_out = applied.left_out.saturating_add(list.len().saturating_sub(most));
+        list.truncate(most);
+        for problem in list {
+            if let Some((end, _)) = problem.message.char_indices().nth(LONGEST_MESSAGE) {
+                problem.message.truncate(end);
+                problem.message.push('…');
+            }
+        }
+    }
+    applied
+}
+
+/// What was noted of this folder before, and now.
+pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Problem>) -> Applied {
+    let same = earlier.filter(|earlier| earlier.tree == applied.tree);
+    applied.notes = same.map(|earlier| earlier.notes.clone()).unwrap_or_default();
+    applied.notes.extend(notes);
+    applied.notes.sort();
+    applied.notes.dedup();
+    applied
 }
 
 /// What was applied before, with the fault that kept the next folder from being applied.

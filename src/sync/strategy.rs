@@ -205,7 +205,8 @@ pub fn heed(
             }
             Way::ReadOnly => {
                 plan.unchanged.retain(|other| other != id);
-                if let Some(Live { owned: true, form: Form::There { version, .. }, annotations, .. }) = found {
+                if let Some(Live { owned: true, form: Form::There { version, .. }, annotations, .. }) = found
+                {
                     plan.prunes.push(Prune {
                         id: id.clone(),
                         seen: Some(version.clone()),

@@ -11,7 +11,7 @@ use super::desired::{self, DesiredSet};
 use super::fetch::{self, FetchError};
 use super::overrides::LocalOverrides;
 use super::target::{NotAdmitted, Target};
-use super::{Fetched, Options, Outcome, SyncError, facts, status, sync_set};
+use super::{Fetched, Options, Outcome, SyncError, facts, status, sync_set, tell};
 use crate::git::{CommitId, GitError, Repo};
 use crate::model::status::Applied;
 use crate::model::{ClusterStatus, Timestamp};
@@ -48,6 +48,11 @@ pub trait Surroundings {
     /// The member's own overrides as they are now.
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         Ok(LocalOverrides::default())
+    }
+
+    /// Whether the status goes into the repository.
+    fn reports(&self) -> bool {
+        true
     }
 
     /// What else is reported of the cluster: labels, claims, scores and the like.
@@ -202,8 +207,8 @@ impl Quiet<'_> {
             }
             let now = world.now();
             let round = (&self.round.result, &self.inputs.refreshed);
-            let facts = world.facts();
-            world.between(&report(config, repo, round, facts, now));
+            let reported = report(config, repo, round, target, world, now);
+            world.between(&reported);
         }
     }
 }
@@ -302,11 +307,11 @@ pub fn round(
         return Round { result: Err(why.into()), reported: Ok(false) };
     }
     let now = world.now();
-    let reported = if config.options.dry_run {
-        Ok(false)
-    } else {
-        report(config, repo, (&result, &refreshed), world.facts(), now)
-    };
+    if dry {
+        return Round { result, reported: Ok(false) };
+    }
+    let reported = report(config, repo, (&result, &refreshed), target, world, now);
+    target.tell(&tell::of(&result), now);
     Round { result, reported }
 }
 
@@ -343,22 +348,25 @@ fn report(
     config: &Config,
     repo: &Repo,
     (result, refreshed): (&Result<Outcome, RoundError>, &Refreshed),
-    facts: Result<ClusterStatus, String>,
+    target: &mut dyn Target,
+    world: &mut dyn Surroundings,
     now: Timestamp,
 ) -> Result<bool, GitError> {
+    let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
     let applied: Applied = match result {
-        Ok(Outcome { applied, .. }) => match refreshed {
-            Refreshed::Refused(why) => status::with_fault(Some(applied.clone()), &config.cluster, why),
-            Refreshed::Newest | Refreshed::Unreachable(_) => applied.clone(),
-        },
-        Err(error) => {
-            let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
-            status::with_fault(earlier, &config.cluster, &error.to_string())
+        Ok(outcome) => {
+            let applied = status::with_notes(earlier.as_ref(), outcome.applied.clone(), tell::notes(outcome));
+            match refreshed {
+                Refreshed::Refused(why) => status::with_fault(Some(applied), &config.cluster, why),
+                Refreshed::Newest | Refreshed::Unreachable(_) => applied,
+            }
         }
+        Err(error) => status::with_fault(earlier, &config.cluster, &error.to_string()),
     };
     let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
-    facts::add(&mut status, facts, || read_status(repo, &config.refs, &config.cluster))?;
-    status::write(repo, &config.refs, &status, now)
+    facts::add(&mut status, world.facts(), || read_status(repo, &config.refs, &config.cluster))?;
+    target.show(&status);
+    if world.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
 }
 
 /// The interval, doubled for each failure in a row.

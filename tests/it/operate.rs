@@ -310,3 +310,180 @@ fn a_folder_is_suspended_by_a_file_beside_its_inventory() {
     fleet.sync("a", &target, &[]).expect(0);
     assert_ne!(std::fs::read_to_string(&web).expect("a file"), "by hand");
 }
+
+/// Events about an object, as reason, type, count and message.
+fn events(member: &Member, kind: &str, name: &str, namespace: &str) -> Vec<(String, String, u64, String)> {
+    let about = format!("involvedObject.kind={kind},involvedObject.name={name}");
+    let text = member.kubectl(&["get", "events", "-n", namespace, "--field-selector", &about, "-o", "json"]);
+    let list: Json = serde_json::from_str(&text).expect("JSON");
+    let text = |event: &Json, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+    let one = |event: &Json| {
+        let count = event["count"].as_u64().unwrap_or_default();
+        (text(event, "reason"), text(event, "type"), count, text(event, "message"))
+    };
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    items.iter().filter(|event| event["source"]["component"] == "berth").map(one).collect()
+}
+
+#[test]
+fn events_tell_what_was_done_and_what_is_wrong_once_for_each_object_and_reason() {
+    let Some(member) = Member::new("told") else { return };
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "bad", "namespace": "told"}, "data": {"key": "not base64: hunter2"}});
+    member.kubectl(&["create", "configmap", "there", "-n", "told"]);
+    let there = annotated(member.config_map("there", "one"), "berth.dev/take-over", "true");
+    member.publish(&[member.config_map("web", "one"), there, secret]);
+    let running = Running::start(&member, &[]);
+    running.hear("applied");
+    let of_set = eventually("the folder's event", || {
+        events(&member, "ConfigMap", "berth-told", "berth-system").into_iter().find(|it| it.0 == "Applied")
+    });
+    assert_eq!((of_set.1.as_str(), of_set.3.as_str()), ("Normal", "sequence 1: 2 written, 0 removed"));
+    let of_secret =
+        eventually("the object's event", || events(&member, "Secret", "bad", "told").into_iter().next());
+    assert_eq!((of_secret.0.as_str(), of_secret.1.as_str()), ("NotAsWanted", "Warning"));
+    assert!(!of_secret.3.contains("hunter2"), "{}", of_secret.3);
+    let taken =
+        eventually("the take-over", || events(&member, "ConfigMap", "there", "told").into_iter().next());
+    assert_eq!(taken.0, "TakenOver");
+    // Rounds that say the same say it once.
+    member.publish(&[member.config_map("web", "two"), member.config_map("there", "one")]);
+    eventually("the next folder", || {
+        let all = events(&member, "ConfigMap", "berth-told", "berth-system");
+        all.into_iter().find(|it| it.0 == "Applied" && it.2 == 2 && it.3.starts_with("sequence 2: "))
+    });
+    assert_eq!(events(&member, "Secret", "bad", "told").len(), 1);
+    assert_eq!(events(&member, "Secret", "bad", "told")[0].2, 1);
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn events_can_be_switched_off_and_are_bounded_in_number() {
+    let Some(member) = Member::new("mute") else { return };
+    let bad = |index: usize| {
+        let mut object = member.config_map(&format!("bad-{index:02}"), "one");
+        object["data"] = json!({"key": ["no text"]});
+        object
+    };
+    member.publish(&(0..40).map(bad).collect::<Vec<_>>());
+    let all = || member.kubectl(&["get", "events", "-n", "mute", "-o", "name"]).lines().count();
+    member.sync(&["--no-events"]).expect(7);
+    assert_eq!(all(), 0);
+    member.sync(&[]).expect(7);
+    assert_eq!(all(), 25);
+    let more = events(&member, "ConfigMap", "berth-mute", "berth-system");
+    assert!(more.iter().any(|it| it.0 == "AndMore" && it.3 == "15 more are in the report"), "{more:?}");
+}
+
+/// One page of a syncer's own.
+fn page(address: &str, path: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn numbers_say_how_a_syncer_does() {
+    let Some(member) = Member::new("numbers") else { return };
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "key", "namespace": "numbers"}, "stringData": {"password": "hunter2"}});
+    member.publish(&[member.config_map("web", "one"), member.config_map("old", "one"), secret]);
+    let running = Running::start(&member, &["--metrics", "0"]);
+    let line: Json = serde_json::from_str(&running.hear("answering")).expect("JSON");
+    let address = line["address"].as_str().expect("an address").to_owned();
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    running.hear("applied");
+    let says = |what: &str| page(&address, "/metrics").lines().any(|line| line == what);
+    let see = |what: &str| eventually(what, || says(what).then_some(()));
+    for what in [
+        "berth_sync_objects{state=\"applied\"} 3",
+        "berth_sync_sequence 1",
+        "berth_sync_writes_total 3",
+        "berth_sync_lease_held 1",
+        "berth_sync_suspended 0",
+        "berth_sync_corrections_total 0",
+    ] {
+        see(what);
+    }
+    assert!(page(&address, "/healthz").starts_with("HTTP/1.1 200 "));
+    assert!(page(&address, "/readyz").starts_with("HTTP/1.1 200 "));
+    let edit = json!({"data": {"key": "by hand"}}).to_string();
+    member.kubectl(&["patch", "configmap", "web", "-n", "numbers", "--type=merge", "-p", &edit]);
+    see("berth_sync_corrections_total 1");
+    member.publish(&[member.config_map("web", "one")]);
+    see("berth_sync_removals_total 2");
+    see("berth_sync_sequence 2");
+    member.repo.git(&["update-ref", "-d", "refs/berth/clusters/numbers"]);
+    eventually("it fails", || page(&address, "/readyz").contains("the last round failed").then_some(()));
+    let whole = page(&address, "/metrics");
+    assert!(whole.contains("berth_sync_failures_total{reason=\"folder\"}"), "{whole}");
+    assert!(!whole.contains("hunter2") && whole.contains("berth_sync_round_seconds_count"), "{whole}");
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn the_status_is_in_the_cluster_too_and_in_no_repository_where_that_is_not_wanted() {
+    let Some(member) = Member::new("shown") else { return };
+    member.kubectl(&["create", "configmap", "there", "-n", "shown"]);
+    let there = annotated(member.config_map("there", "one"), "berth.dev/take-over", "true");
+    member.publish(&[member.config_map("web", "one"), there.clone()]);
+    member.sync(&["--no-report"]).expect(0);
+    let refs = member.repo.git(&["for-each-ref", "--format=%(refname)", "refs/berth/status/"]);
+    assert_eq!(refs, "");
+    let shown = || -> Json {
+        let args = ["get", "configmap", "berth-shown-status", "-n", "berth-system", "-o", "json"];
+        serde_json::from_str(&member.kubectl(&args)).expect("JSON")
+    };
+    let first = shown();
+    assert_eq!((&first["data"]["sequence"], &first["data"]["problems"]), (&json!("1"), &json!("0")));
+    let text = first["data"]["status.yaml"].as_str().expect("a text");
+    assert!(text.contains("is berth's from now on") && text.contains("name: there"), "{text}");
+    // A round that changes nothing writes nothing.
+    member.sync(&[]).expect(0);
+    let second = shown();
+    member.sync(&[]).expect(0);
+    assert_eq!(shown()["metadata"]["resourceVersion"], second["metadata"]["resourceVersion"]);
+    assert!(status(&member).contains("objects: 2"));
+}
+
+#[test]
+fn a_status_names_so_many_problems_and_counts_the_others() {
+    let Some(member) = Member::new("many") else { return };
+    let bad = |index: usize| {
+        let mut object = member.config_map(&format!("bad-{index:03}"), "one");
+        object["data"] = json!({"key": ["no text"]});
+        object
+    };
+    member.publish(&(0..130).map(bad).collect::<Vec<_>>());
+    member.sync(&["--no-events"]).expect(7);
+    let said = status(&member);
+    assert_eq!(said.matches("name: bad-").count(), 100, "{said}");
+    assert!(said.contains("leftOut: 30"), "{said}");
+}
+
+#[test]
+fn a_status_can_go_to_another_repository_than_the_folder_is_from() {
+    let (fleet, folder) = (small_fleet(), tempfile::tempdir().expect("a folder"));
+    fleet.publish().expect(0);
+    let statuses = crate::support::Repo::new();
+    let mut command = berth();
+    command.args([
+        "sync",
+        "--once",
+        "--cluster",
+        "a",
+        "--remote",
+        fleet.arg(),
+        "--status-remote",
+        statuses.arg(),
+    ]);
+    command.arg("--repo").arg(folder.path().join("copy"));
+    command.arg("--target").arg(format!("dir:{}", folder.path().join("a").display()));
+    Ran::of(&mut command).expect(0);
+    assert!(statuses.git(&["cat-file", "-p", "refs/berth/status/a:status.yaml"]).contains("objects: 2"));
+    assert_eq!(fleet.git(&["for-each-ref", "refs/berth/status/"]), "");
+    Ran::of(&mut command).expect(0);
+}

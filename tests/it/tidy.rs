@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("diag", &[]),
     ("codec", &[]),
+    ("metrics", &[]),
     ("model", &["diag"]),
     ("yaml", &["diag"]),
     ("cel", &["diag", "model"]),
@@ -69,6 +70,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "git",
             "live",
             "meta",
+            "metrics",
             "model",
             "patch",
             "publish",

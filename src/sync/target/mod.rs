@@ -20,8 +20,9 @@ use super::health::Health;
 use super::override_source::FromTarget;
 use super::plan::{Live, Prune, Version};
 use super::strategy::Finding;
+use super::tell::Said;
 use crate::model::status::{Problem, Suspension};
-use crate::model::{ObjectId, Timestamp};
+use crate::model::{ClusterStatus, ObjectId, Timestamp};
 
 pub use self::kube::KubeTarget;
 pub use dir::DirTarget;
@@ -140,6 +141,12 @@ pub trait Target {
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
         BTreeMap::new()
     }
+
+    /// Tells people how a round went, where they look. That this may fail is no problem of the round.
+    fn tell(&mut self, _said: &[Said], _now: Timestamp) {}
+
+    /// Keeps the status where people look, if it says something new.
+    fn show(&mut self, _status: &ClusterStatus) {}
 
     /// Calls from now on when something may need a round. False where a target can not tell: then it is
     /// looked at again and again.

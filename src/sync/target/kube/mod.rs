@@ -6,12 +6,14 @@
 //! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
 //!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //! - `lease` sees to it that one of several syncers writes.
+//! - `events` tells people.
 //!
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
 
 mod changes;
 mod compare;
+mod events;
 mod failure;
 mod fields;
 mod fights;
@@ -45,7 +47,7 @@ use tokio::runtime::Runtime;
 use super::{Apply, Call, NotAdmitted, Preview, Record, Standing, Target, TargetError};
 use crate::live::{Access, LiveError};
 use crate::model::status::{Problem, Suspension};
-use crate::model::{ObjectId, Timestamp};
+use crate::model::{ClusterStatus, ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
@@ -53,6 +55,8 @@ use crate::sync::override_source::{FromTarget, LastGood, Source};
 use crate::sync::plan::{Live, Prune};
 use crate::sync::strategy::Finding;
 use crate::sync::suspend;
+use crate::sync::tell::Said;
+use events::Told;
 use failure::Failure;
 use fights::Fights;
 use identity::Identity;
@@ -90,6 +94,8 @@ pub struct Settings {
     pub protected: Vec<String>,
     /// Where in that namespace local overrides are.
     pub overrides_from: Vec<Source>,
+    /// Whether how rounds went is told as Events.
+    pub events: bool,
 }
 
 /// What the parent object is called, and what whoever runs the syncer calls its own.
@@ -142,6 +148,7 @@ struct Core {
     protected: Protected,
     overrides_from: Vec<Source>,
     good_overrides: LastGood,
+    told: Told,
     /// Hides the data of Secrets in what is shown.
     key: RandomState,
 }
@@ -228,6 +235,7 @@ impl KubeTarget {
             protected: Protected::new(&settings.protected, &settings.namespace),
             overrides_from: settings.overrides_from.clone(),
             good_overrides: LastGood::default(),
+            told: Told::new(settings.events),
             key: RandomState::new(),
         };
         Ok(KubeTarget { keeper, runtime, core })
@@ -295,6 +303,14 @@ impl Target for KubeTarget {
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
         let of = |(id, seen): (&ObjectId, &Seen)| Some((id.clone(), seen.finding.clone()?));
         self.core.seen.iter().filter_map(of).collect()
+    }
+
+    fn tell(&mut self, said: &[Said], now: Timestamp) {
+        self.runtime.block_on(self.core.tell(said, now));
+    }
+
+    fn show(&mut self, status: &ClusterStatus) {
+        self.runtime.block_on(self.core.show(status));
     }
 
     fn notes(&mut self) -> Vec<Problem> {

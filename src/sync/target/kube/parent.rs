@@ -24,11 +24,12 @@ pub struct Parent {
     pub kinds: BTreeSet<String>,
     /// Why nothing is to be changed for now, and until when.
     pub suspend: (Option<String>, Option<String>),
+    pub uid: String,
     version: String,
 }
 
 impl Core {
-    fn parent_path(&self) -> String {
+    pub fn parent_path(&self) -> String {
         format!("/api/v1/namespaces/{}/configmaps", self.identity.namespace)
     }
 
@@ -70,6 +71,7 @@ impl Core {
             record: Record { fleet, cluster, sequence, tree },
             kinds: kinds.map(str::to_owned).collect(),
             suspend: (annotation(SUSPEND), annotation(SUSPEND_UNTIL)),
+            uid: text("/metadata/uid").unwrap_or_default().to_owned(),
             version: text("/metadata/resourceVersion").unwrap_or_default().to_owned(),
         })
     }
