@@ -23,6 +23,7 @@ use crate::model::ObjectId;
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
 use crate::sync::differences::{self, Difference};
+use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
 use crate::sync::strategy::Way;
 
@@ -151,6 +152,10 @@ impl Core {
             Tried::New { checked } => {
                 if checked {
                     self.seen.insert(id.clone(), Seen { checked: true, hash, ..Seen::default() });
+                } else if job.strategy.way == Way::ReadOnly {
+                    // Nobody here makes it, so that its time runs.
+                    let health = Health::Progressing("it is not there".to_owned());
+                    self.seen.insert(id.clone(), Seen { hash, health, ..Seen::default() });
                 }
                 found.remove(id);
                 return;
