@@ -5,29 +5,28 @@ use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use super::diff::coloured;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::kube_args::KubeArgs;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
+use super::sync_plan::{plan_text, previews_text};
 use super::teardown::{self, TeardownArgs};
-use super::ui::{Tone, Ui, counted};
+use super::ui::Ui;
 use super::{Outcome, logging};
 use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
 use crate::model::status::Suspension;
-use crate::model::{ClusterStatus, ObjectId, Timestamp, path};
+use crate::model::{ClusterStatus, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
 use crate::sync::bell::Bell;
 use crate::sync::facts;
-use crate::sync::override_source::Source;
 use crate::sync::overrides::{self, LocalOverrides};
-use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
 use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::kube::{Settings, Tenant};
-use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
+use crate::sync::target::{DirTarget, KubeTarget, Target};
 use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
@@ -90,57 +89,6 @@ pub struct SyncArgs {
     /// Ask the remote for changes this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
     fetch_interval: u64,
-}
-
-/// How a Kubernetes target is reached and worked on
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Options of the target `kube`")]
-pub struct KubeArgs {
-    /// The kubeconfig of the cluster; without it the usual places, or a pod's own credentials
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-    /// Where berth keeps the record of what it owns there
-    #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", env = "BERTH_NAMESPACE")]
-    namespace: String,
-    /// How many requests are under way at once
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
-    concurrency: u16,
-    /// How long an object may take to be healthy, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
-    health_timeout: u64,
-    /// Apply and remove the objects of each namespace as the ServiceAccount of this name there, with its rights
-    #[arg(long, value_name = "NAME", env = "BERTH_TENANT_SERVICE_ACCOUNT", value_parser = account)]
-    tenant_service_account: Option<String>,
-    /// With that, apply and remove objects without a namespace with berth's own rights; else they are refused
-    #[arg(long, env = "BERTH_TENANT_CLUSTER_SCOPED", requires = "tenant_service_account")]
-    tenant_cluster_scoped: bool,
-    /// Namespaces that are never removed, whatever is approved; `*` at the end stands for any rest. Berth's own is one of them
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        default_value = "default,kube-*",
-        env = "BERTH_PROTECTED_NAMESPACES"
-    )]
-    protected_namespaces: Vec<String>,
-    /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; may be given again
-    #[arg(long, value_name = "SOURCE", value_delimiter = ',', env = "BERTH_OVERRIDES_FROM")]
-    overrides_from: Vec<Source>,
-    /// Where a pod's own credentials are, in place of the usual folder
-    #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
-    pod_credentials: Option<PathBuf>,
-    /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    watch_silence: u64,
-    /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
-    lease_duration: u64,
-    /// Take no lease: see to it yourself that nobody else applies this fleet there
-    #[arg(long, env = "BERTH_NO_LEASE")]
-    no_lease: bool,
 }
 
 /// Where a folder is applied.
@@ -297,39 +245,6 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
     }))
 }
 
-pub(super) fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
-    let mut text = String::new();
-    for write in &plan.writes {
-        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
-    }
-    for prune in plan.removed() {
-        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
-    }
-    for prune in plan.orphaned() {
-        text.push_str(&format!("  {:<9}  {}: it stays, and is nobody's from now on\n", "let go", prune.id));
-    }
-    for held in &plan.held {
-        text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
-    }
-    let counts = format!(
-        "{}, {}, {} unchanged",
-        counted(plan.writes.len(), "write"),
-        counted(plan.removed().count(), "removal"),
-        plan.unchanged.len()
-    );
-    format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
-}
-
-/// What each write would change, line by line.
-fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
-    let text = |object: &serde_json::Value| crate::yaml::emit(object);
-    let one = |(id, preview): &(ObjectId, Preview)| {
-        let before = preview.before.as_ref().map(text).unwrap_or_default();
-        coloured(&before, &text(&preview.after), &id.to_string(), ui)
-    };
-    previews.iter().map(one).collect()
-}
-
 /// The process's clock, files and remote, for the loop.
 struct World {
     overrides: Option<PathBuf>,
@@ -430,11 +345,6 @@ fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
     Ok(bell)
-}
-
-fn account(text: &str) -> Result<String, String> {
-    let fits = crate::meta::names::is_dns_subdomain(text);
-    if fits { Ok(text.to_owned()) } else { Err("use lower-case letters, digits, dashes and dots".into()) }
 }
 
 pub(super) fn target(text: &str) -> Result<Place, String> {

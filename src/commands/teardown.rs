@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
-use super::sync::plan_text;
+use super::sync_plan::plan_text;
 use super::ui::{Ui, counted};
 use crate::sync::plan::Why;
 use crate::sync::target::Target;

@@ -15,6 +15,7 @@ mod compare;
 mod failure;
 mod fields;
 mod fights;
+mod going;
 mod identity;
 mod kinds;
 pub mod lease;

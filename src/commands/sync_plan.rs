@@ -1,0 +1,40 @@
+//! What a round of a member did, or would do, for people.
+
+use super::diff::coloured;
+use super::ui::{Tone, Ui, counted};
+use crate::model::ObjectId;
+use crate::sync::plan::SyncPlan;
+use crate::sync::target::Preview;
+
+pub fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
+    let mut text = String::new();
+    for write in &plan.writes {
+        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
+    }
+    for prune in plan.removed() {
+        text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
+    }
+    for prune in plan.orphaned() {
+        text.push_str(&format!("  {:<9}  {}: it stays, and is nobody's from now on\n", "let go", prune.id));
+    }
+    for held in &plan.held {
+        text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
+    }
+    let counts = format!(
+        "{}, {}, {} unchanged",
+        counted(plan.writes.len(), "write"),
+        counted(plan.removed().count(), "removal"),
+        plan.unchanged.len()
+    );
+    format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
+}
+
+/// What each write would change, line by line.
+pub fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
+    let text = |object: &serde_json::Value| crate::yaml::emit(object);
+    let one = |(id, preview): &(ObjectId, Preview)| {
+        let before = preview.before.as_ref().map(text).unwrap_or_default();
+        coloured(&before, &text(&preview.after), &id.to_string(), ui)
+    };
+    previews.iter().map(one).collect()
+}
