@@ -34,6 +34,7 @@ mod import;
 mod init;
 mod install;
 mod join;
+mod kube_args;
 mod label;
 mod link;
 mod logging;

@@ -7,6 +7,7 @@ use tracing::{error, info, warn};
 
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::kube_args::KubeArgs;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
 use super::sync_text::{plan_text, previews_text};
@@ -20,9 +21,7 @@ use crate::model::status::Suspension;
 use crate::model::{ClusterStatus, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::bell::Bell;
-use crate::sync::health::custom::{self, HealthRules};
 use crate::sync::measure::Meter;
-use crate::sync::override_source::Source;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::remote::Link;
 use crate::sync::target::kube::lease::Lease;
@@ -93,78 +92,6 @@ pub struct SyncArgs {
     fetch_interval: u64,
     #[command(flatten)]
     telling: TellingArgs,
-}
-
-/// How a Kubernetes target is reached and worked on
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Options of the target `kube`")]
-pub struct KubeArgs {
-    /// The kubeconfig of the cluster; without it the usual places, or a pod's own credentials
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-    /// Where berth keeps the record of what it owns there
-    #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", env = "BERTH_NAMESPACE")]
-    namespace: String,
-    /// How many requests are under way at once
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
-    concurrency: u16,
-    /// How long an object may take to be healthy, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
-    health_timeout: u64,
-    /// Apply and remove the objects of each namespace as the ServiceAccount of this name there, with its rights
-    #[arg(long, value_name = "NAME", env = "BERTH_TENANT_SERVICE_ACCOUNT", value_parser = account)]
-    tenant_service_account: Option<String>,
-    /// With that, apply and remove objects without a namespace with berth's own rights; else they are refused
-    #[arg(long, env = "BERTH_TENANT_CLUSTER_SCOPED", requires = "tenant_service_account")]
-    tenant_cluster_scoped: bool,
-    /// Namespaces that are never removed, whatever is approved; `*` at the end stands for any rest. Berth's own is one of them
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        default_value = "default,kube-*",
-        env = "BERTH_PROTECTED_NAMESPACES"
-    )]
-    protected_namespaces: Vec<String>,
-    /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; may be given again
-    #[arg(long, value_name = "SOURCE", value_delimiter = ',', env = "BERTH_OVERRIDES_FROM")]
-    overrides_from: Vec<Source>,
-    /// Where a pod's own credentials are, in place of the usual folder
-    #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
-    pod_credentials: Option<PathBuf>,
-    /// When objects of your own kinds are healthy: documents of kind HealthRule
-    #[arg(long, value_name = "FILE", env = "BERTH_HEALTH_RULES")]
-    health_rules: Option<PathBuf>,
-    /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    watch_silence: u64,
-    /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
-    lease_duration: u64,
-    /// Write no Kubernetes Events
-    #[arg(long, env = "BERTH_NO_EVENTS")]
-    no_events: bool,
-    /// Take no lease: see to it yourself that nobody else applies this fleet there
-    #[arg(long, env = "BERTH_NO_LEASE")]
-    no_lease: bool,
-}
-
-impl KubeArgs {
-    fn health_rules(&self) -> Result<HealthRules, CommandError> {
-        let Some(path) = &self.health_rules else { return Ok(HealthRules::default()) };
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| CommandError::io(&name, &error))?;
-        custom::read(&name, &bytes).map_err(|found| {
-            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-            CommandError::new(
-                Exit::Faulty,
-                format!("the health rules can not be read:\n{}", found.join("\n")),
-            )
-        })
-    }
 }
 
 /// Where a folder is applied.
@@ -440,11 +367,6 @@ fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
     Ok(bell)
-}
-
-fn account(text: &str) -> Result<String, String> {
-    let fits = crate::meta::names::is_dns_subdomain(text);
-    if fits { Ok(text.to_owned()) } else { Err("use lower-case letters, digits, dashes and dots".into()) }
 }
 
 pub(super) fn target(text: &str) -> Result<Place, String> {

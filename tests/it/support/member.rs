@@ -158,6 +158,7 @@ impl Member {
     pub fn requests(&self) -> Vec<(String, String)> {
         let text =
             |event: &Json, at: &str| event.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
+        let set = self.set_id();
         let events = self.plane.requests().into_iter();
         let events = events.filter(|event| text(event, "/userAgent").starts_with("berth/"));
         let ours = events.filter(|event| {
@@ -165,7 +166,7 @@ impl Member {
             uri.contains(&format!("berth%2F{}", self.name))
                 || uri.contains(&format!("/namespaces/{}", self.name))
                 || uri.contains(&format!("/configmaps/berth-{}", self.name))
-                || uri.contains(&self.set_id())
+                || uri.contains(&set)
         });
         ours.map(|event| (text(&event, "/verb"), text(&event, "/objectRef/resource"))).collect()
     }

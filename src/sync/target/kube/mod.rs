@@ -17,6 +17,7 @@ mod events;
 mod failure;
 mod fields;
 mod fights;
+mod going;
 mod identity;
 mod kinds;
 pub mod lease;

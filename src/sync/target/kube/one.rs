@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::failure::{Conflict, Failure};
 use super::fields::{self, Keep, Kept};
+use super::going::release;
 use super::identity::{Identity, LAST_APPLIED, legacy_of};
 use super::managed::{self, Rearrange};
 use super::wire::{Answer, Ask, Wire};
@@ -19,9 +20,6 @@ use crate::model::ObjectId;
 use crate::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
 use crate::sync::desired::Desired;
 use crate::sync::strategy::{Strategy, is_of_a_hub};
-
-/// How often it is tried to let an object go that others write meanwhile.
-const ATTEMPTS: u32 = 5;
 
 /// How long an object that is made anew may take to go.
 const GOING: Duration = Duration::from_secs(15);
@@ -382,40 +380,6 @@ impl Job {
         release(wire, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
         Err(Failure::rule(format!("it came into being meanwhile, made by {}", quoted(&others))))
     }
-}
-
-/// Makes an object nobody's: takes off the label, berth's annotations and its ownership of fields, and nothing else.
-pub async fn release(
-    wire: &Wire,
-    identity: &Identity,
-    path: &str,
-    id: &ObjectId,
-    uid: Option<&Json>,
-) -> Result<(), Failure> {
-    let annotations: serde_json::Map<String, Json> =
-        annotation::ALL.iter().map(|name| ((*name).to_owned(), Json::Null)).collect();
-    for _ in 0..ATTEMPTS {
-        let Some(live) = wire.get(path, &id.name).await? else { return Ok(()) };
-        if uid.is_some_and(|uid| live.pointer("/metadata/uid") != Some(uid)) {
-            return Ok(());
-        }
-        let patch = json!({"metadata": {
-            "uid": live["metadata"]["uid"],
-            "resourceVersion": live["metadata"]["resourceVersion"],
-            "labels": {super::identity::PART_OF: null},
-            "annotations": annotations,
-            "managedFields": managed::without(&live, &[&identity.manager, &identity.keeper]),
-        }});
-        let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
-        let ask = Ask::Merge { path: path.to_owned(), name: id.name.to_string(), params, patch };
-        match wire.send(&ask).await {
-            Err(failure) if failure.is_not_found() => return Ok(()),
-            // Somebody wrote it meanwhile.
-            Err(failure) if failure.code() == 409 => {}
-            result => return result.map(drop),
-        }
-    }
-    Err(Failure::rule("it changes all the time"))
 }
 
 fn conflict_words(conflicts: &[&Conflict]) -> String {

@@ -5,19 +5,18 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::{Apply, Preview, TargetError};
 use super::compare::{leaving, uid_of};
 use super::failure::Failure;
-use super::one::{Job, release};
+use super::going::{delete_params, release};
+use super::one::Job;
 use super::watching::entry::Entry;
 use super::wire::{Answer, Ask, each};
 use super::{Core, Seen};
 use crate::model::ObjectId;
-use crate::model::annotation::DELETE_OPTIONS;
 use crate::model::status::Problem;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
@@ -379,33 +378,4 @@ impl Made {
         let Named { metadata } = answer.read()?;
         Ok(Made { uid: metadata.uid, version: metadata.resource_version, seen: Seen::default() })
     }
-}
-
-/// The options of a removal: in the background unless told otherwise, and of the very object that was seen.
-fn delete_params(options: Option<&str>, uid: String) -> Result<DeleteParams, Failure> {
-    let mut params = DeleteParams {
-        preconditions: Some(Preconditions { uid: Some(uid), resource_version: None }),
-        ..DeleteParams::background()
-    };
-    let Some(text) = options else { return Ok(params) };
-    let unusable =
-        || Failure::rule(format!("its annotation `{DELETE_OPTIONS}` is not Kubernetes' DeleteOptions"));
-    let options: Json = serde_json::from_str(text).map_err(|_| unusable())?;
-    match options.get("propagationPolicy").and_then(Json::as_str) {
-        Some("Foreground") => params.propagation_policy = Some(PropagationPolicy::Foreground),
-        Some("Orphan") => params.propagation_policy = Some(PropagationPolicy::Orphan),
-        Some("Background") | None => {}
-        Some(_) => return Err(unusable()),
-    }
-    if options.get("orphanDependents") == Some(&Json::Bool(true)) {
-        params.propagation_policy = Some(PropagationPolicy::Orphan);
-    }
-    let seconds = options.get("gracePeriodSeconds").and_then(Json::as_u64);
-    params.grace_period_seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
-    let wanted = options.pointer("/preconditions/uid").and_then(Json::as_str);
-    let same = |uid: &str| params.preconditions.as_ref().and_then(|it| it.uid.as_deref()) == Some(uid);
-    if wanted.is_some_and(|uid| !same(uid)) {
-        return Err(Failure::rule("its delete options name another object"));
-    }
-    Ok(params)
 }
