@@ -18,7 +18,7 @@ const SYSTEMS: [&str; 3] = ["kubefed-render", "kubefleet-render", "ocm-render"];
 /// What the server fills in where nothing is said, and then counts as said.
 const DEFAULTS: [(&str, fn() -> Json); 2] = [("protocol", || json!("TCP")), ("replicas", || json!(1))];
 
-const REFUSED: [(&str, &str); 4] = [
+const REFUSED: [(&str, &str); 6] = [
     // Kubernetes dropped this version; the fixtures have what old clusters were given.
     ("Deployment.apps shop/web", "the cluster does not serve Deployment of apps/v1beta2"),
     ("Deployment.apps shop/till", "the cluster does not serve Deployment of apps/v1beta2"),
@@ -27,6 +27,9 @@ const REFUSED: [(&str, &str); 4] = [
         "Deployment.apps shop/till",
         "the API server refuses it: Deployment.apps \"till\" is invalid: spec.strategy.rollingUpdate",
     ),
+    // These jobs are about selectors alone, and have no containers.
+    ("Job.batch shop/made", "the API server refuses it: Job.batch \"made\" is invalid"),
+    ("Job.batch shop/manual", "the API server refuses it: Job.batch \"manual\" is invalid"),
     // These keys are there to be escaped in a patch.
     ("ConfigMap shop/settings", "the API server refuses it: ConfigMap \"settings\" is invalid: [data["),
 ];
