@@ -22,6 +22,7 @@ use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::plan::SyncPlan;
 use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
+use crate::sync::target::kube::modes::Mode;
 use crate::sync::target::{DirTarget, KubeTarget, Preview, Target};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::transport::Cancel;
@@ -100,6 +101,16 @@ pub struct KubeArgs {
     /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     watch_silence: u64,
+    /// What is done about changes to what was applied, where an object does not say: put right, or only reported
+    #[arg(long, value_enum, default_value = "correct", env = "BERTH_DRIFT")]
+    drift: Drift,
+}
+
+/// What is done about drift
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Drift {
+    Correct,
+    Report,
 }
 
 /// Where a folder is applied.
@@ -127,6 +138,10 @@ impl SyncArgs {
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
             silence: Duration::from_secs(kube.watch_silence),
+            drift: match kube.drift {
+                Drift::Correct => Mode::Correct,
+                Drift::Report => Mode::Report,
+            },
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());

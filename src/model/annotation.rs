@@ -23,11 +23,17 @@ pub const DEPENDS_ON: &str = "berth.dev/depends-on";
 pub const ON_CONFLICT: &str = "berth.dev/on-conflict";
 /// Whether it may be removed and made anew where a change is not possible otherwise.
 pub const RECREATE: &str = "berth.dev/recreate";
+/// What is done about drift: `correct`, `report`, or `ignore-until=` and a time.
+pub const DRIFT: &str = "berth.dev/drift";
+/// JSON pointers with commas between them: fields that are left to the cluster once the object is made.
+pub const IGNORE: &str = "berth.dev/ignore";
+/// Managers with commas between them, to whom the fields are left that they set.
+pub const IGNORE_MANAGERS: &str = "berth.dev/ignore-managers";
 /// On live objects: the keyed hash of what was applied last.
 pub const APPLIED: &str = "berth.dev/applied";
 
 /// All of them.
-pub const ALL: [&str; 11] = [
+pub const ALL: [&str; 14] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -38,5 +44,8 @@ pub const ALL: [&str; 11] = [
     DEPENDS_ON,
     ON_CONFLICT,
     RECREATE,
+    DRIFT,
+    IGNORE,
+    IGNORE_MANAGERS,
     APPLIED,
 ];

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
+use super::left::Left;
 use super::managed;
 use crate::model::annotation::{APPLIED, PREFIX, RETAIN};
 use crate::sync::desired::Desired;
@@ -44,14 +45,15 @@ pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &
     if applied_hash(live) != Some(hash) {
         return false;
     }
-    match wanted.annotation(RETAIN).map(fields::pointers) {
-        None => managed::covers(own, &wanted.object),
-        Some(paths) => {
-            let mut wanted = Json::clone(&wanted.object);
-            paths.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
-            managed::covers(own, &wanted)
-        }
+    let left = Left::of(wanted);
+    let retained = wanted.annotation(RETAIN).map(fields::pointers).unwrap_or_default();
+    if retained.is_empty() && left.is_nothing() {
+        return managed::covers(own, &wanted.object);
     }
+    let mut wanted = Json::clone(&wanted.object);
+    retained.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
+    left.take_out(&mut wanted, live);
+    managed::covers(own, &wanted)
 }
 
 pub fn uid_of(object: &Json) -> &str {

@@ -10,12 +10,15 @@
 
 mod changes;
 mod compare;
+mod drifted;
 mod failure;
 mod fields;
 mod fights;
 mod identity;
 mod kinds;
+mod left;
 mod managed;
+pub mod modes;
 mod one;
 mod parent;
 mod pods;
@@ -44,6 +47,7 @@ use crate::sync::plan::{Live, Prune};
 use fights::Fights;
 use identity::Identity;
 use kinds::Kinds;
+use modes::Mode;
 use one::Job;
 use parent::Parent;
 use watching::Watching;
@@ -62,6 +66,8 @@ pub struct Settings {
     pub deadline: Duration,
     /// How long a watch may be silent before it counts as lost.
     pub silence: Duration,
+    /// What is done about drift where an object does not say.
+    pub drift: Mode,
 }
 
 /// One cluster.
@@ -95,6 +101,9 @@ struct Core {
     unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
     /// The form in which each object was last in place, as far as this process knows.
     settled: BTreeMap<ObjectId, Arc<str>>,
+    drift: Mode,
+    /// Until when drift of some objects is neither corrected nor said.
+    ignored: BTreeMap<ObjectId, Instant>,
     fights: Fights,
     /// Objects that failed, and when they are tried again.
     later: BTreeMap<ObjectId, Later>,
@@ -115,6 +124,8 @@ struct Seen {
     checked: bool,
     /// Whether it went away from what was applied, which is what is wanted.
     drifted: bool,
+    /// What there is to say of it, though nothing is done about it.
+    remark: Option<String>,
     /// Its UID, where it is berth's and nothing else of it needs to be known to change it.
     older: Option<String>,
     hash: Arc<str>,
@@ -163,6 +174,8 @@ impl KubeTarget {
             seen: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
             settled: BTreeMap::new(),
+            drift: settings.drift,
+            ignored: BTreeMap::new(),
             fights: Fights::default(),
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
@@ -231,11 +244,14 @@ impl Target for KubeTarget {
 impl Core {
     async fn standing(&mut self, id: &ObjectId) -> Standing {
         let Some(seen) = self.seen.get(id) else {
-            return Standing { health: Health::Progressing("it is not there".to_owned()), overdue: false };
+            return Standing {
+                health: Health::Progressing("it is not there".to_owned()),
+                ..Standing::default()
+            };
         };
         if seen.health == Health::Healthy {
             self.unhealthy.remove(id);
-            return Standing::default();
+            return Standing { remark: seen.remark.clone(), ..Standing::default() };
         }
         let now = Instant::now();
         let entry = self.unhealthy.entry(id.clone()).or_insert_with(|| (seen.hash.clone(), now));
@@ -243,7 +259,7 @@ impl Core {
             *entry = (seen.hash.clone(), now);
         }
         let overdue = now.duration_since(entry.1) >= self.deadline;
-        let health = seen.health.clone();
+        let (health, remark) = (seen.health.clone(), seen.remark.clone());
         let known = overdue || matches!(health, Health::Failed(_));
         let reason = if known { self.reason(id).await } else { None };
         let with = |why: String| match &reason {
@@ -255,7 +271,7 @@ impl Core {
             Health::Failed(why) => Health::Failed(with(why)),
             Health::Healthy => Health::Healthy,
         };
-        Standing { health, overdue }
+        Standing { health, overdue, remark }
     }
 
     fn hash_of(&self, object: &Desired) -> Arc<str> {
@@ -314,7 +330,13 @@ impl Core {
     /// When something is due though nothing changes. What was due already was done in the last round.
     fn due(&self) -> Option<Instant> {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
-        let all = self.later.values().map(|later| later.at).chain(late).chain(self.fights.ends());
+        let all = self
+            .later
+            .values()
+            .map(|later| later.at)
+            .chain(late)
+            .chain(self.fights.ends())
+            .chain(self.ignored.values().copied());
         all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

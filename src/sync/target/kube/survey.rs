@@ -33,6 +33,7 @@ impl Core {
     pub async fn survey(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
         self.seen.clear();
         self.reasons.clear();
+        self.ignored.clear();
         self.surveyed = Some(Instant::now());
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;

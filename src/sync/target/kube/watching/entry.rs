@@ -11,7 +11,7 @@ use super::super::compare::{applied_hash, is_as_applied, leaving, own_annotation
 use super::super::identity::Identity;
 use super::super::pods;
 use crate::model::ObjectId;
-use crate::model::annotation::RETAIN;
+use crate::model::annotation::{IGNORE, IGNORE_MANAGERS, RETAIN};
 use crate::sync::desired::Desired;
 use crate::sync::health::{self, Health};
 
@@ -100,7 +100,7 @@ impl Entry {
     pub fn is_plainly_older(&self, wanted: &Wanted) -> bool {
         self.owned
             && self.applied.as_deref() != Some(&*wanted.hash)
-            && wanted.desired.annotation(RETAIN).is_none()
+            && [RETAIN, IGNORE, IGNORE_MANAGERS].iter().all(|name| wanted.desired.annotation(name).is_none())
     }
 
     /// Whether it went away from what was applied, which is what is wanted.
