@@ -145,3 +145,6 @@ impl Watching {
         failed
     }
 }
+
+#[cfg(test)]
+mod tests;
