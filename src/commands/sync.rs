@@ -1,5 +1,6 @@
 //! `berth sync`: the member syncer.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::ui::{Tone, Ui, counted};
 use super::{Outcome, logging};
 use crate::git::{GitError, Repo};
 use crate::live::Access;
+use crate::model::status::Problem;
 use crate::model::{ObjectId, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::Options;
@@ -176,7 +178,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
         PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
     };
-    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced) };
+    let mut world = World { overrides: args.overrides.clone(), link: link.map(paced), said: BTreeSet::new() };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, target = %args.target, "syncing");
@@ -269,6 +271,8 @@ fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
 struct World {
     overrides: Option<PathBuf>,
     link: Option<PacedLink>,
+    /// The problems of the last round, each of which is logged once.
+    said: BTreeSet<Problem>,
 }
 
 impl Surroundings for World {
@@ -297,9 +301,11 @@ impl Surroundings for World {
                 for note in &outcome.notes {
                     info!(object = %note.object, "{}", note.message);
                 }
-                for problem in &outcome.applied.problems {
+                let problems: BTreeSet<Problem> = outcome.applied.problems.iter().cloned().collect();
+                for problem in problems.difference(&self.said) {
                     warn!(object = %problem.object, "{}", problem.message);
                 }
+                self.said = problems;
             }
             Err(problem) => error!(error = %problem, "round failed"),
         }

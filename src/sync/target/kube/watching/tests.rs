@@ -82,7 +82,9 @@ impl Server {
         let shared = Arc::new(Shared::default());
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = calls.clone();
-        *lock(&shared.call) = Some(Box::new(move || drop(counted.fetch_add(1, Ordering::SeqCst))));
+        *lock(&shared.call) = Some(Box::new(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }));
         let feed = Follow {
             wire: Wire::new(client, &server, Duration::from_secs(5)),
             identity: Arc::new(Identity::new("test", "berth-system")),
