@@ -106,7 +106,7 @@ impl Core {
             Some(Live { form: Form::There { same, .. }, .. }) => *same = true,
             Some(_) => {}
             None => {
-                drop(found.insert(id.clone(), Live { owned: true, form: same, annotations: BTreeMap::new() }))
+                found.insert(id.clone(), Live { owned: true, form: same, annotations: BTreeMap::new() });
             }
         }
     }
