@@ -107,8 +107,8 @@ struct Core {
     fights: Fights,
     /// Objects that failed, and when they are tried again.
     later: BTreeMap<ObjectId, Later>,
-    /// What pods say of an object, asked once a round.
-    reasons: BTreeMap<ObjectId, Option<String>>,
+    /// What pods said of an object, and when they were asked.
+    reasons: BTreeMap<ObjectId, (Instant, Option<String>)>,
     notes: Vec<Problem>,
     /// Hides the data of Secrets in what is shown.
     key: RandomState,
