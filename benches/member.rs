@@ -2,7 +2,7 @@
 //! same applies, in one run: first sync, nothing changed, one edited, one drifted, memory.
 //! `cargo bench --bench member`; `-- 10000` for as many ConfigMaps besides, `-- 10000 kubectl` with kubectl too.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, dead_code)]
+#![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used, clippy::panic, dead_code)]
 
 #[allow(unused_imports)]
 #[path = "../tests/it/support/mod.rs"]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::exit::{CommandError, Exit};
 use crate::sync::health::custom::{self, HealthRules};
 use crate::sync::override_source::Source;
+use crate::sync::target::kube::modes::Mode;
 
 /// How a Kubernetes target is reached and worked on
 #[derive(Debug, clap::Args)]
@@ -52,6 +53,9 @@ pub struct KubeArgs {
     /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     pub watch_silence: u64,
+    /// What is done about changes to what was applied, where an object does not say: put right, or only reported
+    #[arg(long, value_enum, default_value = "correct", env = "BERTH_DRIFT")]
+    drift: Drift,
     /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
     pub lease_duration: u64,
@@ -63,7 +67,21 @@ pub struct KubeArgs {
     pub no_lease: bool,
 }
 
+/// What is done about drift
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Drift {
+    Correct,
+    Report,
+}
+
 impl KubeArgs {
+    pub fn drift(&self) -> Mode {
+        match self.drift {
+            Drift::Correct => Mode::Correct,
+            Drift::Report => Mode::Report,
+        }
+    }
+
     pub fn health_rules(&self) -> Result<HealthRules, CommandError> {
         let Some(path) = &self.health_rules else { return Ok(HealthRules::default()) };
         let name = path.display().to_string();

@@ -91,7 +91,7 @@ enum Command {
     Render(render::RenderArgs),
     Plan(plan::PlanArgs),
     Run(run::RunArgs),
-    Sync(sync::SyncArgs),
+    Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),

@@ -1,5 +1,6 @@
 //! `berth sync`: the member syncer.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use super::ui::Ui;
 use super::{Outcome, logging, own_file};
 use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
-use crate::model::status::Suspension;
+use crate::model::status::{Problem, Suspension};
 use crate::model::{ClusterStatus, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::bell::Bell;
@@ -130,6 +131,7 @@ impl SyncArgs {
             silence: Duration::from_secs(kube.watch_silence),
             lease: (!kube.no_lease && !self.dry_run)
                 .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
+            drift: kube.drift(),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());
@@ -190,6 +192,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         reports: !args.telling.no_report,
         meter: None,
         begun: None,
+        said: BTreeSet::new(),
     };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
@@ -273,6 +276,8 @@ struct World {
     meter: Option<Meter>,
     /// When the round began.
     begun: Option<Instant>,
+    /// The problems of the last round, each of which is logged once.
+    said: BTreeSet<Problem>,
 }
 
 impl Surroundings for World {
@@ -336,9 +341,11 @@ impl Surroundings for World {
                 for difference in &outcome.applied.differences {
                     info!(object = %difference.object, "{}", difference.message);
                 }
-                for problem in &outcome.applied.problems {
+                let problems: BTreeSet<Problem> = outcome.applied.problems.iter().cloned().collect();
+                for problem in problems.difference(&self.said) {
                     warn!(object = %problem.object, "{}", problem.message);
                 }
+                self.said = problems;
             }
             // The lease's own thread says so, once.
             Err(RoundError::NotAdmitted(_)) => return,

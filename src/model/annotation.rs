@@ -39,11 +39,17 @@ pub const TOLERATE: &str = "berth.dev/tolerate";
 pub const SUSPEND: &str = "berth.dev/suspend";
 /// Until when, in RFC 3339.
 pub const SUSPEND_UNTIL: &str = "berth.dev/suspend-until";
+/// What is done about drift: `correct`, `report`, or `ignore-until=` and a time.
+pub const DRIFT: &str = "berth.dev/drift";
+/// JSON pointers with commas between them: fields that are left to the cluster once the object is made.
+pub const IGNORE: &str = "berth.dev/ignore";
+/// Managers with commas between them, to whom the fields are left that they set.
+pub const IGNORE_MANAGERS: &str = "berth.dev/ignore-managers";
 /// On live objects: the keyed hash of what was applied last.
 pub const APPLIED: &str = "berth.dev/applied";
 
 /// All of them.
-pub const ALL: [&str; 19] = [
+pub const ALL: [&str; 22] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -62,5 +68,8 @@ pub const ALL: [&str; 19] = [
     TOLERATE,
     SUSPEND,
     SUSPEND_UNTIL,
+    DRIFT,
+    IGNORE,
+    IGNORE_MANAGERS,
     APPLIED,
 ];

@@ -234,6 +234,7 @@ fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
     for id in awaited.map(|wanted| &wanted.id).filter(|id| !known.contains(id)) {
         let standing = target.standing(id);
         let problem = |message: String| Problem { object: id.clone(), message };
+        outcome.applied.problems.extend(standing.remark.map(problem));
         match standing.health {
             Health::Healthy => {}
             Health::Failed(why) => outcome.applied.problems.push(problem(format!("it failed: {why}"))),

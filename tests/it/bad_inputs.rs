@@ -193,9 +193,7 @@ fn a_patch_of_the_member_that_does_not_fit_blocks_its_object_alone_and_applies_n
             "- target: {{kind: Deployment, namespace: patches, name: {name}}}\n  patches:\n"
         ));
         // A part that fits comes first, so that it would show.
-        text.push_str(&format!(
-            "  - {{op: add, path: /metadata/annotations/example.com~1part, value: \"yes\"}}\n"
-        ));
+        text.push_str("  - {op: add, path: /metadata/annotations/example.com~1part, value: \"yes\"}\n");
         for patch in patches.split("}, {") {
             text.push_str(&format!("  - {{{}}}\n", patch.trim_matches(['{', '}'])));
         }

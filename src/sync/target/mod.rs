@@ -69,6 +69,8 @@ pub struct Standing {
     pub health: Health,
     /// Whether it had all the time it may take.
     pub overdue: bool,
+    /// What is not as wanted, though nothing is done about it.
+    pub remark: Option<String>,
 }
 
 /// What a write would change: the object before, if it is there, and after. The data of Secrets is hashed.

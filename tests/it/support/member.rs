@@ -1,7 +1,7 @@
 //! A member cluster for tests: a control plane that the tests of one run share, and a repository with
 //! the folder that is to be applied there. Each member has a fleet of its own, so that none sees another.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::{Value as Json, json};
@@ -27,6 +27,7 @@ pub struct Member {
     /// The fleet, the cluster and the namespace are all called so.
     pub name: String,
     sequence: Cell<u64>,
+    set: OnceCell<String>,
 }
 
 impl Member {
@@ -37,7 +38,13 @@ impl Member {
 
     /// The same, of a control plane of one's own.
     pub fn of(plane: Arc<ControlPlane>, name: &str) -> Member {
-        let member = Member { plane, repo: Repo::new(), name: name.to_owned(), sequence: Cell::new(0) };
+        let member = Member {
+            plane,
+            repo: Repo::new(),
+            name: name.to_owned(),
+            sequence: Cell::new(0),
+            set: OnceCell::new(),
+        };
         member.kubectl(&["create", "namespace", name]);
         member
     }
@@ -173,11 +180,14 @@ impl Member {
 
     /// What the parent object says its set is called.
     pub fn set_id(&self) -> String {
+        if let Some(set) = self.set.get() {
+            return set.clone();
+        }
         let args =
             ["get", "configmap", &format!("berth-{}", self.name), "-n", "berth-system", "--ignore-not-found"];
         let path = "-ojsonpath={.metadata.labels.applyset\\.kubernetes\\.io/id}";
         let id = self.kubectl(&[&args[..], &[path]].concat());
-        if id.is_empty() { "no set yet".to_owned() } else { id }
+        if id.is_empty() { "no set yet".to_owned() } else { self.set.get_or_init(|| id).clone() }
     }
 
     pub fn config_map(&self, name: &str, value: &str) -> Json {

@@ -53,6 +53,7 @@ impl Member {
 }
 
 impl Running<'_> {
+    #[allow(dead_code, reason = "the bench asks for it")]
     pub fn id(&self) -> u32 {
         self.child.id()
     }

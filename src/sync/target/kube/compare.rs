@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use super::super::LEAVING;
 use super::fields::{self, Keep};
 use super::identity::{Identity, PART_OF};
+use super::left::Left;
 use super::{managed, shape};
 use crate::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
 use crate::sync::desired::Desired;
@@ -49,11 +50,13 @@ pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &
     }
     let shaped = shape::as_kept(&wanted.object);
     let kept = fields::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
-    if kept.is_empty() {
+    let left = Left::of(wanted);
+    if kept.is_empty() && left.is_nothing() {
         return managed::covers(own, &shaped);
     }
     let mut wanted = shaped.into_owned();
     kept.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
+    left.take_out(&mut wanted, live);
     managed::covers(own, &wanted)
 }
 

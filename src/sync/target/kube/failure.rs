@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::live::error::innermost;
+use crate::model::annotation::ON_CONFLICT;
 
 /// A request that did not do what it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,4 +201,24 @@ impl Failure {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a conflict that is not settled means for people.
+pub fn conflict_words(conflicts: &[&Conflict]) -> String {
+    format!(
+        "others own what is to be changed: {}; annotate it `{ON_CONFLICT}: force` to take it over, or `yield` to leave it to them",
+        owners_words(conflicts)
+    )
+}
+
+pub fn owners_words(conflicts: &[&Conflict]) -> String {
+    let words = conflicts.iter().map(|it| format!("`{}` of `{}`", it.field, it.manager));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+pub fn quoted(names: &[&str]) -> String {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -98,7 +98,7 @@ fn keep_at(wanted: &mut Json, live: &Json, path: &[String], whole: bool, how: Ke
     }
 }
 
-fn is_same_item(one: &Json, other: &Json) -> bool {
+pub fn is_same_item(one: &Json, other: &Json) -> bool {
     let same = |key: &str, default: &str| {
         let get = |item: &Json| item.get(key).cloned().unwrap_or_else(|| default.into());
         get(one) == get(other)

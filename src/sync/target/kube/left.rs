@@ -97,7 +97,8 @@ fn take_owned(wanted: &mut Json, owned: &Json, keys: &[String]) {
         let is_leaf = own.as_object().is_none_or(serde_json::Map::is_empty);
         match wanted {
             Json::Object(map) => {
-                let Some(name) = key.strip_prefix("f:").filter(|name| !keys.iter().any(|key| key == name)) else {
+                let Some(name) = key.strip_prefix("f:").filter(|name| !keys.iter().any(|key| key == name))
+                else {
                     continue;
                 };
                 let Some(value) = map.get_mut(name) else { continue };
@@ -136,7 +137,8 @@ mod tests {
     fn what_a_pointer_names_is_left_where_something_is_there() {
         let wanted = json!({"spec": {"replicas": 2, "template": {"containers": [
             {"name": "a", "image": "x"}, {"name": "b", "image": "y"}]}}});
-        let live = json!({"spec": {"replicas": 0, "template": {"containers": [{"name": "a", "image": "z"}]}}});
+        let live =
+            json!({"spec": {"replicas": 0, "template": {"containers": [{"name": "a", "image": "z"}]}}});
         let left = left("/spec/replicas,/spec/template/containers/*/image,/spec/more", &[]);
         let (mut out, mut copied) = (wanted.clone(), wanted.clone());
         left.take_out(&mut out, &live);

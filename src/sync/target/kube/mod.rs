@@ -13,6 +13,7 @@
 
 mod changes;
 mod compare;
+mod drifted;
 mod events;
 mod failure;
 mod fields;
@@ -21,7 +22,9 @@ mod going;
 mod identity;
 mod kinds;
 pub mod lease;
+mod left;
 mod managed;
+pub mod modes;
 mod one;
 mod own_overrides;
 mod parent;
@@ -63,6 +66,7 @@ use fights::Fights;
 use identity::Identity;
 use kinds::Kinds;
 use lease::{Keeper, Lease};
+use modes::Mode;
 use one::Job;
 use parent::Parent;
 pub use pause::pause;
@@ -97,6 +101,8 @@ pub struct Settings {
     pub overrides_from: Vec<Source>,
     /// Whether how rounds went is told as Events.
     pub events: bool,
+    /// What is done about drift where an object does not say.
+    pub drift: Mode,
 }
 
 /// What the parent object is called, and what whoever runs the syncer calls its own.
@@ -138,11 +144,14 @@ struct Core {
     unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
     /// The form in which each object was last in place, as far as this process knows.
     settled: BTreeMap<ObjectId, Arc<str>>,
+    drift: Mode,
+    /// Until when drift of some objects is neither corrected nor said.
+    ignored: BTreeMap<ObjectId, Instant>,
     fights: Fights,
     /// Objects that failed, and when they are tried again.
     later: BTreeMap<ObjectId, Later>,
-    /// What pods say of an object, asked once a round.
-    reasons: BTreeMap<ObjectId, Option<String>>,
+    /// What pods said of an object, and when they were asked.
+    reasons: BTreeMap<ObjectId, (Instant, Option<String>)>,
     notes: Vec<Problem>,
     access: Access,
     tenants: Option<Tenants>,
@@ -164,6 +173,8 @@ struct Seen {
     checked: bool,
     /// Whether it went away from what was applied, which is what is wanted.
     drifted: bool,
+    /// What there is to say of it, though nothing is done about it.
+    remark: Option<String>,
     /// Its UID, where it is berth's and nothing else of it needs to be known to change it.
     older: Option<String>,
     hash: Arc<str>,
@@ -227,6 +238,8 @@ impl KubeTarget {
             seen: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
             settled: BTreeMap::new(),
+            drift: settings.drift,
+            ignored: BTreeMap::new(),
             fights: Fights::default(),
             later: BTreeMap::new(),
             reasons: BTreeMap::new(),
@@ -338,11 +351,14 @@ impl Core {
 
     async fn standing(&mut self, id: &ObjectId) -> Standing {
         let Some(seen) = self.seen.get(id) else {
-            return Standing { health: Health::Progressing("it is not there".to_owned()), overdue: false };
+            return Standing {
+                health: Health::Progressing("it is not there".to_owned()),
+                ..Standing::default()
+            };
         };
         if seen.health == Health::Healthy {
             self.unhealthy.remove(id);
-            return Standing::default();
+            return Standing { remark: seen.remark.clone(), ..Standing::default() };
         }
         let now = Instant::now();
         let entry = self.unhealthy.entry(id.clone()).or_insert_with(|| (seen.hash.clone(), now));
@@ -350,7 +366,7 @@ impl Core {
             *entry = (seen.hash.clone(), now);
         }
         let overdue = now.duration_since(entry.1) >= self.deadline;
-        let health = seen.health.clone();
+        let (health, remark) = (seen.health.clone(), seen.remark.clone());
         let known = overdue || matches!(health, Health::Failed(_));
         let reason = if known { self.reason(id).await } else { None };
         let with = |why: String| match &reason {
@@ -362,7 +378,7 @@ impl Core {
             Health::Failed(why) => Health::Failed(with(why)),
             Health::Healthy => Health::Healthy,
         };
-        Standing { health, overdue }
+        Standing { health, overdue, remark }
     }
 
     fn hash_of(&self, object: &Desired) -> Arc<str> {
@@ -423,7 +439,14 @@ impl Core {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
         // Overrides that are kept in the cluster are not watched.
         let look = self.surveyed.filter(|_| !self.overrides_from.is_empty()).map(|at| at + OVERRIDES);
-        let all = self.later.values().map(|later| later.at).chain(late).chain(self.fights.ends()).chain(look);
+        let all = self
+            .later
+            .values()
+            .map(|later| later.at)
+            .chain(late)
+            .chain(self.fights.ends())
+            .chain(look)
+            .chain(self.ignored.values().copied());
         all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

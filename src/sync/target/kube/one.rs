@@ -10,10 +10,11 @@ use std::time::Duration;
 use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
-use super::failure::{Conflict, Failure};
+use super::failure::{Conflict, Failure, conflict_words, owners_words, quoted};
 use super::fields::{self, Keep, Kept};
 use super::going::release;
 use super::identity::{Identity, LAST_APPLIED, legacy_of};
+use super::left::Left;
 use super::managed::{self, Rearrange};
 use super::wire::{Answer, Ask, Wire};
 use crate::model::ObjectId;
@@ -45,6 +46,7 @@ pub struct Job {
     take_over_equal: bool,
     /// Its UID, where nothing else of it needs to be known.
     older: Option<String>,
+    left: Left,
     on_conflict: OnConflict,
     recreate: Recreate,
     /// Whether the answer is read for how the object does.
@@ -97,6 +99,7 @@ impl Job {
             retained: fields::all_kept(desired.annotation(RETAIN), desired.annotation(INITIAL)),
             tolerated: desired.annotation(TOLERATE).map(fields::pointers).unwrap_or_default(),
             take_over_equal: desired.annotation(TAKE_OVER) == Some("if-no-diff"),
+            left: Left::of(desired),
             on_conflict: match desired.annotation(ON_CONFLICT) {
                 Some("force") => OnConflict::Force,
                 Some("yield") => OnConflict::Yield,
@@ -149,6 +152,7 @@ impl Job {
         let mut object = (*self.payload).clone();
         if let Some(live) = &self.live {
             self.retained.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::Copy));
+            self.left.copy(&mut object, live);
         }
         self.apply(wire, identity, object, true).await
     }
@@ -165,13 +169,14 @@ impl Job {
             return self.check_made(wire, identity, brought).await;
         };
         let legacy = if self.owned { Vec::new() } else { legacy_of(live) };
-        let leaving = fields::kept(live, &self.retained);
-        let paths: Vec<Vec<String>> = leaving.iter().map(|kept| kept.path.clone()).collect();
+        let kept = fields::kept(live, &self.retained);
+        let mut leaving: Vec<Vec<String>> = kept.iter().map(|kept| kept.path.clone()).collect();
+        leaving.extend(self.left.leaving(live));
         let how = Rearrange {
             manager: &identity.manager,
             keeper: &identity.keeper,
             legacy: &legacy,
-            leaving: &paths,
+            leaving: &leaving,
         };
         let mut notes = Vec::new();
         if let Some(entries) = managed::rearranged(live, &how) {
@@ -183,7 +188,8 @@ impl Job {
             notes.extend((!from.is_empty()).then(|| format!("took over the fields of {}", quoted(&from))));
         }
         let mut object = (*self.payload).clone();
-        leaving.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::LeaveOut));
+        kept.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::LeaveOut));
+        self.left.take_out(&mut object, live);
         object["metadata"]["uid"] = json!(self.uid().unwrap_or_default());
         let mut brought = self.apply_or_recreate(wire, identity, object).await?;
         brought.notes.splice(0..0, notes);
@@ -380,23 +386,4 @@ impl Job {
         release(wire, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
         Err(Failure::rule(format!("it came into being meanwhile, made by {}", quoted(&others))))
     }
-}
-
-fn conflict_words(conflicts: &[&Conflict]) -> String {
-    format!(
-        "others own what is to be changed: {}; annotate it `{ON_CONFLICT}: force` to take it over, or `yield` to leave it to them",
-        owners_words(conflicts)
-    )
-}
-
-fn owners_words(conflicts: &[&Conflict]) -> String {
-    let words = conflicts.iter().map(|it| format!("`{}` of `{}`", it.field, it.manager));
-    words.collect::<Vec<_>>().join(", ")
-}
-
-fn quoted(names: &[&str]) -> String {
-    let mut names = names.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

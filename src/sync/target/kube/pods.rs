@@ -1,5 +1,7 @@
 //! Why an object is not healthy, in its pods' words: the first reason that a person would look for.
 
+use std::time::{Duration, Instant};
+
 use kube::api::ListParams;
 use serde_json::Value as Json;
 
@@ -10,14 +12,17 @@ use crate::model::ObjectId;
 /// How many pods are looked at.
 const LOOKED_AT: u32 = 50;
 
-/// How many objects are asked about in one round.
+/// How many objects are asked about in one round, or while their answers are good.
 const ASKED: usize = 20;
+
+/// For how long an answer is good where rounds follow each other.
+pub const GOOD_FOR: Duration = Duration::from_secs(30);
 
 impl Core {
     /// What the pods of an object say.
     pub async fn reason(&mut self, id: &ObjectId) -> Option<String> {
         if let Some(known) = self.reasons.get(id) {
-            return known.clone();
+            return known.1.clone();
         }
         let selector = self.seen.get(id)?.pods.clone()?;
         if self.reasons.len() >= ASKED {
@@ -30,7 +35,7 @@ impl Core {
         let list: Option<Json> = answer.and_then(|answer| answer.read().ok());
         let pods = list.as_ref().and_then(|list| list.get("items")?.as_array());
         let reason = pods.and_then(|pods| pods.iter().find_map(reason_of));
-        self.reasons.insert(id.clone(), reason.clone());
+        self.reasons.insert(id.clone(), (Instant::now(), reason.clone()));
         reason
     }
 }

@@ -33,7 +33,9 @@ const LISTS: usize = 2;
 impl Core {
     pub async fn survey(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
         self.seen.clear();
-        self.reasons.clear();
+        let is_followed = self.watching.is_on();
+        self.reasons.retain(|_, (asked, _)| is_followed && asked.elapsed() < pods::GOOD_FOR);
+        self.ignored.clear();
         self.surveyed = Some(Instant::now());
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;

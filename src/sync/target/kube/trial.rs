@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::Value as Json;
 
@@ -18,7 +17,7 @@ use super::shape::is_encrypted;
 use super::survey::{Found, Wanted, fault};
 use super::watching::entry::version_of;
 use super::wire::each;
-use super::{Core, Seen, changes};
+use super::{Core, Seen};
 use crate::model::ObjectId;
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
@@ -78,6 +77,9 @@ impl Core {
                 }
                 continue;
             }
+            if self.is_left_drifted(object, &hash, found) {
+                continue;
+            }
             if let Some(message) = self.refuse_fight(object, &hash) {
                 fault(found, &object.id, message);
                 continue;
@@ -114,35 +116,6 @@ impl Core {
             Some(failure) => Err(self.whole(&failure)),
             None => Ok(()),
         }
-    }
-
-    /// Whether an object is as it is because somebody changed it after it was in place as wanted now.
-    pub fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>) -> bool {
-        self.seen.get(id).is_some_and(|seen| seen.drifted) || self.settled.get(id) == Some(hash)
-    }
-
-    /// What is said of an object that is not put right any more, because somebody else keeps changing it.
-    fn refuse_fight(&mut self, object: &Desired, hash: &Arc<str>) -> Option<String> {
-        let (id, now) = (&object.id, Instant::now());
-        if let Some(message) = self.fights.stopped(id, hash, now) {
-            return Some(message.to_owned());
-        }
-        if !self.has_drifted(id, hash) || !self.fights.is_too_often(id, hash, now) {
-            return None;
-        }
-        let live = self.seen.get(id).and_then(|seen| seen.live.as_ref());
-        let changes = live.map(|live| changes::changes(live, &object.object, &self.identity.manager));
-        let what = match changes {
-            Some(changes) if !changes.is_empty() => changes::words(&changes, false),
-            Some(_) => "somebody changed it".to_owned(),
-            None => "somebody removed it".to_owned(),
-        };
-        let message = format!(
-            "{what} again and again after it was put right; it is left alone for some time, or until something else is wanted of it"
-        );
-        let until = self.fights.stop(id, hash, now, message.clone())?;
-        self.watching.shared.store().mute(id, until);
-        Some(message)
     }
 
     /// Takes in what a trial has shown.

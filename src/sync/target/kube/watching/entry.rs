@@ -12,7 +12,7 @@ use super::super::identity::Identity;
 use super::super::pods;
 use super::super::protected::has_owner;
 use crate::model::ObjectId;
-use crate::model::annotation::{INITIAL, RETAIN};
+use crate::model::annotation::{IGNORE, IGNORE_MANAGERS, INITIAL, RETAIN};
 use crate::sync::desired::Desired;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::health::{self, Health};
@@ -110,7 +110,9 @@ impl Entry {
     pub fn is_plainly_older(&self, wanted: &Wanted) -> bool {
         self.owned
             && self.applied.as_deref() != Some(&*wanted.hash)
-            && [RETAIN, INITIAL].iter().all(|name| wanted.desired.annotation(name).is_none())
+            && [RETAIN, INITIAL, IGNORE, IGNORE_MANAGERS]
+                .iter()
+                .all(|name| wanted.desired.annotation(name).is_none())
             && Strategy::of(&wanted.desired).way == Way::Write
     }
 

@@ -96,6 +96,10 @@ impl Watching {
         self.on = true;
     }
 
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// Looks at each kind that is not followed already, some at once, and follows those that are to be
     /// followed. Gives the kinds that could not be looked at.
     pub async fn look(
@@ -150,3 +154,6 @@ impl Watching {
         failed
     }
 }
+
+#[cfg(test)]
+mod tests;
