@@ -174,8 +174,9 @@ fn comparable(object: &Json) -> Json {
         match object {
             Json::Object(map) => {
                 map.retain(|key, value| {
-                    let is_default =
-                        DEFAULTS.iter().any(|(name, default)| name == key && value.to_string() == *default);
+                    let is_default = DEFAULTS.iter().any(|(name, default)| {
+                        name == key && *value == serde_json::from_str::<Json>(default).expect("JSON")
+                    });
                     !is_default && *value != json!(false) && *value != json!("")
                 });
                 map.values_mut().for_each(without);
