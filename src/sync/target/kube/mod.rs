@@ -6,7 +6,7 @@
 //! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
 //!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
 //! - `lease` sees to it that one of several syncers writes.
-//! - `events` tells people.
+//! - `events` tells people; `later` knows what failed and when it is tried again.
 //!
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
@@ -21,6 +21,7 @@ mod fights;
 mod going;
 mod identity;
 mod kinds;
+mod later;
 pub mod lease;
 mod left;
 mod managed;
@@ -65,6 +66,7 @@ use failure::Failure;
 use fights::Fights;
 use identity::Identity;
 use kinds::Kinds;
+use later::Later;
 use lease::{Keeper, Lease};
 use modes::Mode;
 use one::Job;
@@ -186,26 +188,6 @@ struct Seen {
     /// What its strategy makes of how it was found.
     finding: Option<Finding>,
 }
-
-/// A failed object.
-#[derive(Debug)]
-struct Later {
-    hash: Arc<str>,
-    failures: u32,
-    at: Instant,
-    message: String,
-    /// What is in its way.
-    found: Option<Live>,
-}
-
-/// The shortest and the longest pause after an object failed.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
-
-/// The longest pause before it is looked whether something is still in the way.
-const IN_THE_WAY: Duration = Duration::from_secs(60);
-
-/// How often overrides that are kept in the cluster are read while nothing else asks for a round.
-const OVERRIDES: Duration = Duration::from_secs(10);
 
 impl KubeTarget {
     /// Reads the credentials. Whether the server answers shows with the first question.
@@ -392,61 +374,5 @@ impl Core {
         let seen = self.seen.get(&object.id);
         let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
         Job::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
-    }
-
-    /// Notes a failure, so that the object is not tried again at once.
-    fn put_off(&mut self, id: &ObjectId, hash: &Arc<str>, message: &str, pause: Option<Duration>) {
-        let doubled = self.next_pause(id, hash);
-        let at = Instant::now() + pause.unwrap_or(doubled);
-        self.put_off_to(id, hash, at, message.to_owned(), None);
-    }
-
-    /// Notes that something else is in the way of an object.
-    fn put_off_as_found(&mut self, id: &ObjectId, hash: &Arc<str>, found: Live) {
-        let at = Instant::now() + self.next_pause(id, hash).min(IN_THE_WAY);
-        self.put_off_to(id, hash, at, String::new(), Some(found));
-    }
-
-    fn put_off_to(
-        &mut self,
-        id: &ObjectId,
-        hash: &Arc<str>,
-        at: Instant,
-        message: String,
-        found: Option<Live>,
-    ) {
-        let failures = self.failures_of(id, hash) + 1;
-        self.watching.shared.store().mute(id, at);
-        self.later.insert(id.clone(), Later { hash: hash.clone(), failures, at, message, found });
-    }
-
-    fn failures_of(&self, id: &ObjectId, hash: &Arc<str>) -> u32 {
-        self.later.get(id).filter(|later| later.hash == *hash).map_or(0, |later| later.failures.min(30))
-    }
-
-    fn next_pause(&self, id: &ObjectId, hash: &Arc<str>) -> Duration {
-        let (shortest, longest) = PAUSES;
-        shortest.saturating_mul(1 << (self.failures_of(id, hash) + 1).min(9)).min(longest)
-    }
-
-    /// An object that is not tried now, if it is to wait.
-    fn put_off_until(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Later> {
-        self.later.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
-    }
-
-    /// When something is due though nothing changes. What was due already was done in the last round.
-    fn due(&self) -> Option<Instant> {
-        let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
-        // Overrides that are kept in the cluster are not watched.
-        let look = self.surveyed.filter(|_| !self.overrides_from.is_empty()).map(|at| at + OVERRIDES);
-        let all = self
-            .later
-            .values()
-            .map(|later| later.at)
-            .chain(late)
-            .chain(self.fights.ends())
-            .chain(look)
-            .chain(self.ignored.values().copied());
-        all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

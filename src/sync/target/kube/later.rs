@@ -1,0 +1,86 @@
+//! What failed or is in the way, and when it is tried again; when a round is due though nothing changes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Core;
+use crate::model::ObjectId;
+use crate::sync::plan::Live;
+
+/// A failed object.
+#[derive(Debug)]
+pub struct Later {
+    pub hash: Arc<str>,
+    pub failures: u32,
+    pub at: Instant,
+    pub message: String,
+    /// What is in its way.
+    pub found: Option<Live>,
+}
+
+/// The shortest and the longest pause after an object failed.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+/// The longest pause before it is looked whether something is still in the way.
+const IN_THE_WAY: Duration = Duration::from_secs(60);
+
+/// How often overrides that are kept in the cluster are read while nothing else asks for a round.
+const OVERRIDES: Duration = Duration::from_secs(10);
+
+impl Core {
+    /// Notes a failure, so that the object is not tried again at once.
+    pub fn put_off(&mut self, id: &ObjectId, hash: &Arc<str>, message: &str, pause: Option<Duration>) {
+        let doubled = self.next_pause(id, hash);
+        let at = Instant::now() + pause.unwrap_or(doubled);
+        self.put_off_to(id, hash, at, message.to_owned(), None);
+    }
+
+    /// Notes that something else is in the way of an object.
+    pub fn put_off_as_found(&mut self, id: &ObjectId, hash: &Arc<str>, found: Live) {
+        let at = Instant::now() + self.next_pause(id, hash).min(IN_THE_WAY);
+        self.put_off_to(id, hash, at, String::new(), Some(found));
+    }
+
+    fn put_off_to(
+        &mut self,
+        id: &ObjectId,
+        hash: &Arc<str>,
+        at: Instant,
+        message: String,
+        found: Option<Live>,
+    ) {
+        let failures = self.failures_of(id, hash) + 1;
+        self.watching.shared.store().mute(id, at);
+        self.later.insert(id.clone(), Later { hash: hash.clone(), failures, at, message, found });
+    }
+
+    fn failures_of(&self, id: &ObjectId, hash: &Arc<str>) -> u32 {
+        self.later.get(id).filter(|later| later.hash == *hash).map_or(0, |later| later.failures.min(30))
+    }
+
+    fn next_pause(&self, id: &ObjectId, hash: &Arc<str>) -> Duration {
+        let (shortest, longest) = PAUSES;
+        shortest.saturating_mul(1 << (self.failures_of(id, hash) + 1).min(9)).min(longest)
+    }
+
+    /// An object that is not tried now, if it is to wait.
+    pub fn put_off_until(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Later> {
+        self.later.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
+    }
+
+    /// When something is due though nothing changes. What was due already was done in the last round.
+    pub fn due(&self) -> Option<Instant> {
+        let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
+        // Overrides that are kept in the cluster are not watched.
+        let look = self.surveyed.filter(|_| !self.overrides_from.is_empty()).map(|at| at + OVERRIDES);
+        let all = self
+            .later
+            .values()
+            .map(|later| later.at)
+            .chain(late)
+            .chain(self.fights.ends())
+            .chain(look)
+            .chain(self.ignored.values().copied());
+        all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
+    }
+}
