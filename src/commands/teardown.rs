@@ -89,7 +89,7 @@ pub fn end_member(
         (End::Remove, some) => format!("{} removed, {some} let go", counted(ended.removed, "object")),
     });
     if ended.is_whole {
-        ui.status("nothing of berth is left there but its namespace");
+        ui.status("nothing of berth is left there but its namespace and the lease in it");
     }
     for problem in &ended.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));

@@ -89,10 +89,10 @@ fn cluster_rules(install: &Install) -> Vec<Json> {
 
 /// Rules for what is the syncer's own.
 fn own_rules(install: &Install) -> Vec<Json> {
-    let records = [install.name.clone(), format!("{}.status", install.name)];
+    let records = [install.name.clone(), format!("{}-status", install.name)];
     let records: Vec<&str> = records.iter().map(String::as_str).collect();
     let mut rules = vec![
-        named(rule("", &["configmaps"], &["create", "delete", "get", "patch", "update"]), &records),
+        named(rule("", &["configmaps"], &["create", "delete", "get", "patch", "update", "watch"]), &records),
         named(rule("coordination.k8s.io", &["leases"], &["get", "patch", "update"]), &[&install.name]),
         // A right to create can not name what is created by a POST.
         rule("coordination.k8s.io", &["leases"], &["create"]),

@@ -10,6 +10,9 @@ const USER: u32 = 65532;
 /// Where the pod finds what its Secret holds.
 const CREDENTIALS: &str = "/etc/berth/git";
 
+/// Where the syncer answers how it does.
+const METRICS: u16 = 9090;
+
 /// Where the image keeps the working copy.
 const CACHE: &str = "/var/cache/berth";
 
@@ -47,6 +50,10 @@ pub fn deployment(install: &Install) -> Json {
             "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]},
         },
+        // Who waits for the lease is as ready as who has it.
+        "ports": [{"name": "metrics", "containerPort": METRICS}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "initialDelaySeconds": 30, "periodSeconds": 30},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 10},
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
         "volumeMounts": mounts,
     });
@@ -103,6 +110,7 @@ fn environment(install: &Install) -> Vec<Json> {
             put("BERTH_CA_FILE", &format!("{CREDENTIALS}/ca.crt"));
         }
     }
+    put("BERTH_METRICS", &format!("0.0.0.0:{METRICS}"));
     if let Some(account) = &install.tenant_account {
         put("BERTH_TENANT_SERVICE_ACCOUNT", account);
     }
@@ -113,7 +121,7 @@ fn environment(install: &Install) -> Vec<Json> {
     set.into_iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
 }
 
-/// Nobody calls the syncer; it calls names, the API server and the Git server.
+/// The syncer is only asked how it does; it calls names, the API server and the Git server.
 pub fn network_policy(install: &Install) -> Json {
     let port = |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
     let mut ports = vec![port("UDP", 53), port("TCP", 53), port("TCP", 443), port("TCP", 6443)];
@@ -126,6 +134,7 @@ pub fn network_policy(install: &Install) -> Json {
         "spec": {
             "podSelector": {"matchLabels": install.labels()},
             "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": [port("TCP", METRICS)]}],
             "egress": [{"ports": ports}],
         },
     })

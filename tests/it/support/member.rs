@@ -161,14 +161,19 @@ impl Member {
         ]);
     }
 
-    /// The requests that berth has made for this member so far, as verb and resource.
+    /// The requests that berth has made for this member so far, as verb and resource. How it tells people what
+    /// it did is left out.
     pub fn requests(&self) -> Vec<(String, String)> {
         let text =
             |event: &Json, at: &str| event.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
         let set = self.set_id();
         let events = self.plane.requests().into_iter();
         let events = events.filter(|event| text(event, "/userAgent").starts_with("berth/"));
-        let ours = events.filter(|event| {
+        let tells = |event: &Json| {
+            text(event, "/objectRef/resource") == "events"
+                || text(event, "/objectRef/name").ends_with("-status")
+        };
+        let ours = events.filter(|event| !tells(event)).filter(|event| {
             let uri = text(event, "/requestURI");
             uri.contains(&format!("berth%2F{}", self.name))
                 || uri.contains(&format!("/namespaces/{}", self.name))

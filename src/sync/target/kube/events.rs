@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::api::PatchParams;
+use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
@@ -134,6 +134,18 @@ impl Core {
             "firstTimestamp": whole(first), "lastTimestamp": whole(now), "count": count,
         });
         (format!("/api/v1/namespaces/{namespace}/events"), name, object)
+    }
+
+    /// Takes the status away, where it is this fleet's. That this may fail is no problem.
+    pub async fn remove_status(&mut self) {
+        let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
+        let Ok(Some(there)) = self.wire.get(&path, &name).await else { return };
+        if there.pointer("/data/status.yaml").is_some() {
+            let uid = there.pointer("/metadata/uid").and_then(Json::as_str).map(str::to_owned);
+            let preconditions = Preconditions { uid, resource_version: None };
+            let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+            drop(self.wire.send(&Ask::Delete { path, name, params }).await);
+        }
     }
 
     /// Keeps the status in the cluster, if it says something new.

@@ -148,6 +148,7 @@ impl Core {
     /// Takes the parent object away, as it was read.
     pub async fn remove_parent(&mut self) -> Result<(), TargetError> {
         let Some(parent) = self.parent.take() else { return Ok(()) };
+        self.remove_status().await;
         let preconditions = Preconditions { resource_version: Some(parent.version), uid: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         let (path, name) = (self.parent_path(), self.identity.parent.clone());

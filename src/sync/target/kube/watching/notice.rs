@@ -9,7 +9,7 @@ use kube::core::Request;
 use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
-use super::super::identity::{Identity, SET_ID};
+use super::super::identity::Identity;
 use super::super::wire::Wire;
 use super::Shared;
 use crate::model::annotation::{SUSPEND, SUSPEND_UNTIL};
@@ -24,7 +24,8 @@ const REFUSED: Duration = Duration::from_secs(300);
 pub async fn follow(wire: Wire, identity: Arc<Identity>, shared: Arc<Shared>, silence: Duration) {
     let path = format!("/api/v1/namespaces/{}/configmaps", identity.namespace);
     let params = WatchParams {
-        label_selector: Some(format!("{SET_ID}={}", identity.set)),
+        // By its name, so that the right to watch this one object is enough.
+        field_selector: Some(format!("metadata.name={}", identity.parent)),
         bookmarks: true,
         ..WatchParams::default()
     };
