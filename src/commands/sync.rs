@@ -129,8 +129,10 @@ impl SyncArgs {
             rules: kube.health_rules()?.into(),
             events: !kube.no_events,
             silence: Duration::from_secs(kube.watch_silence),
-            lease: (!kube.no_lease && !self.dry_run)
-                .then(|| Lease { duration: Duration::from_secs(kube.lease_duration), once: self.once }),
+            lease: (!kube.no_lease && !self.dry_run).then(|| Lease {
+                duration: Duration::from_secs(kube.lease_duration),
+                once: self.once || self.teardown.end().is_some(),
+            }),
             drift: kube.drift(),
         };
         let target = KubeTarget::connect(&settings).map_err(|error| {
@@ -193,6 +195,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         meter: None,
         begun: None,
         said: BTreeSet::new(),
+        differs: BTreeSet::new(),
     };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
@@ -276,6 +279,8 @@ struct World {
     meter: Option<Meter>,
     /// When the round began.
     begun: Option<Instant>,
+    /// The differences of the last round, each of which is logged once.
+    differs: BTreeSet<Problem>,
     /// The problems of the last round, each of which is logged once.
     said: BTreeSet<Problem>,
 }
@@ -338,9 +343,11 @@ impl Surroundings for World {
                 for note in &outcome.notes {
                     info!(object = %note.object, "{}", note.message);
                 }
-                for difference in &outcome.applied.differences {
+                let differences: BTreeSet<Problem> = outcome.applied.differences.iter().cloned().collect();
+                for difference in differences.difference(&self.differs) {
                     info!(object = %difference.object, "{}", difference.message);
                 }
+                self.differs = differences;
                 let problems: BTreeSet<Problem> = outcome.applied.problems.iter().cloned().collect();
                 for problem in problems.difference(&self.said) {
                     warn!(object = %problem.object, "{}", problem.message);

@@ -116,7 +116,7 @@ pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, w
         let begun = Instant::now();
         let round = round(config, repo, target, &mut known, world);
         unsettled = if round.is_settled() { 0 } else { unsettled.saturating_add(1) };
-        let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(NotAdmitted::Standby(_))));
+        let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(_)));
         failures = if failed { failures.saturating_add(1) } else { 0 };
         world.after(&round);
         // Whose turn it is costs nothing to ask.

@@ -733,6 +733,7 @@ fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_mor
     let events = member.plane.requests().into_iter().filter(|event| {
         text(event, "/userAgent").starts_with("berth/")
             && text(event, "/objectRef/namespace") == "tenants"
+            && text(event, "/objectRef/resource") != "events"
             && ["patch", "delete", "create", "update"].contains(&text(event, "/verb").as_str())
     });
     let users: std::collections::BTreeSet<String> =

@@ -13,9 +13,10 @@ use crate::model::{ObjectId, Timestamp};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version};
+use crate::sync::strategy::{Strategy, Way};
 
 /// For how long further changes to an object whose drift was just said ask for no round.
-const SAID: Duration = Duration::from_secs(10);
+pub const SAID: Duration = Duration::from_secs(10);
 
 impl Core {
     /// Whether an object is as it is because somebody changed it after it was in place as wanted now.
@@ -50,7 +51,8 @@ impl Core {
     /// Whether drift of an object is not put right, because that is wanted so.
     pub fn is_left_drifted(&mut self, object: &Desired, hash: &Arc<str>, found: &mut Found) -> bool {
         let id = &object.id;
-        if !self.has_drifted(id, hash) {
+        // What is not to be written again has no drift to be put right.
+        if Strategy::of(object).way != Way::Write || !self.has_drifted(id, hash) {
             return false;
         }
         let now = Timestamp::now();

@@ -37,6 +37,8 @@ pub struct Told {
     complained: bool,
     status: Option<String>,
     status_is_taken: bool,
+    /// The same for the status.
+    status_not_before: Option<Instant>,
 }
 
 impl Told {
@@ -155,6 +157,9 @@ impl Core {
         if self.told.status.as_ref() == Some(&text) || self.told.status_is_taken || self.parent.is_none() {
             return;
         }
+        if self.told.status_not_before.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
         let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
         if self.told.status.is_none()
             && let Ok(Some(there)) = self.wire.get(&path, &name).await
@@ -185,7 +190,10 @@ impl Core {
         });
         match self.wire.send(&self.plain_apply(&path, &name, object)).await {
             Ok(_) => self.told.status = Some(text),
-            Err(failure) => self.complain("the status", &failure),
+            Err(failure) => {
+                self.told.status_not_before = Some(Instant::now() + AGAIN / 6);
+                self.complain("the status", &failure);
+            }
         }
     }
 

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::Core;
 use crate::model::ObjectId;
+use crate::sync::desired::Desired;
 use crate::sync::plan::Live;
+use crate::sync::strategy::Strategy;
 
 /// A failed object.
 #[derive(Debug)]
@@ -26,6 +28,9 @@ const IN_THE_WAY: Duration = Duration::from_secs(60);
 
 /// How often overrides that are kept in the cluster are read while nothing else asks for a round.
 const OVERRIDES: Duration = Duration::from_secs(10);
+
+/// How often objects are looked at that berth did not make, or that it is to compare only.
+const LOOKS: Duration = Duration::from_secs(60);
 
 impl Core {
     /// Notes a failure, so that the object is not tried again at once.
@@ -71,8 +76,18 @@ impl Core {
     /// When something is due though nothing changes. What was due already was done in the last round.
     pub fn due(&self) -> Option<Instant> {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
-        // Overrides that are kept in the cluster are not watched.
-        let look = self.surveyed.filter(|_| !self.overrides_from.is_empty()).map(|at| at + OVERRIDES);
+        // What is not watched: overrides that are kept in the cluster, and objects that are only looked at.
+        let looks = |object: &Desired| {
+            let strategy = Strategy::of(object);
+            strategy.compares() || strategy.only_looks()
+        };
+        let pause = if !self.overrides_from.is_empty() {
+            Some(OVERRIDES)
+        } else {
+            let wanted = self.watching.shared.store().wanted();
+            wanted.values().any(|it| looks(&it.desired)).then_some(LOOKS)
+        };
+        let look = self.surveyed.zip(pause).map(|(at, pause)| at + pause);
         let all = self
             .later
             .values()

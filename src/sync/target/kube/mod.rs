@@ -58,7 +58,7 @@ use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::override_source::{FromTarget, LastGood, Source};
 use crate::sync::plan::{Live, Prune};
-use crate::sync::strategy::Finding;
+use crate::sync::strategy::{Effect, Finding};
 use crate::sync::suspend;
 use crate::sync::tell::Said;
 use events::Told;
@@ -298,7 +298,14 @@ impl Target for KubeTarget {
 
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
         let of = |(id, seen): (&ObjectId, &Seen)| Some((id.clone(), seen.finding.clone()?));
-        self.core.seen.iter().filter_map(of).collect()
+        let findings: BTreeMap<ObjectId, Finding> = self.core.seen.iter().filter_map(of).collect();
+        // Whoever goes on changing what is left to him is not followed at each step.
+        let mut store = self.core.watching.shared.store();
+        for (id, _) in findings.iter().filter(|(_, finding)| finding.effect == Effect::Refused) {
+            store.mute(id, Instant::now() + drifted::SAID);
+        }
+        drop(store);
+        findings
     }
 
     fn tell(&mut self, said: &[Said], now: Timestamp) {
@@ -328,6 +335,7 @@ impl Core {
     async fn reconnect(&mut self) -> Result<(), LiveError> {
         let (client, _) = crate::live::access::connect_member(&self.access).await?;
         self.wire = self.wire.with(client);
+        self.watching.begin_anew();
         Ok(())
     }
 

@@ -97,6 +97,11 @@ impl Core {
         if same {
             return;
         }
+        let settled = &mut self.settled;
+        settled.retain(|id, _| match (before.get(id), desired.get(id)) {
+            (Some(before), Some(desired)) => is_kept(&before.desired, desired),
+            _ => true,
+        });
         let form = |(id, desired): (&ObjectId, &Desired)| {
             let kept = before.get(id).filter(|known| is_kept(&known.desired, desired));
             let hash = kept.map_or_else(|| self.identity.hash(&desired.bytes).into(), |it| it.hash.clone());

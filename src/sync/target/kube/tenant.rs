@@ -5,10 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
 
 use super::Core;
 use super::failure::Failure;
-use super::wire::{Ask, Wire};
+use super::wire::{Ask, Wire, each};
 use crate::model::ObjectId;
 
 /// The account in each namespace.
@@ -25,11 +28,16 @@ pub struct Tenants {
     tenant: Arc<Tenant>,
     /// Namespaces in which there is no such account.
     without: Arc<BTreeSet<String>>,
+    /// Where it was looked for last, and when.
+    looked: Option<(Instant, BTreeSet<String>)>,
 }
+
+/// How long what was found counts.
+const KNOWN: Duration = Duration::from_secs(30);
 
 impl Tenants {
     pub fn new(tenant: Tenant) -> Tenants {
-        Tenants { tenant: Arc::new(tenant), without: Arc::default() }
+        Tenants { tenant: Arc::new(tenant), without: Arc::default(), looked: None }
     }
 
     /// As whom something is asked. Berth itself does all the looking.
@@ -67,20 +75,31 @@ impl Core {
         self.wire.acting(self.tenants.as_ref())
     }
 
-    /// Looks once a round which namespaces have the account. A right outlives the account it was given to.
+    /// Looks now and then which namespaces have the account. A right outlives the account it was given to.
     pub async fn look_for_accounts(&mut self, ids: impl Iterator<Item = &ObjectId>) {
         let Some(tenants) = &self.tenants else { return };
-        let namespaces: BTreeSet<&str> =
-            ids.map(|id| &*id.namespace).filter(|namespace| !namespace.is_empty()).collect();
-        let mut without = BTreeSet::new();
-        for namespace in namespaces {
-            let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-            // What can not be known is for the server to decide.
-            if let Ok(None) = self.wire.get(&path, &tenants.tenant.account).await {
-                without.insert(namespace.to_owned());
-            }
+        let namespaces: BTreeSet<String> =
+            ids.map(|id| id.namespace.to_string()).filter(|namespace| !namespace.is_empty()).collect();
+        let now = Instant::now();
+        if tenants.looked.as_ref().is_some_and(|(at, known)| now < *at + KNOWN && *known == namespaces) {
+            return;
         }
-        self.tenants = Some(Tenants { tenant: tenants.tenant.clone(), without: Arc::new(without) });
+        let tenant = tenants.tenant.clone();
+        let (wire, account) = (self.wire.clone(), tenant.account.clone());
+        let found = each(namespaces.iter().cloned().collect(), self.at_once, |namespace| {
+            let (wire, account) = (wire.clone(), account.clone());
+            async move {
+                let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+                wire.get(&path, &account).await
+            }
+        });
+        // What can not be known is for the server to decide.
+        let found = found.await;
+        let is_without = |result: &Result<Option<Json>, Failure>| matches!(result, Ok(None));
+        let without = namespaces.iter().zip(&found).filter(|(_, result)| is_without(result));
+        let without: BTreeSet<String> = without.map(|(namespace, _)| namespace.clone()).collect();
+        let looked = without.is_empty().then(|| (now, namespaces.clone()));
+        self.tenants = Some(Tenants { tenant, without: Arc::new(without), looked });
     }
 }
 

@@ -92,6 +92,7 @@ impl Keeper {
         let fence = Fence::default();
         let mut work = Work {
             client,
+            access,
             server,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -101,6 +102,7 @@ impl Keeper {
             held: None,
             fence: fence.clone(),
             shared: shared.clone(),
+            refused: false,
             failures: 0,
         };
         let (stop, stopped) = channel();
@@ -143,6 +145,7 @@ impl Drop for Keeper {
 /// What the thread works on.
 struct Work {
     client: Client,
+    access: Access,
     server: String,
     namespace: String,
     name: String,
@@ -153,6 +156,8 @@ struct Work {
     held: Option<Read>,
     fence: Fence,
     shared: Arc<Shared>,
+    /// Whether the server did not take the credentials.
+    refused: bool,
     /// How often in a row there was no answer that counts.
     failures: u32,
 }
@@ -165,7 +170,9 @@ impl Work {
         loop {
             let begun = Instant::now();
             let step = async { tokio::time::timeout(self.lease.patience(), self.step()).await };
-            let hands = match runtime.block_on(step) {
+            let stepped = runtime.block_on(step);
+            self.refused = matches!(&stepped, Ok(Err(why)) if why.ends_with("(401)"));
+            let hands = match stepped {
                 Ok(Ok(hands)) => hands,
                 // What was renewed lasts its time all the same.
                 Ok(Err(why)) if self.held.is_none() => Hands::Trouble(format!("{}: {why}", self.server)),
@@ -178,6 +185,13 @@ impl Work {
                     Hands::Ours
                 }
             };
+            // Credentials that count no longer may have been replaced.
+            if self.refused
+                && let Ok((client, _)) = runtime.block_on(crate::live::access::connect_member(&self.access))
+            {
+                self.client = client;
+            }
+            self.refused = false;
             self.failures =
                 if matches!(hands, Hands::Trouble(_)) { self.failures.saturating_add(1) } else { 0 };
             let soon = (1..PATIENT).contains(&self.failures);

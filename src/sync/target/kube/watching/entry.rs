@@ -118,7 +118,7 @@ impl Entry {
 
     /// Whether it went away from what was applied, which is what is wanted.
     pub fn has_drifted(&self, wanted: &Wanted) -> bool {
-        self.owned && !self.intact && self.applied.as_deref() == Some(&*wanted.hash)
+        self.owned && !self.intact && self.live.is_some() && self.applied.as_deref() == Some(&*wanted.hash)
     }
 }
 

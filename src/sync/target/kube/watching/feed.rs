@@ -61,6 +61,9 @@ const HELD: Duration = Duration::from_secs(5);
 /// How often a kind is listed that may be listed and not watched.
 const UNWATCHED: Duration = Duration::from_secs(30);
 
+/// After so many watches in a row that did not hold, the kind is listed as well.
+const DEAF: u32 = 6;
+
 /// How often a list is begun again whose continuation the server has forgotten.
 const ATTEMPTS: usize = 3;
 
@@ -128,7 +131,9 @@ impl Follow {
                     }
                 }
             }
-            if !matches!(end, End::Lost | End::Refused) {
+            // What can not be watched for long is listed now and then.
+            let is_deaf = matches!(end, End::Broken) && failures >= DEAF;
+            if !is_deaf && !matches!(end, End::Lost | End::Refused) {
                 continue;
             }
             loop {
@@ -172,7 +177,8 @@ impl Follow {
                     _ => End::Broken,
                 };
             }
-            Ok(Err(_)) | Err(_) => return End::Broken,
+            Ok(Err(_)) => return End::Broken,
+            Err(_) => return End::Lost,
         };
         let mut stream = std::pin::pin!(stream);
         loop {

@@ -100,6 +100,14 @@ impl Watching {
         self.on
     }
 
+    /// Lets go of all watches: the next look begins them again, with the credentials of then.
+    pub fn begin_anew(&mut self) {
+        for task in std::mem::take(&mut self.following).into_values().chain(self.notice.take()) {
+            task.abort();
+        }
+        lock(&self.shared.faults).clear();
+    }
+
     /// Looks at each kind that is not followed already, some at once, and follows those that are to be
     /// followed. Gives the kinds that could not be looked at.
     pub async fn look(

@@ -38,7 +38,15 @@ pub async fn follow(wire: Wire, identity: Arc<Identity>, shared: Arc<Shared>, si
             Ok(Ok(stream)) => {
                 let mut stream = std::pin::pin!(stream);
                 while let Ok(Ok(Some(event))) = timeout(silence, stream.try_next()).await {
-                    let (WatchEvent::Added(object) | WatchEvent::Modified(object)) = event else { continue };
+                    let object = match event {
+                        WatchEvent::Added(object) | WatchEvent::Modified(object) => object,
+                        // It is to be there again.
+                        WatchEvent::Deleted(_) => {
+                            shared.ring();
+                            continue;
+                        }
+                        WatchEvent::Bookmark(_) | WatchEvent::Error(_) => continue,
+                    };
                     let said = said(&object);
                     if known.replace(said.clone()).is_some_and(|before| before != said) {
                         shared.ring();

@@ -19,6 +19,8 @@ pub struct Store {
     muted: BTreeMap<ObjectId, Instant>,
     /// What berth is writing just now.
     writing: BTreeSet<ObjectId>,
+    /// The UIDs of what went away meanwhile.
+    gone: BTreeSet<Box<str>>,
 }
 
 impl Store {
@@ -81,7 +83,9 @@ impl Store {
         match before {
             // What was put right, by whomever: the report may say otherwise.
             Some(before) => {
-                before.health != entry.health || !(before.is_same(wanted) || self.writing.contains(id))
+                before.health != entry.health
+                    || before.finding != entry.finding
+                    || !(before.is_same(wanted) || self.writing.contains(id))
             }
             // The echo of what berth has made, most likely.
             None => false,
@@ -94,20 +98,33 @@ impl Store {
             return false;
         }
         self.entries.remove(id);
+        if self.writing.contains(id) {
+            self.gone.insert(uid.into());
+        }
         !self.is_muted(id)
     }
 
     /// Names what berth writes from now on.
     pub fn writing(&mut self, ids: BTreeSet<ObjectId>) {
         self.writing = ids;
+        self.gone.clear();
     }
 
     /// What berth itself has written: what a watch says of it later is nothing new.
     pub fn wrote(&mut self, id: ObjectId, entry: Entry) {
-        if self.entries.get(&id).is_some_and(|before| is_older(entry.version, before.version)) {
+        if self.gone.contains(&entry.uid) {
             return;
         }
-        self.entries.insert(id, entry);
+        match self.entries.get_mut(&id) {
+            Some(before) if is_older(entry.version, before.version) => {}
+            // A watch has told of the same, and more: what the object has beside what was asked for.
+            Some(before)
+                if before.version.is_some() && before.version == entry.version && before.uid == entry.uid =>
+            {
+                (before.intact, before.live) = (true, None);
+            }
+            _ => drop(self.entries.insert(id, entry)),
+        }
     }
 
     /// An object in this version is as wanted, though its owners do not show it.
