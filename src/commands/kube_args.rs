@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::exit::{CommandError, Exit};
 use crate::sync::health::custom::{self, HealthRules};
 use crate::sync::override_source::Source;
+use crate::sync::target::kube::Tenant;
 use crate::sync::target::kube::modes::Mode;
 
 /// How a Kubernetes target is reached and worked on
@@ -75,6 +76,11 @@ enum Drift {
 }
 
 impl KubeArgs {
+    pub fn tenant(&self) -> Option<Tenant> {
+        let account = self.tenant_service_account.clone()?;
+        Some(Tenant { account, cluster_scoped: self.tenant_cluster_scoped })
+    }
+
     pub fn drift(&self) -> Mode {
         match self.drift {
             Drift::Correct => Mode::Correct,

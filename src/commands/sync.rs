@@ -25,8 +25,8 @@ use crate::sync::bell::Bell;
 use crate::sync::measure::Meter;
 use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::remote::Link;
+use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
-use crate::sync::target::kube::{Settings, Tenant};
 use crate::sync::target::{DirTarget, KubeTarget, Target};
 use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
@@ -120,10 +120,7 @@ impl SyncArgs {
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
             deadline: Duration::from_secs(kube.health_timeout),
-            tenant: kube
-                .tenant_service_account
-                .clone()
-                .map(|account| Tenant { account, cluster_scoped: kube.tenant_cluster_scoped }),
+            tenant: kube.tenant(),
             protected: kube.protected_namespaces.clone(),
             overrides_from: kube.overrides_from.clone(),
             rules: kube.health_rules()?.into(),

@@ -79,6 +79,14 @@ fn a_change_of_health_lets_go_on_what_waits_for_it() {
     running.until("the second wave follows", || member.get("configmap", "web"));
 }
 
+struct StopsWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for StopsWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
     let Some(member) = Member::new("fight") else { return };
@@ -102,6 +110,8 @@ fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
                 std::thread::sleep(Duration::from_millis(300));
             }
         });
+        // However this ends, the other does.
+        let _stops = StopsWhenDropped(stop);
         let said = "`rogue` changed `.data.key` again and again";
         running.until("the fight is said", || member.status().contains(said).then_some(()));
         let corrected = running.until_quiet().split_off(before);
@@ -111,7 +121,6 @@ fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
         // Others are put right as ever.
         member.kubectl(&["delete", "configmap", "other", "-n", "fight"]);
         running.until("another comes back", || member.get("configmap", "other"));
-        stop.store(true, Ordering::SeqCst);
     });
     let warned = running.log().matches("again and again").count();
     assert_eq!(warned, 1, "{}", running.log());
@@ -254,7 +263,8 @@ fn a_kind_that_may_not_be_listed_is_its_own_trouble_alone() {
     // Somebody who may do all that is needed, but nothing about roles.
     let rules = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": {"name": "unlisted"},
-        "rules": [{"apiGroups": [""], "resources": ["configmaps", "namespaces"], "verbs": ["*"]}]});
+        "rules": [{"apiGroups": [""], "resources": ["configmaps", "namespaces"], "verbs": ["*"]},
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"]}]});
     member.kubectl_apply(&rules, &[]);
     member.kubectl(&[
         "create",
