@@ -235,7 +235,27 @@ fn how_an_object_is_updated_becomes_annotations() {
     let (_, said) = options(
         "    manifestConfigs:\n    - resourceIdentifier: {resource: secrets, namespace: shop, name: a}\n",
     );
-    assert!(said[0].contains("fits no object of this work"), "{said:?}");
+    assert!(said[0].contains("warning") && said[0].contains("fits no object of this work"), "{said:?}");
+}
+
+#[test]
+fn what_was_to_be_left_alone_and_is_not_found_is_an_error() {
+    let nothing = "{resource: secrets, namespace: shop, name: a}";
+    for text in [
+        format!(
+            "    deleteOption: {{propagationPolicy: SelectivelyOrphan, selectivelyOrphans: {{orphaningRules: [{nothing}]}}}}\n"
+        ),
+        format!(
+            "    manifestConfigs:\n    - {{resourceIdentifier: {nothing}, updateStrategy: {{type: ReadOnly}}}}\n"
+        ),
+        format!(
+            "    manifestConfigs:\n    - {{resourceIdentifier: {nothing}, updateStrategy: {{type: CreateOnly}}}}\n"
+        ),
+    ] {
+        let (_, said) = options(&text);
+        assert!(said.len() == 1 && said[0].contains("error: "), "{text} {said:?}");
+        assert!(said[0].contains("fits no object of this work"), "{said:?}");
+    }
 }
 
 #[test]
