@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::exit::CommandError;
 use super::files;
 use super::new_faults::Faults;
-use crate::diag::{Diagnostic, Diagnostics, Pos};
+use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::dialects::kubefed::make::{KnownTypes, Resources, TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND};
 use crate::edit::{EditError, Found, Objects, Step, objects};
 use crate::git::Repo;
@@ -194,16 +194,36 @@ impl WorkingTree {
         (loaded, new)
     }
 
-    /// What edits would do to every cluster, against the working tree as it stands.
+    /// What edits would do to every cluster, against the working tree as it stands, were they allowed.
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
         let now = Timestamp::now();
         let mut contents = MemoryContents::default();
-        let before = Reading::folder(&self.root, now, None)?.build(&mut contents)?.state;
         let mut reading = Reading::folder(&self.root, now, None)?;
-        reading.edit_tree(|tree| apply(tree, edits));
+        reading.edit_tree(|tree| tree.ruled = Ruled::Free);
+        let before = reading.build(&mut contents)?.state;
+        let mut reading = Reading::folder(&self.root, now, None)?;
+        reading.edit_tree(|tree| {
+            apply(tree, edits);
+            tree.ruled = Ruled::Free;
+        });
         reading.previous = before.clone();
         let after = reading.build(&mut contents)?.state;
         Ok(plan(&before, &after))
+    }
+
+    /// What edits need and access rules do not grant, as warnings: it waits until they do.
+    pub fn lacking(&self, edits: &[Edit]) -> Result<Diagnostics, CommandError> {
+        let told = |edits: &[Edit]| {
+            let mut reading = Reading::folder(&self.root, Timestamp::now(), None)?;
+            reading.edit_tree(|tree| apply(tree, edits));
+            let (_, _, told) = reading.decide();
+            Ok::<Vec<Diagnostic>, CommandError>(told.errors().cloned().collect())
+        };
+        let before: BTreeSet<String> = told(&[])?.into_iter().map(|one| one.message).collect();
+        let new = told(edits)?.into_iter().filter(|one| !before.contains(&one.message));
+        let mut found = Diagnostics::new();
+        found.extend(new.map(|one| Diagnostic { severity: Severity::Warning, ..one }));
+        Ok(found)
     }
 
     /// The kinds, by group, of what a cluster gets from the tree with edits made.
