@@ -239,6 +239,22 @@ fn how_an_object_is_updated_becomes_annotations() {
 }
 
 #[test]
+fn an_objects_resource_is_what_its_definition_in_the_tree_says() {
+    let work = WORKS.replace("apps/v1, kind: Deployment", "search.io/v1, kind: Index");
+    let option = "    deleteOption: {propagationPolicy: SelectivelyOrphan, selectivelyOrphans: {orphaningRules: \
+                  [{group: search.io, resource: indices, namespace: shop, name: b}]}}\n";
+    let definition = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: indices.search.io}\n\
+                      spec: {group: search.io, names: {kind: Index, plural: indices}, scope: Namespaced, versions: []}\n";
+    let fitting = |text: &str| {
+        let loaded = read(text);
+        let templates = loaded.fleet.workloads.values().flat_map(|workload| &workload.templates);
+        templates.filter(|template| template.sync_annotations.contains_key("berth.dev/orphan")).count()
+    };
+    assert_eq!(fitting(&format!("{work}{option}{definition}")), 1);
+    assert_eq!(fitting(&format!("{work}{option}")), 0);
+}
+
+#[test]
 fn what_was_to_be_left_alone_and_is_not_found_is_an_error() {
     let nothing = "{resource: secrets, namespace: shop, name: a}";
     for text in [
