@@ -213,14 +213,27 @@ impl WorkingTree {
 
     /// What edits need and access rules do not grant, as warnings: it waits until they do.
     pub fn lacking(&self, edits: &[Edit]) -> Result<Diagnostics, CommandError> {
-        let told = |edits: &[Edit]| {
+        let told = |edits: &[Edit], is_free: bool| {
             let mut reading = Reading::folder(&self.root, Timestamp::now(), None)?;
-            reading.edit_tree(|tree| apply(tree, edits));
+            reading.edit_tree(|tree| {
+                apply(tree, edits);
+                if is_free {
+                    tree.ruled = Ruled::Free;
+                }
+            });
             let (_, _, told) = reading.decide();
             Ok::<Vec<Diagnostic>, CommandError>(told.errors().cloned().collect())
         };
-        let before: BTreeSet<String> = told(&[])?.into_iter().map(|one| one.message).collect();
-        let new = told(edits)?.into_iter().filter(|one| !before.contains(&one.message));
+        let messages = |told: Vec<Diagnostic>| told.into_iter().map(|one| one.message).collect();
+        let (before, free): (BTreeSet<String>, BTreeSet<String>) =
+            (messages(told(&[], false)?), messages(told(edits, true)?));
+        // What was refused before is refused still, edited or not.
+        let is_edited = |one: &Diagnostic| {
+            let file = one.at.as_ref().map(|at| &*at.file);
+            edits.iter().any(|edit| Some(&*edit.path) == file)
+        };
+        let is_new = |one: &Diagnostic| is_edited(one) || !before.contains(&one.message);
+        let new = told(edits, false)?.into_iter().filter(|one| !free.contains(&one.message) && is_new(one));
         let mut found = Diagnostics::new();
         found.extend(new.map(|one| Diagnostic { severity: Severity::Warning, ..one }));
         Ok(found)

@@ -341,7 +341,8 @@ fn an_edit_that_lacks_a_right_says_so_and_what_it_would_do() {
     repo.publish();
     let ran = run(&["label", "turin", "env=dev", "--overwrite", "--repo", repo.arg()]).expect(0);
     assert!(
-        ran.err.contains("warning: the folder `clusters` may not change the cluster `turin`"),
+        ran.err
+            .contains("warning: the folder `clusters` may not describe the cluster `turin` of the set `red`"),
         "{}",
         ran.err
     );
