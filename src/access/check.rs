@@ -15,8 +15,18 @@ const FLEET_WIDE: [(&str, &str); 2] =
     [("core.kubefed.io", "FederatedTypeConfig"), ("core.kubefed.io", "KubeFedConfig")];
 
 /// Groups of objects that say where others go. What they place is asked for where it is known.
-const POLICY_GROUPS: [&str; 5] =
-    [OWN_GROUP, "kubefed.io", "kubernetes-fleet.io", "kubefleet.dev", "open-cluster-management.io"];
+/// Other groups of the same domains hold objects like any other.
+const POLICY_GROUPS: [&str; 9] = [
+    OWN_GROUP,
+    "core.kubefed.io",
+    "types.kubefed.io",
+    "scheduling.kubefed.io",
+    "cluster.kubernetes-fleet.io",
+    "placement.kubernetes-fleet.io",
+    "placement.kubefleet.dev",
+    OCM,
+    "work.open-cluster-management.io",
+];
 
 /// What the rules say of documents.
 #[derive(Clone, Debug, Default)]
@@ -116,22 +126,13 @@ impl World {
         let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
         for (key, path) in self.before.kept_apart().filter(|(key, _)| !there.contains(key)) {
             let name = &*key.name;
-            let lacks = |rules: &Rules| {
-                let is_lacking = |set: &String| !rules.may_join(path, set);
-                let lacking = match is_set(key) {
-                    true => (!rules.may_define(path, name)).then(|| name.to_owned()),
-                    false => self.before.labelled_sets(name).into_iter().find(is_lacking),
-                }?;
-                Some(match is_set(key) {
-                    true => {
-                        let needs = format!("clusterSets: {{admin: [{lacking}]}}");
-                        Words::new(format!("delete the cluster set `{name}`"), needs)
-                    }
-                    false => {
-                        let act = format!("take the cluster `{name}` out of the set `{lacking}`");
-                        Words::new(act, format!("clusterSets: {{join: [{lacking}]}}"))
-                    }
-                })
+            let is_described_still = !is_set(key) && self.before.is_described_by_any_of(name, &there);
+            let lacks = |rules: &Rules| match is_set(key) {
+                true => (!rules.may_define(path, name)).then(|| {
+                    let needs = format!("clusterSets: {{admin: [{name}]}}");
+                    Words::new(format!("delete the cluster set `{name}`"), needs)
+                }),
+                false => clusters::lacks_to_go(&self.before, rules, path, name, is_described_still),
             };
             let Some(words) = lacks(&self.rules) else { continue };
             let at = Pos::file(path.clone());
@@ -186,7 +187,7 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
         found.push((at, Words::new(act, format!("clusterSets: {{bind: [{name}]}}"))));
     }
     let federated = kind.strip_prefix("Federated").filter(|_| group == "types.kubefed.io");
-    let is_policy = POLICY_GROUPS.iter().any(|one| is_below(group, one));
+    let is_policy = POLICY_GROUPS.contains(&group);
     let what = match federated {
         // Whatever is federated goes where it says itself, but for what has no namespace to go to.
         Some(target) => What { group: None, kind: target, namespace: &key.namespace, name },
@@ -275,10 +276,6 @@ fn is_of_the_repository(document: &Document) -> bool {
     let (group, kind, file) = (&*document.key.group, &*document.key.kind, &*document.at.file);
     let own = group == OWN_GROUP && ["FleetConfig", "Approval", KIND].contains(&kind);
     own || (file.starts_with(FOLDER) && roles::is_role(document))
-}
-
-fn is_below(group: &str, domain: &str) -> bool {
-    group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 pub(super) fn top(document: &Document) -> Mark {

@@ -98,6 +98,25 @@ impl Case<'_> {
     }
 }
 
+/// What taking away a document of a cluster lacks. While others describe the cluster, it changes the cluster, too.
+pub(super) fn lacks_to_go(
+    before: &Facts,
+    rules: &Rules,
+    path: &str,
+    cluster: &str,
+    is_described_still: bool,
+) -> Option<Words> {
+    let sets = before.labelled_sets(cluster);
+    if let Some(set) = sets.iter().find(|set| !rules.may_join(path, set)) {
+        return Some(Words::new(format!("take the cluster `{cluster}` out of the set `{set}`"), join(set)));
+    }
+    (is_described_still && !rules.may_edit(path, cluster, &sets)).then(|| {
+        let names = sets.into_iter().collect::<Vec<_>>().join(", ");
+        let act = format!("change the cluster `{cluster}`, which another document describes, too");
+        Words::new(act, format!("clusterSets: {{admin: [{names}]}}"))
+    })
+}
+
 fn join(set: &str) -> String {
     format!("clusterSets: {{join: [{set}]}}")
 }

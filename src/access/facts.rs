@@ -86,6 +86,11 @@ impl Facts {
         self.paths.iter().filter(|(key, _)| is_cluster(key) || is_set(key))
     }
 
+    /// Whether one of these keys is of a document that described the cluster.
+    pub(super) fn is_described_by_any_of(&self, cluster: &str, keys: &BTreeSet<&Key>) -> bool {
+        self.clusters.get(cluster).is_some_and(|all| all.iter().any(|one| keys.contains(&one.key)))
+    }
+
     /// The sets that a cluster is in by its set label. Without any, that is `default`; empty for a cluster
     /// that there is not.
     pub(super) fn labelled_sets(&self, cluster: &str) -> BTreeSet<String> {

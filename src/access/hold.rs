@@ -11,7 +11,7 @@ use super::rule::{Rules, What};
 use super::{Facts, World};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::model::placement::{Blocked, Filter, Policy, Reach, Rule, Selection, Source};
-use crate::model::{Condition, Fleet, Key, Template, Workload};
+use crate::model::{Cluster, Condition, Fleet, Key, Shared, Template, Workload};
 
 /// How many lacks of one workload are told one by one.
 const MOST_TOLD: usize = 5;
@@ -28,7 +28,8 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
             held.insert(workload.key.clone());
         }
     }
-    let mut reaches: BTreeMap<String, Arc<BTreeSet<String>>> = BTreeMap::new();
+    let sets = sets_of_clusters(now, fleet);
+    let (mut reaches, mut later) = (Reaches::new(&world.rules, &sets), Reaches::new(&world.next, &sets));
     let mut narrowed: BTreeMap<Key, Reach> = BTreeMap::new();
     for (key, placement) in &fleet.placements {
         if is_bound(fleet, &placement.source) {
@@ -36,23 +37,24 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
         }
         let path = &*placement.origin.file;
         let folder = folder_of(path);
-        let reach = |rules: &Rules| reach(rules, now, fleet, path);
-        let clusters =
-            reaches.entry(path.to_owned()).or_insert_with(|| Arc::new(reach(&world.rules))).clone();
+        let clusters = reaches.of(path);
         if clusters.len() == fleet.clusters.len() {
             continue;
         }
-        let next = if world.next.enforced { reach(&world.next) } else { BTreeSet::new() };
+        let mut is_next =
+            |may: &dyn Fn(&BTreeSet<String>) -> bool| world.next.enforced && may(&later.of(path));
         for cluster in named(&placement.source).iter().filter(|name| fleet.clusters.contains_key(*name)) {
             if !clusters.contains(cluster) {
                 let words = no_cluster(cluster);
-                found.push(words.error(&world.rules, placement.origin.clone(), next.contains(cluster)));
+                let is_next = is_next(&|next| next.contains(cluster));
+                found.push(words.error(&world.rules, placement.origin.clone(), is_next));
                 held.insert(key.clone());
             }
         }
         if clusters.is_empty() {
             let words = Words::new("place into any cluster", "clusterSets: {bind: [SET]}");
-            found.push(words.error(&world.rules, placement.origin.clone(), !next.is_empty()));
+            let is_next = is_next(&|next| !next.is_empty());
+            found.push(words.error(&world.rules, placement.origin.clone(), is_next));
             held.insert(key.clone());
         }
         narrowed.insert(key.clone(), Reach { folder, clusters });
@@ -117,13 +119,35 @@ fn no_cluster(cluster: &str) -> Words {
     Words::new(format!("place into the cluster `{cluster}`"), format!("clusters: {{place: [{cluster}]}}"))
 }
 
-/// The clusters that a folder may place into.
-fn reach(rules: &Rules, now: &Facts, fleet: &Fleet, path: &str) -> BTreeSet<String> {
-    let may = |name: &String| {
-        let Some(cluster) = fleet.clusters.get(name) else { return false };
-        rules.may_reach(path, name, &now.sets_of(&cluster.labels))
+/// Each cluster with the sets it is in.
+fn sets_of_clusters(now: &Facts, fleet: &Fleet) -> BTreeMap<String, BTreeSet<String>> {
+    let one = |(name, cluster): (&String, &Shared<Cluster>)| {
+        // A file that reports a cluster says of its labels what the cluster's own does not.
+        let mut labels = fleet.statuses.get(name).map(|status| status.labels.clone()).unwrap_or_default();
+        labels.extend(cluster.labels.clone());
+        (name.clone(), now.sets_of(&labels))
     };
-    fleet.clusters.keys().filter(|name| may(name)).cloned().collect()
+    fleet.clusters.iter().map(one).collect()
+}
+
+/// The clusters that folders may place into, computed once for all files with the same rules.
+struct Reaches<'a> {
+    rules: &'a Rules,
+    sets: &'a BTreeMap<String, BTreeSet<String>>,
+    known: BTreeMap<Vec<usize>, Arc<BTreeSet<String>>>,
+}
+
+impl<'a> Reaches<'a> {
+    fn new(rules: &'a Rules, sets: &'a BTreeMap<String, BTreeSet<String>>) -> Reaches<'a> {
+        Reaches { rules, sets, known: BTreeMap::new() }
+    }
+
+    fn of(&mut self, path: &str) -> Arc<BTreeSet<String>> {
+        let (rules, all) = (self.rules, self.sets);
+        let may = |(name, sets): &(&String, &BTreeSet<String>)| rules.may_reach(path, name, *sets);
+        let reach = || Arc::new(all.iter().filter(may).map(|(name, _)| name.clone()).collect());
+        self.known.entry(rules.numbers_of(path)).or_insert_with(reach).clone()
+    }
 }
 
 /// Whether clusters are picked from bound sets only: who may use them was asked for at the bindings.
@@ -169,5 +193,30 @@ fn freeze(fleet: &mut Fleet, key: &Key) {
             message: "its folder lacks a right, so that it stays as it is".to_owned(),
         };
         policy.blocked = Some(Blocked { condition, keep_earlier: true });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::rule as read;
+    use crate::diag::Severity;
+    use crate::yaml::{self, Limits, Scope};
+
+    #[test]
+    fn files_under_the_same_rules_share_one_reach() {
+        let text = "apiVersion: berth.dev/v1alpha1\nkind: AccessRule\nmetadata: {name: a}\n\
+                    spec: {folders: [teams/a], clusterSets: {bind: [blue]}}\n";
+        let document = yaml::read(text.as_bytes(), &Limits::default()).documents.remove(0);
+        let rule =
+            read(&Scope::new("access/a.yaml".into(), Severity::Error), &document.root).expect("a rule");
+        let rules = Rules { enforced: true, rules: vec![rule] };
+        let set = |name: &str| BTreeSet::from([name.to_owned()]);
+        let sets = BTreeMap::from([("oslo".to_owned(), set("blue")), ("turin".to_owned(), set("red"))]);
+        let mut reaches = Reaches::new(&rules, &sets);
+        let (one, other) = (reaches.of("teams/a/x.yaml"), reaches.of("teams/a/deeper/y.yaml"));
+        assert_eq!(*one, set("oslo"));
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(reaches.of("teams/b/x.yaml").is_empty());
     }
 }

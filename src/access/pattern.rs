@@ -2,8 +2,8 @@
 //!
 //! `*` stands for any text within a name or a part of a path, never for a `/`. A folder means all that is in it.
 
-/// The API group whose objects give rights themselves: no `*` in a kind's place takes them in.
-const RIGHTS: &str = "rbac.authorization.k8s.io";
+/// The API groups whose objects give rights themselves: no `*` in a kind's place takes them in.
+const RIGHTS: [&str; 2] = ["rbac.authorization.k8s.io", "authorization.openshift.io"];
 const RIGHTS_KINDS: [&str; 4] = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 
 /// A folder of the repository, or one file.
@@ -84,7 +84,7 @@ impl Kinds {
     /// Whether they name a kind. `group` is `None` where it is not known.
     pub fn hold(&self, group: Option<&str>, kind: &str) -> bool {
         let gives_rights = match group {
-            Some(group) => group == RIGHTS,
+            Some(group) => RIGHTS.contains(&group),
             None => RIGHTS_KINDS.contains(&kind),
         };
         self.0.iter().any(|pattern| {
@@ -92,7 +92,7 @@ impl Kinds {
                 Some((of_kind, of_group)) => (of_kind, Some(of_group)),
                 None => (pattern.as_str(), None),
             };
-            let is_named = of_kind == kind || of_group == Some(RIGHTS);
+            let is_named = of_kind == kind || of_group.is_some_and(|group| RIGHTS.contains(&group));
             fits(of_kind, kind)
                 && of_group.is_none_or(|pattern| group.is_some_and(|group| fits(pattern, group)))
                 && (is_named || !gives_rights)
@@ -152,8 +152,10 @@ mod tests {
         let hold = |pattern: &str, group: &str, kind: &str| Kinds::of([pattern]).hold(Some(group), kind);
         assert!(hold("*", "apps", "Deployment") && hold("Deployment", "apps", "Deployment"));
         assert!(hold("*.apps", "apps", "Deployment") && !hold("*.apps", "", "ConfigMap"));
-        assert!(!hold("*", RIGHTS, "Role") && !hold("R*", RIGHTS, "Role") && !hold("*.*", RIGHTS, "Role"));
-        assert!(hold("Role", RIGHTS, "Role") && hold("*.rbac.authorization.k8s.io", RIGHTS, "Role"));
+        for group in RIGHTS {
+            assert!(!hold("*", group, "Role") && !hold("R*", group, "Role") && !hold("*.*", group, "Role"));
+            assert!(hold("Role", group, "Role") && hold(&format!("*.{group}"), group, "Role"), "{group}");
+        }
         assert!(
             !Kinds::every().hold(None, "ClusterRole") && Kinds::of(["ClusterRole"]).hold(None, "ClusterRole")
         );

@@ -138,6 +138,12 @@ impl Rules {
         self.rules.iter().filter(move |rule| rule.folders.iter().any(|folder| folder.covers(path)))
     }
 
+    /// Which rules those are: files with the same ones may do the same.
+    pub fn numbers_of(&self, path: &str) -> Vec<usize> {
+        let names = |rule: &Rule| rule.folders.iter().any(|folder| folder.covers(path));
+        self.rules.iter().enumerate().filter(|(_, rule)| names(rule)).map(|(number, _)| number).collect()
+    }
+
     pub fn may_bind(&self, path: &str, set: &str) -> bool {
         self.any(path, |grants| grants.bind.hold(set) || grants.admin.hold(set))
     }

@@ -70,6 +70,14 @@ pub enum AdvanceError {
 }
 
 impl AdvanceError {
+    /// The commit that says which access rules hold, where that is what is not here.
+    pub fn lacks_rules_of(&self) -> Option<CommitId> {
+        match self {
+            AdvanceError::Reading(ReadingError::NoRules { commit }) => Some(*commit),
+            _ => None,
+        }
+    }
+
     /// What would help.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -73,6 +73,7 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
         return Err(error);
     }
     let plan = tree.plan(&edits)?;
+    ui.diagnostics(&tree.lacking(&edits)?);
     if args.yes {
         tree.write(&edits)?;
     }

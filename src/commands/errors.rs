@@ -38,7 +38,9 @@ fn of_reading(error: &ReadingError) -> Exit {
     match error {
         ReadingError::Git(error) => of_git(error),
         ReadingError::Publish(error) => of_publish(error),
-        ReadingError::Folder(_) | ReadingError::MissingContent(_) => Exit::Unreachable,
+        ReadingError::Folder(_) | ReadingError::MissingContent(_) | ReadingError::NoRules { .. } => {
+            Exit::Unreachable
+        }
         ReadingError::FutureCommit { .. } => Exit::Held,
     }
 }

@@ -122,6 +122,7 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         return Ok(Exit::Done);
     }
     let plan = tree.plan(&edits)?;
+    ui.diagnostics(&tree.lacking(&edits)?);
     let wanted = args.install.is_wanted();
     let install = wanted.then(|| args.install.make(name, &tree, &args.repo.repo, &edits)).transpose()?;
     if let Some(install) = &install {

@@ -61,6 +61,7 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
         return Err(CommandError::new(Exit::Bug, format!("{name} would still be in the fleet")));
     }
     let plan = tree.plan(&edits)?;
+    ui.diagnostics(&tree.lacking(&edits)?);
     if args.yes {
         tree.write(&edits)?;
     }

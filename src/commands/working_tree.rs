@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::exit::CommandError;
 use super::files;
 use super::new_faults::Faults;
-use crate::diag::{Diagnostic, Diagnostics, Pos};
+use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::dialects::kubefed::make::{KnownTypes, Resources, TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND};
 use crate::edit::{EditError, Found, Objects, Step, objects};
 use crate::git::Repo;
@@ -194,16 +194,49 @@ impl WorkingTree {
         (loaded, new)
     }
 
-    /// What edits would do to every cluster, against the working tree as it stands.
+    /// What edits would do to every cluster, against the working tree as it stands, were they allowed.
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
         let now = Timestamp::now();
         let mut contents = MemoryContents::default();
-        let before = Reading::folder(&self.root, now, None)?.build(&mut contents)?.state;
         let mut reading = Reading::folder(&self.root, now, None)?;
-        reading.edit_tree(|tree| apply(tree, edits));
+        reading.edit_tree(|tree| tree.ruled = Ruled::Free);
+        let before = reading.build(&mut contents)?.state;
+        let mut reading = Reading::folder(&self.root, now, None)?;
+        reading.edit_tree(|tree| {
+            apply(tree, edits);
+            tree.ruled = Ruled::Free;
+        });
         reading.previous = before.clone();
         let after = reading.build(&mut contents)?.state;
         Ok(plan(&before, &after))
+    }
+
+    /// What edits need and access rules do not grant, as warnings: it waits until they do.
+    pub fn lacking(&self, edits: &[Edit]) -> Result<Diagnostics, CommandError> {
+        let told = |edits: &[Edit], is_free: bool| {
+            let mut reading = Reading::folder(&self.root, Timestamp::now(), None)?;
+            reading.edit_tree(|tree| {
+                apply(tree, edits);
+                if is_free {
+                    tree.ruled = Ruled::Free;
+                }
+            });
+            let (_, _, told) = reading.decide();
+            Ok::<Vec<Diagnostic>, CommandError>(told.errors().cloned().collect())
+        };
+        let messages = |told: Vec<Diagnostic>| told.into_iter().map(|one| one.message).collect();
+        let (before, free): (BTreeSet<String>, BTreeSet<String>) =
+            (messages(told(&[], false)?), messages(told(edits, true)?));
+        // What was refused before is refused still, edited or not.
+        let is_edited = |one: &Diagnostic| {
+            let file = one.at.as_ref().map(|at| &*at.file);
+            edits.iter().any(|edit| Some(&*edit.path) == file)
+        };
+        let is_new = |one: &Diagnostic| is_edited(one) || !before.contains(&one.message);
+        let new = told(edits, false)?.into_iter().filter(|one| !free.contains(&one.message) && is_new(one));
+        let mut found = Diagnostics::new();
+        found.extend(new.map(|one| Diagnostic { severity: Severity::Warning, ..one }));
+        Ok(found)
     }
 
     /// The kinds, by group, of what a cluster gets from the tree with edits made.

@@ -31,7 +31,7 @@ pub use commit::{
 };
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
-pub use read::{Ids, Previous, StateRead, read_previous, read_previous_at, read_state};
+pub use read::{Ids, Previous, StateRead, own_source, read_previous, read_previous_at, read_state};
 pub use refs::Refs;
 pub use report::write_report;
 pub use statuses::{STATUS_FILE, read_status, read_statuses};

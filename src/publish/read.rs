@@ -10,7 +10,7 @@ use super::error::PublishError;
 use super::trailers::Trailers;
 use super::tree;
 use crate::diag::{Diagnostic, Diagnostics, Pos};
-use crate::git::{CommitId, Entry, EntryKind, PathChange, Repo, TreeId};
+use crate::git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 use crate::model::{ContentId, Folder, Key, path};
 use crate::state::{State, layout, placement_decision, record};
 
@@ -115,14 +115,24 @@ fn last_own(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Trailers)>,
         let Some(id) = next else { break };
         // A shallow clone ends somewhere.
         let Ok(commit) = repo.commit(id) else { break };
-        if let Some(trailers) = Trailers::read(&commit.message)
-            && trailers.fit(tree::state_tree(&repo.tree(commit.tree)?)?)
-        {
+        if let Some(trailers) = own_trailers(repo, &commit)? {
             return Ok(Some((id, trailers)));
         }
         next = commit.parents.first().copied();
     }
     Ok(None)
+}
+
+/// The trailers of a commit that is berth's own: its digest fits its tree.
+fn own_trailers(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, PublishError> {
+    let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
+    let is_own = trailers.fit(tree::state_tree(&repo.tree(commit.tree)?)?);
+    Ok(is_own.then_some(trailers))
+}
+
+/// The source that a commit of berth's own was made from.
+pub fn own_source(repo: &Repo, commit: &CommitInfo) -> Result<Option<CommitId>, PublishError> {
+    Ok(own_trailers(repo, commit)?.and_then(|trailers| trailers.source))
 }
 
 /// Reads the state that one rendered commit holds.

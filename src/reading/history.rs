@@ -36,14 +36,6 @@ impl InForce {
     }
 }
 
-/// The forms that a rendered state kept.
-pub(super) fn kept_in(
-    repo: &Repo,
-    previous: Option<&Previous>,
-) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
-    previous.map_or_else(|| Ok(BTreeMap::new()), |previous| Ok(InForce::of(repo, previous)?.kept))
-}
-
 /// The good forms of the tree's broken files; `first` is the tree as it was read, `older` the commit before it.
 pub(super) fn find(
     repo: &Repo,

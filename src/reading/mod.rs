@@ -118,8 +118,8 @@ impl Reading {
             Some(revision) => Some(rules::against(&repo, revision, head)?),
             None => rules::for_folder(&repo, &refs, previous.as_ref(), head)?,
         };
-        tree.ruled =
-            rules::of(&repo, ruling, || history::kept_in(&repo, previous.as_ref()), &git::Blobs::new())?;
+        let kept = |ruling| rules::kept_of(&repo, previous.as_ref(), ruling);
+        tree.ruled = rules::of(&repo, ruling, kept, &tree, &git::Blobs::new())?;
         let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), Known::default())?;
         reading.take_reports(&repo, &refs)?;
         reading.now = now;
@@ -162,7 +162,8 @@ impl Reading {
         check_date(&repo, commit, Timestamp::now())?;
         let mut reading = Reading::source(&repo, commit, None, None, Known::default())?;
         let kept = base.kept.clone();
-        reading.tree.ruled = rules::of(&repo, Some(base.commit), || Ok(kept), &git::Blobs::new())?;
+        reading.tree.ruled =
+            rules::of(&repo, Some(base.commit), |_| Ok(kept), &reading.tree, &git::Blobs::new())?;
         let in_force = InForce { commit: Some(base.commit), kept: base.kept };
         let parsed = &mut reading.known.get_mut().parsed;
         let first = load::first(&reading.tree, parsed);
@@ -244,7 +245,8 @@ impl Reading {
         let info = repo.commit(commit)?;
         let label = format!("commit {commit} ({})", info.subject());
         let mut tree = git::read_source_knowing(repo, commit, &mut known.blobs)?;
-        tree.ruled = rules::of(repo, rules, || history::kept_in(repo, previous), &known.blobs)?;
+        let kept = |ruling| rules::kept_of(repo, previous, ruling);
+        tree.ruled = rules::of(repo, rules, kept, &tree, &known.blobs)?;
         let older = info.parents.first().copied();
         let mut reading = Reading::with(repo, label, tree, older, previous, known)?;
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);

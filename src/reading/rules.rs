@@ -7,26 +7,33 @@ use super::gate::Basis;
 use crate::gate::Limits;
 use crate::git::{self, Blobs, CommitId, Repo};
 use crate::publish::{self, Previous, Refs};
-use crate::source::{Ruled, SourceFile};
+use crate::source::{Ruled, SourceFile, SourceTree};
 
 /// The folder of rules, as its parent names it.
 const FOLDER: &str = "access";
 
 /// The rules of a commit, over what was in force of it: `kept` are the forms of files that were broken or
-/// refused then.
+/// refused then. `tree` is what they are to judge.
 pub(super) fn of(
     repo: &Repo,
     commit: Option<CommitId>,
-    kept: impl FnOnce() -> Result<BTreeMap<String, Vec<u8>>, ReadingError>,
+    kept: impl FnOnce(CommitId) -> Result<BTreeMap<String, Vec<u8>>, ReadingError>,
+    tree: &SourceTree,
     blobs: &Blobs,
 ) -> Result<Ruled, ReadingError> {
-    let Some(commit) = commit.filter(|commit| repo.has_commit(*commit)) else { return Ok(Ruled::Own) };
-    let kept = kept()?;
-    let is_rule = |path: &String| path.strip_prefix(FOLDER).is_some_and(|rest| rest.starts_with('/'));
+    let Some(commit) = commit else { return Ok(Ruled::Own) };
+    if !repo.has_commit(commit) {
+        // What the rules were can not be known; without any in sight there were none, most likely.
+        let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
+        let has_rules = tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder);
+        return if has_rules { Err(ReadingError::NoRules { commit }) } else { Ok(Ruled::Own) };
+    }
     let root = repo.tree(repo.commit(commit)?.tree)?;
-    if !root.iter().any(|entry| entry.name == FOLDER.as_bytes()) && !kept.keys().any(is_rule) {
+    // What is kept of a file stands where the file does.
+    if !root.iter().any(|entry| entry.name == FOLDER.as_bytes()) {
         return Ok(Ruled::Free);
     }
+    let kept = kept(commit)?;
     let mut tree = git::read_source_knowing(repo, commit, &mut blobs.clone())?;
     tree.files.retain(|file| !kept.contains_key(&*file.path));
     tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
@@ -34,6 +41,39 @@ pub(super) fn of(
     tree.files.extend(kept.into_iter().map(form));
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Ruled::By(tree.into()))
+}
+
+fn is_in_folder(path: &str) -> bool {
+    path.strip_prefix(FOLDER).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The forms kept of a commit: those of the newest rendered state that was made from it, or from one before
+/// it. A state made later may have kept what that later commit wrote itself.
+pub(super) fn kept_of(
+    repo: &Repo,
+    previous: Option<&Previous>,
+    ruling: CommitId,
+) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
+    let mut next = previous.map(|previous| previous.commit);
+    let mut later = None;
+    while let Some(id) = next {
+        if !repo.has_commit(id) {
+            // A shallow clone ends here.
+            return Err(ReadingError::NoRules { commit: id });
+        }
+        let commit = repo.commit(id)?;
+        next = commit.parents.first().copied();
+        let Some(source) = publish::own_source(repo, &commit)?.filter(|source| later != Some(*source)) else {
+            continue;
+        };
+        if repo.has_commit(source) && repo.is_same_or_after(ruling, source)? {
+            let kept = publish::read_state(repo, id)?.state.kept;
+            let form = |(path, id)| Ok((path, repo.blob(id)?));
+            return kept.into_iter().map(form).collect();
+        }
+        later = Some(source);
+    }
+    Ok(BTreeMap::new())
 }
 
 /// The commit whose rules hold for a source commit, as a daemon would have it.
@@ -61,7 +101,8 @@ pub(super) fn for_folder(
 ) -> Result<Option<CommitId>, ReadingError> {
     let processed = publish::read_processed(repo, refs)?;
     let since = Basis::in_force(&Limits::default(), previous, processed.as_ref()).since;
-    match (since.filter(|since| repo.has_commit(*since)), head) {
+    match (since, head) {
+        (Some(since), _) if !repo.has_commit(since) => Ok(if repo.is_shallow() { Some(since) } else { head }),
         (Some(since), Some(head)) if repo.is_same_or_after(head, since)? => Ok(Some(since)),
         _ => Ok(head),
     }

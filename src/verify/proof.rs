@@ -147,7 +147,11 @@ impl<'r> Verifier<'r> {
         let advanced = match advance(self.scratch.repo(), &given) {
             Err(AdvanceError::Publish(PublishError::Git(error))) => return Err(error.into()),
             Err(AdvanceError::Publish(refusal)) => return Ok(refused(&refusal)),
-            done => done?,
+            Err(error) => match error.lacks_rules_of() {
+                Some(commit) => return Ok(no_commit("rules'", commit)),
+                None => return Err(error.into()),
+            },
+            Ok(done) => done,
         };
         let Published::Committed(computed) = advanced.drafted else {
             return Ok(Verdict::Differs(vec![Difference::Nothing]));

@@ -270,6 +270,86 @@ fn a_grant_counts_from_the_commit_after_it_and_not_from_a_second_look_at_its_own
 }
 
 #[test]
+fn a_kept_rule_file_gives_its_own_commit_no_right_either() {
+    let repo = fleet();
+    let more =
+        RULES.split("---\n").nth(1).expect("team a").replace("team-a", "more").replace("[shop]", "[extra]");
+    // The namespace is refused, so that the rest of the file is kept beside it.
+    repo.write("access/more.yaml", format!("{more}---\n{}", namespace("sneak")));
+    repo.write("teams/a/extra.yaml", namespace("extra"));
+    repo.commit("grant and use at once, in a file with a fault");
+    let extra = "clusters/oslo/_cluster/Namespace_extra.yaml";
+    for _ in 0..3 {
+        repo.publish().expect(1);
+        assert_eq!(rendered(&repo, extra), None);
+        run(&["validate", repo.arg()]).expect(1);
+    }
+    let against = run(&["validate", repo.arg(), "--base", "main~1"]).expect(1);
+    assert!(against.err.contains("may not place into the namespace `extra`"), "{}", against.err);
+    proven(&repo);
+    repo.commit("anything after it");
+    repo.publish().expect(1);
+    assert!(rendered(&repo, extra).is_some(), "the grant counts now, whatever stands beside it");
+    proven(&repo);
+}
+
+#[test]
+fn rules_that_can_not_be_looked_up_are_an_error_and_no_freedom() {
+    let repo = fleet();
+    repo.write("teams/a/web.yaml", web("two"));
+    repo.commit("edit");
+    repo.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let clone = folder.path().join("clone");
+    let path = clone.to_str().expect("a path");
+    let url = format!("file://{}", repo.arg());
+    repo.git(&["clone", "-q", "--depth", "1", &url, path]);
+    let everything = format!("+{RENDERED}:{RENDERED}");
+    repo.git(&["-C", path, "fetch", "-q", "origin", &everything]);
+    let processed = "+refs/berth/processed:refs/berth/processed";
+    let all = ["plan", "--repo", path];
+    // The rules of the last commit are those of the one before it, which is not here.
+    let refused = run(&all).expect(6);
+    assert!(
+        refused.err.contains("is not in this repository, and which access rules are in force"),
+        "{}",
+        refused.err
+    );
+    assert!(refused.err.contains("git fetch --unshallow"), "{}", refused.err);
+    let proof = run(&["verify", "--repo", path]).expect(6);
+    assert!(
+        proof.out.contains("rules' commit") || proof.err.contains("rules' commit"),
+        "{} {}",
+        proof.out,
+        proof.err
+    );
+    repo.git(&["-C", path, "fetch", "-q", "--unshallow", "origin", processed]);
+    run(&all).expect(0);
+    run(&["verify", "--repo", path]).expect(0);
+}
+
+#[test]
+fn an_edit_that_lacks_a_right_says_so_and_what_it_would_do() {
+    let repo = fleet();
+    repo.write("clusters/turin.yaml", managed("turin", "red").replace(": red}", ": red, env: prod}"));
+    let flags = config_map("flags", "one", "{clusterSelector: {matchLabels: {env: prod}}}");
+    repo.write("platform/flags.yaml", flags);
+    repo.commit("flags where it counts");
+    repo.publish();
+    repo.write("access/rules.yaml", RULES.replace("folders: [clusters, platform]", "folders: [platform]"));
+    repo.commit("nobody may change clusters");
+    repo.publish();
+    let ran = run(&["label", "turin", "env=dev", "--overwrite", "--repo", repo.arg()]).expect(0);
+    assert!(
+        ran.err
+            .contains("warning: the folder `clusters` may not describe the cluster `turin` of the set `red`"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("objects in 1 cluster: 1 removed, 0 changed, 0 added"), "{}", ran.err);
+}
+
+#[test]
 fn moving_a_cluster_between_sets_needs_the_right_on_both() {
     let repo = fleet();
     repo.git(&["checkout", "-q", "-b", "move"]);

@@ -303,6 +303,50 @@ fn clusters_and_sets_go_only_where_their_folder_may_let_them() {
 }
 
 #[test]
+fn one_of_a_clusters_documents_goes_only_where_the_cluster_may_be_changed() {
+    let other = "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {name: oslo, labels: {env: prod}}\n";
+    let own = in_set("oslo", "blue");
+    let gone = |spec: &str| {
+        let rules = rule_of("x", spec);
+        let before = [("access/r.yaml", &*rules), ("c/o.yaml", &*own), ("c/more.yaml", other)];
+        told(&judge(&before, &[("c/o.yaml", &own)]))
+    };
+    assert_eq!(
+        gone("{folders: [c], clusterSets: {join: [blue]}}"),
+        [
+            "c/more.yaml: the folder `c` may not change the cluster `oslo`, which another document describes, too"
+        ]
+    );
+    assert!(gone("{folders: [c], clusterSets: {join: [blue]}, clusters: {edit: [oslo]}}").is_empty());
+    assert!(gone("{folders: [c], clusterSets: {admin: [blue]}}").is_empty());
+}
+
+#[test]
+fn kinds_bind_in_groups_that_only_share_a_domain_with_a_policy() {
+    let rules = rule_of("a", "{folders: [teams/a], namespaces: [shop], kinds: [Deployment]}");
+    let written = |api_version: &str, kind: &str| {
+        let text = object(api_version, kind, "shop", "x");
+        told(&judge(&[("access/r.yaml", &rules)], &[("teams/a/x.yaml", &text)]))
+    };
+    for (api_version, kind) in [
+        ("policy.open-cluster-management.io/v1", "ConfigurationPolicy"),
+        ("operator.kubefed.io/v1", "Operator"),
+        ("x.kubernetes-fleet.io/v1", "Thing"),
+    ] {
+        let found = written(api_version, kind);
+        assert!(found.len() == 1 && found[0].contains(&format!("may not place a {kind}")), "{found:?}");
+    }
+    for (api_version, kind) in [
+        ("apps/v1", "Deployment"),
+        ("cluster.open-cluster-management.io/v1beta1", "Placement"),
+        ("types.kubefed.io/v1beta1", "FederatedConfigMap"),
+        ("placement.kubernetes-fleet.io/v1beta1", "ResourcePlacement"),
+    ] {
+        assert_eq!(written(api_version, kind), Vec::<String>::new(), "{kind}");
+    }
+}
+
+#[test]
 fn a_rule_that_can_not_be_read_grants_nothing_and_switches_nothing_off() {
     for odd in [
         rule_of("x", "{folders: [a], namspaces: [shop]}"),

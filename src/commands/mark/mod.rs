@@ -102,6 +102,9 @@ pub fn mark(
         return Err(error);
     }
     let counts = if edits.is_empty() { Counts::default() } else { tree.plan(&edits)?.counts() };
+    if !edits.is_empty() {
+        ui.diagnostics(&tree.lacking(&edits)?);
+    }
     if !args.dry_run {
         tree.write(&edits)?;
     }

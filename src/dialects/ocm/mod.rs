@@ -24,6 +24,7 @@ use super::each::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered};
 use bindings::Bindings;
 use kinds::Role;
+use options::Plurals;
 use sets::Sets;
 
 pub const DIALECT: Dialect = Dialect {
@@ -62,14 +63,18 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     reader.each_recalled(&recall, of(Role::Placement), |scope, document, lowered| {
         lowered.placements.extend(placement::read(scope, document, &context).map(Into::into));
     });
-    reader.each_recalled(&Recall::alone("work"), of(Role::Work), |scope, document, lowered| {
-        if let Some((placement, workload)) = work::read(scope, document) {
+    let plurals = Plurals::of(input.plain.iter().map(|object| &**object));
+    let context_number = input.memory.number("OCM plurals", plurals.clone());
+    let recall = Recall { context: context_number, ..Recall::alone("work") };
+    reader.each_recalled(&recall, of(Role::Work), |scope, document, lowered| {
+        if let Some((placement, workload)) = work::read(scope, document, &plurals) {
             lowered.placements.push(placement.into());
             lowered.workloads.push(workload.into());
         }
     });
-    reader.each_recalled(&Recall::alone("ManifestWork"), of(Role::SingleWork), |scope, document, lowered| {
-        if let Some((placement, workload)) = single::read(scope, document) {
+    let recall = Recall { context: context_number, ..Recall::alone("ManifestWork") };
+    reader.each_recalled(&recall, of(Role::SingleWork), |scope, document, lowered| {
+        if let Some((placement, workload)) = single::read(scope, document, &plurals) {
             lowered.placements.push(placement.into());
             lowered.workloads.push(workload.into());
         }

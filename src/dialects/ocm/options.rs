@@ -1,11 +1,15 @@
 //! `deleteOption` and `manifestConfigs` of a work → the annotations that its objects get for the syncer.
 //!
-//! Resources are named by their plural there; an object's kind gives its own by the usual rule of English.
+//! Resources are named by their plural there: the one that a CustomResourceDefinition of the tree gives the
+//! kind, else by the usual rule of English.
 
 use std::collections::BTreeMap;
 
-use crate::model::ObjectId;
+use serde_json::Value as Json;
+
+use crate::diag::Diagnostic;
 use crate::model::annotation::{APPLY, DELETE_OPTIONS, INITIAL, ON_CONFLICT, ORPHAN, TOLERATE};
+use crate::model::{Object, ObjectId};
 use crate::yaml::Fields;
 
 type Annotations = BTreeMap<String, String>;
@@ -36,29 +40,57 @@ impl Resource {
         Some(Resource { group, resource: resource?.to_owned(), namespace, name: name?.to_owned() })
     }
 
-    fn fits(&self, id: &ObjectId) -> bool {
+    fn fits(&self, id: &ObjectId, plurals: &Plurals) -> bool {
         let word = |text: &str, other: &str| text == "*" || text == other;
         *id.group == self.group
             && *id.namespace == self.namespace
             && word(&self.name, &id.name)
-            && self.resource == plural(&id.kind)
+            && plurals.is_called(id, &self.resource)
     }
 }
 
+/// The plurals of kinds that say their own, by group and kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Plurals(BTreeMap<(String, String), String>);
+
+impl Plurals {
+    /// Those that CustomResourceDefinitions among objects give.
+    pub(super) fn of<'o>(objects: impl Iterator<Item = &'o Object>) -> Plurals {
+        let definitions = objects.filter(|object| &*object.id.kind == "CustomResourceDefinition");
+        Plurals(definitions.filter_map(|object| defined(&object.content)).collect())
+    }
+
+    fn is_called(&self, id: &ObjectId, resource: &str) -> bool {
+        if let Some(own) = self.0.get(&(id.group.to_string(), id.kind.to_string())) {
+            return own == resource;
+        }
+        // Some kinds are plurals already.
+        let word = id.kind.to_lowercase();
+        resource == plural(&id.kind) || (word.ends_with('s') && resource == word)
+    }
+}
+
+fn defined(definition: &Json) -> Option<((String, String), String)> {
+    let text = |path: &str| definition.pointer(path).and_then(Json::as_str).map(str::to_owned);
+    Some(((text("/spec/group")?, text("/spec/names/kind")?), text("/spec/names/plural")?))
+}
+
 impl Options {
-    pub(super) fn of(&self, id: &ObjectId) -> Annotations {
-        let fitting = self.some.iter().filter(|(resource, _)| resource.fits(id));
+    pub(super) fn of(&self, id: &ObjectId, plurals: &Plurals) -> Annotations {
+        let fitting = self.some.iter().filter(|(resource, _)| resource.fits(id, plurals));
         let mut all = self.all.clone();
         all.extend(fitting.flat_map(|(_, annotations)| annotations.clone()));
         all
     }
 }
 
-/// Reads both fields of a work's spec. `objects` are those of the work: what fits none is said.
-pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId]) -> Options {
+/// Reads both fields of a work's spec. `objects` are those of the work: what fits none is said, and is an error
+/// where an object would be deleted or written that was to be left alone.
+pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Plurals) -> Options {
     let mut options = Options::default();
+    let fits_any = |resource: &Resource| objects.iter().any(|id| resource.fits(id, plurals));
     if let Some(fields) = template.fields("deleteOption") {
-        delete_option(fields, objects, &mut options);
+        delete_option(fields, &fits_any, &mut options);
     }
     for mut config in template.each("manifestConfigs") {
         let at = config.at();
@@ -77,9 +109,13 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId]) -> Options {
             config.scope().warning(config.place_of("conditionRules"), message);
         }
         if let Some(resource) = resource {
-            if !objects.iter().any(|id| resource.fits(id)) {
+            if !fits_any(&resource) {
                 let message = format!("{} fits no object of this work", config.path_of("resourceIdentifier"));
-                config.scope().warning(at, message);
+                let scope = config.scope();
+                match annotations.contains_key(APPLY) {
+                    true => scope.report(Diagnostic::error(scope.pos(at), message).hint(NAMING)),
+                    false => scope.warning(at, message),
+                }
             }
             options.some.push((resource, annotations));
         }
@@ -88,7 +124,10 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId]) -> Options {
     options
 }
 
-fn delete_option(mut fields: Fields<'_>, objects: &[ObjectId], options: &mut Options) {
+/// How a resource is named so that it fits.
+const NAMING: &str = "group, resource (the plural), namespace and name must be the object's; without it the work stays as it was";
+
+fn delete_option(mut fields: Fields<'_>, fits_any: &dyn Fn(&Resource) -> bool, options: &mut Options) {
     let policy = fields.choice("propagationPolicy", &["Foreground", "Orphan", "SelectivelyOrphan"]);
     let orphan = || Annotations::from([(ORPHAN.to_owned(), "true".to_owned())]);
     match policy {
@@ -105,8 +144,10 @@ fn delete_option(mut fields: Fields<'_>, objects: &[ObjectId], options: &mut Opt
             for mut rule in selected.each("orphaningRules") {
                 let at = rule.at();
                 if let Some(resource) = Resource::read(&mut rule) {
-                    if !objects.iter().any(|id| resource.fits(id)) {
-                        rule.scope().warning(at, format!("{} fits no object of this work", rule.path()));
+                    if !fits_any(&resource) {
+                        let message = format!("{} fits no object of this work", rule.path());
+                        let scope = rule.scope();
+                        scope.report(Diagnostic::error(scope.pos(at), message).hint(NAMING));
                     }
                     options.some.push((resource, orphan()));
                 }
@@ -236,6 +277,8 @@ fn plural(kind: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -263,5 +306,31 @@ mod tests {
         ] {
             assert_eq!(plural(kind), resource);
         }
+    }
+
+    #[test]
+    fn a_kind_may_be_its_own_plural_or_have_one_that_its_definition_gives() {
+        let id = |group: &str, kind: &str| {
+            ObjectId::of(
+                &json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": "a"}}),
+            )
+            .expect("an object")
+        };
+        let none = Plurals::default();
+        let scc = id("security.openshift.io", "SecurityContextConstraints");
+        assert!(none.is_called(&scc, "securitycontextconstraints"));
+        assert!(!none.is_called(&id("apps", "Deployment"), "deployment"));
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "indices.search.io"},
+            "spec": {"group": "search.io", "names": {"kind": "Index", "plural": "indices"}},
+        });
+        let origin = crate::diag::Pos::file("a.yaml");
+        let object =
+            Object { id: ObjectId::of(&definition).expect("an object"), origin, content: definition };
+        let plurals = Plurals::of(std::iter::once(&object));
+        assert!(plurals.is_called(&id("search.io", "Index"), "indices"));
+        assert!(!plurals.is_called(&id("search.io", "Index"), "indexes"));
+        assert!(plurals.is_called(&id("other.io", "Index"), "indexes"));
     }
 }

@@ -4,6 +4,7 @@
 
 use super::common::open_namespaced;
 use super::kinds::WORK;
+use super::options::Plurals;
 use super::work;
 use crate::dialects::Document;
 use crate::model::placement::{Filter, Policy, Ranking, Retention, Rule, Selection};
@@ -24,9 +25,9 @@ pub(super) fn is_made(document: &Document) -> bool {
     owned || MADE.iter().any(|label| labels.and_then(|labels| labels.get(label)).is_some())
 }
 
-pub(super) fn read(scope: &Scope, document: &Document) -> Option<(Placement, Workload)> {
+pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Option<(Placement, Workload)> {
     let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
-    let templates = work::templates(scope, fields.required_fields("spec")?);
+    let templates = work::templates(scope, fields.required_fields("spec")?, plurals);
     fields.finish();
     let key = Key::new(WORK, "ManifestWork", &metadata.namespace, &metadata.name);
     let here = Filter { rule: Rule::Named([metadata.namespace.clone()].into()), by: None };

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::common::open_namespaced;
 use super::kinds::WORK;
-use super::{options, rollout};
+use super::options::{self, Plurals};
+use super::rollout;
 use crate::dialects::Document;
 use crate::model::decision::Outcome;
 use crate::model::placement::{Follow, PlacementRef};
@@ -15,12 +16,12 @@ use crate::model::rollout::Rollout;
 use crate::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
 use crate::yaml::{Fields, Node, Scope};
 
-pub(super) fn read(scope: &Scope, document: &Document) -> Option<(Placement, Workload)> {
+pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Option<(Placement, Workload)> {
     let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
     let mut spec = fields.required_fields("spec")?;
     let (placements, rollouts) = placements(scope, &mut spec, &metadata.namespace);
     let template = spec.required_fields("manifestWorkTemplate");
-    let templates = template.map(|template| templates(scope, template)).unwrap_or_default();
+    let templates = template.map(|template| templates(scope, template, plurals)).unwrap_or_default();
     spec.choice("cascadeDeletionPolicy", &["Background", "Foreground"]);
     spec.finish();
     fields.finish();
@@ -57,7 +58,7 @@ fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> (Vec<Pla
     (named, rollouts)
 }
 
-pub(super) fn templates(scope: &Scope, mut template: Fields<'_>) -> Vec<Template> {
+pub(super) fn templates(scope: &Scope, mut template: Fields<'_>, plurals: &Plurals) -> Vec<Template> {
     let mut templates = Vec::new();
     if let Some(mut workload) = template.required_fields("workload") {
         let path = workload.path_of("manifests");
@@ -81,9 +82,9 @@ pub(super) fn templates(scope: &Scope, mut template: Fields<'_>) -> Vec<Template
         workload.finish();
     }
     let ids: Vec<ObjectId> = templates.iter().map(|one| one.object.id.clone()).collect();
-    let options = options::read(&mut template, &ids);
+    let options = options::read(&mut template, &ids, plurals);
     for one in &mut templates {
-        one.sync_annotations = options.of(&one.object.id);
+        one.sync_annotations = options.of(&one.object.id, plurals);
     }
     if template.node("executor").is_some() {
         let message =

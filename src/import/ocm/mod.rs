@@ -131,11 +131,12 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
     let mut templates = Vec::new();
     let mut left_out = 0;
     for mut set in replica_sets {
+        // Its works on the hub have the Secrets still.
+        let template = set["spec"]["manifestWorkTemplate"].clone();
         left_out += works::settle_secrets(&mut set, "/spec/manifestWorkTemplate/workload", options, gathered);
         if !works::has_manifests(&set, "/spec/manifestWorkTemplate/workload") {
             continue;
         }
-        let template = set["spec"]["manifestWorkTemplate"].clone();
         if let Some(key) = take_placed(gathered, set, clean::object) {
             templates.push((key, template));
         }

@@ -169,6 +169,38 @@ fn a_set_of_works_is_where_its_works_are_and_waits_where_they_are_not() {
 }
 
 #[test]
+fn a_set_that_loses_its_secrets_is_no_earlier_version_on_its_clusters() {
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    let workload = json!({"manifests": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+        secret,
+        {"apiVersion": "v1", "kind": "List", "items": [secret]},
+    ]});
+    let template =
+        json!({"spec": {"placementRefs": [{"name": "web"}], "manifestWorkTemplate": {"workload": workload}}});
+    let set =
+        object("ManifestWorkReplicaSet", "v1alpha1", json!({"name": "a", "namespace": "shop"}), template);
+    let labels = json!({"work.open-cluster-management.io/manifestworkreplicaset": "shop.a"});
+    let metadata = json!({"name": "a-1", "namespace": "c0", "labels": labels});
+    let status = json!({"conditions": [{"type": "Applied", "status": "True"}]});
+    let work =
+        object("ManifestWork", "v1", metadata, json!({"spec": {"workload": workload}, "status": status}));
+    let lists = || {
+        vec![
+            (("placements", "v1beta1"), vec![placement("web")]),
+            (("manifestworkreplicasets", "v1alpha1"), vec![set.clone()]),
+            (("manifestworks", "v1"), vec![work.clone()]),
+        ]
+    };
+    let without = gather(lists(), false);
+    let placed = &without.placed[&key("ManifestWorkReplicaSet", "shop", "a")];
+    assert!(!placed.clusters["c0"].doubtful, "{placed:?}");
+    let texts: String = files::files(&without.objects).into_values().collect();
+    assert!(texts.contains("ConfigMap") && !texts.contains("Secret"), "{texts}");
+    assert_eq!(gather(lists(), true).secrets, 2);
+}
+
+#[test]
 fn a_cluster_keeps_what_placements_look_at() {
     let cluster = |taints: Json| {
         object(

@@ -58,14 +58,24 @@ pub(super) fn settle_secrets(
     else {
         return 0;
     };
-    let is_secret = |one: &Json| one["kind"] == "Secret" && one["apiVersion"] == "v1";
-    let count = manifests.iter().filter(|one| is_secret(one)).count();
+    let count = manifests.iter().filter(|one| holds_secret(one)).count();
     if options.secrets {
         gathered.secrets += count;
         return 0;
     }
-    manifests.retain(|one| !is_secret(one));
+    manifests.retain(|one| !holds_secret(one));
     count
+}
+
+/// Whether a manifest is a Secret, or a list with one in it.
+fn holds_secret(manifest: &Json) -> bool {
+    let in_list = || manifest["items"].as_array().is_some_and(|items| items.iter().any(holds_secret));
+    manifest["apiVersion"] == "v1"
+        && match manifest["kind"].as_str() {
+            Some("Secret" | "SecretList") => true,
+            Some("List") => in_list(),
+            _ => false,
+        }
 }
 
 /// Whether anything is left to place.

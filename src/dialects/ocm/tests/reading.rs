@@ -235,7 +235,43 @@ fn how_an_object_is_updated_becomes_annotations() {
     let (_, said) = options(
         "    manifestConfigs:\n    - resourceIdentifier: {resource: secrets, namespace: shop, name: a}\n",
     );
-    assert!(said[0].contains("fits no object of this work"), "{said:?}");
+    assert!(said[0].contains("warning") && said[0].contains("fits no object of this work"), "{said:?}");
+}
+
+#[test]
+fn an_objects_resource_is_what_its_definition_in_the_tree_says() {
+    let work = WORKS.replace("apps/v1, kind: Deployment", "search.io/v1, kind: Index");
+    let option = "    deleteOption: {propagationPolicy: SelectivelyOrphan, selectivelyOrphans: {orphaningRules: \
+                  [{group: search.io, resource: indices, namespace: shop, name: b}]}}\n";
+    let definition = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: indices.search.io}\n\
+                      spec: {group: search.io, names: {kind: Index, plural: indices}, scope: Namespaced, versions: []}\n";
+    let fitting = |text: &str| {
+        let loaded = read(text);
+        let templates = loaded.fleet.workloads.values().flat_map(|workload| &workload.templates);
+        templates.filter(|template| template.sync_annotations.contains_key("berth.dev/orphan")).count()
+    };
+    assert_eq!(fitting(&format!("{work}{option}{definition}")), 1);
+    assert_eq!(fitting(&format!("{work}{option}")), 0);
+}
+
+#[test]
+fn what_was_to_be_left_alone_and_is_not_found_is_an_error() {
+    let nothing = "{resource: secrets, namespace: shop, name: a}";
+    for text in [
+        format!(
+            "    deleteOption: {{propagationPolicy: SelectivelyOrphan, selectivelyOrphans: {{orphaningRules: [{nothing}]}}}}\n"
+        ),
+        format!(
+            "    manifestConfigs:\n    - {{resourceIdentifier: {nothing}, updateStrategy: {{type: ReadOnly}}}}\n"
+        ),
+        format!(
+            "    manifestConfigs:\n    - {{resourceIdentifier: {nothing}, updateStrategy: {{type: CreateOnly}}}}\n"
+        ),
+    ] {
+        let (_, said) = options(&text);
+        assert!(said.len() == 1 && said[0].contains("error: "), "{text} {said:?}");
+        assert!(said[0].contains("fits no object of this work"), "{said:?}");
+    }
 }
 
 #[test]
