@@ -1,6 +1,6 @@
 //! The member on a real API server, beside `kubectl apply --server-side` and a bare concurrent loop of the
 //! same applies, in one run: first sync, nothing changed, one edited, one drifted, memory.
-//! `cargo bench --bench member`; `-- 10000` for as many ConfigMaps besides, `-- 10000 kubectl` with kubectl too.
+//! Run as a test, it brings a member to ten objects. `cargo bench --bench member`; `-- 10000` for as many ConfigMaps besides, `-- 10000 kubectl` with kubectl too.
 
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used, clippy::panic, dead_code)]
 
@@ -31,18 +31,24 @@ fn main() {
         println!("SKIPPED: there is no control plane");
         return;
     };
-    println!("## 500 ConfigMaps, 500 Deployments");
+    let (half, quiet) = if is_measured() { (500, Duration::from_secs(30)) } else { (5, Duration::ZERO) };
+    println!("## {half} ConfigMaps, {half} Deployments");
     let mixed = |namespace: &str| {
-        let maps = (0..500).map(|number| config_map(namespace, number, "one"));
-        maps.chain((0..500).map(|number| deployment(namespace, number))).collect::<Vec<Json>>()
+        let maps = (0..half).map(|number| config_map(namespace, number, "one"));
+        maps.chain((0..half).map(|number| deployment(namespace, number))).collect::<Vec<Json>>()
     };
-    compare(&plane, "mixed", &mixed, true);
+    compare(&plane, "mixed", &mixed, true, quiet);
     if let Some(many) = many {
         println!("## {many} ConfigMaps");
         let maps =
             |namespace: &str| (0..many).map(|it| config_map(namespace, it, "one")).collect::<Vec<Json>>();
-        compare(&plane, "many", &maps, args.iter().any(|arg| arg == "kubectl"));
+        compare(&plane, "many", &maps, args.iter().any(|arg| arg == "kubectl"), quiet);
     }
+}
+
+/// Whether it is run to be measured, and not as a test.
+fn is_measured() -> bool {
+    std::env::args().any(|arg| arg == "--bench")
 }
 
 fn config_map(namespace: &str, number: usize, value: &str) -> Json {
@@ -100,7 +106,13 @@ fn show(what: &str, taken: &Taken) {
     );
 }
 
-fn compare(plane: &Arc<ControlPlane>, name: &str, objects: &dyn Fn(&str) -> Vec<Json>, with_kubectl: bool) {
+fn compare(
+    plane: &Arc<ControlPlane>,
+    name: &str,
+    objects: &dyn Fn(&str) -> Vec<Json>,
+    with_kubectl: bool,
+    quiet: Duration,
+) {
     let kubectl = with_kubectl.then(|| {
         let other = Member::of(plane.clone(), &format!("{name}-kubectl"));
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects(&other.name)});
@@ -131,7 +143,7 @@ fn compare(plane: &Arc<ControlPlane>, name: &str, objects: &dyn Fn(&str) -> Vec<
         if round == 1 {
             let taken = timed(|| drop(member.sync(&["--health-timeout", "0"])));
             show("berth sync --once, nothing changed", &taken);
-            keep(&member, objects(&member.name));
+            keep(&member, objects(&member.name), quiet);
         }
     }
     let least = |all: &[Taken]| all.iter().map(|it| it.wall).min().unwrap_or_default().as_secs_f64();
@@ -182,16 +194,16 @@ async fn apply(client: Client, object: Json, dry_run: bool) {
 }
 
 /// A member that keeps running: memory, requests while nothing happens, one edit, one drift.
-fn keep(member: &Member, mut objects: Vec<Json>) {
+fn keep(member: &Member, mut objects: Vec<Json>, quiet: Duration) {
     let running = member.keep_in_sync(&["--health-timeout", "0"]);
     let said = "sequence: 1\n".to_owned();
     running.until(&said, || member.status().contains(&said).then_some(()));
     let before = running.until_quiet();
     println!("memory, {} objects, at rest: {}", objects.len(), memory(running.id()));
     let begun = Instant::now();
-    running.until("half a minute", || (begun.elapsed() >= Duration::from_secs(30)).then_some(()));
+    running.until("the end of the quiet time", || (begun.elapsed() >= quiet).then_some(()));
     let idle = member.requests().split_off(before.len());
-    println!("requests in 30 s in which nothing happens: {idle:?}");
+    println!("requests in {} s in which nothing happens: {idle:?}", quiet.as_secs());
     let at = format!("configmap/{}", objects[0]["metadata"]["name"].as_str().unwrap());
     let value = || {
         let args = ["get", &at, "-n", &member.name, "-ojsonpath={.data.key}"];
