@@ -10,6 +10,20 @@ use crate::yaml::Node;
 use crate::yaml::fields::{Fields, Scope};
 use crate::yaml::node::Mark;
 
+/// What of an object's metadata is its server's.
+pub const SERVER_FIELDS: [&str; 10] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generateName",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
 /// An object's metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata {

@@ -5,7 +5,7 @@ pub mod names;
 pub mod selector;
 mod selector_text;
 
-pub use metadata::{Metadata, open};
+pub use metadata::{Metadata, SERVER_FIELDS, open};
 pub use selector::{label_selector, match_expressions};
 pub use selector_text::{parse_requirements, parse_selector};
 

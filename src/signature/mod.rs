@@ -15,6 +15,7 @@ mod sshsig;
 mod wire;
 
 pub use allowed::AllowedSigners;
+pub use armor::encode as base64;
 pub use key::PublicKey;
 pub use private::Signer;
 pub use sshsig::verify;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json};
 
+use crate::meta::SERVER_FIELDS;
 use crate::model::annotation::PREFIX;
 
 /// One field: a JSON pointer, and its value in the cluster and in the folder where it has one there.
@@ -23,25 +24,11 @@ const LONGEST: usize = 80;
 /// Labels and annotations under these are written by servers and tools, not by people.
 const RESERVED: [&str; 4] = ["kubernetes.io/", "k8s.io/", "kubernetes-fleet.io/", PREFIX];
 
-/// What of metadata is the server's.
-const OF_SERVERS: [&str; 10] = [
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generateName",
-    "generation",
-    "managedFields",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
-
 /// Whether differences below this place count, what stands above it being given.
 fn counts(above: &[String], key: &str) -> bool {
     match above {
         [] => !matches!(key, "apiVersion" | "kind" | "status"),
-        [metadata] if metadata == "metadata" => !OF_SERVERS.contains(&key),
+        [metadata] if metadata == "metadata" => !SERVER_FIELDS.contains(&key),
         [metadata, map] if metadata == "metadata" && matches!(map.as_str(), "labels" | "annotations") => {
             let domain = key.split_once('/').map_or("", |(domain, _)| domain);
             !RESERVED

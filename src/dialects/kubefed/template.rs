@@ -8,22 +8,9 @@ use serde_json::{Map, Value as Json};
 
 use super::types::Target;
 use crate::diag::{Diagnostic, Pos};
-use crate::meta::Metadata;
+use crate::meta::{Metadata, SERVER_FIELDS};
 use crate::model::{Object, ObjectId};
 use crate::yaml::{Fields, Mark, Node, Scope};
-
-const SERVER_FIELDS: [&str; 10] = [
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generateName",
-    "generation",
-    "managedFields",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
 
 /// A template as it is written, for whatever object it will be.
 #[derive(Clone, Debug)]

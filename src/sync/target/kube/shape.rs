@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value as Json};
 
+use crate::signature::base64;
+
 /// An object as the server would keep it.
 pub fn as_kept(object: &Json) -> Cow<'_, Json> {
     let text = |key: &str| object.get(key).and_then(Json::as_str);
@@ -48,21 +50,6 @@ fn keep_as_data(object: &mut Json) {
         Some(_) => return,
     }
     map.remove("stringData");
-}
-
-/// RFC 4648, section 4, with padding.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let index = (bits >> (18 - 6 * place)) & 63;
-            text.push(if place <= chunk.len() { char::from(LETTERS[index as usize]) } else { '=' });
-        }
-    }
-    text
 }
 
 #[cfg(test)]
