@@ -18,16 +18,7 @@ fn import(kubeconfig: &Path, repo: &Repo, more: &[&str]) -> Ran {
 /// Commits the files and runs the commands that must find nothing to do.
 #[track_caller]
 fn nothing_moves(repo: &Repo) {
-    repo.git(&["add", "-A"]);
-    repo.git(&["commit", "-q", "-m", "import"]);
-    run(&["validate", repo.arg()]).expect(0);
-    let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "any"]).expect(0);
-    assert_eq!(plan.out, "no changes\n");
-    let before = repo.id("berth/rendered");
-    let ran = repo.publish().expect(0);
-    assert!(ran.out.contains("nothing to publish"), "{}", ran.out);
-    assert_eq!(repo.id("berth/rendered"), before);
-    let verified = run(&["verify", "--repo", repo.arg()]).expect(0);
+    let verified = repo.commit_import();
     assert!(verified.out.starts_with("root "), "{}", verified.out);
     assert!(verified.out.contains("trusted as the root: imported from kubefed https://"), "{}", verified.out);
 }

@@ -35,16 +35,7 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
     assert!(!rendered.contains_key(&format!("clusters/paris/_cluster/{role}")), "what is in force stays");
     assert!(rendered.contains_key("clusters/paris/tools/ConfigMap_own.yaml"));
 
-    repo.git(&["add", "-A"]);
-    repo.git(&["commit", "-q", "-m", "import"]);
-    run(&["validate", repo.arg()]).expect(0);
-    let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "any"]).expect(0);
-    assert_eq!(plan.out, "no changes\n");
-    let before = repo.id("berth/rendered");
-    let ran = repo.publish().expect(0);
-    assert!(ran.out.contains("nothing to publish"), "{}", ran.out);
-    assert_eq!(repo.id("berth/rendered"), before);
-    let verified = run(&["verify", "--repo", repo.arg()]).expect(0);
+    let verified = repo.commit_import();
     assert!(verified.out.contains("imported from kubefleet https://"), "{}", verified.out);
 
     // What was not rolled out yet is the first to go.

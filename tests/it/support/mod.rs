@@ -190,6 +190,21 @@ impl Repo {
     pub fn changed(&self, from: &str, to: &str) -> Vec<String> {
         self.git(&["diff", "--name-only", "--no-renames", from, to]).lines().map(str::to_owned).collect()
     }
+
+    /// Commits what was imported and runs the commands that must find nothing to do. Gives what `verify` says.
+    #[track_caller]
+    pub fn commit_import(&self) -> Ran {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "import"]);
+        run(&["validate", self.arg()]).expect(0);
+        let plan = run(&["plan", "--repo", self.arg(), "--fail-on", "any"]).expect(0);
+        assert_eq!(plan.out, "no changes\n");
+        let before = self.id("berth/rendered");
+        let ran = self.publish().expect(0);
+        assert!(ran.out.contains("nothing to publish"), "{}", ran.out);
+        assert_eq!(self.id("berth/rendered"), before);
+        run(&["verify", "--repo", self.arg()]).expect(0)
+    }
 }
 
 /// Every command, in the order of the help.
