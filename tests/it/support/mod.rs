@@ -38,9 +38,11 @@ pub fn hermetic(program: &str) -> Command {
     command
 }
 
-/// The berth binary under test.
+/// The berth binary under test. `BERTH_TEST_BINARY` names another build: a regression test must fail on the
+/// build before its fix.
 pub fn berth() -> Command {
-    hermetic(env!("CARGO_BIN_EXE_berth"))
+    let binary = std::env::var("BERTH_TEST_BINARY");
+    hermetic(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_berth")))
 }
 
 /// Switches the deletion gate off, for tests of other things.
