@@ -1,9 +1,17 @@
 //! One step of the rendered branch: a source commit, the state in force and what is known of the outside
 //! → the commit that follows, written but not yet pointed at.
 //!
+//! - [`step`]: the next step as of now, with everything that must not be published refused. The daemon publishes it, a
+//!   plan shows it.
+//! - [`advance`]: the computation below it, which proofs repeat.
+//!
 //! The daemon takes the outside as it is now, a proof as an earlier commit recorded it. Both come through
 //! here, so that whatever has a say in what is published is proven as well: it must be a function of
 //! [`Given`], and what it takes from flags or a clock must be found again in the commit.
+
+mod step;
+
+pub use step::{Leave, Start, rehearse, step};
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,8 +41,9 @@ pub struct Given<'a> {
 #[derive(Debug)]
 pub enum Outside {
     /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
+    /// `at` replaces the moment that all of this gives. Without `gated`, removals need nobody's leave.
     /// `known` is taken to begin with, and only ever saves time.
-    Now { clock: Timestamp, basis: Basis, allow_empty: bool, known: Box<RefCell<Known>> },
+    Now { clock: Timestamp, at: Option<Timestamp>, basis: Basis, gated: bool, known: Box<RefCell<Known>> },
     /// As a commit has it: in its facts, and in its trailers. Nothing known from before has a part in it.
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
 }
@@ -43,6 +52,8 @@ pub enum Outside {
 #[derive(Debug)]
 pub struct Advanced {
     pub drafted: Published,
+    /// The commit whose access rules held.
+    pub rules: Option<CommitId>,
     pub reading: Reading,
     /// What the source asks for.
     pub built: Built,
@@ -67,6 +78,10 @@ pub enum AdvanceError {
     Content(#[from] ContentError),
     #[error(transparent)]
     Reading(#[from] ReadingError),
+    #[error(
+        "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
+    )]
+    Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 
 impl AdvanceError {
@@ -85,6 +100,19 @@ impl AdvanceError {
             AdvanceError::Publish(error) => error.hint(),
             AdvanceError::Content(_) => None,
             AdvanceError::Reading(error) => error.hint(),
+            AdvanceError::Rewound { last, .. } => Some(format!(
+                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
+                 {last} (git merge {last}), or allow it for one run with --allow-rewind"
+            )),
+        }
+    }
+
+    /// Reports whether the step must not be published, though it could be computed.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            AdvanceError::Publish(error) => error.is_refusal(),
+            AdvanceError::Rewound { .. } => true,
+            _ => false,
         }
     }
 
@@ -97,13 +125,10 @@ impl AdvanceError {
     }
 }
 
-/// Makes the commit that follows. Refuses what must not be published, except where it once was.
+/// Makes the commit that follows, whatever it would lose: [`step`] refuses, and a proof repeats what was published.
 pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
     let mut contents = GitContents::writing(repo)?;
-    let (reading, built) = read_and_build(repo, given, &mut contents)?;
-    if let Outside::Now { allow_empty: false, .. } = given.outside {
-        publish::refuse_empty(&reading.previous, &built.state)?;
-    }
+    let (reading, built, rules) = read_and_build(repo, given, &mut contents)?;
     let gated = ask_gate(repo, given, &reading, &built)?;
     let records = gated.verdict.records();
     let held = gated.verdict.held;
@@ -117,24 +142,20 @@ pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError>
     let stamp = Stamp {
         identity: given.identity.clone(),
         trailers: gated.trailers,
-        allow_empty: matches!(given.outside, Outside::Now { allow_empty: true, .. }),
         ..Stamp::new(given.source, info.subject(), info.seconds, reading.now)
     };
     let summary = Summary::of(&plan, given.previous.is_none()).with_problems(&told);
-    if let Outside::Now { .. } = given.outside {
-        publish::refuse_loss(repo, given.refs, given.previous, &state, &stamp)?;
-    }
     let drafted = publish::draft(repo, given.previous, &state, &stamp, &summary)?;
     let mut diagnostics = told;
     diagnostics.extend(reading.odd_reports.iter().cloned());
     diagnostics.sort();
-    Ok(Advanced { drafted, reading, built, state, held, records, plan, diagnostics })
+    Ok(Advanced { drafted, rules, reading, built, state, held, records, plan, diagnostics })
 }
 
 /// What the gate says of the step. It is not asked about a first commit, which removes nothing.
 fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) -> Result<Gated, AdvanceError> {
     let basis = match &given.outside {
-        Outside::Now { basis, .. } => Some(basis.clone()),
+        Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
         Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
     };
     let (Some(basis), Some(rendered)) = (basis, given.previous) else { return Ok(Gated::default()) };
@@ -153,22 +174,28 @@ fn read_and_build(
     repo: &Repo,
     given: &Given<'_>,
     contents: &mut GitContents<'_>,
-) -> Result<(Reading, Built), AdvanceError> {
+) -> Result<(Reading, Built, Option<CommitId>), AdvanceError> {
     match &given.outside {
-        Outside::Now { clock, basis, known, .. } => {
+        Outside::Now { clock, at, basis, known, .. } => {
             let (source, known) = (given.source, known.take());
             let rules = given.previous.and_then(|_| basis.rules_for(source));
             let mut reading =
                 Reading::commit_knowing(repo, source, rules, given.previous, given.refs, *clock, known)?;
-            let built = reading.build_until(*clock, contents)?;
-            Ok((reading, built))
+            let built = match at {
+                Some(at) => {
+                    reading.now = *at;
+                    reading.build(contents)?
+                }
+                None => reading.build_until(*clock, contents)?,
+            };
+            Ok((reading, built, rules))
         }
         Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
             let rules = given.previous.and_then(|_| gate::rules_of(trailers, given.source));
             let reading = Reading::recorded(repo, given.source, rules, given.previous, facts.clone(), now)?;
             let built = reading.build(contents)?;
-            Ok((reading, built))
+            Ok((reading, built, rules))
         }
     }
 }

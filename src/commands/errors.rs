@@ -51,6 +51,7 @@ fn of_advance(error: &AdvanceError) -> Exit {
         AdvanceError::Publish(error) => of_publish(error),
         AdvanceError::Reading(error) => of_reading(error),
         AdvanceError::Content(_) => Exit::Unreachable,
+        AdvanceError::Rewound { .. } => Exit::Held,
     }
 }
 
@@ -58,7 +59,7 @@ fn of_pass(error: &PassError) -> Exit {
     match error {
         PassError::Advance(error) => of_advance(error),
         PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } => Exit::Usage,
-        PassError::Rewound { .. } | PassError::RenderedRewound { .. } => Exit::Held,
+        PassError::RenderedRewound { .. } => Exit::Held,
         PassError::Remote(error) => of_transport(error),
         PassError::NoSource(_) => Exit::Unreachable,
     }
@@ -140,6 +141,12 @@ impl From<ReadingError> for CommandError {
 impl From<PassError> for CommandError {
     fn from(error: PassError) -> CommandError {
         CommandError { exit: of_pass(&error), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<AdvanceError> for CommandError {
+    fn from(error: AdvanceError) -> CommandError {
+        CommandError { exit: of_advance(&error), message: error.to_string(), hint: error.hint() }
     }
 }
 

@@ -7,65 +7,24 @@ use serde_json::{Value as Json, json};
 
 use super::exit::CommandError;
 use super::ui::{Tone, Ui};
-use crate::daemon::{PassError, refuse_rewind};
+use crate::advance::AdvanceError;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dialects::kubefleet;
 use crate::git::source::read_source;
 use crate::git::{CommitId, Repo};
-use crate::publish::{self, Previous, PublishError, Refs};
 use crate::source::SourceTree;
-use crate::state::State;
 
-/// A revision, with what would become of it.
-#[derive(Debug)]
-pub struct Foreseen<'a> {
-    /// The revision in its user's words, and its commit.
-    pub revision: &'a str,
-    pub source: CommitId,
-    /// What the plan compares with, and what it leads to.
-    pub previous: &'a State,
-    pub next: &'a State,
-    /// The rendered branch as it is.
-    pub rendered: Option<&'a Previous>,
-    /// The source processed last, unless the plan compares with another revision.
-    pub since: Option<CommitId>,
-}
-
-impl Foreseen<'_> {
-    /// Why run would write nothing.
-    pub fn refusals(&self, repo: &Repo, refs: &Refs) -> Result<Vec<CommandError>, CommandError> {
-        let mut refusals: Vec<CommandError> = Vec::new();
-        if self.rendered.is_none()
-            && let Err(error) = publish::refuse_gone(repo, refs)
-        {
-            refusals.push(error.into());
-        }
-        if let Some(rendered) = self.rendered {
-            let processed = publish::read_processed(repo, refs)?;
-            match publish::refuse_rewritten(repo, refs, rendered, processed.as_ref()) {
-                Err(error @ PublishError::Rewritten { .. }) => refusals.push(error.into()),
-                // The plan is about the branch as it was read.
-                Err(PublishError::Raced { .. }) => {}
-                rest => rest?,
-            }
-        }
-        match refuse_rewind(repo, self.revision, self.source, self.since) {
-            Err(PassError::Rewound { name, source_commit, last }) => {
-                let error = PassError::Rewound { name, source_commit, last };
-                let hint = format!(
-                    "a branch under review: this plan takes back what the source got since; rebase it, or \
-                     compare with `--base`; the source itself: somebody force-pushed, so bring back {last} \
-                     (git merge {last}), or allow it for one run with --allow-rewind"
-                );
-                refusals.push(CommandError::from(error).hint(hint));
-            }
-            rest => rest?,
-        }
-        if let Err(error) = publish::refuse_empty(self.previous, self.next) {
-            refusals.push(error.into());
-        }
-        Ok(refusals)
-    }
+/// A refusal of `run`, in the words of somebody who plans a branch.
+pub fn refusal(error: AdvanceError) -> CommandError {
+    let hint = match &error {
+        AdvanceError::Rewound { last, .. } => Some(format!(
+            "a branch under review: this plan takes back what the source got since; rebase it, or compare with \
+             `--base`; the source itself: somebody force-pushed, so bring back {last} (git merge {last}), or allow \
+             it for one run with --allow-rewind"
+        )),
+        _ => error.hint(),
+    };
+    CommandError { hint, ..error.into() }
 }
 
 /// Says that a revision lacks what its base has, which the plan then shows as taken back.

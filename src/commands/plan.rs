@@ -8,18 +8,18 @@ use super::Outcome;
 use super::diff;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for, moment};
-use super::foresee::{Foreseen, lacks_base, refusals_json, refusals_text, refused_by_hubs};
+use super::foresee::{lacks_base, refusal, refusals_json, refusals_text, refused_by_hubs};
 use super::gate::{GateArgs, When, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
+use crate::advance::{self, AdvanceError, Advanced, Leave, Start};
 use crate::daemon::PassError;
 use crate::diag::Diagnostics;
-use crate::git::{GitContents, Repo};
+use crate::gate::Limits;
+use crate::git::{CommitId, Identity, Repo};
 use crate::model::{ContentId, ObjectId, Timestamp, path};
-use crate::pipeline::Built;
 use crate::plan::{Change, ObjectChange, Plan, count, plan};
-use crate::publish::{self, Refs};
-use crate::reading::gate::{Basis, Step};
-use crate::reading::{self, Base, Reading};
+use crate::publish::{self, Previous, Processed, Published, Refs};
+use crate::reading::Known;
 
 /// Show what a change does to every cluster
 ///
@@ -68,65 +68,46 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         let error = CommandError::usage("--diff goes with text only");
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
-    let repo = Repo::open(&args.repo)?;
-    let mut contents = GitContents::remembering(&repo)?;
+    let repo = Repo::rehearsal(&args.repo)?;
     let refs = Refs::default();
-    let rendered = publish::read_previous(&repo, &refs.rendered)?;
+    let mut rendered = publish::read_previous(&repo, &refs.rendered)?;
+    let mut processed = publish::read_processed(&repo, &refs)?;
     let source = repo.require(&args.head)?;
     if rendered.as_ref().is_some_and(|rendered| rendered.commit == source) {
         return Err(PassError::SourceIsRendered(refs.rendered).into());
     }
-    let limits = args.gate.limits();
+    let rehearsal = Rehearsal { repo: &repo, refs: &refs, limits: args.gate.limits(), at: args.now };
     let mut diagnostics = Diagnostics::new();
-    let (mut head, base_label, basis) = match &args.base {
+    let mut refused = Vec::new();
+    let (from, since) = match &args.base {
         Some(revision) => {
-            let mut base = Reading::revision(&args.repo, revision, args.now, None)?;
-            let state = build(&mut base, args.now, &mut contents)?.state;
-            let kept = state.kept.iter().map(|(path, id)| Ok((path.clone(), contents.get(*id)?)));
-            let kept = kept.collect::<Result<_, crate::git::GitError>>()?;
-            let commit = repo.require(revision)?;
-            diagnostics.extend(lacks_base(&repo, (revision, commit), (&args.head, source))?);
-            let upon = Base { commit, state, kept };
-            let basis = Basis { limits, since: Some(commit), retried: Vec::new(), rules: None };
-            (Reading::upon(&args.repo, &args.head, upon, args.now)?, base.label, basis)
+            let base = repo.require(revision)?;
+            diagnostics.extend(lacks_base(&repo, (revision, base), (&args.head, source))?);
+            // The state that the base gives, whatever is published now.
+            let leave = Leave { rewind: true, empty: true, removals: true, ..Leave::default() };
+            let (done, refusals) =
+                rehearsal.step((revision, base), rendered.as_ref(), processed.as_ref(), leave)?;
+            refused.extend(refusals);
+            let label = done.reading.label.clone();
+            (rendered, processed) = follow(base, done, rendered);
+            (label, Some(base))
         }
         None => {
-            let processed = publish::read_processed(&repo, &refs)?;
-            let basis = Basis::in_force(&limits, rendered.as_ref(), processed.as_ref());
-            let head = Reading::revision(&args.repo, &args.head, args.now, None)?;
-            (head, "the rendered branch".to_owned(), basis)
+            let since = rendered.as_ref().and_then(|rendered| rendered.trailers.source);
+            ("the rendered branch".to_owned(), since)
         }
     };
-    ui.status(&format!("{} → {}", base_label, head.label));
-    let built = build(&mut head, args.now, &mut contents)?;
-    let step = Step {
-        source,
-        previous: &head.previous,
-        next: &built.state,
-        files: &built.fleet.approvals,
-        now: head.now,
-        rendered: rendered.as_ref(),
-    };
-    let gated = reading::gate::ask(&repo, &step, &basis)?;
-    let held = gated.verdict.held;
-    let told = [&head.diagnostics, &head.odd_reports, &built.diagnostics, &gated.diagnostics];
-    diagnostics.extend(told.into_iter().flat_map(Diagnostics::iter).cloned());
-    let since = match &args.base {
-        Some(revision) => Some(repo.require(revision)?),
-        None => rendered.as_ref().and_then(|rendered| rendered.trailers.source),
-    };
+    let leave = Leave { rewind: args.base.is_some(), ..Leave::default() };
+    let (done, refusals) =
+        rehearsal.step((&args.head, source), rendered.as_ref(), processed.as_ref(), leave)?;
+    refused.extend(refusals);
+    let refused: Vec<CommandError> = refused.into_iter().map(refusal).collect();
+    let Advanced { reading: head, built, held, .. } = done;
+    ui.status(&format!("{from} → {}", head.label));
+    diagnostics.extend(done.diagnostics);
     diagnostics.extend(refused_by_hubs(&repo, since, head.tree())?);
     diagnostics.sort();
     ui.diagnostics(&diagnostics);
-    let foreseen = Foreseen {
-        revision: &args.head,
-        source,
-        previous: &head.previous,
-        next: &built.state,
-        rendered: rendered.as_ref(),
-        since: basis.since.filter(|_| args.base.is_none()),
-    };
-    let refused = foreseen.refusals(&repo, &refs)?;
     let plan = plan(&head.previous, &built.state);
     let to_json = || {
         let mut form = plan_json(&plan);
@@ -134,7 +115,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         form["refused"] = refusals_json(&refused);
         form
     };
-    let read = |id: Option<ContentId>| id.map(|id| contents.get(id)).transpose();
+    let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
     match args.output {
         Format::Json => ui.json(&to_json()),
         Format::Yaml => ui.yaml(&to_json()),
@@ -164,16 +145,60 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&diagnostics).worst(exit))
 }
 
-/// Builds as a daemon would by now, or for the moment that was asked for.
-fn build(
-    reading: &mut Reading,
-    now: Option<Timestamp>,
-    contents: &mut GitContents<'_>,
-) -> Result<Built, CommandError> {
-    Ok(match now {
-        Some(_) => reading.build(contents)?,
-        None => reading.build_until(Timestamp::now(), contents)?,
-    })
+/// Steps that are computed and not published.
+struct Rehearsal<'a> {
+    repo: &'a Repo,
+    refs: &'a Refs,
+    limits: Limits,
+    at: Option<Timestamp>,
+}
+
+impl Rehearsal<'_> {
+    fn step(
+        &self,
+        (name, source): (&str, CommitId),
+        previous: Option<&Previous>,
+        processed: Option<&Processed>,
+        leave: Leave,
+    ) -> Result<(Advanced, Vec<AdvanceError>), AdvanceError> {
+        let start = Start {
+            name,
+            source,
+            previous,
+            processed,
+            refs: self.refs,
+            identity: &Identity::default(),
+            limits: &self.limits,
+            leave,
+            clock: Timestamp::now(),
+            at: self.at,
+            known: Known::default(),
+        };
+        advance::rehearse(self.repo, start)
+    }
+}
+
+/// The state after a step, as if it had been published, and what would be known of its source.
+fn follow(
+    source: CommitId,
+    done: Advanced,
+    before: Option<Previous>,
+) -> (Option<Previous>, Option<Processed>) {
+    let Advanced { drafted, state, records, rules, .. } = done;
+    let previous = match drafted {
+        Published::Committed(committed) => Some(committed.into_previous(state)),
+        Published::Unchanged => before,
+    };
+    let processed = Processed {
+        source,
+        rendered: previous.as_ref().map(|previous| previous.commit),
+        errors: 0,
+        warnings: 0,
+        result: String::new(),
+        held: records.iter().map(ToString::to_string).collect(),
+        rules,
+    };
+    (previous, Some(processed))
 }
 
 /// The plan for people.

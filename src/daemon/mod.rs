@@ -25,7 +25,7 @@ use crate::transport::{Cancel, backoff};
 use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;
-pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing, refuse_rewind};
+pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
 pub use remote::{Mirror, pass_remote};
 
 /// The daemon could not start.

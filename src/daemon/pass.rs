@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use super::cache::Cache;
 use super::source::source;
-use crate::advance::{AdvanceError, Advanced, Given, Outside, advance};
+use crate::advance::{self, AdvanceError, Advanced, Leave, Start};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::gate::{Held, Limits};
 use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::Plan;
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
-use crate::reading::gate::Basis;
 use crate::report;
 use crate::transport::TransportError;
 
@@ -45,6 +44,15 @@ impl Settings {
             allow_rewind: false,
             allow_rewritten: false,
             allow_empty: false,
+        }
+    }
+
+    fn leave(&self) -> Leave {
+        Leave {
+            rewind: self.allow_rewind,
+            rewritten: self.allow_rewritten,
+            empty: self.allow_empty,
+            removals: false,
         }
     }
 }
@@ -105,10 +113,6 @@ pub enum PassError {
     NoSuchSource { name: String, hint: String },
     #[error("`{0}` is the rendered branch, which can not be its own source")]
     SourceIsRendered(String),
-    #[error(
-        "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
-    )]
-    Rewound { name: String, source_commit: CommitId, last: CommitId },
     #[error("the remote's `{name}` is at {now}, which does not come after {last}, which it had before")]
     RenderedRewound { name: String, now: CommitId, last: CommitId },
     #[error(transparent)]
@@ -136,10 +140,6 @@ impl PassError {
             }
             PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
-            PassError::Rewound { last, .. } => Some(format!(
-                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
-                 {last} (git merge {last}), or allow it for one run with --allow-rewind"
-            )),
             PassError::RenderedRewound { name, last, .. } => Some(format!(
                 "somebody pushed by force; push the newer one back (git push --force REMOTE {last}:{name}), or go \
                  on from the older one with --allow-rewind for one run"
@@ -241,24 +241,21 @@ fn attempt_pass(
     let (name, source) = source(&repo, settings)?;
     let asked = asked_refs(&repo, settings, &name, source)?;
     let before = publish::read_processed(&repo, refs)?;
-    if let Some(previous) = previous.as_ref().filter(|_| !settings.allow_rewritten) {
-        publish::refuse_rewritten(&repo, refs, previous, before.as_ref())?;
-    }
-    let basis = Basis::in_force(&settings.limits, previous.as_ref(), before.as_ref());
-    if !settings.allow_rewind {
-        refuse_rewind(&repo, &name, source, basis.since)?;
-    }
-    let rules = previous.as_ref().and_then(|_| basis.rules_for(source));
-    let known = Box::new(std::mem::take(&mut cache.known).into());
-    let given = Given {
+    let start = Start {
+        name: &name,
         source,
         previous: previous.as_ref(),
+        processed: before.as_ref(),
         refs,
         identity: &settings.identity,
-        outside: Outside::Now { clock, basis, allow_empty: settings.allow_empty, known },
+        limits: &settings.limits,
+        leave: settings.leave(),
+        clock,
+        at: None,
+        known: std::mem::take(&mut cache.known),
     };
-    let Advanced { drafted, reading, built, state, held, records, plan, mut diagnostics } =
-        advance(&repo, &given)?;
+    let Advanced { drafted, rules, reading, built, state, held, records, plan, mut diagnostics } =
+        advance::step(&repo, start)?;
     publish::point(&repo, refs, previous.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
     if made.is_none() || outcome != PassOutcome::Unchanged {
@@ -301,20 +298,6 @@ fn attempt_pass(
     cache.keep(reading.into_known(), rendered);
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(Passed { source, outcome, plan, held, diagnostics, next_change: built.next_change, seen })
-}
-
-/// What was processed once is part of what comes after it, or somebody rewrote history.
-pub fn refuse_rewind(
-    repo: &Repo,
-    name: &str,
-    source: CommitId,
-    last: Option<CommitId>,
-) -> Result<(), PassError> {
-    let Some(last) = last else { return Ok(()) };
-    if repo.has_commit(last) && repo.is_same_or_after(source, last)? {
-        return Ok(());
-    }
-    Err(PassError::Rewound { name: name.to_owned(), source_commit: source, last })
 }
 
 fn cleared(lock: String) -> Diagnostic {

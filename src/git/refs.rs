@@ -29,6 +29,7 @@ impl Repo {
 
     /// Moves a ref from `old` to `new`; `old` of `None` means that it must not exist yet.
     pub fn move_ref(&self, name: &str, old: Option<CommitId>, new: CommitId) -> Result<(), GitError> {
+        self.refuse_in_rehearsal(name)?;
         // State is written before it is pointed at.
         self.flush()?;
         // The zero id stands for "absent" and, unlike a create, is compared while the ref is locked.
@@ -43,6 +44,7 @@ impl Repo {
 
     /// Deletes a ref that points to `old`.
     pub fn delete_ref(&self, name: &str, old: CommitId) -> Result<(), GitError> {
+        self.refuse_in_rehearsal(name)?;
         self.despite_locks(name, || {
             let mut reference = self.inner.find_reference(name).map_err(|error| lost(name, &error))?;
             if reference.target() != Some(old.oid()) {
@@ -51,6 +53,15 @@ impl Repo {
             // libgit2 deletes only while the ref still has the value that was found.
             reference.delete().map_err(|error| lost(name, &error))
         })
+    }
+
+    /// A ref must not name an object that ends with the process.
+    fn refuse_in_rehearsal(&self, name: &str) -> Result<(), GitError> {
+        if !self.is_rehearsal {
+            return Ok(());
+        }
+        let message = "a rehearsal changes nothing".to_owned();
+        Err(GitError::Failed { doing: format!("moving `{name}`"), message })
     }
 
     /// Removes a ref's file whose content is no ref, as a power cut leaves them; no other call can.

@@ -20,6 +20,8 @@ pub struct Repo {
     pub(super) pending: RefCell<Pending>,
     /// Lock files of dead processes, removed on the way.
     pub(super) cleared: RefCell<Vec<String>>,
+    /// New objects stay in memory, and refs stay where they are.
+    pub(super) is_rehearsal: bool,
 }
 
 impl std::fmt::Debug for Repo {
@@ -86,7 +88,19 @@ impl Repo {
         let path = path.as_ref();
         let named = path.display().to_string();
         let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
-        Ok(Repo { inner, pending: RefCell::default(), cleared: RefCell::default() })
+        Ok(Repo { inner, pending: RefCell::default(), cleared: RefCell::default(), is_rehearsal: false })
+    }
+
+    /// Opens the repository for a rehearsal: new objects are kept in memory and end with it, refs cannot move.
+    pub fn rehearsal(path: impl AsRef<Path>) -> Result<Repo, GitError> {
+        /// Before libgit2's own stores, so that all new objects go there.
+        const FIRST: i32 = 1_000;
+        let repo = Repo { is_rehearsal: true, ..Repo::open(path)? };
+        let doing = "preparing a store in memory";
+        let odb = repo.inner.odb().map_err(GitError::failed(doing))?;
+        odb.add_new_mempack_backend(FIRST).map_err(GitError::failed(doing))?;
+        drop(odb);
+        Ok(repo)
     }
 
     /// Makes a bare repository, without anybody's templates; one that is there stays as it is.

@@ -40,6 +40,11 @@ impl From<GitError> for PublishError {
 }
 
 impl PublishError {
+    /// Reports whether a person must decide: neither a race nor a failure of Git.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, PublishError::Raced { .. } | PublishError::Git(_) | PublishError::Report { .. })
+    }
+
     /// What would help.
     pub fn hint(&self) -> Option<String> {
         match self {

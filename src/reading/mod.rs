@@ -68,15 +68,6 @@ const MOST_AHEAD_SECONDS: i64 = 600;
 /// Moments a single step catches up with, where several passed since the last one.
 const MOST_DEADLINES: usize = 64;
 
-/// A state that another revision gives, to look at a revision from there.
-#[derive(Debug)]
-pub struct Base {
-    pub commit: CommitId,
-    pub state: State,
-    /// The forms in force of files that are broken in that commit.
-    pub kept: BTreeMap<String, Vec<u8>>,
-}
-
 /// A commit from the future would let deadlines pass, and none could be taken back.
 fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), ReadingError> {
     let seconds = repo.commit(commit)?.seconds;
@@ -144,35 +135,6 @@ impl Reading {
         };
         let (clock, known) = (Timestamp::now(), Known::default());
         let mut reading = Reading::commit_knowing(&repo, commit, ruling, previous, &refs, clock, known)?;
-        if let Some(now) = now {
-            reading.now = now;
-        }
-        Ok(reading)
-    }
-
-    /// A revision against what another one gives.
-    pub fn upon(
-        path: &Path,
-        revision: &str,
-        base: Base,
-        now: Option<Timestamp>,
-    ) -> Result<Reading, ReadingError> {
-        let repo = Repo::open(path)?;
-        let commit = repo.require(revision)?;
-        check_date(&repo, commit, Timestamp::now())?;
-        let mut reading = Reading::source(&repo, commit, None, None, Known::default())?;
-        let kept = base.kept.clone();
-        reading.tree.ruled =
-            rules::of(&repo, Some(base.commit), |_| Ok(kept), &reading.tree, &git::Blobs::new())?;
-        let in_force = InForce { commit: Some(base.commit), kept: base.kept };
-        let parsed = &mut reading.known.get_mut().parsed;
-        let first = load::first(&reading.tree, parsed);
-        let tree = &mut reading.tree;
-        reading.history = history::find(&repo, tree, &first, Some(commit), || Ok(in_force), parsed)?;
-        reading.first = Some(first).into();
-        reading.previous = base.state;
-        reading.take_reports(&repo, &Refs::default())?;
-        reading.at_the_latest_report(Timestamp::now());
         if let Some(now) = now {
             reading.now = now;
         }

@@ -97,3 +97,22 @@ fn the_rendered_branch_is_no_head() {
     let ran = run(&["plan", "--repo", repo.arg(), "--head", RENDERED]).expect(2);
     assert!(ran.err.contains("can not be its own source"), "{}", ran.err);
 }
+
+#[test]
+fn a_plan_leaves_nothing_in_the_repository() {
+    let repo = fleet();
+    for name in 0..40 {
+        repo.write(&format!("apps/more{name}.yaml"), config_map(&format!("more{name}"), "one", EVERYWHERE));
+    }
+    repo.commit("many additions");
+    let everything = || {
+        let objects = repo.git(&["cat-file", "--batch-all-objects", "--batch-check"]);
+        (objects, repo.git(&["for-each-ref"]))
+    };
+    let before = everything();
+    for more in [&["--diff"][..], &["--base", "HEAD~1"]] {
+        let plan = run(&[&["plan", "--repo", repo.arg()], more].concat()).expect(0);
+        assert!(plan.out.contains("120 added"), "{}", plan.out);
+        assert!(everything() == before, "{more:?} left something");
+    }
+}

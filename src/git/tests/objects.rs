@@ -132,3 +132,34 @@ fn a_handful_of_objects_stays_loose_and_what_is_never_pointed_at_is_never_writte
     drop(repo);
     assert_eq!(std::fs::read_dir(folder.path().join("objects/pack")).unwrap().count(), 0);
 }
+
+#[test]
+fn a_rehearsal_reads_what_it_writes_and_leaves_nothing() {
+    let (guard, repo) = bare();
+    let before = commit_files(&repo, "refs/heads/main", &[("a", "one")]);
+    let files = || {
+        let mut found = Vec::new();
+        let mut folders = vec![guard.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                if entry.path().is_dir() { folders.push(entry.path()) } else { found.push(entry.path()) }
+            }
+        }
+        found.sort();
+        found
+    };
+    let there = files();
+    let rehearsal = Repo::rehearsal(guard.path()).unwrap();
+    let mut writer = Writer::new(&rehearsal).unwrap();
+    // More than are written one by one.
+    let blobs: Vec<_> = (0..100).map(|n| writer.blob(format!("text {n}").as_bytes()).unwrap()).collect();
+    let names: Vec<String> = (0..100).map(|n| format!("{n:03}")).collect();
+    let tree = writer.folder(names.iter().map(String::as_str).zip(blobs.iter().copied())).unwrap();
+    let commit = writer.commit(tree, &[before], "next\n", &Identity::default(), 1_700_000_060).unwrap();
+    assert_eq!(rehearsal.blob(blobs[99]).unwrap(), b"text 99");
+    assert!(rehearsal.is_same_or_after(commit, before).unwrap());
+    let error = rehearsal.move_ref("refs/heads/main", Some(before), commit).unwrap_err();
+    assert!(error.to_string().contains("rehearsal"), "{error}");
+    assert_eq!(files(), there);
+    assert_eq!(Repo::open(guard.path()).unwrap().read_ref("refs/heads/main").unwrap(), Some(before));
+}
