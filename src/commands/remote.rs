@@ -74,7 +74,8 @@ impl RemoteArgs {
             timeout: Duration::from_secs(self.git_timeout),
             stall: Duration::from_secs(self.git_stall_timeout),
         };
-        Ok(Some((GitTransport::new(access, cancel.clone()), copy)))
+        let transport = Self::transport_in(&copy, access, cancel)?;
+        Ok(Some((transport, copy)))
     }
 
     /// Another remote, reached in the same way but with credentials of its own.
@@ -83,6 +84,7 @@ impl RemoteArgs {
         url: &str,
         token_file: Option<&Path>,
         ssh_key: Option<&Path>,
+        copy: &WorkingCopy,
         cancel: &Cancel,
     ) -> Result<GitTransport, CommandError> {
         let access = Access {
@@ -96,7 +98,16 @@ impl RemoteArgs {
             timeout: Duration::from_secs(self.git_timeout),
             stall: Duration::from_secs(self.git_stall_timeout),
         };
-        Ok(GitTransport::new(access, cancel.clone()))
+        Self::transport_in(copy, access, cancel)
+    }
+
+    fn transport_in(
+        copy: &WorkingCopy,
+        access: Access,
+        cancel: &Cancel,
+    ) -> Result<GitTransport, CommandError> {
+        let transport = GitTransport::new(access, cancel.clone()).within(copy);
+        transport.map_err(|error| CommandError::io("opening the working copy", &error))
     }
 
     fn token(&self) -> Result<Token, CommandError> {

@@ -254,12 +254,13 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
 fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandError> {
     let usage = format!("sync-{}", path::encode(&args.cluster));
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
-    let elsewhere = args.telling.status_remote(&args.remote, cancel)?;
-    Ok(remote.map(|(transport, copy)| {
+    let Some((transport, copy)) = remote else { return Ok(None) };
+    let elsewhere = args.telling.status_remote(&args.remote, &copy, cancel)?;
+    Ok(Some(
         Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
             .vouched_for(Vouching::new(args.allowed_signers.clone()))
-            .reporting_to(elsewhere)
-    }))
+            .reporting_to(elsewhere),
+    ))
 }
 
 /// The process's clock, files and remote, for the loop.

@@ -9,7 +9,7 @@ use super::exit::CommandError;
 use super::remote::RemoteArgs;
 use crate::metrics::{self, Metrics};
 use crate::sync::measure::{self, Meter};
-use crate::transport::{Cancel, Transport};
+use crate::transport::{Cancel, Transport, WorkingCopy};
 
 /// How a syncer says how it does
 #[derive(Debug, clap::Args)]
@@ -43,11 +43,12 @@ impl TellingArgs {
     pub fn status_remote(
         &self,
         remote: &RemoteArgs,
+        copy: &WorkingCopy,
         cancel: &Cancel,
     ) -> Result<Option<Box<dyn Transport>>, CommandError> {
         let Some(url) = &self.status_remote else { return Ok(None) };
         let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
-        Ok(Some(Box::new(remote.open_other(url, token, key, cancel)?)))
+        Ok(Some(Box::new(remote.open_other(url, token, key, copy, cancel)?)))
     }
 
     /// Counts, and answers for as long as the process lives.

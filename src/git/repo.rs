@@ -103,16 +103,6 @@ impl Repo {
         Ok(repo)
     }
 
-    /// Makes a bare repository, without anybody's templates; one that is there stays as it is.
-    pub fn init_bare(path: impl AsRef<Path>) -> Result<Repo, GitError> {
-        let path = path.as_ref();
-        let mut options = git2::RepositoryInitOptions::new();
-        options.bare(true).external_template(false).initial_head("main");
-        let made = git2::Repository::init_opts(path, &options);
-        made.map_err(GitError::failed(format!("making a repository in `{}`", path.display())))?;
-        Repo::open(path)
-    }
-
     /// Lets HEAD stand for a ref, whether it has a commit or not.
     pub fn set_head(&self, name: &str) -> Result<(), GitError> {
         let made = self.inner.reference_symbolic("HEAD", name, true, "berth");

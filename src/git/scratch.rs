@@ -2,7 +2,10 @@
 //!
 //! Lets the same code that publishes compute a commit again without leaving a trace in the repository.
 
+use std::fs::{self, File, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::error::GitError;
 use super::repo::Repo;
@@ -12,30 +15,44 @@ use super::repo::Repo;
 pub struct Scratch {
     repo: Repo,
     folder: PathBuf,
+    /// Held for as long as the folder is in use.
+    lock: Option<File>,
 }
 
-/// Names are tried in turn; so many left-overs of killed processes with this one's id there never are.
+const PREFIX: &str = "berth-scratch-";
+const LOCK: &str = "berth-lock";
+
+/// Names are tried in turn; no process leaves so many behind before they are removed.
 const MOST_TRIES: u32 = 1_000;
+
+/// A younger folder may not be locked yet.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// Older versions lock nothing: their folders count as abandoned after this.
+const ABANDONED: Duration = Duration::from_secs(24 * 3_600);
 
 impl Repo {
     /// An empty bare repository beside this one that borrows its objects.
     pub fn scratch(&self) -> Result<Scratch, GitError> {
         let doing = "making a scratch repository";
-        let io = |error: std::io::Error| GitError::Failed { doing: doing.into(), message: error.to_string() };
-        let folder = own_folder().map_err(io)?;
-        let mut options = git2::RepositoryInitOptions::new();
-        options.bare(true).initial_head("main").external_template(false);
-        let made = git2::Repository::init_opts(&folder, &options).map_err(GitError::failed(doing));
-        let lent = std::path::absolute(self.inner.commondir()).map(|common| common.join("objects"));
-        let made = made.and_then(|_| {
-            let line = format!("{}\n", lent.map_err(io)?.display());
-            std::fs::write(folder.join("objects/info/alternates"), line).map_err(io)
-        });
-        let repo = made.and_then(|()| Repo::open(&folder));
-        match repo {
-            Ok(repo) => Ok(Scratch { repo, folder }),
+        let io = |error: io::Error| GitError::Failed { doing: doing.into(), message: error.to_string() };
+        let base = std::env::temp_dir();
+        let folder = new_folder(&base).map_err(io)?;
+        let made = (|| {
+            let lock = File::create(folder.join(LOCK)).map_err(io)?;
+            lock.lock().map_err(io)?;
+            remove_abandoned(&base, &folder);
+            let mut options = git2::RepositoryInitOptions::new();
+            options.bare(true).initial_head("main").external_template(false);
+            git2::Repository::init_opts(&folder, &options).map_err(GitError::failed(doing))?;
+            let lent = std::path::absolute(self.inner.commondir()).map_err(io)?.join("objects");
+            fs::write(folder.join("objects/info/alternates"), format!("{}\n", lent.display())).map_err(io)?;
+            Ok((Repo::open(&folder)?, lock))
+        })();
+        match made {
+            Ok((repo, lock)) => Ok(Scratch { repo, folder, lock: Some(lock) }),
             Err(error) => {
-                let _ = std::fs::remove_dir_all(&folder);
+                let _ = fs::remove_dir_all(&folder);
                 Err(error)
             }
         }
@@ -54,25 +71,100 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        self.lock = None;
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
 /// A new folder that nobody else may look into: rendered Secrets may pass through it.
-fn own_folder() -> std::io::Result<PathBuf> {
-    let mut builder = std::fs::DirBuilder::new();
+fn new_folder(base: &Path) -> io::Result<PathBuf> {
+    let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let base = std::env::temp_dir();
     let mut tried = 0;
     loop {
-        let folder = base.join(format!("berth-scratch-{}-{tried}", std::process::id()));
+        let folder = base.join(format!("{PREFIX}{}-{tried}", std::process::id()));
         match builder.create(&folder) {
             Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tried < MOST_TRIES => {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tried < MOST_TRIES => {
                 tried += 1;
             }
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// Removes the folders of killed processes: they would fill the disk, and may hold Secrets. A folder of
+/// another user, or a link to somewhere else, is left alone.
+fn remove_abandoned(base: &Path, own: &Path) {
+    let Ok(about_own) = fs::symlink_metadata(own) else { return };
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let folder = entry.path();
+        let is_named_so = entry.file_name().to_string_lossy().starts_with(PREFIX) && folder != own;
+        if is_named_so
+            && fs::symlink_metadata(&folder)
+                .is_ok_and(|about| about.is_dir() && same_owner(&about, &about_own))
+            && is_abandoned(&folder)
+        {
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
+}
+
+fn is_abandoned(folder: &Path) -> bool {
+    let age = fs::metadata(folder).and_then(|about| about.modified()).map(|at| at.elapsed());
+    let Ok(Ok(age)) = age else { return false };
+    match File::open(folder.join(LOCK)) {
+        Ok(lock) => age > YOUNG && lock.try_lock().is_ok(),
+        Err(_) => age > ABANDONED,
+    }
+}
+
+#[cfg(unix)]
+fn same_owner(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    a.uid() == b.uid()
+}
+
+#[cfg(not(unix))]
+fn same_owner(_: &Metadata, _: &Metadata) -> bool {
+    // Each user has a temporary folder of their own.
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn folders_of_killed_processes_are_removed_and_no_others() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = |name: &str, locked: bool, hours: u64| {
+            let folder = base.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            let lock = locked.then(|| File::create(folder.join(LOCK)).unwrap());
+            let old = SystemTime::now() - Duration::from_secs(hours * 3_600);
+            File::open(&folder).unwrap().set_modified(old).unwrap();
+            lock
+        };
+        let names = |prefix: &str| format!("{PREFIX}{prefix}");
+        drop(folder(&names("killed"), true, 1));
+        let used = folder(&names("used"), true, 1).unwrap();
+        used.try_lock().unwrap();
+        drop(folder(&names("young"), true, 0));
+        folder(&names("before-locks"), false, 48);
+        folder(&names("before-locks-used"), false, 1);
+        folder("a-strangers", true, 48);
+        let own = new_folder(base.path()).unwrap();
+        remove_abandoned(base.path(), &own);
+        let mut left: Vec<String> = fs::read_dir(base.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .filter(|name| Path::new(name) != Path::new(own.file_name().unwrap()))
+            .collect();
+        left.sort();
+        assert_eq!(left, ["a-strangers", &names("before-locks-used"), &names("used"), &names("young")]);
     }
 }

@@ -36,6 +36,9 @@ pub enum TransportError {
     /// What arrived was not whole; nothing of it is used.
     #[error("the exchange with `{remote}` was cut off: {message}")]
     Truncated { remote: String, message: String },
+    /// The folder for the local repository can not be written or read: a disk that is full, a lack of rights.
+    #[error("the working copy can not be used: {message}")]
+    WorkingCopy { message: String },
     #[error("`git` failed with `{remote}`: {message}")]
     Failed { remote: String, message: String },
 }
@@ -43,7 +46,7 @@ pub enum TransportError {
 impl TransportError {
     /// Whether the same may work a moment later, without anybody doing anything.
     pub fn is_passing(&self) -> bool {
-        use TransportError::{Cancelled, Failed, Raced, TimedOut, Truncated, Unreachable};
+        use TransportError::{Cancelled, Failed, Raced, TimedOut, Truncated, Unreachable, WorkingCopy};
         matches!(
             self,
             Unreachable { .. }
@@ -52,6 +55,7 @@ impl TransportError {
                 | Truncated { .. }
                 | Raced { .. }
                 | Failed { .. }
+                | WorkingCopy { .. }
         )
     }
 
@@ -83,6 +87,9 @@ impl TransportError {
                 "let berth's account move `refs/heads/berth/*` and `refs/berth/*` in the server's rules and hooks"
             }
             TransportError::Raced { .. } => "try again",
+            TransportError::WorkingCopy { .. } => {
+                "free some room or mend the folder's permissions; or name another folder with `--repo`"
+            }
             _ => return None,
         };
         Some(hint.to_owned())

@@ -2,14 +2,16 @@
 //! none. It runs hardened (see `environment`) and to an end (see `process`).
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::credentials::{Secret, Token};
 use super::process::{self, Cancel, Ended};
 use super::remote::RemoteUrl;
-use super::{Listing, RefPush, Transport, TransportError, Want, environment, verdict};
+use super::{Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working};
 use crate::git::is_valid_ref;
 
 /// So many refs go into one push: their names and ids are arguments.
@@ -44,12 +46,20 @@ pub struct GitTransport {
     checked: OnceLock<()>,
     /// The server once said that it can not move refs together.
     one_by_one: OnceLock<()>,
+    /// What each `git` has as its standard input.
+    lock: Option<File>,
 }
 
 impl GitTransport {
     pub fn new(access: Access, cancel: Cancel) -> GitTransport {
         let shown = access.url.to_string();
-        GitTransport { access, shown, cancel, checked: OnceLock::new(), one_by_one: OnceLock::new() }
+        let (checked, one_by_one) = (OnceLock::new(), OnceLock::new());
+        GitTransport { access, shown, cancel, checked, one_by_one, lock: None }
+    }
+
+    /// The same transport, for work in this working copy: as long as a `git` runs, it holds the lock, too.
+    pub fn within(self, copy: &WorkingCopy) -> std::io::Result<GitTransport> {
+        Ok(GitTransport { lock: Some(copy.lock()?), ..self })
     }
 
     /// Runs git; gives what it printed, or what it and the server said of the failure.
@@ -61,9 +71,18 @@ impl GitTransport {
     fn run(&self, repository: Option<&Path>, args: &[String]) -> Result<Said, TransportError> {
         let (mut command, scrubber) = environment::command(&self.access, repository)?;
         command.args(args);
+        let unusable = |error: std::io::Error| TransportError::NoGit { message: error.to_string() };
+        command.stdin(match &self.lock {
+            Some(lock) => Stdio::from(lock.try_clone().map_err(unusable)?),
+            None => Stdio::null(),
+        });
         let remote = || self.shown.clone();
-        let ended = process::run(command, self.access.timeout, &self.cancel)
-            .map_err(|error| TransportError::NoGit { message: error.to_string() })?;
+        let ended = process::run(command, self.access.timeout, &self.cancel).map_err(unusable)?;
+        if !matches!(&ended, Ended::Done { status, .. } if status.success())
+            && let Some(repository) = repository.filter(|_| self.lock.is_some())
+        {
+            working::remove_unfinished_objects(repository);
+        }
         match ended {
             Ended::Done { status, out, err } => Ok(Said {
                 good: status.success(),

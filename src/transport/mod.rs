@@ -9,12 +9,14 @@
 //! - [`remote`]: addresses. [`credentials`]: what proves who we are, and its removal from messages.
 //! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
 //! - [`error`]: what a fault means to the caller. [`backoff`]: how long to wait. [`working`]: the local repository.
+//! - `orphans`: a `git` that outlived its berth.
 
 pub mod backoff;
 pub mod credentials;
 mod environment;
 pub mod error;
 pub mod git;
+mod orphans;
 mod process;
 pub mod remote;
 mod verdict;

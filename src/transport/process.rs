@@ -45,7 +45,7 @@ const POLL: Duration = Duration::from_millis(25);
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<Ended> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn()?;
@@ -136,7 +136,7 @@ mod tests {
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
-        command.args(["-c", script]);
+        command.args(["-c", script]).stdin(Stdio::null());
         command
     }
 

@@ -124,6 +124,9 @@ const WORDS: &[(Kind, &[&str])] = &[
 pub(super) fn of(remote: &str, said: &str) -> TransportError {
     let (remote, message) = (remote.to_owned(), gist(said));
     let lower = said.to_lowercase();
+    if said.lines().any(is_full_disk) {
+        return TransportError::WorkingCopy { message };
+    }
     if let Some(rest) = said.split("couldn't find remote ref ").nth(1) {
         let name = rest.lines().next().unwrap_or_default().trim().to_owned();
         return TransportError::NoSuchRef { remote, name };
@@ -143,6 +146,13 @@ pub(super) fn of(remote: &str, said: &str) -> TransportError {
         Some(Kind::Truncated) => TransportError::Truncated { remote, message },
         None => TransportError::Failed { remote, message },
     }
+}
+
+/// Reports whether a line tells that this machine's disk has no room. The server's own begin with `remote:`.
+fn is_full_disk(line: &str) -> bool {
+    const WORDS: [&str; 3] = ["no space left on device", "disk quota exceeded", "file too large"];
+    let line = line.trim_start().to_lowercase();
+    !line.starts_with("remote:") && WORDS.iter().any(|word| line.contains(word))
 }
 
 /// What became of a push, by its `--porcelain` lines: a line `!<tab>from:to<tab>[who] (why)` for each ref

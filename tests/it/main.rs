@@ -23,6 +23,8 @@ mod crash;
 mod daemon;
 mod drift;
 mod edges;
+#[cfg(unix)]
+mod first_starts;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
 mod foresee;

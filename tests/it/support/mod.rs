@@ -1,6 +1,8 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
 pub mod chaos;
+#[cfg(unix)]
+pub mod disk;
 pub mod fake_host;
 pub mod faults;
 pub mod kube;
