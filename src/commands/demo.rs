@@ -201,7 +201,7 @@ impl<'u> Demo<'u> {
 }
 /// Who edits the fleet in the demo.
 fn person() -> Identity {
-    Identity { name: "Ann Author".to_owned(), email: "ann@example.com".to_owned(), signer: None }
+    Identity { name: "Ann Author".to_owned(), email: "ann@example.com".to_owned(), ..Identity::default() }
 }
 
 /// Removes an earlier demo; refuses anything else.

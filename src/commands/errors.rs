@@ -59,7 +59,8 @@ fn of_pass(error: &PassError) -> Exit {
     match error {
         PassError::Advance(error) => of_advance(error),
         PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } => Exit::Usage,
-        PassError::RenderedRewound { .. } => Exit::Held,
+        PassError::RenderedRewound { .. } | PassError::Untrusted(_) => Exit::Held,
+        PassError::Proof(_) => Exit::Unreachable,
         PassError::Remote(error) => of_transport(error),
         PassError::NoSource(_) => Exit::Unreachable,
     }

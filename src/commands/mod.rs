@@ -51,6 +51,7 @@ mod sync_text;
 mod taint;
 mod teardown;
 mod telling;
+mod trust;
 mod unjoin;
 mod validate;
 mod verify;

@@ -8,6 +8,7 @@ use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
 use super::plan::plan_text;
 use super::remote::RemoteArgs;
+use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::{Outcome, logging};
 use crate::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
@@ -46,6 +47,8 @@ pub struct RunArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
     gate: GateArgs,
     /// Go on from a source that does not come after the one processed last: another branch, or a force-push
     #[arg(long, help_heading = "Removals")]
@@ -77,15 +80,18 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
     let mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+    let signer = args.signer()?;
+    let anchors = args.trust.anchors(signer.as_ref())?;
     let settings = Settings {
         repo: mirror.as_ref().map_or_else(local, |mirror| mirror.path().to_owned()),
         source: args.source.clone(),
         refs: Refs::default(),
-        identity: Identity { signer: args.signer()?, ..args.identity.clone() },
+        identity: Identity { signer, fleet: args.trust.fleet(), ..args.identity.clone() },
         limits: args.gate.limits(),
         allow_rewind: args.allow_rewind,
         allow_rewritten: args.allow_rewritten,
         allow_empty: args.allow_empty,
+        anchors,
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
@@ -128,6 +134,6 @@ pub(super) fn identity(text: &str) -> Result<Identity, String> {
     if unfit(name) || unfit(email) {
         Err(wrong())
     } else {
-        Ok(Identity { name: name.into(), email: email.into(), signer: None })
+        Ok(Identity { name: name.into(), email: email.into(), signer: None, fleet: None })
     }
 }

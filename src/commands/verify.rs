@@ -8,9 +8,11 @@ use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::ui::{Tone, Ui, counted};
+use crate::gate::Limits;
 use crate::git::{CommitId, Repo};
-use crate::publish::Refs;
-use crate::verify::{Proof, Verdict, Verifier, VerifyError, select};
+use crate::model::Timestamp;
+use crate::publish::{Refs, Trailers};
+use crate::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, VerifyError, select};
 
 /// Prove that generated commits are what their inputs give
 ///
@@ -35,6 +37,17 @@ pub struct VerifyArgs {
     /// `refs/berth/root` names
     #[arg(long, value_name = "COMMIT")]
     root: Option<String>,
+    /// Fail for commits that were made with looser limits on removals than these, as a `Berth-Gate` trailer writes
+    /// them, or accept `any`; without it, a commit may have no looser ones than the commit before it
+    #[arg(long, value_name = "LIMITS", value_parser = limits)]
+    expect_gate: Option<ExpectedLimits>,
+    /// The branch people edit, of which every source commit must be part; without it, the one HEAD names or a
+    /// remote's
+    #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
+    source: Option<String>,
+    /// Fail for commits of a fleet with another name
+    #[arg(long, value_name = "NAME", env = "BERTH_FLEET")]
+    fleet: Option<String>,
     /// Name at most this many differences of a commit
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     most: usize,
@@ -46,7 +59,13 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let refs = Refs { rendered: args.rendered.clone(), ..Refs::default() };
     let commits = select(&repo, args.commits.as_deref().unwrap_or(&refs.rendered), &refs.rendered)?;
-    let mut verifier = Verifier::new(&repo, &refs)?;
+    let expected = Expected {
+        limits: args.expect_gate.clone().unwrap_or_default(),
+        fleet: args.fleet.clone(),
+        sources: sources(&repo, args.source.as_deref(), &refs)?,
+        ..Expected::at(Timestamp::now())
+    };
+    let mut verifier = Verifier::new(&repo, &refs, expected)?;
     if let Some(root) = &args.root {
         verifier = verifier.trusting(pinned(&repo, root)?);
     }
@@ -78,6 +97,31 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
         ui.status("the repository is a shallow clone; proofs can need more history: git fetch --unshallow");
     }
     Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
+}
+
+/// The tips of the branch people edit: the one named, or the one that HEAD stands for here and at remotes. None for a
+/// detached HEAD, which says nothing of branches.
+fn sources(repo: &Repo, named: Option<&str>, refs: &Refs) -> Result<Vec<CommitId>, CommandError> {
+    if let Some(named) = named {
+        return Ok(vec![repo.require(named)?]);
+    }
+    let Some(branch) = repo.head_branch()?.filter(|branch| *branch != refs.rendered) else {
+        return Ok(Vec::new());
+    };
+    // Somebody looks at a rendered state.
+    let is_rendered =
+        |tip: &CommitId| repo.commit(*tip).is_ok_and(|tip| Trailers::read(&tip.message).is_some());
+    let remotes = repo.list_refs("refs/remotes/")?.into_iter().filter(|(name, _)| name.ends_with("/HEAD"));
+    let here = repo.read_ref(&branch)?.filter(|tip| !is_rendered(tip));
+    Ok(here.into_iter().chain(remotes.map(|(_, tip)| tip)).collect())
+}
+
+fn limits(text: &str) -> Result<ExpectedLimits, String> {
+    if text == "any" {
+        return Ok(ExpectedLimits::Any);
+    }
+    let example = Limits::default();
+    text.parse().map(ExpectedLimits::Given).map_err(|()| format!("write it as `{example}`, or `any`"))
 }
 
 /// The commit that an id names. A name would follow whoever moves it, and pin nothing.

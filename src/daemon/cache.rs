@@ -7,6 +7,7 @@ use crate::git::{CommitId, Repo};
 use crate::pipeline;
 use crate::publish::{self, Previous, cluster_refs};
 use crate::reading::Known;
+use crate::verify::trust::Untrusted;
 
 /// Carried from pass to pass.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub struct Cache {
     /// The state in force when the last pass ended.
     previous: Option<Previous>,
     pub(super) cluster_refs: cluster_refs::Known,
+    /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
+    pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
     /// What another process left was looked for.
     begun: bool,
     /// The state that what is stored is for.

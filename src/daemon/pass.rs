@@ -10,9 +10,12 @@ use crate::gate::{Held, Limits};
 use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::Plan;
+use crate::publish::remembered::remember;
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
 use crate::report;
 use crate::transport::TransportError;
+use crate::verify::VerifyError;
+use crate::verify::trust::{self, Anchors, Question, Trust, Untrusted};
 
 /// Where a daemon works. From flags and environment only, never from the fleet repository.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct Settings {
     pub allow_rewritten: bool,
     /// Lets a state without any object follow one that had some.
     pub allow_empty: bool,
+    /// Whom to believe about the rendered branch.
+    pub anchors: Anchors,
 }
 
 impl Settings {
@@ -44,6 +49,7 @@ impl Settings {
             allow_rewind: false,
             allow_rewritten: false,
             allow_empty: false,
+            anchors: Anchors::default(),
         }
     }
 
@@ -116,6 +122,10 @@ pub enum PassError {
     #[error("the remote's `{name}` is at {now}, which does not come after {last}, which it had before")]
     RenderedRewound { name: String, now: CommitId, last: CommitId },
     #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    #[error(transparent)]
+    Proof(#[from] VerifyError),
+    #[error(transparent)]
     Remote(#[from] TransportError),
 }
 
@@ -144,6 +154,8 @@ impl PassError {
                 "somebody pushed by force; push the newer one back (git push --force REMOTE {last}:{name}), or go \
                  on from the older one with --allow-rewind for one run"
             )),
+            PassError::Untrusted(error) => Some(error.hint()),
+            PassError::Proof(error) => error.hint(),
             PassError::Remote(error) => error.hint(),
         }
     }
@@ -240,7 +252,12 @@ fn attempt_pass(
     let previous = cache.take_previous(&repo, &refs.rendered)?;
     let (name, source) = source(&repo, settings)?;
     let asked = asked_refs(&repo, settings, &name, source)?;
-    let before = publish::read_processed(&repo, refs)?;
+    let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
+    let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
+    let trusted = match &previous {
+        Some(previous) => Some(refuse_untrusted(&repo, settings, previous.commit, source, clock, cache)?),
+        None => None,
+    };
     let start = Start {
         name: &name,
         source,
@@ -280,7 +297,8 @@ fn attempt_pass(
         rules,
     };
     let seconds = reading.now.as_second();
-    publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
+    let written = publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
+    remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
         let folders = cluster_refs::read_all_knowing(&repo, refs, &mut cache.cluster_refs)?;
         let fleet_report = report::summarize(
@@ -293,11 +311,41 @@ fn attempt_pass(
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
         still_in_force(&repo, settings, rendered.commit)?;
     }
+    diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = Seen { asked, own: own_refs(&repo, settings)? };
     cache.keep(reading.into_known(), rendered);
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(Passed { source, outcome, plan, held, diagnostics, next_change: built.next_change, seen })
+}
+
+/// Goes on only from what this machine made or proved, or an allowed key signed. A tip that was refused is not proven
+/// again as long as the source stays.
+fn refuse_untrusted(
+    repo: &Repo,
+    settings: &Settings,
+    tip: CommitId,
+    source: CommitId,
+    clock: Timestamp,
+    cache: &mut Cache,
+) -> Result<Trust, PassError> {
+    if let Some((_, untrusted)) = cache.refused.as_ref().filter(|(of, _)| *of == (tip, source)) {
+        return Err(untrusted.clone().into());
+    }
+    let question = Question {
+        tip,
+        refs: &settings.refs,
+        anchors: &settings.anchors,
+        clock,
+        source: (!settings.allow_rewind).then_some(source),
+        limits: &settings.limits,
+        allow_rewritten: settings.allow_rewritten,
+    };
+    let answer = trust::judge(repo, &question)?;
+    if let Err(untrusted) = &answer {
+        cache.refused = Some(((tip, source), untrusted.clone()));
+    }
+    Ok(answer?)
 }
 
 fn cleared(lock: String) -> Diagnostic {

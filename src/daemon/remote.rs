@@ -90,10 +90,16 @@ impl Mirror {
         {
             return Err(PassError::RenderedRewound { name: name.clone(), now, last });
         }
-        if last != Some(now) {
-            repo.move_ref(NEWEST, last, now)?;
-        }
         Ok(())
+    }
+
+    /// Notes the rendered commit that a pass went on from or made, and the remote has.
+    fn note_newest(&self, repo: &Repo, settings: &Settings) -> Result<(), PassError> {
+        let last = repo.read_ref(NEWEST)?;
+        match self.there.get(&settings.refs.rendered) {
+            Some(now) if last != Some(*now) => Ok(repo.move_ref(NEWEST, last, *now)?),
+            _ => Ok(()),
+        }
     }
 
     /// The full name of the source; where none is given, the branch that the remote's HEAD stands for.
@@ -157,7 +163,7 @@ impl Mirror {
             moves.extend(came.chain(gone).filter(|change| own(&change.name)));
         }
         if moves.is_empty() {
-            return Ok(());
+            return self.note_newest(&repo, settings);
         }
         refuse_backwards(&repo, &refs.rendered, &moves)?;
         debug!(refs = moves.len(), "pushing");
@@ -173,7 +179,7 @@ impl Mirror {
                 None => self.there.remove(&name),
             };
         }
-        self.refuse_older(&repo, settings)
+        self.note_newest(&repo, settings)
     }
 
     /// Packs the local repository anew when it has become slow. Failing does no harm.

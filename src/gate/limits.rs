@@ -49,9 +49,27 @@ impl Limit {
         part.saturating_mul(100) > whole.saturating_mul(usize::from(self.share.0))
     }
 
+    /// Reports whether the limit lets more go than another one does.
+    pub fn is_looser_than(self, other: Limit) -> bool {
+        // With a share of 0% nothing goes free, and with 100% everything does.
+        let free = |limit: Limit| if limit.share.0 == 0 { 0 } else { limit.free };
+        self.share > other.share || !other.is_off() && free(self) > free(other)
+    }
+
     /// Whether the limit can be passed at all.
     pub fn is_off(self) -> bool {
         self.share.0 == 100
+    }
+}
+
+impl Limits {
+    /// Reports whether any setting lets more go than the same one of another.
+    pub fn is_looser_than(&self, other: &Limits) -> bool {
+        self.clusters.is_looser_than(other.clusters)
+            || self.objects.is_looser_than(other.objects)
+            || self.evictions.is_looser_than(other.evictions)
+            || self.allow_risky && !other.allow_risky
+            || self.rollback > other.rollback
     }
 }
 

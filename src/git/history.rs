@@ -7,7 +7,28 @@ use super::repo::{CommitInfo, Repo};
 /// Far beyond what comes in between two passes.
 const MOST_COMMITS: usize = 10_000;
 
+/// A commit and its first parents, newest first. Ends with the branch, or where a shallow clone does.
+#[derive(Debug)]
+pub struct FirstParents<'r> {
+    repo: &'r Repo,
+    next: Option<CommitId>,
+}
+
+impl Iterator for FirstParents<'_> {
+    type Item = CommitInfo;
+
+    fn next(&mut self) -> Option<CommitInfo> {
+        let commit = self.repo.commit(self.next.take()?).ok()?;
+        self.next = commit.parents.first().copied();
+        Some(commit)
+    }
+}
+
 impl Repo {
+    pub fn first_parents(&self, from: CommitId) -> FirstParents<'_> {
+        FirstParents { repo: self, next: Some(from) }
+    }
+
     /// Whether a commit is the other, or comes after it.
     pub fn is_same_or_after(&self, commit: CommitId, earlier: CommitId) -> Result<bool, GitError> {
         let doing = || format!("comparing the histories of {commit} and {earlier}");

@@ -16,11 +16,13 @@ pub struct Identity {
     pub email: String,
     /// Signs what the identity commits. Nobody else's keys count.
     pub signer: Option<Signer>,
+    /// The fleet that is published, by name. Commits say it in their trailers.
+    pub fleet: Option<String>,
 }
 
 impl Default for Identity {
     fn default() -> Identity {
-        Identity { name: "berth".to_owned(), email: "berth@berth.dev".to_owned(), signer: None }
+        Identity { name: "berth".to_owned(), email: "berth@berth.dev".to_owned(), signer: None, fleet: None }
     }
 }
 

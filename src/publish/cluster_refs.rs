@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
 use super::ledger;
-use super::read::Previous;
+use super::read::{Previous, claimed};
 use super::refs::Refs;
-use super::trailers::{ALLOW_PRUNE, SEQ, Trailers, one_line, paragraph};
+use super::trailers::{ALLOW_PRUNE, SEQ, one_line, paragraph};
 use super::tree::write_folder;
 use crate::git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
 use crate::model::path;
@@ -208,13 +208,11 @@ fn last_changes<'c>(
     let mut since = BTreeMap::new();
     let mut open: BTreeMap<&str, TreeId> =
         stale.iter().map(|(cluster, (tree, _))| (*cluster, *tree)).collect();
-    let mut next = Some(rendered.commit);
-    for _ in 0..LONGEST_WALK {
-        let Some(id) = next.filter(|_| !open.is_empty()) else { break };
-        // A shallow clone ends somewhere.
-        let Ok(commit) = repo.commit(id) else { break };
-        next = commit.parents.first().copied();
-        let Some(trailers) = Trailers::read(&commit.message) else { continue };
+    for commit in repo.first_parents(rendered.commit).take(LONGEST_WALK) {
+        if open.is_empty() {
+            break;
+        }
+        let Some(trailers) = claimed(repo, &commit)? else { continue };
         let trees = cluster_trees(repo, commit.tree)?;
         open.retain(|cluster, tree| {
             trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY) == *tree

@@ -4,8 +4,9 @@ use super::error::PublishError;
 use super::processed::{Processed, read_processed};
 use super::read::{Ids, Previous};
 use super::refs::Refs;
+use super::remembered::remember;
 use super::summary::Summary;
-use super::trailers::{Trailers, one_line};
+use super::trailers::{FLEET, Trailers, one_line};
 use super::tree;
 use crate::diag::Diagnostics;
 use crate::git::{CommitId, Entry, GitError, Identity, Repo, TreeId, Writer};
@@ -109,6 +110,9 @@ pub fn point(
     drafted: &Published,
 ) -> Result<(), PublishError> {
     if let Published::Committed(committed) = drafted {
+        // Before the branch moves: a process that is killed in between must find its own commit trusted.
+        repo.flush()?;
+        remember(repo, &refs.rendered, committed.commit);
         repo.move_ref(&refs.rendered, previous.map(|previous| previous.commit), committed.commit)?;
     }
     Ok(())
@@ -134,13 +138,17 @@ pub fn draft(
     if previous.is_some_and(|previous| previous.tree == root) {
         return Ok(Published::Unchanged);
     }
-    let seq = previous.map_or(0, |previous| previous.trailers.seq).saturating_add(1);
+    let seq = previous.map_or(0, |previous| previous.trailers.seq).checked_add(1);
+    let seq = seq.ok_or(PublishError::LastNumber)?;
+    let inherited = || previous.and_then(|previous| previous.trailers.fleet()).map(str::to_owned);
+    let fleet = stamp.identity.fleet.clone().or_else(inherited);
+    let fleet = fleet.map(|fleet| (FLEET.to_owned(), one_line(&fleet)));
     let mut trailers = Trailers {
         source: Some(stamp.source),
         now: Some(stamp.now),
         seq,
         digest: None,
-        others: stamp.trailers.clone(),
+        others: fleet.into_iter().chain(stamp.trailers.iter().cloned()).collect(),
     };
     let (paragraph, digest) = trailers.write(state_tree);
     trailers.digest = Some(digest);

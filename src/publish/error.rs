@@ -18,6 +18,10 @@ pub enum PublishError {
     Empty { objects: usize, clusters: usize },
     #[error("`{name}` is there already, and an import begins one")]
     Begun { name: String },
+    #[error(
+        "the rendered branch has the last sequence number that there is, which no daemon comes to by counting"
+    )]
+    LastNumber,
     /// Somebody else published first: fetch, recompute, try again.
     #[error("`{name}` was changed by somebody else in the meantime")]
     Raced { name: String, hint: Option<String> },
@@ -78,6 +82,11 @@ impl PublishError {
                 "import into a repository without one; to begin again, delete it and all of `refs/berth/`: git \
                  update-ref -d {name}"
             )),
+            PublishError::LastNumber => Some(
+                "somebody wrote that number; find the last commit of berth's own with `berth verify`, and bring it \
+                 back"
+                    .to_owned(),
+            ),
             PublishError::Raced { hint, .. } => hint.clone(),
             PublishError::KeptIsMissing { .. } => {
                 Some("fetch the source commits that had the file".to_owned())

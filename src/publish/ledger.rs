@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::error::PublishError;
 use super::trailers::{ALLOW_PRUNE, Trailers, USED_APPROVAL};
 use super::tree;
-use crate::git::{CommitId, EntryKind, Repo, TreeId};
+use crate::git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
 use crate::model::{Digest, path};
 use crate::state::layout;
 
@@ -26,9 +26,13 @@ pub fn allow_prune_line(path: &str, clusters: &BTreeSet<&str>) -> String {
 /// The approvals that were used up to this rendered commit, and the sequence number of their use.
 pub fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap<Digest, u64>, PublishError> {
     let mut used = BTreeMap::new();
-    for own in own_commits(repo, rendered, LONGEST_MEMORY)? {
+    for own in own_commits(repo, rendered, LONGEST_MEMORY) {
         let lines = own.trailers.others.iter().filter(|(name, _)| name == USED_APPROVAL);
-        used.extend(lines.filter_map(|(_, value)| Some((value.parse().ok()?, own.trailers.seq))));
+        let lines: Vec<_> = lines.collect();
+        if lines.is_empty() || !own.is_genuine(repo)? {
+            continue;
+        }
+        used.extend(lines.into_iter().filter_map(|(_, value)| Some((value.parse().ok()?, own.trailers.seq))));
     }
     Ok(used)
 }
@@ -44,7 +48,7 @@ pub(super) fn prunable<'c>(
     if clusters.is_empty() {
         return Ok(prunable);
     }
-    let history = own_commits(repo, rendered, LONGEST_SLEEP)?;
+    let history = own_commits(repo, rendered, LONGEST_SLEEP);
     let mut seen = BTreeSet::new();
     for (index, own) in history.iter().enumerate() {
         for (_, value) in own.trailers.others.iter().filter(|(name, _)| name == ALLOW_PRUNE) {
@@ -65,7 +69,7 @@ pub(super) fn prunable<'c>(
     Ok(prunable)
 }
 
-/// A commit that says that berth made it.
+/// A commit with berth's trailers, whose digest is compared only where that matters.
 struct Own {
     root: TreeId,
     trailers: Trailers,
@@ -78,23 +82,17 @@ impl Own {
 }
 
 /// First parents, newest first.
-fn own_commits(repo: &Repo, from: CommitId, most: usize) -> Result<Vec<Own>, PublishError> {
-    let mut found = Vec::new();
-    let mut next = Some(from);
-    for _ in 0..most {
-        let Some(id) = next else { break };
-        // A shallow clone ends somewhere.
-        let Ok(commit) = repo.commit(id) else { break };
-        next = commit.parents.first().copied();
-        let trailers = Trailers::read(&commit.message);
-        found.extend(trailers.map(|trailers| Own { root: commit.tree, trailers }));
-    }
-    Ok(found)
+fn own_commits(repo: &Repo, from: CommitId, most: usize) -> Vec<Own> {
+    let own = |commit: CommitInfo| {
+        let trailers = Trailers::read(&commit.message)?;
+        Some(Own { root: commit.tree, trailers })
+    };
+    repo.first_parents(from).take(most).filter_map(own).collect()
 }
 
 fn stays_away(repo: &Repo, history: &[Own], place: &str) -> Result<bool, PublishError> {
     for own in history {
-        if holds(repo, own.root, place)? {
+        if holds(repo, own.root, place)? && own.is_genuine(repo)? {
             return Ok(false);
         }
     }

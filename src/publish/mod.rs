@@ -6,6 +6,7 @@
 //! - [`read`]: the previous state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
 //! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`statuses`], [`report`]: the small refs beside the branch.
+//! - [`remembered`]: the commits that this machine made or proved.
 //! - [`ledger`]: approvals that earlier commits used. [`rollback`]: whether a state was in force before.
 
 pub mod cluster_refs;
@@ -16,6 +17,7 @@ pub mod ledger;
 pub mod processed;
 pub mod read;
 pub mod refs;
+pub mod remembered;
 pub mod report;
 pub mod rollback;
 mod single;
@@ -31,7 +33,7 @@ pub use commit::{
 };
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
-pub use read::{Ids, Previous, StateRead, own_source, read_previous, read_previous_at, read_state};
+pub use read::{Ids, Previous, StateRead, claimed, own_source, read_previous, read_previous_at, read_state};
 pub use refs::Refs;
 pub use report::write_report;
 pub use statuses::{STATUS_FILE, read_status, read_statuses};

@@ -14,8 +14,8 @@ use crate::git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeI
 use crate::model::{ContentId, Folder, Key, path};
 use crate::state::{State, layout, placement_decision, record};
 
-/// How far back berth's own last commit is looked for.
-const LONGEST_WALK: usize = 1_000;
+/// Commits of others in a row that are passed over. Nobody makes so many but to be in the way.
+pub const LONGEST_WALK: usize = 100_000;
 
 /// Folders nest no deeper than source paths do.
 const DEEPEST: usize = 130;
@@ -110,21 +110,17 @@ fn check_marker(repo: &Repo, name: &str, root: TreeId) -> Result<(), PublishErro
 
 /// The nearest first-parent ancestor whose digest fits its tree.
 fn last_own(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Trailers)>, PublishError> {
-    let mut next = Some(from);
-    for _ in 0..LONGEST_WALK {
-        let Some(id) = next else { break };
-        // A shallow clone ends somewhere.
-        let Ok(commit) = repo.commit(id) else { break };
-        if let Some(trailers) = own_trailers(repo, &commit)? {
-            return Ok(Some((id, trailers)));
+    for commit in repo.first_parents(from).take(LONGEST_WALK) {
+        if let Some(trailers) = claimed(repo, &commit)? {
+            return Ok(Some((commit.id, trailers)));
         }
-        next = commit.parents.first().copied();
     }
     Ok(None)
 }
 
-/// The trailers of a commit that is berth's own: its digest fits its tree.
-fn own_trailers(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, PublishError> {
+/// The trailers of a commit that claims to be berth's own: its digest fits its tree. The digest has no key, so that
+/// anybody can make such a commit; the commits of a branch that a daemon goes on from are proven before.
+pub fn claimed(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, PublishError> {
     let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
     let is_own = trailers.fit(tree::state_tree(&repo.tree(commit.tree)?)?);
     Ok(is_own.then_some(trailers))
@@ -132,7 +128,7 @@ fn own_trailers(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, Pu
 
 /// The source that a commit of berth's own was made from.
 pub fn own_source(repo: &Repo, commit: &CommitInfo) -> Result<Option<CommitId>, PublishError> {
-    Ok(own_trailers(repo, commit)?.and_then(|trailers| trailers.source))
+    Ok(claimed(repo, commit)?.and_then(|trailers| trailers.source))
 }
 
 /// Reads the state that one rendered commit holds.

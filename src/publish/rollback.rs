@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::error::PublishError;
-use super::read::{Previous, read_state};
-use super::trailers::Trailers;
+use super::read::{Previous, claimed, read_state};
 use crate::git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
 use crate::model::{ContentId, Contents as _, Folder, path};
 use crate::state::{State, layout, placement_decision, record};
@@ -22,22 +21,20 @@ pub fn in_force_before(
     depth: usize,
 ) -> Result<Option<CommitId>, PublishError> {
     let decisions = decision_ids(repo, rendered, next)?;
-    let mut step = repo.commit(rendered.commit)?.parents.first().copied();
     let mut left = depth;
-    for _ in 0..LONGEST_WALK {
-        let Some(id) = step.filter(|_| left > 0) else { break };
-        // A shallow clone ends somewhere.
-        let Ok(commit) = repo.commit(id) else { break };
-        step = commit.parents.first().copied();
-        if Trailers::read(&commit.message).is_none() {
+    for commit in repo.first_parents(rendered.commit).skip(1).take(LONGEST_WALK) {
+        if left == 0 {
+            break;
+        }
+        if claimed(repo, &commit)?.is_none() {
             continue;
         }
         left -= 1;
         // Reading folders is dear, so only where all decisions agree.
         if stored_decisions(repo, commit.tree)? == decisions
-            && filled(&read_state(repo, id)?.state) == filled(next)
+            && filled(&read_state(repo, commit.id)?.state) == filled(next)
         {
-            return Ok(Some(id));
+            return Ok(Some(commit.id));
         }
     }
     Ok(None)

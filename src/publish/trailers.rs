@@ -28,6 +28,8 @@ const NOW: &str = "Berth-Now";
 pub(super) const SEQ: &str = "Berth-Seq";
 const DIGEST: &str = "Berth-Digest";
 
+/// The fleet that the commit is for. Absent where the daemon was given no name.
+pub const FLEET: &str = "Berth-Fleet";
 /// An approval that counted for this commit, and counts no more.
 pub const USED_APPROVAL: &str = "Berth-Used-Approval";
 /// A path in a cluster's folder that a member may remove for good, and on a rendered commit the clusters.
@@ -53,6 +55,11 @@ impl Trailers {
             format!("{}: {}\n", one_line(name).replace([':', ' '], "-"), one_line(value))
         });
         own.chain(others).collect()
+    }
+
+    /// The fleet's name, where the commit has one.
+    pub fn fleet(&self) -> Option<&str> {
+        self.others.iter().find(|(name, _)| name == FLEET).map(|(_, value)| value.as_str())
     }
 
     /// Reads a message's last paragraph. `None` where it has not all that berth writes.

@@ -40,6 +40,25 @@ impl AllowedSigners {
         if faults.is_empty() { Ok(AllowedSigners(allowed)) } else { Err(faults.join("\n")) }
     }
 
+    /// One key, for every commit.
+    pub fn of(key: &PublicKey) -> AllowedSigners {
+        let principals = String::new();
+        AllowedSigners(vec![Allowed {
+            principals,
+            key: key.clone(),
+            namespaces: None,
+            after: None,
+            before: None,
+        }])
+    }
+
+    /// The keys of both.
+    #[must_use]
+    pub fn and(mut self, other: AllowedSigners) -> AllowedSigners {
+        self.0.extend(other.0);
+        self
+    }
+
     /// Who signed a commit of this date; otherwise why it does not count.
     pub fn check(&self, raw: &[u8], at: Timestamp) -> Result<&str, String> {
         let signed = commit::split(raw).ok_or("it is not signed")?;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::git::{CommitId, CommitInfo, GitError, Repo};
+use crate::publish::Trailers;
 
 /// One thing in which a commit is not what its inputs give.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,26 @@ pub enum Difference {
     UnpinnedRoot(CommitId),
     /// The commit does not say what it was made from.
     NoSource,
+    /// A trailer claims what the commits before it, the source history or the settings rule out.
+    Claim(String),
+}
+
+impl Difference {
+    /// Reports whether the next commit would be made from something else than what the inputs give. The summary's
+    /// words, the committer and a date within its bounds are read by people only.
+    pub fn is_of_substance(&self) -> bool {
+        match self {
+            Difference::Message { line: _, committed, computed } => {
+                is_trailer(committed) || is_trailer(computed)
+            }
+            Difference::Header | Difference::Date { .. } => false,
+            _ => true,
+        }
+    }
+}
+
+fn is_trailer(line: &str) -> bool {
+    line.starts_with("Berth-")
 }
 
 impl fmt::Display for Difference {
@@ -61,6 +82,7 @@ impl fmt::Display for Difference {
                 "it says that it was imported, and `refs/berth/root`, which an import writes, is not in this \
                  repository; if the import itself printed this commit, say so: `berth verify --root {commit}`"
             ),
+            Difference::Claim(text) => f.write_str(text),
             Difference::NoSource => f.write_str("it does not name its source commit"),
         }
     }
@@ -81,7 +103,13 @@ pub fn compare(
         found.extend(paths.into_iter().map(Difference::Path));
     }
     if committed.message != computed.message {
-        found.push(first_line(&committed.message, &computed.message));
+        let difference = first_line(&committed.message, &computed.message);
+        let trailers = [committed, computed].map(|commit| Trailers::read(&commit.message));
+        if !difference.is_of_substance() && trailers[0] != trailers[1] {
+            let [committed, computed] = [committed, computed].map(|commit| trailers_of(&commit.message));
+            found.push(first_line(&committed, &computed));
+        }
+        found.push(difference);
     }
     if committed.seconds != computed.seconds {
         found.push(Difference::Date { committed: committed.seconds, computed: computed.seconds });
@@ -90,6 +118,10 @@ pub fn compare(
         found.push(Difference::Header);
     }
     Ok(found)
+}
+
+fn trailers_of(message: &str) -> String {
+    message.lines().filter(|line| is_trailer(line)).map(|line| format!("{line}\n")).collect()
 }
 
 fn first_line(committed: &str, computed: &str) -> Difference {

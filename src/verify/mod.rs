@@ -2,13 +2,17 @@
 //! trailers, and compared whole.
 //!
 //! - [`select`]: which commits a range names. [`proof`]: one commit computed again. [`compare`]: what differs.
+//! - [`bounds`]: what trailers may say that no computation gives. [`trust`]: whether to go on from a tip.
 //!
-//! Nothing is written to the repository, and nothing cached is trusted.
+//! Proofs write nothing to the repository and trust no cache. Only [`trust`] remembers what it proved.
 
+pub mod bounds;
 pub mod compare;
 pub mod proof;
 pub mod select;
+pub mod trust;
 
+pub use bounds::{Expected, ExpectedLimits};
 pub use compare::Difference;
 pub use proof::{Proof, Verdict, Verifier};
 pub use select::select;

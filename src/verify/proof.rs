@@ -1,9 +1,11 @@
 //! One commit of the rendered branch → whether its inputs give exactly this commit.
 //!
 //! Inputs are the source commit and the facts that it names and holds, the trailers, and the state its
-//! parent had in force. The identity is the commit's own: it is nobody's to compute.
+//! parent had in force. The identity is the commit's own: it is nobody's to compute. Trailers that are inputs have
+//! [`bounds`].
 
 use super::VerifyError;
+use super::bounds::{self, Expected};
 use super::compare::{Difference, compare};
 use crate::advance::{AdvanceError, Given, Outside, advance};
 use crate::git::{CommitId, CommitInfo, Identity, Repo, Scratch, TreeId};
@@ -64,13 +66,14 @@ pub struct Verifier<'r> {
     scratch: Scratch,
     /// The one import that is trusted; `None` for none at all.
     root: Option<CommitId>,
+    expected: Expected,
 }
 
 impl<'r> Verifier<'r> {
     /// `refs` as the daemon had them: the branch's name can stand in a message.
-    pub fn new(repo: &'r Repo, refs: &'r Refs) -> Result<Verifier<'r>, VerifyError> {
+    pub fn new(repo: &'r Repo, refs: &'r Refs, expected: Expected) -> Result<Verifier<'r>, VerifyError> {
         let root = repo.read_ref(&refs.root)?;
-        Ok(Verifier { repo, refs, scratch: repo.scratch()?, root })
+        Ok(Verifier { repo, refs, scratch: repo.scratch()?, root, expected })
     }
 
     /// Trusts this import, whatever the repository's own ref says.
@@ -136,12 +139,19 @@ impl<'r> Verifier<'r> {
             },
             None => None,
         };
+        let bounds = bounds::check(self.repo, &self.expected, info, trailers, previous.as_ref())?;
+        let claims = bounds.findings.into_iter().map(Difference::Claim);
         let facts = publish::read_state(self.repo, info.id)?.state.facts;
         let given = Given {
             source,
             previous: previous.as_ref(),
             refs: self.refs,
-            identity: &Identity { name: info.author.clone(), email: info.email.clone(), signer: None },
+            identity: &Identity {
+                name: info.author.clone(),
+                email: info.email.clone(),
+                signer: None,
+                fleet: trailers.fleet().map(str::to_owned),
+            },
             outside: Outside::Recorded { facts, trailers: trailers.clone() },
         };
         let advanced = match advance(self.scratch.repo(), &given) {
@@ -154,11 +164,18 @@ impl<'r> Verifier<'r> {
             Ok(done) => done,
         };
         let Published::Committed(computed) = advanced.drafted else {
-            return Ok(Verdict::Differs(vec![Difference::Nothing]));
+            let before = previous.as_ref().map_or(TreeId::EMPTY, |previous| previous.tree);
+            let paths = self.repo.changed_paths(before, info.tree, &[])?.into_iter().map(Difference::Path);
+            return Ok(Verdict::Differs(claims.chain([Difference::Nothing]).chain(paths).collect()));
         };
+        let claims: Vec<Difference> = claims.collect();
         // Who signed it, if anybody did, is no part of what its inputs give.
         if computed.commit == self.repo.unsigned_id(info.id)? {
-            return Ok(Verdict::Proven);
+            return Ok(match (claims.is_empty(), bounds.missing) {
+                (false, _) => Verdict::Differs(claims),
+                (true, Some((what, commit))) => no_commit(what, commit),
+                (true, None) => Verdict::Proven,
+            });
         }
         if let Some(lost) =
             previous.as_ref().and_then(lost_source).filter(|lost| !self.repo.has_commit(*lost))
@@ -167,7 +184,8 @@ impl<'r> Verifier<'r> {
             return Ok(no_commit("parent's source", lost));
         }
         let scratch = self.scratch.repo();
-        Ok(Verdict::Differs(compare(scratch, info, &scratch.commit(computed.commit)?)?))
+        let differences = compare(scratch, info, &scratch.commit(computed.commit)?)?;
+        Ok(Verdict::Differs(claims.into_iter().chain(differences).collect()))
     }
 }
 

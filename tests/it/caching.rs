@@ -269,7 +269,8 @@ impl Walk {
         let repo = Repo::open(&self.cold.settings.repo).unwrap();
         let refs = &self.cold.settings.refs;
         if let Some(commit) = repo.read_ref(&refs.rendered).unwrap() {
-            let proof = berth::verify::Verifier::new(&repo, refs).unwrap().prove(commit).unwrap();
+            let expected = berth::verify::Expected::at(clock);
+            let proof = berth::verify::Verifier::new(&repo, refs, expected).unwrap().prove(commit).unwrap();
             assert!(!proof.verdict.is_failed(), "{:?} at {clock}", proof.verdict);
         }
     }

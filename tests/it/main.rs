@@ -28,6 +28,7 @@ mod first_starts;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
 mod foresee;
+mod forged;
 mod from_cluster;
 mod fuzzing;
 mod gate;

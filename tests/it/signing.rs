@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::support::{Ran, Repo, berth, hermetic, run, small_fleet};
 
 /// Keys of OpenSSH's own making. `None`, loudly, where there is no OpenSSH.
-struct Keys(tempfile::TempDir);
+pub struct Keys(tempfile::TempDir);
 
 impl Keys {
-    fn new() -> Option<Keys> {
+    pub fn new() -> Option<Keys> {
         if hermetic("ssh-keygen").arg("-?").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "there is no ssh-keygen");
             eprintln!("NOT TESTED: there is no ssh-keygen");
@@ -28,12 +28,12 @@ impl Keys {
         Ran::of(&mut command).expect(0);
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// A file that allows these keys, each with options.
-    fn allow(&self, keys: &[(&str, &str)]) -> PathBuf {
+    pub fn allow(&self, keys: &[(&str, &str)]) -> PathBuf {
         let line = |(name, options): &(&str, &str)| {
             let public = std::fs::read_to_string(self.path(&format!("{name}.pub"))).expect("a key");
             format!("{name}@example.com {options} {public}")

@@ -42,6 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("install", &[]),
     ("import", &["decide", "diag", "live", "model", "render", "state", "yaml"]),
     ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
+    ("verify", &["advance", "gate", "git", "model", "publish", "reading", "signature", "state"]),
     (
         "daemon",
         &[
@@ -59,9 +60,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "render",
             "report",
             "transport",
+            "verify",
         ],
     ),
-    ("verify", &["advance", "git", "publish", "state"]),
     (
         "sync",
         &[

@@ -67,7 +67,7 @@ fn commits_depend_on_nothing_but_their_inputs() {
 fn an_impossible_identity_is_an_error() {
     let (_guard, repo) = bare();
     let mut writer = Writer::new(&repo).unwrap();
-    let identity = Identity { name: "<>".to_owned(), email: String::new(), signer: None };
+    let identity = Identity { name: "<>".to_owned(), email: String::new(), signer: None, fleet: None };
     assert!(writer.commit(TreeId::EMPTY, &[], "x", &identity, 1).is_err());
 }
 
