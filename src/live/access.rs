@@ -128,6 +128,7 @@ fn finish(
     read: Option<Duration>,
 ) -> Result<(Client, String), LiveError> {
     let unusable = |why: String| LiveError::Config { from: from.to_owned(), why };
+    take_trimmed_token(&mut config.auth_info);
     config.connect_timeout = Some(access.patience);
     config.read_timeout = read;
     // In a cluster's audit log, berth is to be told from others.
@@ -146,6 +147,19 @@ fn finish(
         error => unusable(reason(&error)),
     })?;
     Ok((client, server))
+}
+
+/// Takes a token as kubectl does from a file that ends in a newline, which the client would send along. Who is
+/// told that the token counts no longer connects anew, which reads the file again.
+fn take_trimmed_token(auth: &mut AuthInfo) {
+    let Some(file) = auth.token_file.as_ref().filter(|_| auth.token.is_none()) else { return };
+    // What is wrong with a file that cannot be read, the client says.
+    let Ok(text) = std::fs::read_to_string(file) else { return };
+    let token = text.trim();
+    if token.len() < text.len() && !token.is_empty() {
+        auth.token = Some(token.to_owned().into());
+        auth.token_file = None;
+    }
 }
 
 fn proxy_of(kubeconfig: &Kubeconfig, context: &str) -> Option<String> {
