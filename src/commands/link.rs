@@ -17,8 +17,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 pub struct PacedLink {
     link: Link,
     every: Duration,
-    /// How often a status is offered again that was not let in.
-    heartbeat: Duration,
     fetching: Pace,
     pushing: Pace,
     /// Why the folder is not the remote's newest.
@@ -41,17 +39,17 @@ impl Pace {
         self.next = Some(Instant::now() + backoff::spread(every, backoff::chance()));
     }
 
-    fn failed(&mut self, least: Duration) {
+    fn failed(&mut self) {
         self.failures = self.failures.saturating_add(1);
-        let pause = backoff::pause(FIRST_PAUSE, LONGEST_PAUSE.max(least), self.failures, backoff::chance());
-        self.next = Some(Instant::now() + pause.max(least));
+        let pause = backoff::pause(FIRST_PAUSE, LONGEST_PAUSE, self.failures, backoff::chance());
+        self.next = Some(Instant::now() + pause);
     }
 }
 
 impl PacedLink {
-    pub fn new(link: Link, every: Duration, heartbeat: Duration) -> PacedLink {
+    pub fn new(link: Link, every: Duration) -> PacedLink {
         let (fetching, pushing) = (Pace::default(), Pace::default());
-        PacedLink { link, every, heartbeat, fetching, pushing, trouble: None }
+        PacedLink { link, every, fetching, pushing, trouble: None }
     }
 
     /// Asks the remote, if it is time to.
@@ -67,7 +65,7 @@ impl PacedLink {
                     self.link.tidy();
                 }
                 Err(problem) => {
-                    self.fetching.failed(Duration::ZERO);
+                    self.fetching.failed();
                     // Who asks to stop knows why.
                     if !matches!(problem, LinkError::Transport(TransportError::Cancelled { .. })) {
                         warn!(error = %problem, hint = problem.hint(), "keeping to the last folder");
@@ -98,12 +96,13 @@ impl PacedLink {
             Err(LinkError::Transport(problem)) if problem.is_refusal() => {
                 if self.pushing.failures == 0 {
                     let hint = problem.hint();
-                    warn!(error = %problem, hint, "the status stays here; going on without");
+                    warn!(error = %problem, hint, "the status stays here for now");
                 }
-                self.pushing.failed(self.heartbeat);
+                // It may be a matter of a moment, and is offered less and less often where it is not.
+                self.pushing.failed();
             }
             Err(problem) => {
-                self.pushing.failed(Duration::ZERO);
+                self.pushing.failed();
                 warn!(error = %problem, hint = problem.hint(), "the status could not be reported");
             }
         }

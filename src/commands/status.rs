@@ -114,7 +114,7 @@ fn status_text(status: &Json, ui: &Ui) -> String {
         let word = text(&cluster["state"]);
         let tone = match word.as_str() {
             "in sync" => Tone::Good,
-            "silent" => Tone::Bad,
+            "failing" | "silent" => Tone::Bad,
             _ => Tone::Warn,
         };
         ui.tint(&word, tone)
@@ -135,6 +135,11 @@ fn status_text(status: &Json, ui: &Ui) -> String {
     if !clusters.is_empty() {
         out.push('\n');
         out.push_str(&table(&["CLUSTER", "STATE", "PUBLISHED", "APPLIED", "OBJECTS", "PROBLEMS"], &clusters));
+    }
+    for cluster in list(&status["fleet"]["clusters"]) {
+        for why in ["failing", "suspended"].iter().filter_map(|key| cluster[*key].as_str()) {
+            out.push_str(&format!("{}: {why}\n", text(&cluster["name"])));
+        }
     }
     let workloads: Vec<_> = list(&status["fleet"]["workloads"])
         .iter()

@@ -27,10 +27,10 @@ use crate::sync::overrides::{self, LocalOverrides};
 use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
-use crate::sync::target::{DirTarget, KubeTarget, Target};
+use crate::sync::target::{DirTarget, KubeTarget, NotAdmitted, Target};
 use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
-use crate::sync::{Options, facts};
+use crate::sync::{Options, facts, settle};
 use crate::transport::Cancel;
 
 /// Bring a member to its folder of the rendered branch, and keep it there
@@ -176,10 +176,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
             now: None,
         },
     };
-    let paced = |link| {
-        let heartbeat = Duration::from_secs(args.heartbeat.unsigned_abs());
-        PacedLink::new(link, Duration::from_secs(args.fetch_interval), heartbeat)
-    };
+    let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));
     let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
     let mut world = World {
         overrides: args.overrides.clone(),
@@ -202,7 +199,10 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         info!("stopped");
         return Ok(Exit::Done);
     }
-    let round = watch::until_settled(&config, &repo, target.as_mut(), &mut Known::default(), &mut world);
+    let round = settle::until_settled(&config, &repo, target.as_mut(), &mut Known::default(), &mut world);
+    if round.has_failed() {
+        push_report(args, &mut world, ui);
+    }
     let trouble = world.link.as_mut().and_then(PacedLink::trouble);
     let outcome = match (round.result, &trouble) {
         (Err(RoundError::Refresh(_)), Some(_)) => return trouble.map_or(Ok(Exit::Bug), Err),
@@ -216,14 +216,9 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
             ui.out(&previews_text(&outcome.previews, ui));
         }
     }
-    for note in &outcome.notes {
-        ui.status(&format!("{}: {}", note.object, note.message));
-    }
-    for difference in &outcome.applied.differences {
-        ui.status(&format!("{}: {}", difference.object, difference.message));
-    }
-    for problem in &outcome.applied.problems {
-        ui.status(&format!("{}: {}", problem.object, problem.message));
+    let (differences, problems) = (&outcome.applied.differences, &outcome.applied.problems);
+    for said in outcome.notes.iter().chain(differences).chain(problems) {
+        ui.status(&format!("{}: {}", said.object, said.message));
     }
     if let Some(suspension) = &outcome.applied.suspended {
         ui.status(&suspension.to_string());
@@ -241,14 +236,16 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.status("the folder is the last one that was fetched");
         return Ok(exit.worst(problem.exit));
     }
-    if let Some(link) = world.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)
-        && let Err((problem, lacks_rights)) = link.push_once()
-    {
-        ui.status(&format!("the status could not be reported: {problem}"));
-        // Members work without the right to push.
-        exit = if lacks_rights { exit } else { exit.worst(CommandError::from(problem).exit) };
-    }
-    Ok(exit)
+    Ok(push_report(args, &mut world, ui).map_or(exit, |failed| exit.worst(failed)))
+}
+
+/// Brings the status to the remote, if there is one. Returns the exit code of a failure that counts.
+fn push_report(args: &SyncArgs, world: &mut World, ui: &Ui) -> Option<Exit> {
+    let link = world.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)?;
+    let (problem, lacks_rights) = link.push_once().err()?;
+    ui.status(&format!("the status could not be reported: {problem}"));
+    // Members work without the right to push.
+    (!lacks_rights).then(|| CommandError::from(problem).exit)
 }
 
 fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandError> {
@@ -352,8 +349,9 @@ impl Surroundings for World {
                 }
                 self.said = problems;
             }
-            // The lease's own thread says so, once.
-            Err(RoundError::NotAdmitted(_)) => return,
+            // The lease's own thread says so, once. Who has the turn is the one to report.
+            Err(RoundError::NotAdmitted(NotAdmitted::Standby(_))) => return,
+            Err(RoundError::NotAdmitted(NotAdmitted::Trouble(_))) => {}
             Err(problem) => error!(error = %problem, "round failed"),
         }
         self.between(&round.reported);

@@ -88,6 +88,26 @@ pub struct Applied {
     pub left_out: usize,
     /// Why nothing is applied for now.
     pub suspended: Option<Suspension>,
+    /// Whether something may still become as wanted by itself.
+    pub progressing: bool,
+    /// The objects of which that is so; none where they are too many to name.
+    pub waiting: Vec<ObjectId>,
+    /// What keeps the member from its folder. All else is then as it was before.
+    pub failing: Option<Failing>,
+}
+
+/// A sync that fails as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failing {
+    /// When the first of the failed syncs ended.
+    pub since: Timestamp,
+    pub message: String,
+}
+
+impl std::fmt::Display for Failing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "failing since {}: {}", self.since, self.message)
+    }
 }
 
 /// A pause that people asked for.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::propagation::{self, Propagation};
 use crate::model::decision::rows_among;
 use crate::model::status::Problem;
-use crate::model::{ClusterStatus, Decision, Key, Timestamp};
+use crate::model::{ClusterStatus, Decision, Key, ObjectId, Timestamp};
 
 /// The folder a cluster should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct FleetReport<'s> {
 struct ClusterLine<'s> {
     #[serde(skip_serializing_if = "Option::is_none")]
     applied: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failing: Option<String>,
     name: &'s str,
     #[serde(skip_serializing_if = "Option::is_none")]
     objects: Option<usize>,
@@ -116,6 +118,19 @@ impl<'s> Member<'s> {
         applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
     }
 
+    /// Whether it reports, and its folder is the published one.
+    pub(super) fn has_folder(&self) -> bool {
+        let tree = self.status.and_then(|status| status.applied.as_ref()).map(|applied| &applied.tree);
+        self.state.is_heard() && (self.published.is_none() || tree == self.published.map(|it| &it.tree))
+    }
+
+    /// Whether some of these objects may still have to become as wanted.
+    fn awaits(&self, objects: &[ObjectId]) -> bool {
+        let Some(applied) = self.status.and_then(|status| status.applied.as_ref()) else { return false };
+        let is_unknown = applied.waiting.is_empty();
+        applied.progressing && (is_unknown || applied.waiting.iter().any(|id| objects.contains(id)))
+    }
+
     pub(super) fn differences(&self) -> &'s [Problem] {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.differences.as_slice()).unwrap_or_default()
@@ -134,17 +149,36 @@ pub(super) fn placed<'m, 's>(
 /// Where a cluster stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
+    /// It has all of its folder, and everything in it is as wanted.
     InSync,
+    /// It has its folder, and something may still become as wanted by itself.
+    Progressing,
+    /// It has its folder, and something in it is not as wanted.
+    WithProblems,
+    /// Its last folder is an older one.
     Behind,
+    /// People asked for a pause.
+    Suspended,
+    /// It reports that it can not work.
+    Failing,
     Silent,
     NeverReported,
 }
 
 impl State {
+    /// Whether what it reports is how its cluster is.
+    pub(super) fn is_heard(self) -> bool {
+        !matches!(self, State::Failing | State::Silent | State::NeverReported)
+    }
+
     fn word(self) -> &'static str {
         match self {
             State::InSync => "in sync",
+            State::Progressing => "progressing",
+            State::WithProblems => "problems",
             State::Behind => "behind",
+            State::Suspended => "suspended",
+            State::Failing => "failing",
             State::Silent => "silent",
             State::NeverReported => "never reported",
         }
@@ -157,8 +191,19 @@ fn state(status: Option<&ClusterStatus>, published: Option<&Published>, now: Tim
         return State::Silent;
     }
     let Some(applied) = &status.applied else { return State::NeverReported };
-    let wanted = published.map_or("", |published| published.tree.as_str());
-    if published.is_none() || applied.tree == wanted { State::InSync } else { State::Behind }
+    if applied.failing.is_some() {
+        State::Failing
+    } else if applied.suspended.is_some() {
+        State::Suspended
+    } else if published.is_some_and(|published| published.tree != applied.tree) {
+        State::Behind
+    } else if !applied.problems.is_empty() {
+        State::WithProblems
+    } else if applied.progressing {
+        State::Progressing
+    } else {
+        State::InSync
+    }
 }
 
 /// Whether three times the member's own interval has passed since its report.
@@ -172,6 +217,7 @@ fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
     let applied = member.status.and_then(|status| status.applied.as_ref());
     ClusterLine {
         applied: applied.map(|applied| applied.sequence),
+        failing: applied.and_then(|applied| applied.failing.as_ref()).map(ToString::to_string),
         name: member.name,
         objects: applied.map(|applied| applied.objects),
         problems: member.problems().len(),
@@ -196,7 +242,7 @@ fn workload<'s>(
         let Some(member) = member else { continue };
         if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
             with_problems.push(*name);
-        } else if member.state == State::InSync && !unmade.contains(name) {
+        } else if member.has_folder() && !member.awaits(&decision.objects) && !unmade.contains(name) {
             in_sync += 1;
         }
     }

@@ -9,7 +9,7 @@ use super::API_VERSION;
 use crate::model::cluster::AddOnScore;
 use crate::model::selector::Labels;
 use crate::model::status::{
-    Applied, ClusterStatus, Problem, Suspension, TaintName, WorkloadName, WorkloadReport,
+    Applied, ClusterStatus, Failing, Problem, Suspension, TaintName, WorkloadName, WorkloadReport,
 };
 use crate::model::{ObjectId, Timestamp};
 use crate::yaml::{Fields, Node, Scope};
@@ -73,6 +73,15 @@ fn applied_to_json(applied: &Applied) -> Json {
             form["suspended"]["until"] = json!(until.to_string());
         }
     }
+    if applied.progressing {
+        form["progressing"] = json!(true);
+    }
+    if !applied.waiting.is_empty() {
+        form["waiting"] = applied.waiting.iter().map(|id| Json::Object(object_to_json(id))).collect();
+    }
+    if let Some(failing) = &applied.failing {
+        form["failing"] = json!({ "since": failing.since.to_string(), "message": failing.message });
+    }
     form
 }
 
@@ -105,19 +114,18 @@ fn taint_to_json((name, since): (&TaintName, &Timestamp)) -> Json {
 }
 
 fn problem_to_json(problem: &Problem) -> Json {
-    let mut form = Map::new();
-    let id = &problem.object;
-    let parts = [
-        ("group", &*id.group),
-        ("kind", &*id.kind),
-        ("namespace", &*id.namespace),
-        ("name", &*id.name),
-        ("message", problem.message.as_str()),
-    ];
-    for (key, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
-        form.insert(key.to_owned(), json!(text));
+    let mut form = object_to_json(&problem.object);
+    if !problem.message.is_empty() {
+        form.insert("message".to_owned(), json!(problem.message));
     }
     Json::Object(form)
+}
+
+fn object_to_json(id: &ObjectId) -> Map<String, Json> {
+    let parts =
+        [("group", &*id.group), ("kind", &*id.kind), ("namespace", &*id.namespace), ("name", &*id.name)];
+    let parts = parts.into_iter().filter(|(_, text)| !text.is_empty());
+    parts.map(|(key, text)| (key.to_owned(), json!(text))).collect()
 }
 
 /// Reads a status. `None` where there is no cluster's name; other faults are reported and passed over.
@@ -171,6 +179,9 @@ fn applied(mut fields: Fields<'_>) -> Applied {
         notes: fields.each("notes").into_iter().filter_map(problem).collect(),
         left_out: usize::try_from(count(fields.int_in("leftOut", 0..=i64::MAX))).unwrap_or(usize::MAX),
         suspended: fields.fields("suspended").map(suspension),
+        progressing: fields.bool("progressing").unwrap_or_default(),
+        waiting: fields.each("waiting").into_iter().filter_map(object).collect(),
+        failing: fields.fields("failing").and_then(failing),
     };
     fields.finish();
     applied
@@ -181,6 +192,13 @@ fn suspension(mut fields: Fields<'_>) -> Suspension {
     let until = moment(&mut fields, "until");
     fields.finish();
     Suspension { reason, until }
+}
+
+fn failing(mut fields: Fields<'_>) -> Option<Failing> {
+    let message = fields.str("message").unwrap_or_default().to_owned();
+    let since = moment(&mut fields, "since");
+    fields.finish();
+    Some(Failing { since: since?, message })
 }
 
 fn score(mut fields: Fields<'_>) -> Option<((String, String), AddOnScore)> {
@@ -209,9 +227,14 @@ fn taint(mut fields: Fields<'_>) -> Option<(TaintName, Timestamp)> {
 }
 
 fn problem(mut fields: Fields<'_>) -> Option<Problem> {
+    let message = fields.str("message").unwrap_or_default().to_owned();
+    Some(Problem { object: object(fields)?, message })
+}
+
+fn object(mut fields: Fields<'_>) -> Option<ObjectId> {
     let mut text = |key| fields.str(key).unwrap_or_default().to_owned();
-    let (group, namespace, message) = (text("group"), text("namespace"), text("message"));
+    let (group, namespace) = (text("group"), text("namespace"));
     let (kind, name) = (fields.required_str("kind"), fields.required_str("name"));
     fields.finish();
-    Some(Problem { object: ObjectId::new(&group, kind?, &namespace, name?), message })
+    Some(ObjectId::new(&group, kind?, &namespace, name?))
 }

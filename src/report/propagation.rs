@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::fleet::{Detail, Member, State};
+use super::fleet::{Detail, Member};
 use crate::model::status::Problem;
 use crate::model::{Decision, Failure, Key};
 
@@ -112,14 +112,14 @@ fn word(
     if let Some(failure) = failure {
         return Some(unrendered(failure));
     }
-    let Some(member) = member.filter(|one| matches!(one.state, State::InSync | State::Behind)) else {
+    let Some(member) = member.filter(|one| one.state.is_heard()) else {
         return Some(NOT_READY);
     };
     match problem_of(decision, member) {
         Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),
         Some(_) => Some("UpdateFailed"),
         // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
-        None => (member.state == State::Behind).then_some("UpdateTimedOut"),
+        None => (!member.has_folder()).then_some("UpdateTimedOut"),
     }
 }
 

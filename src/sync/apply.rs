@@ -12,19 +12,36 @@ use super::health::Health;
 use super::order::{self, Order};
 use super::plan::{self, Form, Held, Live, Prune, SyncPlan, Why, Write};
 use super::target::{Apply, Record, Target};
+use super::unfinished::{Blocker, Unfinished};
 use crate::model::ObjectId;
-use crate::model::annotation::WORKLOAD;
 use crate::model::status::Problem;
 
 /// What came of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    pub written: usize,
-    pub pruned: usize,
+    pub written: BTreeSet<ObjectId>,
+    /// What was removed or let go.
+    pub pruned: BTreeSet<ObjectId>,
     pub held: Vec<Held>,
     pub problems: Vec<Problem>,
     /// What may still become as wanted by itself.
     pub waiting: Vec<Problem>,
+    /// For each object that waits, the last one of those that it waits for.
+    pub(super) roots: BTreeMap<ObjectId, ObjectId>,
+}
+
+impl Done {
+    /// Says of removals what they wait for.
+    fn hold_behind(&mut self, behind: Vec<(Prune, Blocker)>) {
+        for (prune, blocker) in behind {
+            let words = blocker.words();
+            let message = format!("no longer wanted, but kept: {words}");
+            let problem = Problem { object: prune.id.clone(), message };
+            self.waiting.extend(blocker.has_time.then(|| problem.clone()));
+            self.problems.push(problem);
+            self.held.push(Held { id: prune.id, why: Why::WorkloadFailed });
+        }
+    }
 }
 
 /// Carries out a plan against the target it was made for.
@@ -43,14 +60,12 @@ pub fn apply(
     delete(target, &first, &mut done);
     write_all(all, plan, desired, live, target, &mut done);
 
-    let unfinished = unfinished(plan, desired, live, &done);
-    let (now, held) = plan::hold(last, Why::WorkloadFailed, |workload| {
-        unfinished.as_ref().is_none_or(|unfinished| unfinished.contains(workload))
-    });
-    done.held.extend(held);
+    let unfinished = Unfinished::of(plan, desired, live, &done, target);
+    let (now, behind) = unfinished.split(last);
+    done.hold_behind(behind);
     let leaving: BTreeSet<&str> =
         now.iter().filter(|prune| prune.seen.is_some()).map(|prune| prune.workload.as_str()).collect();
-    let unhealthy = unhealthy(&leaving, desired, target);
+    let unhealthy = unhealthy(&leaving, &unfinished, desired, target);
     let (now, held) = plan::hold(now, Why::NotHealthy, |workload| unhealthy.contains(workload));
     done.waiting.extend(held.iter().map(|held| Problem {
         object: held.id.clone(),
@@ -129,6 +144,7 @@ fn report_waiting(
                 None => break,
             }
         }
+        done.roots.insert(id.clone(), root.clone());
         let standing = target.standing(root);
         let may_come = matches!(standing.health, Health::Progressing(_)) && !standing.overdue;
         let message = format!("it waits for {what}");
@@ -144,7 +160,7 @@ fn report_waiting(
 fn write(target: &mut dyn Target, batch: &[Apply<'_>], done: &mut Done) {
     for (item, result) in batch.iter().zip(target.apply(batch)) {
         match result {
-            Ok(()) => done.written += 1,
+            Ok(()) => drop(done.written.insert(item.desired.id.clone())),
             Err(error) => {
                 done.problems.push(Problem { object: item.desired.id.clone(), message: error.0 });
             }
@@ -159,7 +175,7 @@ fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
     let batch: Vec<&Prune> = prunes.iter().collect();
     for (prune, result) in batch.iter().zip(target.delete(&batch)) {
         match result {
-            Ok(()) => done.pruned += usize::from(prune.seen.is_some() && !prune.orphan),
+            Ok(()) => drop(done.pruned.insert(prune.id.clone())),
             Err(error) => done.problems.push(Problem {
                 object: prune.id.clone(),
                 message: format!("it can not be removed: {}", error.0),
@@ -169,7 +185,12 @@ fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
 }
 
 /// Those of these workloads whose objects are not healthy, and may still become so in time.
-fn unhealthy(workloads: &BTreeSet<&str>, desired: &DesiredSet, target: &mut dyn Target) -> BTreeSet<String> {
+fn unhealthy(
+    workloads: &BTreeSet<&str>,
+    unfinished: &Unfinished,
+    desired: &DesiredSet,
+    target: &mut dyn Target,
+) -> BTreeSet<String> {
     if workloads.is_empty() {
         return BTreeSet::new();
     }
@@ -177,30 +198,9 @@ fn unhealthy(workloads: &BTreeSet<&str>, desired: &DesiredSet, target: &mut dyn 
     let objects = objects.filter(|object| !super::strategy::is_only_compared(object));
     let waits = objects.filter(|object| {
         let standing = target.standing(&object.id);
-        standing.health != Health::Healthy && !standing.overdue
+        standing.health != Health::Healthy && !standing.overdue && !unfinished.given_up.contains(&object.id)
     });
     waits.map(|object| object.workload().to_owned()).collect()
-}
-
-/// Workloads of which something is not as wanted. `None` where it may be any: a new file is unreadable.
-fn unfinished(
-    plan: &SyncPlan,
-    desired: &DesiredSet,
-    live: &BTreeMap<ObjectId, Live>,
-    done: &Done,
-) -> Option<BTreeSet<String>> {
-    let had = |id: &ObjectId| {
-        let annotations = &live.get(id)?.annotations;
-        Some(annotations.get(WORKLOAD).cloned().unwrap_or_default())
-    };
-    let blocked = desired.blocked.values().map(|it| it.workload.clone().or_else(|| had(&it.id)));
-    let failed =
-        plan.problems.iter().chain(&done.problems).chain(&done.waiting).map(|problem| &problem.object);
-    let failed = failed.filter(|id| &*id.name != plan::ALL_OF_KIND).filter_map(|id| {
-        let wanted = desired.objects.get(id).map(|desired| desired.workload().to_owned());
-        wanted.or_else(|| had(id))
-    });
-    blocked.chain(failed.map(Some)).collect()
 }
 
 /// Namespaces and CRDs that the folder has and the target has not.
@@ -214,7 +214,9 @@ struct Missing {
 impl Missing {
     fn after(plan: &SyncPlan, desired: &DesiredSet, live: &BTreeMap<ObjectId, Live>, done: &Done) -> Missing {
         let mut missing = Missing::default();
-        let there = |id: &ObjectId| live.get(id).is_some_and(|live| matches!(live.form, Form::There { .. }));
+        let there = |id: &ObjectId| {
+            live.get(id).is_some_and(|live| matches!(live.form, Form::There { .. } | Form::Refused(_)))
+        };
         let failed = plan.problems.iter().chain(&done.problems).map(|problem| &problem.object);
         for id in failed.filter(|id| !there(id) && &*id.name != plan::ALL_OF_KIND) {
             if plan::is_namespace(id) {

@@ -22,12 +22,14 @@ pub mod override_source;
 pub mod overrides;
 pub mod plan;
 pub mod remote;
+pub mod settle;
 pub mod status;
 pub mod strategy;
 pub mod suspend;
 pub mod target;
 pub mod teardown;
 pub mod tell;
+mod unfinished;
 pub mod vouch;
 pub mod watch;
 
@@ -40,7 +42,7 @@ use crate::model::{ObjectId, Timestamp, path};
 use desired::DesiredSet;
 use health::Health;
 use overrides::LocalOverrides;
-use plan::{Held, SyncPlan, Why};
+use plan::{Held, Prune, SyncPlan, Why};
 use target::{Apply, Preview, Record, Target, TargetError};
 
 /// A cluster's folder as published.
@@ -194,7 +196,11 @@ pub fn sync_set(
     let done = if options.dry_run || at_rest {
         apply::Done::default()
     } else {
-        apply::apply(&plan, desired, &live, target, &record)?
+        let done = apply::apply(&plan, desired, &live, target, &record)?;
+        // From here on the plan says what was done, and not what was meant to be.
+        plan.writes.retain(|write| done.written.contains(&write.id));
+        plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
+        done
     };
     // What is in force while nothing is applied is what was before.
     let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
@@ -276,7 +282,7 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
     }));
     problems.sort();
     problems.dedup();
-    let objects = plan.unchanged.len() + done.written;
+    let objects = plan.unchanged.len() + done.written.len();
     let differences = plan.differences.clone();
     let applied = Applied {
         sequence: record.sequence,
@@ -286,7 +292,9 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
         differences,
         ..Applied::default()
     };
-    let (written, pruned, waiting) = (done.written, done.pruned, done.waiting);
+    let removed = |prune: &&Prune| prune.seen.is_some() && done.pruned.contains(&prune.id);
+    let pruned = plan.removed().filter(removed).count();
+    let (written, waiting) = (done.written.len(), done.waiting);
     let (notes, previews) = (Vec::new(), Vec::new());
     Outcome { plan, written, pruned, held, applied, waiting, notes, resumes_at: None, previews }
 }

@@ -49,15 +49,17 @@ pub enum Form {
     Absent,
     /// There; `same` says whether it is just as wanted.
     There { version: Version, same: bool },
-    /// Something is in the way that is no object.
+    /// Not to be had: it is missing and cannot be made, is on its way out, or something else is in the way.
     Faulty(String),
+    /// Not to be changed, for a reason of its own. What stands in it or is made by it can do without.
+    Refused(String),
 }
 
 impl Form {
     fn version(&self) -> Option<Version> {
         match self {
             Form::There { version, .. } => Some(version.clone()),
-            Form::Absent | Form::Faulty(_) => None,
+            Form::Absent | Form::Faulty(_) | Form::Refused(_) => None,
         }
     }
 }
@@ -237,7 +239,7 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
     }
     let Some(live) = live else { return Ok(Some(Action::Create)) };
     match &live.form {
-        Form::Faulty(message) => Err(message.clone()),
+        Form::Faulty(message) | Form::Refused(message) => Err(message.clone()),
         Form::Absent => Ok(Some(Action::Create)),
         Form::There { same, .. } if live.owned => Ok((!same).then_some(Action::Update)),
         Form::There { same, .. } => match wanted.annotation(TAKE_OVER) {
@@ -259,7 +261,7 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
     let held = |why| Held { id: id.clone(), why };
     let orphan = annotation(ORPHAN) == Some("true");
     match &live.form {
-        Form::Faulty(message) => {
+        Form::Faulty(message) | Form::Refused(message) => {
             plan.problems.push(Problem { object: id.clone(), message: message.clone() });
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),

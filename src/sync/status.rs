@@ -6,7 +6,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
-use crate::model::status::{Applied, Problem};
+use crate::model::status::{Applied, Failing, Problem};
 use crate::model::{ClusterStatus, ObjectId, Timestamp};
 use crate::publish::{Refs, STATUS_FILE, read_status};
 use crate::state::record;
@@ -34,12 +34,40 @@ fn bounded(mut applied: Applied) -> Applied {
         applied.left_out = applied.left_out.saturating_add(list.len().saturating_sub(most));
         list.truncate(most);
         for problem in list {
-            if let Some((end, _)) = problem.message.char_indices().nth(LONGEST_MESSAGE) {
-                problem.message.truncate(end);
-                problem.message.push('…');
-            }
+            cut(&mut problem.message);
         }
     }
+    if let Some(failing) = &mut applied.failing {
+        cut(&mut failing.message);
+    }
+    applied
+}
+
+fn cut(message: &mut String) {
+    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+        message.truncate(end);
+        message.push('…');
+    }
+}
+
+/// How many objects are named that may still become as wanted: with more, a report at each step is too much.
+const MOST_WAITING: usize = 20;
+
+/// The same, with what may still become as wanted.
+pub fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
+    let mut ids: Vec<ObjectId> = waiting.iter().map(|problem| problem.object.clone()).collect();
+    ids.dedup();
+    if ids.len() > MOST_WAITING {
+        ids.clear();
+    }
+    Applied { progressing: !waiting.is_empty(), waiting: ids, ..applied }
+}
+
+/// What was applied before, with what failed now, and since when syncs fail.
+pub fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> Applied {
+    let mut applied = earlier.unwrap_or_default();
+    let since = applied.failing.take().map_or_else(|| whole_seconds(now), |failing| failing.since);
+    applied.failing = Some(Failing { since, message: message.to_owned() });
     applied
 }
 
@@ -53,9 +81,9 @@ pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Pr
     applied
 }
 
-/// What was applied before, with the fault that kept the next folder from being applied.
-pub fn with_fault(earlier: Option<Applied>, cluster: &str, message: &str) -> Applied {
-    let mut applied = earlier.unwrap_or_default();
+/// What was applied, with a fault of the cluster as a whole.
+pub fn with_fault(applied: Option<Applied>, cluster: &str, message: &str) -> Applied {
+    let mut applied = applied.unwrap_or_default();
     let object = ObjectId::new("berth.dev", "Cluster", "", cluster);
     applied.problems.retain(|problem| problem.object != object);
     applied.problems.push(Problem { object, message: message.to_owned() });

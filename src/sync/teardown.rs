@@ -145,7 +145,7 @@ fn released(id: &ObjectId, live: &Live) -> Option<Prune> {
     let seen = match &live.form {
         Form::There { version, .. } => Some(version.clone()),
         Form::Absent => None,
-        Form::Faulty(_) => return None,
+        Form::Faulty(_) | Form::Refused(_) => return None,
     };
     let workload = live.annotations.get(WORKLOAD).cloned().unwrap_or_default();
     let prune = Prune { id: id.clone(), seen, first: false, workload, orphan: true, options: None };

@@ -104,7 +104,7 @@ pub enum RoundError {
 }
 
 /// The shortest time from one round to the next that a target asks for: what happens together is one change.
-const SHORTEST: Duration = Duration::from_millis(250);
+pub(super) const SHORTEST: Duration = Duration::from_millis(250);
 
 /// Runs rounds until somebody asks to stop.
 pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, world: &mut dyn Surroundings) {
@@ -221,62 +221,17 @@ impl Round {
             .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
     }
 
+    /// Whether it failed, and that is its own to report: not another syncer's, and not for want of a folder.
+    pub fn has_failed(&self) -> bool {
+        use RoundError::{NotAdmitted as Turn, Refresh};
+        !matches!(self.result, Ok(_) | Err(Turn(NotAdmitted::Standby(_)) | Refresh(_)))
+    }
+
     /// When the first suspension ends.
     fn resumes(&self, now: Timestamp) -> Option<Instant> {
         let left = self.result.as_ref().ok()?.resumes_at?.duration_since(now);
         Instant::now().checked_add(Duration::try_from(left).unwrap_or_default())
     }
-}
-
-/// How long a round that only waits for others is followed by the next.
-const MOMENT: Duration = Duration::from_secs(1);
-
-/// Rounds until nothing is left that may still become as wanted by itself: for a target with a deadline
-/// for each object, that is an end. What all rounds did counts as done by one.
-pub fn until_settled(
-    config: &Config,
-    repo: &Repo,
-    target: &mut dyn Target,
-    known: &mut Known,
-    world: &mut dyn Surroundings,
-) -> Round {
-    let mut whole: Option<Outcome> = None;
-    loop {
-        let mut last = round(config, repo, target, known, world);
-        let Ok(outcome) = &mut last.result else { return last };
-        if let Some(earlier) = whole.take() {
-            *outcome = together(earlier, std::mem::take(outcome));
-        }
-        if outcome.waiting.is_empty() || outcome.applied.suspended.is_some() || config.options.dry_run {
-            return last;
-        }
-        whole = Some(outcome.clone());
-        std::thread::sleep(MOMENT);
-    }
-}
-
-/// Two rounds' outcomes as one: what either did, and what the later one left.
-fn together(earlier: Outcome, mut later: Outcome) -> Outcome {
-    let mut plan = earlier.plan;
-    for write in std::mem::take(&mut later.plan.writes) {
-        if !plan.writes.iter().any(|one| one.id == write.id) {
-            plan.writes.push(write);
-        }
-    }
-    for prune in std::mem::take(&mut later.plan.prunes) {
-        if !plan.prunes.iter().any(|one| one.id == prune.id) {
-            plan.prunes.push(prune);
-        }
-    }
-    (plan.held, plan.problems) = (later.plan.held, later.plan.problems);
-    plan.differences = later.plan.differences;
-    let written = |id: &crate::model::ObjectId| plan.writes.iter().any(|write| write.id == *id);
-    plan.unchanged = later.plan.unchanged.into_iter().filter(|id| !written(id)).collect();
-    later.plan = plan;
-    later.written += earlier.written;
-    later.pruned += earlier.pruned;
-    later.notes.splice(0..0, earlier.notes);
-    later
 }
 
 /// The folder of the last round, so that an unchanged one is not read again.
@@ -292,7 +247,7 @@ pub fn round(
 ) -> Round {
     let dry = config.options.dry_run;
     if let Err(why) = if dry { Ok(()) } else { target.admit() } {
-        return Round { result: Err(why.into()), reported: Ok(false) };
+        return turned_away(config, repo, target, world, why);
     }
     let mut refreshed = world.refresh();
     let result = match (apply(config, repo, target, known, world, &mut refreshed), &refreshed) {
@@ -304,7 +259,7 @@ pub fn round(
     };
     // What was cut short because the lease was lost is the next holder's to say.
     if let Err(why) = if dry { Ok(()) } else { target.admit() } {
-        return Round { result: Err(why.into()), reported: Ok(false) };
+        return turned_away(config, repo, target, world, why);
     }
     let now = world.now();
     if dry {
@@ -312,6 +267,24 @@ pub fn round(
     }
     let reported = report(config, repo, (&result, &refreshed), target, world, now);
     target.tell(&tell::of(&result), now);
+    Round { result, reported }
+}
+
+/// A round without a turn. That is reported where nobody is known to have it: the cluster may be gone.
+fn turned_away(
+    config: &Config,
+    repo: &Repo,
+    target: &mut dyn Target,
+    world: &mut dyn Surroundings,
+    why: NotAdmitted,
+) -> Round {
+    let is_trouble = matches!(why, NotAdmitted::Trouble(_));
+    let (result, now) = (Err(why.into()), world.now());
+    let reported = if is_trouble {
+        report(config, repo, (&result, &Refreshed::Newest), target, world, now)
+    } else {
+        Ok(false)
+    };
     Round { result, reported }
 }
 
@@ -356,16 +329,20 @@ fn report(
     let applied: Applied = match result {
         Ok(outcome) => {
             let applied = status::with_notes(earlier.as_ref(), outcome.applied.clone(), tell::notes(outcome));
+            let applied = status::with_waiting(applied, &outcome.waiting);
             match refreshed {
                 Refreshed::Refused(why) => status::with_fault(Some(applied), &config.cluster, why),
                 Refreshed::Newest | Refreshed::Unreachable(_) => applied,
             }
         }
-        Err(error) => status::with_fault(earlier, &config.cluster, &error.to_string()),
+        Err(error) => status::with_failure(earlier, &error.to_string(), now),
     };
     let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
     facts::add(&mut status, world.facts(), || read_status(repo, &config.refs, &config.cluster))?;
-    target.show(&status);
+    // Where there is no turn to be had, there is no cluster to show it in either.
+    if !matches!(result, Err(RoundError::NotAdmitted(_))) {
+        target.show(&status);
+    }
     if world.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
 }
 

@@ -307,3 +307,22 @@ fn a_kind_that_may_not_be_listed_is_its_own_trouble_alone() {
     assert!(parent.contains("\"ConfigMap,Role.rbac.authorization.k8s.io\""), "{parent}");
     member.kubectl(&["delete", "clusterrolebinding,clusterrole", "unlisted"]);
 }
+
+#[test]
+fn a_single_round_that_waits_lists_each_kind_once_more_and_then_is_told() {
+    let Some(member) = Member::new("waiting") else { return };
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "waiting"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "waiting"},
+        "spec": {"ports": [{"port": 80}]}});
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "web", "namespace": "waiting"}});
+    member.publish(&[claim, service, account, member.config_map("web", "one")]);
+    member.sync(&["--health-timeout", "0"]).expect(7);
+    let before = member.requests().len();
+    let ran = member.sync(&["--health-timeout", "12"]).expect(7);
+    assert!(ran.err.contains("PersistentVolumeClaim waiting/data: it is not healthy in time"), "{}", ran.err);
+    let requests = member.requests().split_off(before);
+    let lists = requests.iter().filter(|(verb, _)| verb == "list").count();
+    assert!((4..=8).contains(&lists), "{lists} lists: {requests:?}");
+}

@@ -808,3 +808,60 @@ fn an_installed_syncer_needs_no_rights_of_its_own_where_tenants_have_them() {
         ran.err
     );
 }
+
+#[test]
+fn a_token_file_that_ends_in_a_newline_is_read_as_kubectl_reads_it() {
+    let Some(member) = Member::new("newline") else { return };
+    member.kubectl(&["create", "serviceaccount", "syncer", "-n", "newline"]);
+    let account = "--serviceaccount=newline:syncer";
+    member.kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "newline-syncer",
+        "--clusterrole=cluster-admin",
+        account,
+    ]);
+    member.publish(&[member.config_map("web", "one")]);
+    let pod = Pod::of(&member, &format!("{}\n", token(&member, "newline", "syncer")));
+    pod.sync(&member, "berth-system", &[]).expect(0);
+
+    // The same in a kubeconfig, with a token that is replaced by another one later.
+    let view = member.kubectl(&["config", "view", "--raw", "--flatten", "-o", "json"]);
+    let mut view: Json = serde_json::from_str(&view).expect("JSON");
+    view["users"][0]["user"] = json!({ "tokenFile": pod.folder.path().join("token") });
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), view.to_string()).expect("a file");
+    let kubeconfig = file.path().to_str().expect("a text path");
+    let running = member.keep_in_sync(&["--kubeconfig", kubeconfig]);
+    running.until_applied(1);
+    member.kubectl(&["delete", "serviceaccount", "syncer", "-n", "newline"]);
+    member.kubectl(&["create", "serviceaccount", "syncer", "-n", "newline"]);
+    pod.set_token(&format!("{}\n", token(&member, "newline", "syncer")));
+    member.publish(&[member.config_map("web", "two")]);
+    running.until_applied(2);
+    member.kubectl(&["delete", "clusterrolebinding", "newline-syncer"]);
+}
+
+#[test]
+fn the_first_sync_asks_for_no_list_that_its_rights_do_not_allow() {
+    let Some(member) = Member::new("modest") else { return };
+    enlist(&member);
+    member.publish(&[member.config_map("web", "one"), member.deployment("web", "example.com/web:1")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    join(&member, folder.path(), &[]).expect(0);
+    for file in ["1-namespace.yaml", "2-access.yaml"] {
+        member.kubectl(&["apply", "-f", folder.path().join(file).to_str().expect("a text path")]);
+    }
+    let pod = Pod::of(&member, &token(&member, "modest-system", "berth-modest"));
+    let ran = pod.sync(&member, "modest-system", &[]);
+    assert!(member.get("configmap", "web").is_some(), "{}", ran.err);
+    let refused: Vec<String> = member
+        .plane
+        .requests()
+        .iter()
+        .filter(|event| event["user"]["username"] == "system:serviceaccount:modest-system:berth-modest")
+        .filter(|event| event["verb"] == "list" && event["responseStatus"]["code"] == 403)
+        .map(|event| event["requestURI"].to_string())
+        .collect();
+    assert!(refused.is_empty(), "{} refused: {refused:?}", refused.len());
+}

@@ -52,6 +52,7 @@ mod ocm;
 mod ocm_chapter;
 mod operate;
 mod prune;
+mod refused;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]
@@ -61,8 +62,11 @@ mod roots;
 mod scores;
 mod signing;
 mod snapshots;
+#[cfg(unix)]
+mod standing;
 mod strategy;
 mod support;
+mod takeover;
 mod tidy;
 mod ugly;
 mod verify;

@@ -275,22 +275,26 @@ impl View<'_, '_> {
         let step = |word, reason, message: String| Step { word, reason, message };
         let state = self.member.map(|member| member.state);
         let problems = self.problems().count();
+        let has_folder = self.member.is_some_and(|member| member.has_folder());
         match state {
-            Some(State::InSync | State::Behind) if problems > 0 => {
+            Some(state) if state.is_heard() && problems > 0 => {
                 let message = format!("{problems} could not be brought to their wanted form");
                 step(Word::False, "NotAllWorkHaveBeenApplied", message)
             }
-            Some(State::InSync) => step(
+            Some(_) if has_folder => step(
                 Word::True,
                 "AllWorkHaveBeenApplied",
                 "the member reports its folder as applied".to_owned(),
             ),
-            Some(State::Behind) => {
-                step(Word::Unknown, "ApplyInProgress", "the member has not applied the latest yet".to_owned())
+            Some(State::Failing) => {
+                step(Word::Unknown, "ApplyInProgress", "the member reports that it fails".to_owned())
             }
             Some(State::Silent) => step(Word::Unknown, "ApplyInProgress", "the member is silent".to_owned()),
             Some(State::NeverReported) | None => {
                 step(Word::Unknown, "ApplyInProgress", "the member has never reported".to_owned())
+            }
+            Some(_) => {
+                step(Word::Unknown, "ApplyInProgress", "the member has not applied the latest yet".to_owned())
             }
         }
     }

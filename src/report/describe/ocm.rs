@@ -7,7 +7,6 @@ use serde_json::{Value as Json, json};
 
 use super::{Placed, condition_json};
 use crate::model::Decision;
-use crate::report::fleet::State;
 
 pub(super) fn placement(decision: &Decision) -> Json {
     let mut groups: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
@@ -36,7 +35,7 @@ pub(super) fn work(decision: &Decision, placed: &[Placed<'_, '_>]) -> Json {
     let known = || placed.iter().filter_map(|(_, member)| *member);
     let failing = |name: &str| decision.failures.iter().any(|failure| failure.cluster == name);
     let degraded = known().filter(|member| has_problem(member) || failing(member.name)).count();
-    let in_sync = known().filter(|member| member.state == State::InSync);
+    let in_sync = known().filter(|member| member.has_folder());
     let applied = in_sync.filter(|member| !has_problem(member) && !failing(member.name)).count();
     let all = if applied == total { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
     let verified = if total > 0 { ("True", "AsExpected") } else { ("False", "NotAsExpected") };

@@ -170,8 +170,10 @@ pub fn settled(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Ac
     let form = live.map(|live| &live.form);
     match (Strategy::of(wanted).way, form) {
         (Way::Write, _) => None,
-        (Way::ReportDiff, Some(Form::Faulty(message))) => Some(Err(format!("FailedToReportDiff: {message}"))),
-        (_, Some(Form::Faulty(_))) => None,
+        (Way::ReportDiff, Some(Form::Faulty(message) | Form::Refused(message))) => {
+            Some(Err(format!("FailedToReportDiff: {message}")))
+        }
+        (_, Some(Form::Faulty(_) | Form::Refused(_))) => None,
         (Way::CreateOnly, Some(Form::There { .. })) => Some(Ok(None)),
         (Way::CreateOnly, _) => None,
         (Way::ReadOnly | Way::ReportDiff, _) => Some(Ok(None)),

@@ -10,7 +10,7 @@ mod inventory;
 pub mod kube;
 pub mod pause;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde_json::Value as Json;
@@ -131,6 +131,12 @@ pub trait Target {
     /// How an object does that was surveyed or written. A file is well when it is there.
     fn standing(&mut self, _id: &ObjectId) -> Standing {
         Standing::default()
+    }
+
+    /// Takes in which objects are not as wanted. Returns those that had all the time they may take; `None`
+    /// where a target sets no time.
+    fn given_up(&mut self, _ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
+        None
     }
 
     /// What writing these would change, where the target can tell beforehand. Changes nothing.

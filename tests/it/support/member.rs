@@ -107,7 +107,10 @@ impl Member {
     pub fn sync_at(&self, kubeconfig: &str, more: &[&str]) -> Ran {
         let mut command = berth();
         command.args(["sync", "--once", "--target", "kube", "--repo", self.repo.arg()]);
-        command.args(["--cluster", &self.name, "--fleet", &self.name, "--kubeconfig", kubeconfig]);
+        command.args(["--cluster", &self.name, "--kubeconfig", kubeconfig]);
+        if !more.contains(&"--fleet") {
+            command.args(["--fleet", &self.name]);
+        }
         if !more.contains(&"--health-timeout") {
             command.args(["--health-timeout", "90"]);
         }

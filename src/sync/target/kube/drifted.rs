@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::modes::{self, Mode};
-use super::survey::{Found, fault};
+use super::survey::{Found, refuse};
 use super::{Core, Seen, changes};
 use crate::model::{ObjectId, Timestamp};
 use crate::sync::desired::Desired;
@@ -57,7 +57,7 @@ impl Core {
         }
         let now = Timestamp::now();
         match modes::of(object, self.drift, now) {
-            Err(message) => fault(found, id, message),
+            Err(message) => refuse(found, id, message),
             Ok(Mode::Correct) => return false,
             Ok(Mode::IgnoreUntil(until)) => {
                 let seconds = until.as_second().saturating_sub(now.as_second()).clamp(1, 1 << 32);
@@ -78,7 +78,7 @@ impl Core {
         let manager = &self.identity.manager;
         let changes = live.map(|live| changes::changes(&live, &object.object, manager));
         let Some(mut changes) = changes else {
-            fault(
+            refuse(
                 found,
                 id,
                 "somebody removed it, and it is not made anew: its drift is only reported".to_owned(),

@@ -10,6 +10,12 @@ use serde::Deserialize;
 use crate::live::error::innermost;
 use crate::model::annotation::ON_CONFLICT;
 
+/// How servers begin to say that a manifest does not fit its kind.
+const TYPED: &str = "failed to create typed patch object";
+
+/// When such an object is tried again: its kind may be defined anew, though that is rare.
+const MISFIT: Duration = Duration::from_secs(300);
+
 /// A request that did not do what it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -122,7 +128,9 @@ impl Failure {
         match self {
             Failure::Unreachable(_) => true,
             // A webhook that does not answer is 500, too: that may pass.
-            Failure::Refused(refusal) => matches!(refusal.code, 429 | 500 | 502 | 503 | 504),
+            Failure::Refused(refusal) => {
+                !self.is_misfit() && matches!(refusal.code, 429 | 500 | 502 | 503 | 504)
+            }
             Failure::Rule(_) => false,
         }
     }
@@ -130,7 +138,15 @@ impl Failure {
     /// How long the server asks to wait.
     pub fn pause(&self) -> Option<Duration> {
         let Failure::Refused(refusal) = self else { return None };
+        if self.is_misfit() {
+            return Some(MISFIT);
+        }
         refusal.retry_after.map(Duration::from_secs)
+    }
+
+    /// Whether the manifest does not fit its kind: an unknown field, a text for a number. Servers say 500 of it.
+    fn is_misfit(&self) -> bool {
+        matches!(self, Failure::Refused(refusal) if refusal.message.contains(TYPED))
     }
 
     /// The fields that others own, where that is what is wrong.
@@ -177,6 +193,7 @@ impl Failure {
         match self {
             Failure::Rule(message) => message.clone(),
             Failure::Unreachable(why) => format!("the API server can not be reached: {why}"),
+            Failure::Refused(refusal) if self.is_misfit() => misfit_words(&refusal.message, is_secret),
             Failure::Refused(refusal) if is_secret => {
                 let fields: Vec<&str> = refusal
                     .causes
@@ -197,6 +214,24 @@ impl Failure {
             }
         }
     }
+}
+
+/// Says in what a manifest does not fit its kind. Of a Secret only fields are named.
+fn misfit_words(message: &str, is_secret: bool) -> String {
+    let (_, faults) = message.split_once(TYPED).unwrap_or_default();
+    let faults = faults.split_once("): ").map_or(faults, |(_, faults)| faults);
+    let faults = faults.trim_start_matches("errors:").trim();
+    let hint = "correct the manifest, which is hardly tried again until it changes";
+    let fields = || {
+        let is_field = |word: &&str| word.starts_with('.') && word.ends_with(':');
+        let bare = |word: &str| {
+            let word = word.trim_end_matches(':');
+            format!("`{}`", word.split('[').next().unwrap_or_default())
+        };
+        faults.split_whitespace().filter(is_field).map(bare).collect::<Vec<_>>().join(", ")
+    };
+    let faults = if is_secret { fields() } else { faults.to_owned() };
+    format!("the API server refuses it: its manifest does not fit its kind: {faults}; {hint}")
 }
 
 fn one_line(text: &str) -> String {

@@ -21,8 +21,10 @@ pub const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 /// What `kubectl apply` leaves on objects.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Server-side managers of tools that applied whole objects before berth did, KubeFleet's agent among them.
-const LEGACY: [&str; 3] = ["kubectl-client-side-apply", "before-first-apply", "work-api-agent"];
+/// Managers of people who applied whole objects before berth did.
+const LEGACY: [&str; 2] = ["kubectl-client-side-apply", "before-first-apply"];
+/// KubeFleet's agent.
+const LEGACY_KUBEFLEET: &str = "work-api-agent";
 /// KubeFed's, which others have, too: it counts on what KubeFed has marked.
 const LEGACY_KUBEFED: [&str; 2] = ["controller-manager", "hyperfed"];
 
@@ -114,9 +116,14 @@ impl Identity {
 
 /// Earlier appliers whose fields berth takes over from this object.
 pub fn legacy_of(live: &Json) -> Vec<&'static str> {
+    LEGACY.into_iter().chain(legacy_hubs_of(live)).collect()
+}
+
+/// Those of them that are agents of an earlier hub.
+pub fn legacy_hubs_of(live: &Json) -> Vec<&'static str> {
     let label = live.pointer("/metadata/labels/kubefed.io~1managed").and_then(Json::as_str);
     let kubefed: &[&str] = if label == Some("true") { &LEGACY_KUBEFED } else { &[] };
-    LEGACY.iter().chain(kubefed).copied().collect()
+    std::iter::once(&LEGACY_KUBEFLEET).chain(kubefed).copied().collect()
 }
 
 /// The ApplySet that an object says it is of.

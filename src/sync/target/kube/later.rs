@@ -1,5 +1,6 @@
 //! What failed or is in the way, and when it is tried again; when a round is due though nothing changes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,10 +35,17 @@ const LOOKS: Duration = Duration::from_secs(60);
 
 impl Core {
     /// Notes a failure, so that the object is not tried again at once.
-    pub fn put_off(&mut self, id: &ObjectId, hash: &Arc<str>, message: &str, pause: Option<Duration>) {
+    pub fn put_off(
+        &mut self,
+        id: &ObjectId,
+        hash: &Arc<str>,
+        message: &str,
+        pause: Option<Duration>,
+        found: Option<Live>,
+    ) {
         let doubled = self.next_pause(id, hash);
         let at = Instant::now() + pause.unwrap_or(doubled);
-        self.put_off_to(id, hash, at, message.to_owned(), None);
+        self.put_off_to(id, hash, at, message.to_owned(), found);
     }
 
     /// Notes that something else is in the way of an object.
@@ -73,6 +81,19 @@ impl Core {
         self.later.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
     }
 
+    /// Takes in which objects are not as wanted. Returns those that had all the time they may take.
+    pub fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> BTreeSet<ObjectId> {
+        let (wanted, now) = (self.watching.shared.store().wanted(), Instant::now());
+        let hash = |id: &ObjectId| wanted.get(id).map(|form| form.hash.clone()).unwrap_or_default();
+        self.refused.retain(|id, (known, _)| ids.contains(id) && *known == hash(id));
+        for id in ids {
+            self.refused.entry(id.clone()).or_insert_with(|| (hash(id), now));
+        }
+        let over = |since: &Instant| now.duration_since(*since) >= self.deadline;
+        let given_up = self.refused.iter().filter(|(_, (_, since))| over(since));
+        given_up.map(|(id, _)| id.clone()).collect()
+    }
+
     /// When something is due though nothing changes. What was due already was done in the last round.
     pub fn due(&self) -> Option<Instant> {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
@@ -93,6 +114,7 @@ impl Core {
             .values()
             .map(|later| later.at)
             .chain(late)
+            .chain(self.refused.values().map(|(_, since)| *since + self.deadline))
             .chain(self.fights.ends())
             .chain(look)
             .chain(self.ignored.values().copied());

@@ -1,7 +1,7 @@
 //! A Kubernetes cluster as the target: server-side apply, with an ApplySet of what berth owns.
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
-//!   what is served. `identity` says who berth is; `managed` and `fields` read and rearrange owners,
+//!   what is served. `identity` says who berth is; `managed`, `handover` and `fields` read and rearrange owners,
 //!   `shape` knows what a server makes of an object.
 //! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
 //!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
@@ -19,6 +19,7 @@ mod failure;
 mod fields;
 mod fights;
 mod going;
+mod handover;
 mod identity;
 mod kinds;
 mod later;
@@ -32,6 +33,7 @@ mod parent;
 mod pause;
 mod pods;
 mod protected;
+mod rights;
 mod shape;
 mod survey;
 mod tenant;
@@ -144,6 +146,8 @@ struct Core {
     seen: BTreeMap<ObjectId, Seen>,
     /// Since when an object is not healthy, in the form named by its hash.
     unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
+    /// Since when an object that a removal waits for is refused, in the form named by its hash.
+    refused: BTreeMap<ObjectId, (Arc<str>, Instant)>,
     /// The form in which each object was last in place, as far as this process knows.
     settled: BTreeMap<ObjectId, Arc<str>>,
     drift: Mode,
@@ -183,8 +187,6 @@ struct Seen {
     health: Health,
     /// Selects its pods, where it has some.
     pods: Option<String>,
-    /// Whether it is being removed.
-    is_leaving: bool,
     /// What its strategy makes of how it was found.
     finding: Option<Finding>,
 }
@@ -219,6 +221,7 @@ impl KubeTarget {
             surveyed: None,
             seen: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
+            refused: BTreeMap::new(),
             settled: BTreeMap::new(),
             drift: settings.drift,
             ignored: BTreeMap::new(),
@@ -290,6 +293,10 @@ impl Target for KubeTarget {
 
     fn standing(&mut self, id: &ObjectId) -> Standing {
         self.runtime.block_on(self.core.standing(id))
+    }
+
+    fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
+        Some(self.core.given_up(ids))
     }
 
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {

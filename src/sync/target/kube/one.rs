@@ -13,14 +13,15 @@ use serde_json::{Value as Json, json};
 use super::failure::{Conflict, Failure, conflict_words, owners_words, quoted};
 use super::fields::{self, Keep, Kept};
 use super::going::release;
-use super::identity::{Identity, LAST_APPLIED, legacy_of};
+use super::handover::{self, HandOver};
+use super::identity::{Identity, legacy_hubs_of, legacy_of};
 use super::left::Left;
-use super::managed::{self, Rearrange};
+use super::managed;
 use super::wire::{Answer, Ask, Wire};
 use crate::model::ObjectId;
 use crate::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
 use crate::sync::desired::Desired;
-use crate::sync::strategy::{Strategy, is_of_a_hub};
+use crate::sync::strategy::{Strategy, Way};
 
 /// How long an object that is made anew may take to go.
 const GOING: Duration = Duration::from_secs(15);
@@ -154,7 +155,41 @@ impl Job {
             self.retained.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::Copy));
             self.left.copy(&mut object, live);
         }
-        self.apply(wire, identity, object, true).await
+        let brought = self.apply(wire, identity, object.clone(), true).await?;
+        let (Some(live), Some(answer)) = (&self.live, &brought.answer) else { return Ok(brought) };
+        let Some(handover) = self.take_over_from(live, identity) else { return Ok(brought) };
+        let mut after: Json = answer.read()?;
+        if handover.remove_gone(&mut after, &object).is_empty() {
+            return Ok(brought);
+        }
+        // The server says what becomes of the rest, defaults included.
+        let operations = handover::content_operations(live, &after);
+        let answer =
+            self.edit(wire, identity, operations, true).await.map_err(|failure| self.explain(failure))?;
+        Ok(Brought { answer: Some(answer), ..brought })
+    }
+
+    /// The hand-over of an object that is taken over.
+    fn take_over_from(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
+        let may = self.take_over || self.take_over_equal;
+        if self.owned || !may || self.strategy.way != Way::Write {
+            return None;
+        }
+        self.hand_over(live, identity).filter(|handover| !handover.from.is_empty())
+    }
+
+    /// The hand-over before a write.
+    fn hand_over(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
+        let legacy = match (self.owned, self.take_over_equal) {
+            (true, _) => Vec::new(),
+            // What is taken over as it is loses nothing that people have applied.
+            (false, true) => legacy_hubs_of(live),
+            (false, false) => legacy_of(live),
+        };
+        let kept = fields::kept(live, &self.retained);
+        let mut leaving: Vec<Vec<String>> = kept.into_iter().map(|kept| kept.path).collect();
+        leaving.extend(self.left.leaving(live));
+        HandOver::of(live, identity, self.owned, &legacy, &leaving)
     }
 
     /// Brings it about.
@@ -168,25 +203,14 @@ impl Job {
             let brought = self.apply(wire, identity, (*self.payload).clone(), false).await?;
             return self.check_made(wire, identity, brought).await;
         };
-        let legacy = if self.owned { Vec::new() } else { legacy_of(live) };
-        let kept = fields::kept(live, &self.retained);
-        let mut leaving: Vec<Vec<String>> = kept.iter().map(|kept| kept.path.clone()).collect();
-        leaving.extend(self.left.leaving(live));
-        let how = Rearrange {
-            manager: &identity.manager,
-            keeper: &identity.keeper,
-            legacy: &legacy,
-            leaving: &leaving,
-        };
         let mut notes = Vec::new();
-        if let Some(entries) = managed::rearranged(live, &how) {
-            self.rearrange(wire, identity, live, entries).await?;
-            let from: Vec<&str> = managed::managers(live)
-                .filter(|(manager, operation)| legacy.contains(manager) && *operation == "Update")
-                .map(|(manager, _)| manager)
-                .collect();
-            notes.extend((!from.is_empty()).then(|| format!("took over the fields of {}", quoted(&from))));
+        if let Some(handover) = self.hand_over(live, identity) {
+            self.edit(wire, identity, handover.operations(live), false).await?;
+            if !handover.from.is_empty() {
+                notes.push(handover.words(live, &self.payload));
+            }
         }
+        let kept = fields::kept(live, &self.retained);
         let mut object = (*self.payload).clone();
         kept.iter().for_each(|path| fields::keep(&mut object, live, path, Keep::LeaveOut));
         self.left.take_out(&mut object, live);
@@ -213,33 +237,17 @@ impl Job {
         }
     }
 
-    /// Writes the managers as they should be, unless the object has changed since it was looked at.
-    async fn rearrange(
+    async fn edit(
         &self,
         wire: &Wire,
         identity: &Identity,
-        live: &Json,
-        entries: Vec<Json>,
-    ) -> Result<(), Failure> {
-        let version = live.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-        let mut operations = vec![
-            json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}),
-            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}),
-        ];
-        let had = live.pointer("/metadata/annotations").and_then(|it| it.get(LAST_APPLIED)).is_some();
-        if had && !self.owned {
-            let name = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
-            operations.push(json!({"op": "remove", "path": format!("/metadata/annotations/{name}")}));
-        }
-        let owners = live.pointer("/metadata/ownerReferences").and_then(Json::as_array);
-        if let Some(owners) = owners.filter(|owners| !self.owned && owners.iter().any(is_of_a_hub)) {
-            // An earlier hub's record would take the object along when it goes.
-            let rest: Vec<&Json> = owners.iter().filter(|owner| !is_of_a_hub(owner)).collect();
-            operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": rest}));
-        }
-        let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
+        operations: Json,
+        dry_run: bool,
+    ) -> Result<Answer, Failure> {
+        let field_manager = Some(identity.keeper.clone());
+        let params = PatchParams { dry_run, field_manager, ..PatchParams::default() };
         let (path, name) = (self.path.clone(), self.id.name.to_string());
-        wire.send(&Ask::Edit { path, name, params, operations: json!(operations) }).await.map(drop)
+        wire.send(&Ask::Edit { path, name, params, operations }).await
     }
 
     async fn apply(

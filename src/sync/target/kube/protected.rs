@@ -50,7 +50,7 @@ impl Core {
     pub fn drop_other_names(&mut self, desired: &Wanted, found: &mut Found) {
         let uid = |live: &Live| match &live.form {
             Form::There { version, .. } => Some(version.0.clone()),
-            Form::Absent | Form::Faulty(_) => None,
+            Form::Absent | Form::Faulty(_) | Form::Refused(_) => None,
         };
         let wanted: BTreeSet<String> = found
             .iter()

@@ -12,9 +12,9 @@ use std::time::Instant;
 use serde_json::Value as Json;
 
 use super::super::TargetError;
-use super::compare::leaving;
 use super::failure::Failure;
 use super::identity::group_kind;
+use super::rights::Rights;
 use super::watching::entry::{Entry, Wanted as WantedForm};
 use super::watching::feed::Scope;
 use super::{Core, Seen, pods};
@@ -111,7 +111,7 @@ impl Core {
     }
 
     /// The kinds that berth may own objects of, and whether they are followed from now on.
-    fn scopes(&self, desired: &Wanted) -> BTreeMap<Scope, bool> {
+    async fn scopes(&self, desired: &Wanted) -> BTreeMap<Scope, bool> {
         let mut kinds: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
         for object in desired.values() {
             let key = (object.id.group.to_string(), object.id.kind.to_string());
@@ -126,10 +126,18 @@ impl Core {
             // Without a parent, what was owned before is found wherever it may be.
             None => kinds.extend_missing(self.kinds.managed()),
         }
+        // Without a parent most kinds are none of berth's business, and it may have no right to see them.
+        let rights = match &self.parent {
+            Some(_) => Rights::default(),
+            None => Rights::ask(&self.wire, &self.identity.namespace).await,
+        };
         let mut scopes = BTreeMap::new();
         for ((group, kind), version) in kinds {
             let named = version.and_then(|version| self.kinds.version(&group, &kind, &version));
             let Some(served) = named.or_else(|| self.kinds.preferred(&group, &kind)) else { continue };
+            if !wanted.contains(&(group.clone(), kind.clone())) && !rights.may_list(&group, &served.plural) {
+                continue;
+            }
             let scope = Scope {
                 group: group.as_str().into(),
                 kind: kind.as_str().into(),
@@ -144,7 +152,8 @@ impl Core {
     async fn list_owned(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
         self.take_wanted(desired);
         let at_once = if self.parent.is_some() { LISTS } else { self.at_once };
-        let failed = self.watching.look(self.scopes(desired), at_once, &self.wire, &self.identity).await;
+        let scopes = self.scopes(desired).await;
+        let failed = self.watching.look(scopes, at_once, &self.wire, &self.identity).await;
         self.unseen.clear();
         let mut found = Found::new();
         for (scope, failure) in failed {
@@ -157,7 +166,7 @@ impl Core {
                     let words = failure.words(&*scope.kind == "Secret");
                     let message = format!("its kind can not be listed, so it stays as it is: {words}");
                     for id in desired.keys().filter(|id| scope.holds(id)) {
-                        fault(&mut found, id, message.clone());
+                        refuse(&mut found, id, message.clone());
                     }
                     if !desired.keys().any(|id| scope.holds(id)) {
                         // What is left of it may have to go, and nobody else would say so.
@@ -219,7 +228,6 @@ impl Seen {
             older: (is_older && entry.live.is_none()).then(|| entry.uid.to_string()),
             health: entry.health.clone(),
             pods: entry.pods.as_deref().map(str::to_owned),
-            is_leaving: entry.leaving.is_some(),
             finding: entry.finding.clone(),
             ..Seen::default()
         }
@@ -227,24 +235,21 @@ impl Seen {
 
     /// What an object says of how it does.
     pub fn of(object: &Json, rules: &HealthRules) -> Seen {
-        Seen {
-            health: rules.judge(object),
-            pods: pods::selector_of(object),
-            is_leaving: leaving(object).is_some(),
-            ..Seen::default()
-        }
+        Seen { health: rules.judge(object), pods: pods::selector_of(object), ..Seen::default() }
     }
 }
 
-pub fn fault(found: &mut Found, id: &ObjectId, message: String) {
+/// Notes why an object is not to be changed, whether it exists or not.
+pub fn refuse(found: &mut Found, id: &ObjectId, message: String) {
     match found.get_mut(id) {
-        Some(live) => live.form = Form::Faulty(message),
-        None => {
-            let live =
-                Live { owned: false, form: Form::Faulty(message), annotations: BTreeMap::new(), stays: None };
-            found.insert(id.clone(), live);
-        }
+        Some(live) => live.form = Form::Refused(message),
+        None => drop(found.insert(id.clone(), not_ours(Form::Refused(message)))),
     }
+}
+
+/// An object that is not berth's.
+pub fn not_ours(form: Form) -> Live {
+    Live { owned: false, form, annotations: BTreeMap::new(), stays: None }
 }
 
 fn api_version(object: &Desired) -> &str {

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::identity::{Identity, part_of};
 use super::one::{Brought, Job};
 use super::shape::is_encrypted;
-use super::survey::{Found, Wanted, fault};
+use super::survey::{Found, Wanted, not_ours, refuse};
 use super::watching::entry::version_of;
 use super::wire::each;
 use super::{Core, Seen};
@@ -36,12 +36,9 @@ impl Core {
         let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
             desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
         self.try_all(namespaces, desired, found).await?;
-        // A namespace that is on its way out takes nothing in, and is not asked to.
-        let is_missing = |id: &ObjectId| match found.get(id).map(|live| &live.form) {
-            None => true,
-            Some(Form::Faulty(_)) => self.seen.get(id).is_some_and(|seen| seen.is_leaving),
-            Some(_) => false,
-        };
+        // A namespace that cannot be made or is on its way out takes nothing in, and is not asked to.
+        let is_missing =
+            |id: &ObjectId| matches!(found.get(id).map(|live| &live.form), None | Some(Form::Faulty(_)));
         let to_come: BTreeSet<&str> =
             desired.keys().filter(|id| is_namespace(id) && is_missing(id)).map(|id| &*id.name).collect();
         let now = rest.into_iter().filter(|object| !to_come.contains(&*object.id.namespace));
@@ -58,12 +55,12 @@ impl Core {
         for object in objects {
             let hash = self.hash_of(object);
             if self.is_parent(&object.id) {
-                fault(found, &object.id, "it is the object in which berth keeps its own record".to_owned());
+                refuse(found, &object.id, "it is the object in which berth keeps its own record".to_owned());
                 continue;
             }
             if is_encrypted(&object.object) {
                 let hint = "decrypt it before berth renders it, or keep it out of the folder";
-                fault(
+                refuse(
                     found,
                     &object.id,
                     format!("it is encrypted by SOPS, for which berth has no key: {hint}"),
@@ -73,7 +70,7 @@ impl Core {
             if let Some(later) = self.put_off_until(&object.id, &hash) {
                 match &later.found {
                     Some(live) => drop(found.insert(object.id.clone(), live.clone())),
-                    None => fault(found, &object.id, later.message.clone()),
+                    None => refuse(found, &object.id, later.message.clone()),
                 }
                 continue;
             }
@@ -81,14 +78,14 @@ impl Core {
                 continue;
             }
             if let Some(message) = self.refuse_fight(object, &hash) {
-                fault(found, &object.id, message);
+                refuse(found, &object.id, message);
                 continue;
             }
             match self.path_of(object) {
                 Ok(path) => jobs.push((hash, self.job(object, path))),
                 // Its definition comes in this very round.
                 Err(_) if is_to_be_defined(&object.id, desired) => {}
-                Err(failure) => fault(found, &object.id, failure.words(false)),
+                Err(failure) => refuse(found, &object.id, failure.words(false)),
             }
         }
         let (wire, identity) = (self.acting(), self.identity.clone());
@@ -101,14 +98,20 @@ impl Core {
         let mut lost = None;
         for ((hash, job), result) in jobs.into_iter().zip(results) {
             match result {
+                Ok(Ok(Tried::Unmakeable(failure))) => {
+                    let message = failure.words(job.secret);
+                    let live = not_ours(Form::Faulty(message.clone()));
+                    self.put_off(&job.id, &hash, &message, failure.pause(), Some(live.clone()));
+                    found.insert(job.id.clone(), live);
+                }
                 Ok(Ok(tried)) => self.heed(desired.get(&job.id), &job, hash, tried, found),
                 Ok(Err(failure)) | Err(failure) => {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
                     }
                     let message = failure.words(job.secret);
-                    self.put_off(&job.id, &hash, &message, failure.pause());
-                    fault(found, &job.id, message);
+                    self.put_off(&job.id, &hash, &message, failure.pause(), None);
+                    refuse(found, &job.id, message);
                 }
             }
         }
@@ -139,12 +142,13 @@ impl Core {
                 }
                 return;
             }
+            Tried::Unmakeable(_) => return,
             Tried::There { live, same, changes } => (live, same, changes),
         };
         let owned = self.identity.owns(&live);
-        let other = part_of(&live).filter(|set| **set != self.identity.set);
+        let other = part_of(&live).filter(|_| is_of_another(&live, &self.identity));
         let form = match (other, leaving(&live)) {
-            (Some(set), _) => Form::Faulty(format!("it belongs to another applier, the ApplySet `{set}`")),
+            (Some(set), _) => Form::Refused(format!("it belongs to another applier, the ApplySet `{set}`")),
             (None, Some(why)) => Form::Faulty(why),
             (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
         };
@@ -155,7 +159,7 @@ impl Core {
         }
         let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
         // In what it differs is said in each round, so that it is compared in each.
-        let is_faulty = matches!(found_now.form, Form::Faulty(_));
+        let is_faulty = matches!(found_now.form, Form::Faulty(_) | Form::Refused(_));
         let looks = job.strategy.compares() || job.strategy.only_looks();
         let is_in_the_way = is_faulty || !(owned || looks || job.may_take_over(same));
         if is_in_the_way {
@@ -174,6 +178,8 @@ impl Core {
 enum Tried {
     /// It is not there. Unchecked where it could not be tried yet.
     New { checked: bool },
+    /// It is not there, and cannot be made.
+    Unmakeable(Failure),
     There {
         live: Arc<Json>,
         same: bool,
@@ -217,9 +223,11 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
             }
             // In a namespace that is not there, or that this very round makes.
             (None, Err(failure)) if failure.lacks_namespace() => {
-                return Err(Failure::rule(format!("its namespace `{}` is not there", job.id.namespace)));
+                let message = format!("its namespace `{}` is not there", job.id.namespace);
+                return Ok(Tried::Unmakeable(Failure::rule(message)));
             }
-            (None, Err(failure)) => return Err(failure),
+            (None, Err(failure @ Failure::Unreachable(_))) => return Err(failure),
+            (None, Err(failure)) => return Ok(Tried::Unmakeable(failure)),
             (None, Ok(_)) => return Ok(Tried::New { checked: false }),
         }
     };
@@ -243,10 +251,15 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
             Ok(Tried::There { same: false, changes: differences::asked(&live, &job.payload), live })
         }
         // Whether it may be taken over comes before how.
-        Err(_) if !job.owned && !job.take_over => Ok(there(live, false)),
+        Err(_) if !job.owned && (!job.take_over || is_of_another(&live, identity)) => Ok(there(live, false)),
         Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(there(live, false)),
         Err(failure) => Err(failure),
     }
+}
+
+/// Whether another applier says that the object is its own.
+fn is_of_another(live: &Json, identity: &Identity) -> bool {
+    part_of(live).is_some_and(|set| *set != identity.set)
 }
 
 /// Whether the folder brings the definition of this object's kind.

@@ -13,6 +13,7 @@ use super::compare::{leaving, uid_of};
 use super::failure::Failure;
 use super::going::{delete_params, release};
 use super::one::Job;
+use super::survey::not_ours;
 use super::watching::entry::Entry;
 use super::wire::{Answer, Ask, each};
 use super::{Core, Seen};
@@ -21,7 +22,7 @@ use crate::model::status::Problem;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
-use crate::sync::plan::{Prune, is_definition};
+use crate::sync::plan::{Form, Prune, is_definition};
 
 /// How long a stage waits for the definitions in it to be served.
 const DEFINING: Duration = Duration::from_secs(15);
@@ -115,7 +116,9 @@ impl Core {
         let id = &item.desired.id;
         let message = failure.words(item.desired.is_secret());
         let hash = self.hash_of(item.desired);
-        self.put_off(id, &hash, &message, failure.pause());
+        let is_missing = item.seen.is_none() && !failure.may_pass();
+        let found = is_missing.then(|| not_ours(Form::Faulty(message.clone())));
+        self.put_off(id, &hash, &message, failure.pause(), found);
         TargetError(message)
     }
 

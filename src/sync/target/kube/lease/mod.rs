@@ -49,8 +49,14 @@ impl Lease {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hands {
     Unknown,
-    Ours,
-    Others { holder: String, alive: bool },
+    /// Ours, and why it is not renewed where it is not.
+    Ours {
+        failing: Option<String>,
+    },
+    Others {
+        holder: String,
+        alive: bool,
+    },
     Trouble(String),
 }
 
@@ -99,7 +105,9 @@ impl Keeper {
             me: holder::of_this_process(),
             lease,
             rival: Rival::default(),
+            other: None,
             held: None,
+            is_failing: false,
             fence: fence.clone(),
             shared: shared.clone(),
             refused: false,
@@ -117,15 +125,18 @@ impl Keeper {
         let undecided = |hands: &mut Hands| match hands {
             Hands::Unknown => true,
             Hands::Others { alive, .. } => self.lease.once && !*alive,
-            Hands::Ours | Hands::Trouble(_) => false,
+            Hands::Ours { .. } | Hands::Trouble(_) => false,
         };
         let longest = self.lease.duration.saturating_mul(2);
         let hands = self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.shared.changed.wait_timeout_while(hands, longest, undecided);
         let (hands, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match &*hands {
-            Hands::Ours if self.fence.leaves(self.lease.patience()) => Ok(()),
-            Hands::Ours => Err(NotAdmitted::Trouble("it could not be renewed in time".to_owned())),
+            Hands::Ours { .. } if self.fence.leaves(self.lease.patience()) => Ok(()),
+            Hands::Ours { failing } => {
+                let why = failing.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                Err(NotAdmitted::Trouble(format!("it could not be renewed in time{why}")))
+            }
             Hands::Others { holder, .. } => Err(NotAdmitted::Standby(format!("`{holder}` holds the lease"))),
             Hands::Trouble(why) => Err(NotAdmitted::Trouble(why.clone())),
             Hands::Unknown => Err(NotAdmitted::Trouble("there is no answer".to_owned())),
@@ -152,6 +163,10 @@ struct Work {
     me: String,
     lease: Lease,
     rival: Rival,
+    /// Who had the lease when it was read last, if that was somebody else.
+    other: Option<String>,
+    /// Whether the last attempt had no answer that counts, which was said when it began.
+    is_failing: bool,
     /// The lease as it was written last, while it is ours.
     held: Option<Read>,
     fence: Fence,
@@ -173,16 +188,26 @@ impl Work {
             let stepped = runtime.block_on(step);
             self.refused = matches!(&stepped, Ok(Err(why)) if why.ends_with("(401)"));
             let hands = match stepped {
-                Ok(Ok(hands)) => hands,
-                // What was renewed lasts its time all the same.
-                Ok(Err(why)) if self.held.is_none() => Hands::Trouble(format!("{}: {why}", self.server)),
-                Err(_) if self.held.is_none() => {
-                    Hands::Trouble(format!("{}: no answer in time", self.server))
+                Ok(Ok(hands)) => {
+                    if std::mem::take(&mut self.is_failing) {
+                        info!("the lease can be read and renewed again");
+                    }
+                    hands
                 }
                 failed => {
-                    let why = failed.map_or_else(|_| Some("no answer in time".to_owned()), Result::err);
-                    warn!(error = why, "the lease could not be renewed");
-                    Hands::Ours
+                    let why = failed.ok().and_then(Result::err);
+                    let why = why.unwrap_or_else(|| "no answer in time".to_owned());
+                    let why = format!("{}: {why}", self.server);
+                    if !std::mem::replace(&mut self.is_failing, true) {
+                        warn!(error = why, "the lease can not be read or renewed");
+                    }
+                    match (&self.held, &self.other) {
+                        // What was renewed lasts its time all the same.
+                        (Some(_), _) => Hands::Ours { failing: Some(why) },
+                        // Who had it last may have it still, and is the one to report.
+                        (None, Some(holder)) => Hands::Others { holder: holder.clone(), alive: true },
+                        (None, None) => Hands::Trouble(why),
+                    }
                 }
             };
             // Credentials that count no longer may have been replaced.
@@ -199,7 +224,7 @@ impl Work {
                 self.publish(hands);
             }
             let pause = match &*self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner) {
-                Hands::Ours => self.lease.every(),
+                Hands::Ours { .. } => self.lease.every(),
                 _ if self.lease.once || soon => Duration::from_millis(250),
                 _ => self.lease.every(),
             };
@@ -220,17 +245,19 @@ impl Work {
         let before = self.shared.set(hands.clone());
         let whose = |hands: &Hands| match hands {
             Hands::Others { holder, .. } => Some(holder.clone()),
-            Hands::Ours => Some(String::new()),
+            Hands::Ours { .. } => Some(String::new()),
             _ => None,
         };
-        if before == hands || whose(&before).is_some() && whose(&before) == whose(&hands) {
+        let still_in_trouble = matches!((&before, &hands), (Hands::Trouble(_), Hands::Trouble(_)));
+        if still_in_trouble || before == hands || whose(&before).is_some() && whose(&before) == whose(&hands)
+        {
             return;
         }
         match hands {
-            Hands::Ours => info!(holder = self.me, "holding the lease"),
+            Hands::Ours { .. } => info!(holder = self.me, "holding the lease"),
             Hands::Others { holder, .. } => info!(holder, "another syncer holds the lease; waiting for it"),
-            Hands::Trouble(why) => warn!(error = why, "the lease can not be had; writing nothing"),
-            Hands::Unknown => {}
+            // Why is said where it began.
+            Hands::Trouble(_) | Hands::Unknown => {}
         }
     }
 
@@ -250,6 +277,7 @@ impl Work {
             Turn::Wait { alive } => {
                 self.held = None;
                 self.fence.close();
+                self.other = Some(read.holder.clone());
                 Ok(Hands::Others { holder: read.holder, alive })
             }
             turn => {
@@ -260,7 +288,9 @@ impl Work {
                 match self.replace(object, &read, &self.me.clone()).await? {
                     Some(made) => Ok(self.ours(&made, asked)),
                     // Somebody was first, or touched it: looked at again.
-                    None => Ok(if self.held.is_some() { Hands::Ours } else { Hands::Unknown }),
+                    None => {
+                        Ok(if self.held.is_some() { Hands::Ours { failing: None } } else { Hands::Unknown })
+                    }
                 }
             }
         }
@@ -269,7 +299,8 @@ impl Work {
     fn ours(&mut self, made: &Json, asked: Instant) -> Hands {
         self.fence.open_until(asked + self.lease.duration);
         self.held = Some(Read::of(made));
-        Hands::Ours
+        self.other = None;
+        Hands::Ours { failing: None }
     }
 
     async fn release(&mut self) -> Result<(), String> {

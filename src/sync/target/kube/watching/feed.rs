@@ -143,8 +143,8 @@ impl Follow {
                         self.shared.fault(&self.scope, None);
                         break;
                     }
-                    // No answer: what was known last stays known until there is one.
-                    Err(Failure::Unreachable(_)) => {}
+                    // No answer: what was known last stays known until there is one, and a round says so.
+                    Err(Failure::Unreachable(_)) => self.shared.ring(),
                     Err(failure) if failure.code() == 404 => {
                         self.shared.store().forget(|id| self.scope.holds(id));
                         self.shared.fault(&self.scope, Some(failure));
