@@ -1,17 +1,20 @@
 //! `berth explain PLACEMENT`: why each cluster was picked or not.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
+use super::difference::{Difference, Published};
 use super::exit::{CommandError, Exit};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, division};
 use crate::decide::{self, ClusterTrace, Trace};
-use crate::diag::did_you_mean;
-use crate::model::Key;
+use crate::diag::{Diagnostics, Pos, Severity, did_you_mean};
+use crate::model::fleet::Doubt;
+use crate::model::{Decision, Key, Pick};
 use crate::pipeline;
 
 /// Explain why each cluster was picked or not
@@ -33,28 +36,89 @@ pub struct ExplainArgs {
 
 pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let reading = args.fleet.read(ui)?;
-    let (loaded, _, diagnostics) = reading.decide();
+    let (loaded, decided, diagnostics) = reading.decide();
     ui.diagnostics(&diagnostics);
+    let (fleet, in_force) = (&loaded.fleet, &reading.previous.decisions);
+    let published = Published::of(&reading, &args.fleet.repo)?;
     let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
-    let mut traces = Vec::new();
-    for key in find(loaded.fleet.placements.keys().collect(), &args.placement)? {
-        let trace = decide::explain(&loaded.fleet, &reading.previous.decisions, &statuses, reading.now, key);
-        let mut trace = trace.ok_or_else(|| CommandError::new(Exit::Bug, format!("{key} has no trace")))?;
+    let all: BTreeSet<&Key> = fleet.placements.keys().chain(in_force.keys()).collect();
+    let mut explained = Vec::new();
+    for key in find(all.into_iter().collect(), &args.placement)? {
+        let trace = decide::explain(fleet, in_force, &statuses, reading.now, key);
+        let is_gone = trace.is_none();
+        let mut trace = match (trace, in_force.get(key)) {
+            (Some(trace), _) => trace,
+            (None, Some(decision)) => published_trace(decision),
+            (None, None) => return Err(CommandError::new(Exit::Bug, format!("{key} has no trace"))),
+        };
+        let next = if is_gone { None } else { decided.decisions.get(key) };
+        let difference = match &published {
+            Some(published) => published.difference(&args.fleet.repo, key, in_force.get(key), next, fleet)?,
+            None => None,
+        };
         if let Some(wanted) = &args.cluster {
             narrow(&mut trace, wanted)?;
         }
-        traces.push(trace);
+        let unreadable = unreadable(&trace, &fleet.doubt, &diagnostics);
+        explained.push(Explained { trace, is_gone, difference, unreadable });
     }
     match args.output {
         Format::Text => {
-            for trace in &traces {
-                ui.out(&trace_text(trace, args.cluster.is_some(), ui));
+            for one in &explained {
+                ui.out(&explained_text(one, args.cluster.is_some(), ui));
             }
         }
-        Format::Json => ui.json(&traces_json(&traces)),
-        Format::Yaml => ui.yaml(&traces_json(&traces)),
+        Format::Json => ui.json(&explained_json(&explained)),
+        Format::Yaml => ui.yaml(&explained_json(&explained)),
     }
     Ok(exit_for(&diagnostics))
+}
+
+/// One placement with all there is to say of it.
+struct Explained {
+    trace: Trace,
+    /// Only what is published knows the placement.
+    is_gone: bool,
+    difference: Option<Difference>,
+    /// Why the placement keeps its clusters: the fault of a file that cannot be read.
+    unreadable: Option<String>,
+}
+
+/// The published decision as a trace, for a placement that the source does not describe.
+fn published_trace(decision: &Decision) -> Trace {
+    let cluster = |pick: &Pick| ClusterTrace {
+        cluster: pick.cluster.clone(),
+        picked: true,
+        reason: pick.reason.clone(),
+        group: pick.group.clone(),
+        ..ClusterTrace::default()
+    };
+    Trace {
+        key: decision.key.clone(),
+        origin: Pos::file(decision.source.as_str()),
+        stood: false,
+        condition: decision.condition.clone(),
+        division: None,
+        clusters: decision.picks.iter().map(cluster).collect(),
+    }
+}
+
+/// The first fault of the file that a placement is in, or of one that may hold anything.
+fn unreadable(trace: &Trace, doubt: &Doubt, diagnostics: &Diagnostics) -> Option<String> {
+    let own = doubt.files.contains(&*trace.origin.file);
+    if !own && !doubt.everything {
+        return None;
+    }
+    let errors = || diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let of_own = errors().find(|one| one.at.as_ref().is_some_and(|at| at.file == trace.origin.file));
+    let fault = if own { of_own } else { of_own.or_else(|| errors().next()) };
+    let place = |at: &Option<Pos>| at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
+    let fault = fault.map(|one| format!("{}{}", place(&one.at), one.message)).unwrap_or_default();
+    Some(if own {
+        format!("its file cannot be read, so its last good form counts and no cluster is lost: {fault}")
+    } else {
+        format!("a file that may concern it cannot be read, so no cluster is lost: {fault}")
+    })
 }
 
 /// What kubectl lets people type for kinds.
@@ -99,14 +163,26 @@ fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn trace_text(trace: &Trace, every_step: bool, ui: &Ui) -> String {
+fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
+    let trace = &one.trace;
     let picked = trace.clusters.iter().filter(|cluster| cluster.picked).count();
-    let mut text = format!("{} ({})\n", ui.tint(&trace.key.to_string(), Tone::Strong), trace.origin);
-    if !every_step {
+    let was = if one.is_gone { "was in " } else { "" };
+    let mut text = format!("{} ({was}{})\n", ui.tint(&trace.key.to_string(), Tone::Strong), trace.origin);
+    if one.is_gone {
+        let _ = writeln!(
+            text,
+            "published in {}; the source does not describe it any more",
+            counted(picked, "cluster")
+        );
+    } else if !every_step {
         let _ = writeln!(text, "picks {picked} of {}", counted(trace.clusters.len(), "cluster"));
     }
-    if trace.stood {
-        text.push_str("stands as it was decided: nothing it reads has changed\n");
+    match &one.unreadable {
+        Some(why) => {
+            let _ = writeln!(text, "{}", ui.tint(why, Tone::Warn));
+        }
+        None if trace.stood => text.push_str("unchanged since it was decided: what it reads is the same\n"),
+        None => {}
     }
     if let Some(condition) = &trace.condition {
         let status = if condition.status { "True" } else { "False" };
@@ -116,6 +192,9 @@ fn trace_text(trace: &Trace, every_step: bool, ui: &Ui) -> String {
     let rows: Vec<_> = trace.clusters.iter().map(|cluster| row(cluster, ui)).collect();
     text.push_str(&table(&["CLUSTER", "PICKED", "SCORE", "WHY"], &rows));
     text.push_str(&division::text(trace));
+    if let Some(difference) = &one.difference {
+        text.push_str(&difference.text(ui));
+    }
     if every_step {
         for cluster in &trace.clusters {
             text.push_str(&steps_text(cluster, ui));
@@ -138,7 +217,8 @@ fn row(cluster: &ClusterTrace, ui: &Ui) -> Vec<String> {
         .collect();
     let picked = if cluster.picked { ui.tint("yes", Tone::Good) } else { ui.tint("no", Tone::Faint) };
     // Who asked for the rule that kept the cluster out, where that is not the placement itself.
-    let by = cluster.steps.iter().find(|step| !step.passed).and_then(|step| step.by.as_ref());
+    let refusal = cluster.steps.iter().find(|step| !step.passed && !cluster.picked);
+    let by = refusal.and_then(|step| step.by.as_ref());
     let why = match by {
         Some(by) if !cluster.reason.contains(&*by.kind) => format!("{} (asked by {by})", cluster.reason),
         _ => cluster.reason.clone(),
@@ -162,12 +242,13 @@ fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
     text
 }
 
-/// The traces for programs.
-fn traces_json(traces: &[Trace]) -> Json {
-    json!({"placements": traces.iter().map(trace_json).collect::<Vec<_>>()})
+/// The same for programs.
+fn explained_json(explained: &[Explained]) -> Json {
+    json!({"placements": explained.iter().map(one_json).collect::<Vec<_>>()})
 }
 
-fn trace_json(trace: &Trace) -> Json {
+fn one_json(one: &Explained) -> Json {
+    let trace = &one.trace;
     let cluster = |cluster: &ClusterTrace| {
         json!({
             "name": cluster.cluster,
@@ -193,7 +274,10 @@ fn trace_json(trace: &Trace) -> Json {
         "namespace": &*trace.key.namespace,
         "name": &*trace.key.name,
         "source": trace.origin.to_string(),
-        "stood": trace.stood,
+        "stood": trace.stood && one.unreadable.is_none(),
+        "unreadable": one.unreadable,
+        "inSource": !one.is_gone,
+        "difference": one.difference.as_ref().map(Difference::json),
         "division": trace.division.as_ref().map(division::json),
         "condition": trace.condition.as_ref().map(|condition| json!({
             "type": condition.kind,

@@ -1,11 +1,14 @@
 //! `berth init [DIR]`: the beginnings of a fleet repository.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::files::write;
 use super::ui::Ui;
+use crate::diag::Severity;
+use crate::model::Timestamp;
+use crate::reading::Reading;
 
 /// Start a fleet repository
 #[derive(Debug, clap::Args)]
@@ -26,12 +29,37 @@ const FILES: &[(&str, &str)] = &[
     ("apps/hello/config.yaml", include_str!("../../fixtures/init/apps/hello/config.yaml")),
 ];
 
+/// An object of a fleet that the folder has already, with its place.
+fn existing_fleet(dir: &Path) -> Option<String> {
+    if !dir.is_dir() {
+        return None;
+    }
+    let reading = Reading::folder(dir, Timestamp::now(), None).ok()?;
+    let (loaded, _, diagnostics) = reading.decide();
+    let fleet = &loaded.fleet;
+    let cluster = fleet.clusters.iter().next();
+    let cluster = cluster.map(|(name, it)| (format!("cluster {name}"), it.origins.first().cloned()));
+    let placement =
+        fleet.placements.iter().next().map(|(key, it)| (key.to_string(), Some(it.origin.clone())));
+    // A file that cannot be read may describe a fleet as well.
+    let fault = diagnostics.iter().find(|one| one.severity == Severity::Error);
+    let fault = fault.map(|one| (one.message.clone(), one.at.clone()));
+    let (what, at) = cluster.or(placement).or(fault)?;
+    Some(at.map_or(what.clone(), |at| format!("{what} in {at}")))
+}
+
 pub fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
     let there: Vec<&str> =
         FILES.iter().map(|(path, _)| *path).filter(|path| args.dir.join(path).exists()).collect();
     if !there.is_empty() {
         let message = format!("{} already has {}", args.dir.display(), there.join(", "));
         return Err(CommandError::new(Exit::Usage, message).hint("nothing was written; name another folder"));
+    }
+    if let Some(found) = existing_fleet(&args.dir) {
+        let message = format!("{} already describes a fleet: {found}", args.dir.display());
+        return Err(CommandError::new(Exit::Usage, message).hint(
+            "nothing was written; `berth validate` checks the fleet, `berth join` adds clusters, a new folder starts another",
+        ));
     }
     for (path, text) in FILES {
         write(&args.dir.join(path), text)?;

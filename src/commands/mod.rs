@@ -2,6 +2,7 @@
 
 mod bug;
 mod diff;
+mod difference;
 mod documents_in;
 mod errors;
 pub mod exit;
@@ -16,6 +17,7 @@ mod mark;
 mod mentioned;
 mod new_faults;
 mod own_file;
+mod summary;
 pub mod table;
 pub mod ui;
 mod working_tree;

@@ -8,6 +8,7 @@ use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
 use super::plan::plan_text;
 use super::remote::RemoteArgs;
+use super::summary::plan_summary;
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::{Outcome, logging};
@@ -110,7 +111,8 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     std::mem::forget(cache);
     ui.status(&format!("read commit {}", passed.source));
     ui.diagnostics(&passed.diagnostics);
-    ui.out(&plan_text(&passed.plan, ui));
+    let whole = verbose > 0;
+    ui.out(&if whole { plan_text(&passed.plan, ui) } else { plan_summary(&passed.plan, ui) });
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
             ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));

@@ -10,7 +10,7 @@ use super::fleet::Format;
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
 use crate::gate::{HeldRecord, words::ALLOW_DELETE};
-use crate::git::Repo;
+use crate::git::{CommitId, Repo};
 use crate::model::Timestamp;
 use crate::publish::{self, Refs};
 use crate::report;
@@ -52,8 +52,15 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
     let processed = publish::read_processed(repo, refs)?;
     let folders = publish::cluster_refs::read_all(repo, refs)?;
     let decisions = previous.as_ref().map(|previous| previous.state.decisions.clone()).unwrap_or_default();
-    let fleet =
-        json!(report::summarize(&statuses, &decisions, &folders, Timestamp::now(), report::Detail::Full));
+    let now = Timestamp::now();
+    let mut fleet = json!(report::summarize(&statuses, &decisions, &folders, now, report::Detail::Full));
+    for cluster in fleet["clusters"].as_array_mut().into_iter().flatten() {
+        tell_dead_from_behind(repo, refs, cluster, now)?;
+    }
+    let pending = match &processed {
+        Some(processed) => pending(repo, processed.source)?,
+        None => None,
+    };
     Ok(json!({
         "rendered": previous.as_ref().map(|previous| json!({
             "commit": previous.commit.to_string(),
@@ -66,8 +73,57 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
             "warnings": processed.warnings,
             "held": processed.held.iter().filter_map(|line| held_json(line)).collect::<Vec<_>>(),
         })),
+        "pending": pending,
         "fleet": fleet,
     }))
+}
+
+/// The commits of the branch people edit that no pass has seen. The branch is the one HEAD names.
+fn pending(repo: &Repo, seen: CommitId) -> Result<Option<Json>, CommandError> {
+    let Some(tip) = repo.resolve("HEAD")? else { return Ok(None) };
+    if tip == seen || !repo.has_commit(seen) || !repo.is_same_or_after(tip, seen)? {
+        return Ok(None);
+    }
+    let branch = repo.head_branch()?;
+    let branch = branch.as_deref().map_or("HEAD", |name| name.strip_prefix("refs/heads/").unwrap_or(name));
+    let commits = repo.commits_between(seen, tip)?.len();
+    Ok(Some(json!({"branch": branch, "source": tip.to_string(), "commits": commits})))
+}
+
+/// A member that runs takes over a new folder within seconds and says so.
+const ANSWER_SECONDS: i64 = 60;
+
+/// A member that is behind and has said nothing for a while since its folder was published does not answer.
+fn tell_dead_from_behind(
+    repo: &Repo,
+    refs: &Refs,
+    cluster: &mut Json,
+    now: Timestamp,
+) -> Result<(), CommandError> {
+    let name = cluster["name"].as_str().unwrap_or_default().to_owned();
+    let reported = cluster["reported"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let Some(reported) = reported else { return Ok(()) };
+    let silent_for = |since: i64| now.as_second().saturating_sub(since);
+    cluster["reportedSecondsAgo"] = json!(silent_for(reported.as_second()).max(0));
+    if cluster["state"] != "behind" {
+        return Ok(());
+    }
+    if let Some(commit) = repo.read_ref(&refs.cluster(&name))? {
+        let since = repo.commit(commit)?.seconds.max(reported.as_second());
+        if silent_for(since) > ANSWER_SECONDS {
+            cluster["state"] = json!("no answer");
+        }
+    }
+    Ok(())
+}
+
+/// `80 s ago`, in the largest unit that leaves two of it.
+fn ago(seconds: u64) -> String {
+    let (size, unit) = [(86_400, "d"), (3_600, "h"), (60, "min")]
+        .into_iter()
+        .find(|(size, _)| seconds >= 2 * size)
+        .unwrap_or((1, "s"));
+    format!("{} {unit} ago", seconds / size)
 }
 
 /// A workload that was held, and what would let it go.
@@ -105,6 +161,15 @@ fn status_text(status: &Json, ui: &Ui) -> String {
             some(&processed["warnings"], "warning")
         ));
     }
+    if let Json::Object(pending) = &status["pending"] {
+        let line = format!(
+            "not processed yet: {} of {}, up to {}",
+            some(&pending["commits"], "commit"),
+            text(&pending["branch"]),
+            short(&pending["source"])
+        );
+        out.push_str(&format!("{}\n", ui.tint(&line, Tone::Warn)));
+    }
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
     for held in list(&status["processed"]["held"]) {
         let line = format!("held for approval: {} ({})", text(&held["workload"]), text(&held["approval"]));
@@ -114,7 +179,7 @@ fn status_text(status: &Json, ui: &Ui) -> String {
         let word = text(&cluster["state"]);
         let tone = match word.as_str() {
             "in sync" => Tone::Good,
-            "failing" | "silent" => Tone::Bad,
+            "failing" | "silent" | "no answer" => Tone::Bad,
             _ => Tone::Warn,
         };
         ui.tint(&word, tone)
@@ -129,12 +194,16 @@ fn status_text(status: &Json, ui: &Ui) -> String {
                 text(&cluster["applied"]),
                 text(&cluster["objects"]),
                 text(&cluster["problems"]),
+                cluster["reportedSecondsAgo"].as_u64().map_or_else(|| "-".to_owned(), ago),
             ]
         })
         .collect();
     if !clusters.is_empty() {
         out.push('\n');
-        out.push_str(&table(&["CLUSTER", "STATE", "PUBLISHED", "APPLIED", "OBJECTS", "PROBLEMS"], &clusters));
+        out.push_str(&table(
+            &["CLUSTER", "STATE", "PUBLISHED", "APPLIED", "OBJECTS", "PROBLEMS", "REPORTED"],
+            &clusters,
+        ));
     }
     for cluster in list(&status["fleet"]["clusters"]) {
         for why in ["failing", "suspended"].iter().filter_map(|key| cluster[*key].as_str()) {

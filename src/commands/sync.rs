@@ -193,7 +193,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
-        info!(cluster = args.cluster, target = %args.target, "syncing");
+        info!(cluster = args.cluster, place = %args.target, "syncing");
         world.meter = args.telling.meter()?;
         watch::run(&config, &repo, target.as_mut(), &stop_signal(cancel)?, &mut world);
         info!("stopped");

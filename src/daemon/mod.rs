@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
-use crate::diag::Severity;
+use crate::diag::{Diagnostic, Severity, harmless_line};
 use crate::model::Timestamp;
 use crate::transport::{Cancel, backoff};
 use schedule::{Action, Event, Schedule};
@@ -224,10 +224,7 @@ fn start(settings: &Settings, mirror: Option<SharedMirror>, memory: &mut Memory)
 
 fn report(passed: &Passed) {
     for diagnostic in passed.diagnostics.iter() {
-        match diagnostic.severity {
-            Severity::Note => info!("{diagnostic}"),
-            severity => warn!(severity = severity.word(), "{diagnostic}"),
-        }
+        log(diagnostic);
     }
     let counts = passed.plan.counts();
     if let PassOutcome::Published { commit, seq } = passed.outcome {
@@ -245,6 +242,21 @@ fn report(passed: &Passed) {
         warn!(workload = %held.key, removes = held.losses(), approve = held.approval(), "held for approval");
     }
     info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
+}
+
+/// Logs a diagnostic at its own level, with its place as fields.
+fn log(diagnostic: &Diagnostic) {
+    let at = diagnostic.at.as_ref();
+    let file = at.map(|at| harmless_line(&at.file).into_owned());
+    let (line, column) = (at.map(|at| at.line).filter(|line| *line > 0), at.map(|at| at.column));
+    let column = column.filter(|_| line.is_some());
+    let hint = diagnostic.hint.as_deref().map(|hint| harmless_line(hint).into_owned());
+    let message = harmless_line(&diagnostic.message);
+    match diagnostic.severity {
+        Severity::Error => error!(file, line, column, hint, "{message}"),
+        Severity::Warning => warn!(file, line, column, hint, "{message}"),
+        Severity::Note => info!(file, line, column, hint, "{message}"),
+    }
 }
 
 async fn finished<T>(running: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {

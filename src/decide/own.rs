@@ -13,6 +13,7 @@ use crate::model::placement::{Blocked, Filter, Policy, Ranking, Retention, Selec
 use crate::model::{Condition, Decision, Pick};
 
 /// One placement and what its decision looks at.
+#[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) policy: &'a Policy,

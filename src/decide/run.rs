@@ -348,9 +348,18 @@ fn decide(case: &Case<'_>, placement: &Placement, digest: Digest) -> Decision {
 fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, stood: bool) -> Trace {
     let mut steps = Steps::default();
     own::decide(case, &mut steps);
+    // A cluster that stays is not looked at again: its steps are those that it would go through today.
+    let mut anew = Steps::default();
+    if case.policy.retention == Retention::SamePolicy && steps.keeps_any() {
+        own::decide(&Case { previous: None, earlier: &[], in_force: &[], ..*case }, &mut anew);
+    }
     let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.in_force);
     let trace = trace::finish(decision, placement.origin.clone(), stood, case.table, |row| {
-        steps.cluster(row, candidate(row), Some(case.policy))
+        if steps.keeps(row) {
+            anew.kept_cluster(row, candidate(row), case.policy)
+        } else {
+            steps.cluster(row, candidate(row), Some(case.policy))
+        }
     });
     Trace { division: steps.division(), ..trace }
 }

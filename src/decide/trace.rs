@@ -82,6 +82,8 @@ pub enum Stage {
     Filter,
     /// Whether a followed placement picked it.
     Follow,
+    /// Whether it stays, whatever the filters say now.
+    Stay,
 }
 
 impl Stage {
@@ -90,6 +92,7 @@ impl Stage {
             Stage::Candidate => "candidate",
             Stage::Filter => "filter",
             Stage::Follow => "follow",
+            Stage::Stay => "stay",
         }
     }
 }
@@ -186,6 +189,28 @@ impl Steps {
             Step { stage: Stage::Filter, rule: rule.clone(), by: by.clone(), passed, why }
         };
         self.words.iter().take(until).enumerate().map(step).collect()
+    }
+
+    /// Reports whether the cluster was picked earlier and stays without being looked at.
+    pub(super) fn keeps(&self, row: Row) -> bool {
+        self.kept.contains(&row)
+    }
+
+    pub(super) fn keeps_any(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// The trace of a cluster that stays, from the steps of a decision without an earlier one.
+    pub(super) fn kept_cluster(&self, row: Row, steps: Vec<Step>, policy: &Policy) -> ClusterTrace {
+        let mut trace = self.cluster(row, steps, Some(policy));
+        trace.steps.push(Step {
+            stage: Stage::Stay,
+            rule: "picked earlier under the same policy, so it stays".to_owned(),
+            by: None,
+            passed: true,
+            why: String::new(),
+        });
+        trace
     }
 
     pub(super) fn division(&self) -> Option<DivisionTrace> {

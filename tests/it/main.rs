@@ -23,6 +23,7 @@ mod crash;
 mod daemon;
 mod drift;
 mod edges;
+mod explaining;
 #[cfg(unix)]
 mod first_starts;
 #[path = "../../benches/fleet/mod.rs"]
@@ -48,6 +49,7 @@ mod looping;
 mod marking;
 mod member;
 mod migration;
+mod newcomers;
 mod ocm;
 mod ocm_chapter;
 mod operate;
