@@ -187,14 +187,26 @@ impl Checker<'_> {
             let known = functions::all().filter(|function| function.method == method);
             let hint = did_you_mean(name, known.map(|function| function.name));
             let what = if method { "method" } else { "function" };
+            let is_written_otherwise = functions::named(name).next().is_some();
+            let other = || match method {
+                true => format!("`{name}` is a function: write `{name}(…)`"),
+                false => format!("`{name}` is a method: write `value.{name}(…)`"),
+            };
+            let hint = is_written_otherwise.then(other).or(hint);
             return Err(Fault::new(at, format!("there is no {what} `{name}`")).maybe_hint(hint));
         }
         let types: Vec<Type> = typed.iter().map(|(_, kind)| *kind).collect();
         let overloads: Vec<&Function> =
             of_name.into_iter().filter(|function| function.may_take(&types)).collect();
-        let differ = matches!(name, "_==_" | "_!=_") && !comparable(&types);
+        let differ = match name {
+            "_==_" | "_!=_" => !comparable(&types),
+            "_<_" | "_<=_" | "_>_" | "_>=_" => numbers_of_two_types(&types),
+            _ => false,
+        };
         let Some(first) = overloads.first().filter(|_| !differ) else {
-            return Err(Fault::new(at, functions::no_overload(name, method, &types)));
+            let hint = numbers_of_two_types(&types)
+                .then(|| "convert one of the numbers, as in `double(…)` or `int(…)`".to_owned());
+            return Err(Fault::new(at, functions::no_overload(name, method, &types)).maybe_hint(hint));
         };
         let gives =
             if overloads.iter().all(|one| one.gives == first.gives) { first.gives } else { Type::Any };
@@ -286,10 +298,18 @@ impl Checker<'_> {
     }
 }
 
-/// Whether two types can be equal at all: numbers can, whatever their type, once their types are not known.
+/// Reports whether values of two types can be equal. Numbers of two types can be once their types are not known.
 fn comparable(types: &[Type]) -> bool {
     let [one, other] = types else { return true };
-    one.may_be(*other) || [one, other].contains(&&Type::Null)
+    one.may_be(*other)
+        || (one.may_be_null() && *other == Type::Null)
+        || (other.may_be_null() && *one == Type::Null)
+}
+
+/// Reports whether both are numbers, and of types that the checker does not mix.
+fn numbers_of_two_types(types: &[Type]) -> bool {
+    let is_number = |kind: &Type| matches!(kind, Type::Int | Type::Uint | Type::Double);
+    matches!(types, [one, other] if one != other && is_number(one) && is_number(other))
 }
 
 /// A type in a message.

@@ -62,6 +62,12 @@ impl Type {
         self == Type::Any || wanted == Type::Any || plain(self) == plain(wanted)
     }
 
+    /// Reports whether the language lets this type be compared with null: plain values and collections never are.
+    pub(super) fn may_be_null(self) -> bool {
+        use Type::{Bool, Bytes, Double, Int, Kind, List, Map, Pattern, Text, Uint};
+        !matches!(self, Bool | Bytes | Double | Int | Kind | List | Map | Pattern | Text | Uint)
+    }
+
     pub(super) fn of(value: &Value) -> Type {
         match value {
             Value::Null => Type::Null,

@@ -316,7 +316,10 @@ fn warning_of_secrets(count: usize, rendered: bool) -> Option<Diagnostic> {
                     `refs/berth/root`, and import again with `--no-secrets`";
         (", and into the rendered branch", hint)
     } else {
-        ("", "encrypt them (SOPS) before you commit; or delete them, and import again with `--no-secrets`")
+        (
+            "",
+            "do not commit them: delete them, import again with `--no-secrets`, and place External or Sealed Secrets",
+        )
     };
     let count = match count {
         0 => return None,

@@ -153,6 +153,7 @@ fn encode_read(
                 encoder.text(resource);
                 encoder.text(name);
                 encoder.number(score.value);
+                encoder.count(score.index);
             });
         }
         Read::Room(workload) => {

@@ -75,7 +75,7 @@ pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
     }
     encoder.tag(match policy.retention {
         Retention::None => 1,
-        Retention::SamePolicy => 2,
+        Retention::SamePolicy(_) => 2,
     });
     encoder.maybe(policy.groups.as_ref(), grouping);
     encoder.maybe(policy.blocked.as_ref(), blocked);

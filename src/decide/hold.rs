@@ -14,6 +14,12 @@ pub(super) fn applies(doubt: &Doubt, previous: &Decision) -> bool {
     doubt.everything || doubt.files.contains(&previous.source)
 }
 
+/// Reports whether a placement that is nowhere now may stand in a file that cannot be read. Where the last good
+/// forms are known, what may have moved there is among them already.
+pub(super) fn may_have_moved(doubt: &Doubt, previous: &Decision) -> bool {
+    doubt.objects || doubt.files.contains(&previous.source)
+}
+
 /// Puts back what the decision lost. Says whether that was anything.
 pub(super) fn restore(
     decision: &mut Decision,

@@ -32,6 +32,7 @@ mod warn;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::diag::Diagnostics;
@@ -73,6 +74,7 @@ pub fn decide_after(
     statuses: &BTreeMap<String, ClusterStatus>,
     now: Timestamp,
 ) -> (Decided, Memo) {
+    let previous = &*without_leaving(previous);
     let reads = reads_of(fleet);
     let mut clusters = overlay::overlay(fleet, statuses);
     let any_new = seen::date(&mut clusters, statuses, &reads, now);
@@ -109,10 +111,25 @@ pub fn explain(
     let mut clusters = overlay::overlay(fleet, statuses);
     seen::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = table::Table::new(&clusters, now);
+    let previous = &*without_leaving(previous);
     let mut run = run::Run::new(fleet, previous, &table, Memo::default());
     run.watch(key);
     run.all(None);
     run.trace
+}
+
+/// Earlier decisions without the clusters that only keep a copy: no decision goes on from these.
+fn without_leaving(previous: &BTreeMap<Key, Decision>) -> Cow<'_, BTreeMap<Key, Decision>> {
+    let mut previous = Cow::Borrowed(previous);
+    let has_some = |decision: &Decision| decision.picks.iter().any(|pick| pick.leaving);
+    let keys: Vec<Key> =
+        previous.iter().filter(|(_, decision)| has_some(decision)).map(|(key, _)| key.clone()).collect();
+    for key in keys {
+        if let Some(decision) = previous.to_mut().get_mut(&key) {
+            decision.picks = decision.picked().cloned().collect::<Vec<_>>().into();
+        }
+    }
+    previous
 }
 
 fn reads_of(fleet: &Fleet) -> reads::Reads<'_> {

@@ -89,7 +89,7 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
     // What stays under an unchanged policy is not looked at; under another one nothing is in force yet.
     let in_force = match case.policy.retention {
         Retention::None => case.in_force,
-        Retention::SamePolicy => &[],
+        Retention::SamePolicy(_) => &[],
     };
     let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, in_force)).collect();
     let first_refusal = |row: Row| -> Option<(usize, Code)> {
@@ -138,10 +138,12 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
 
 /// The rows that stay without being looked at again.
 fn kept(case: &Case<'_>) -> Vec<Row> {
-    let (Retention::SamePolicy, Some(previous)) = (case.policy.retention, case.previous) else {
+    let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
         return Vec::new();
     };
-    if previous.policy.as_ref().is_some_and(|earlier| *earlier != case.policy.text) {
+    let is_another =
+        |earlier: &serde_json::Value| *earlier != case.policy.text && form(earlier) != case.policy.text;
+    if previous.policy.as_ref().is_some_and(is_another) {
         return Vec::new();
     }
     let named = |row: &Row| match &case.policy.selection {

@@ -133,7 +133,7 @@ impl<'f, 't> Run<'f, 't> {
     /// Decisions whose placement is gone, but perhaps only because its file cannot be read.
     fn keep_vanished(&mut self) {
         for (key, previous) in self.previous {
-            if !self.fleet.placements.contains_key(key) && hold::applies(&self.fleet.doubt, previous) {
+            if !self.fleet.placements.contains_key(key) && hold::may_have_moved(&self.fleet.doubt, previous) {
                 self.decisions.insert(key.clone(), Decision { digest: None, ..previous.clone() });
             }
         }
@@ -294,7 +294,7 @@ fn stands(case: &Case<'_>, previous: &Decision, digest: Digest) -> bool {
     let leaves = |row: &Row| case.table.cluster(*row).leaving;
     previous.digest == Some(digest)
         && case.earlier.len() == previous.picks.len()
-        && !(case.policy.retention == Retention::SamePolicy && case.earlier.iter().any(leaves))
+        && !(matches!(case.policy.retention, Retention::SamePolicy(_)) && case.earlier.iter().any(leaves))
 }
 
 /// An earlier decision without what rendering adds to it.
@@ -350,7 +350,7 @@ fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, stood:
     own::decide(case, &mut steps);
     // A cluster that stays is not looked at again: its steps are those that it would go through today.
     let mut anew = Steps::default();
-    if case.policy.retention == Retention::SamePolicy && steps.keeps_any() {
+    if matches!(case.policy.retention, Retention::SamePolicy(_)) && steps.keeps_any() {
         own::decide(&Case { previous: None, earlier: &[], in_force: &[], ..*case }, &mut anew);
     }
     let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.in_force);

@@ -2,10 +2,21 @@
 
 use std::borrow::Cow;
 
-/// Whether a character only shows itself: no control, nothing that turns the direction of writing.
+/// Reports whether a character only shows itself: no control, no line break, nothing that turns the direction of
+/// writing.
 pub fn is_harmless(c: char) -> bool {
-    !c.is_control()
-        && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}') && !turns
+}
+
+/// Reports whether a character can be seen at all in a name. Some take no room on the screen.
+pub fn is_visible(c: char) -> bool {
+    let hidden = matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    );
+    is_harmless(c) && !hidden
 }
 
 /// One line: newlines are spelt out as well.

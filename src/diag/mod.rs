@@ -9,7 +9,7 @@ mod suggest;
 use std::fmt;
 use std::sync::Arc;
 
-pub use harmless::{harmless_line, harmless_lines, is_harmless};
+pub use harmless::{harmless_line, harmless_lines, is_harmless, is_visible};
 pub use suggest::{did_you_mean, nearest, nearest_within};
 
 /// A place in a file of the fleet repository. Lines and columns count from 1; 0 means the file as a whole.

@@ -11,6 +11,8 @@ pub(super) struct Reader<'a, 'b> {
     pub lowered: &'b mut Lowered,
     /// Whether a document is of a version whose fields are not all known.
     pub is_newer: fn(&Document) -> bool,
+    /// Whether nulls in a spec are errors.
+    pub refuses_nulls: bool,
 }
 
 /// What one document gave.
@@ -44,8 +46,10 @@ impl Reader<'_, '_> {
         wanted: impl Fn(&Document) -> bool,
         mut read: impl FnMut(&Scope, &Document, &mut Lowered),
     ) {
+        let nulls = self.refuses_nulls;
         self.all(wanted, |document, unknown_fields, lowered, index| {
-            let reading = read_one(document, unknown_fields, |scope, made| read(scope, document, made));
+            let reading =
+                read_one(document, unknown_fields, nulls, |scope, made| read(scope, document, made));
             keep(lowered, index, &reading);
         });
     }
@@ -58,9 +62,10 @@ impl Reader<'_, '_> {
         wanted: impl Fn(&Document) -> bool,
         mut read: impl FnMut(&Scope, &Document, &mut Lowered),
     ) {
-        let memory = self.input.memory;
+        let (memory, nulls) = (self.input.memory, self.refuses_nulls);
         self.all(wanted, |document, unknown_fields, lowered, index| {
-            let mut fresh = || read_one(document, unknown_fields, |scope, made| read(scope, document, made));
+            let mut fresh =
+                || read_one(document, unknown_fields, nulls, |scope, made| read(scope, document, made));
             if !(recall.stands_alone)(document) {
                 return keep(lowered, index, &fresh());
             }
@@ -88,9 +93,11 @@ impl Reader<'_, '_> {
 fn read_one(
     document: &Document,
     unknown_fields: Severity,
+    refuses_nulls: bool,
     read: impl FnOnce(&Scope, &mut Lowered),
 ) -> Reading {
     let scope = Scope::new(document.at.file.clone(), unknown_fields);
+    let scope = if refuses_nulls { scope.refuse_nulls() } else { scope };
     let mut made = Lowered::default();
     read(&scope, &mut made);
     let faulty = scope.has_errors();

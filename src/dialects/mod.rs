@@ -19,7 +19,6 @@ pub use marks::{CLUSTER_KINDS, ClusterKind};
 
 use crate::diag::{Diagnostics, Pos, Severity};
 use crate::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Shared, Workload};
-use serde_json::Value as Json;
 
 use crate::yaml::Node;
 
@@ -63,9 +62,6 @@ pub struct Dialect {
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
     pub lower: fn(&Input<'_>, &mut Lowered),
-    /// The text of a policy as decisions keep it, from the text as its author wrote it. `None` for kinds
-    /// that are not this dialect's.
-    pub policy_text: fn(kind: &str, written: &Json) -> Option<Json>,
 }
 
 /// What a dialect reads.
@@ -91,19 +87,13 @@ pub struct Lowered {
     pub workloads: Vec<Shared<Workload>>,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub approvals: Vec<Approval>,
+    /// See [`crate::model::Fleet::list_kinds`].
+    pub list_kinds: BTreeSet<(String, String)>,
     pub diagnostics: Diagnostics,
     /// Indexes into [`Input::plain`] of the objects that some placement selects.
     pub selected: BTreeSet<usize>,
     /// Documents (indexes into [`Input::documents`]) whose own content is at fault, so that their last good form counts.
     pub faulty: BTreeSet<usize>,
-}
-
-/// The text of a policy as decisions keep it, whichever dialect the kind is of.
-pub fn policy_text(kind: &str, written: &Json) -> Json {
-    DIALECTS
-        .iter()
-        .find_map(|dialect| (dialect.policy_text)(kind, written))
-        .unwrap_or_else(|| written.clone())
 }
 
 /// All of them.

@@ -10,7 +10,7 @@ use super::id::{CommitId, TreeId, oid};
 use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
 use crate::diag::{Diagnostic, Pos};
 use crate::model::ContentId;
-use crate::source::{SourceFile, SourceTree, wanted, wanted_folder};
+use crate::source::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
 use crate::yaml::Limits;
 
 /// Deeper than any fleet; a tree made to exhaust the stack ends here.
@@ -85,6 +85,14 @@ impl Reader<'_, '_> {
                     continue;
                 }
             };
+            if let Some(fault) = fault_of_entry(&name) {
+                // A slash of the name itself must not look like one between folders.
+                let shown = format!("{prefix}{}", name.replace('/', "\\u{2f}"));
+                if wanted(&shown) || (matches!(entry.kind, EntryKind::Folder(_)) && wanted_folder(&shown)) {
+                    self.note(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
+                }
+                continue;
+            }
             let path = format!("{prefix}{name}");
             match entry.kind {
                 EntryKind::Folder(_) if !wanted_folder(&path) => {}

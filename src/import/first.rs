@@ -55,6 +55,7 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
                 scores: placed.scores.get(name).cloned().unwrap_or_default(),
                 group: placed.groups.get(name).cloned(),
                 pending: placed.pending.contains(name),
+                leaving: false,
             })
             .collect();
         let source = placement.origin.file.to_string();

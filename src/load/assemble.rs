@@ -76,6 +76,10 @@ pub(super) fn assemble(
         take(&mut done, lowered);
     }
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
+    let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
+    let objects = templates.map(|template| &template.object).chain(&plain);
+    let defined: Vec<_> = objects.filter_map(|object| defined_list_kind(object)).collect();
+    done.fleet.list_kinds.extend(defined);
     check_follows(&mut done);
     check_statuses(&mut done);
     let unselected: Vec<&Document> = documents
@@ -136,6 +140,16 @@ fn plain_objects(documents: &[Document], claims: &[Claim], memory: &Memory) -> V
     plain.map(object).collect()
 }
 
+/// The kind that a CustomResourceDefinition defines, where its name ends in `List`.
+fn defined_list_kind(object: &Object) -> Option<(String, String)> {
+    if *object.id.kind != *"CustomResourceDefinition" {
+        return None;
+    }
+    let text = |path: &str| object.content.pointer(path).and_then(serde_json::Value::as_str);
+    let kind = text("/spec/names/kind").filter(|kind| kind.ends_with("List"))?;
+    Some((text("/spec/group")?.to_owned(), kind.to_owned()))
+}
+
 fn take(done: &mut Assembled, lowered: Lowered) {
     done.diagnostics.extend(lowered.diagnostics);
     for placement in lowered.placements {
@@ -145,6 +159,7 @@ fn take(done: &mut Assembled, lowered: Lowered) {
         done.fleet.workloads.entry(workload.key.clone()).or_insert(workload);
     }
     done.fleet.approvals.extend(lowered.approvals);
+    done.fleet.list_kinds.extend(lowered.list_kinds);
     for (cluster, status) in lowered.statuses {
         // Scores come from objects of their own, beside what else is reported of the cluster.
         let known = done.fleet.statuses.entry(cluster).or_insert_with(|| status.clone());

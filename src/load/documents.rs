@@ -32,6 +32,8 @@ pub(super) struct FileDocuments {
     /// Something in it could not be read.
     pub broken: bool,
     pub diagnostics: Diagnostics,
+    /// The work that its aliases took.
+    pub repeats: usize,
 }
 
 /// Reads a file.
@@ -44,6 +46,7 @@ pub(super) fn read(path: &Arc<str>, bytes: &[u8], limits: &Limits) -> FileDocume
         return file;
     }
     let read = yaml::read(bytes, limits);
+    file.repeats = read.repeats;
     for fault in read.faults {
         file.broken |= fault.unreadable.is_some();
         let at = place(path, fault.at);

@@ -75,10 +75,11 @@ pub(super) fn staying(
 ) -> Vec<(Document, Vec<u8>)> {
     let (Ruled::By(base), false) = (&tree.ruled, judged.stays.is_empty()) else { return Vec::new() };
     let mut found = BTreeMap::new();
-    for file in &base.files {
-        let read = parsed.read(file, limits);
+    let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+    for (path, read) in parsed.read_all(base.files.iter(), limits) {
+        let bytes = texts.get(&*path).copied().unwrap_or_default();
         for (document, slot) in read.objects.iter().filter(|(one, _)| judged.stays.contains(&one.key)) {
-            let text = || chunk_of(&file.bytes, document, slot).into_owned();
+            let text = || chunk_of(bytes, document, slot).into_owned();
             found.entry(document.key.clone()).or_insert_with(|| (document.clone(), text()));
         }
     }
@@ -129,8 +130,7 @@ pub(super) fn assemble_allowed(
 }
 
 fn rule_files(tree: &SourceTree, limits: &Limits, parsed: &mut Parsed) -> Files {
-    let files = tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER));
-    files.map(|file| (file.path.clone(), parsed.read(file, limits))).collect()
+    parsed.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)), limits)
 }
 
 fn rules(tree: &SourceTree, files: &Files) -> Rules {

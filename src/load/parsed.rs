@@ -15,6 +15,12 @@ use crate::dialects::Memory;
 use crate::source::{SourceFile, SourceTree};
 use crate::yaml::Limits;
 
+/// The work that the aliases of all files of a tree may take together, beyond what each file has for itself.
+const REPEATS_OF_A_TREE: usize = 4_000_000;
+
+/// The work that aliases of every file may take, whatever others took: so much that no honest file needs more.
+const REPEATS_OF_A_FILE: usize = 10_000;
+
 /// One file as it was read.
 #[derive(Debug)]
 struct Entry {
@@ -49,7 +55,8 @@ impl Parsed {
     /// Writes down what was parsed, for another process.
     pub fn encode(&self, encoder: &mut Encoder) {
         let limits = Limits::default();
-        let files = self.files.iter().filter(|(_, entry)| entry.limits == limits);
+        let is_usual = |entry: &Entry| is_same_reading(&entry.limits, entry.documents.repeats, &limits);
+        let files = self.files.iter().filter(|(_, entry)| is_usual(entry));
         stored::encode(encoder, files.map(|(path, entry)| (path, digest(&entry.bytes), &*entry.documents)));
     }
 
@@ -58,9 +65,28 @@ impl Parsed {
         Some(Parsed { stored: stored::decode(decoder)?, ..Parsed::default() })
     }
 
-    pub(super) fn read(&mut self, file: &SourceFile, limits: &Limits) -> Arc<FileDocuments> {
+    /// Reads files in the order of their paths, each path once. They share what aliases may take.
+    pub(super) fn read_all<'f>(
+        &mut self,
+        files: impl Iterator<Item = &'f SourceFile>,
+        limits: &Limits,
+    ) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
+        let mut files: Vec<&SourceFile> = files.collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|a, b| a.path == b.path);
+        let mut left = REPEATS_OF_A_TREE;
+        let mut read = |file: &SourceFile| {
+            let repeats = limits.repeats.min(left.saturating_add(REPEATS_OF_A_FILE));
+            let documents = self.read(file, &Limits { repeats, ..*limits });
+            left = left.saturating_sub(documents.repeats.saturating_sub(REPEATS_OF_A_FILE));
+            (file.path.clone(), documents)
+        };
+        files.into_iter().map(&mut read).collect()
+    }
+
+    fn read(&mut self, file: &SourceFile, limits: &Limits) -> Arc<FileDocuments> {
         if let Some(Entry { bytes, limits: read_under, documents }) = self.files.get(&file.path)
-            && read_under == limits
+            && is_same_reading(read_under, documents.repeats, limits)
             && (Arc::ptr_eq(bytes, &file.bytes) || *bytes == file.bytes)
         {
             return documents.clone();
@@ -75,12 +101,21 @@ impl Parsed {
     }
 
     fn recall(&mut self, file: &SourceFile, limits: &Limits) -> Option<Arc<FileDocuments>> {
-        if self.stored.is_empty() || *limits != Limits::default() {
+        if self.stored.is_empty() {
             return None;
         }
         let (of, documents) = self.stored.remove(&file.path)?;
-        (of == digest(&file.bytes)).then_some(documents)
+        let is_same = is_same_reading(&Limits::default(), documents.repeats, limits);
+        (is_same && of == digest(&file.bytes)).then_some(documents)
     }
+}
+
+/// Reports whether a file reads alike under both limits: aliases that took less than either allows were all
+/// followed.
+fn is_same_reading(read_under: &Limits, repeats: usize, limits: &Limits) -> bool {
+    let all_followed = repeats < read_under.repeats && repeats < limits.repeats;
+    Limits { repeats: limits.repeats, ..*read_under } == *limits
+        && (all_followed || read_under.repeats == limits.repeats)
 }
 
 fn digest(bytes: &[u8]) -> FileDigest {

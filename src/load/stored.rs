@@ -28,6 +28,7 @@ pub(super) fn encode<'f>(
         encoder.text(path);
         encoder.raw(&digest);
         encoder.count(file.passed_over);
+        encoder.count(file.repeats);
         encoder.list(file.objects.iter(), |encoder, (document, slot)| {
             put_document(encoder, document);
             put_slot(encoder, slot);
@@ -41,8 +42,10 @@ pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Files> {
         let digest = decoder.raw()?;
         // Counts of anything but what follows may be larger than what follows.
         let passed_over = usize::try_from(decoder.number()?).ok()?;
+        let repeats = usize::try_from(decoder.number()?).ok()?;
         let objects = decoder.list(|decoder| Some((document(decoder, &path)?, slot(decoder)?)))?;
-        let file = FileDocuments { objects, passed_over, broken: false, diagnostics: Diagnostics::new() };
+        let diagnostics = Diagnostics::new();
+        let file = FileDocuments { objects, passed_over, broken: false, diagnostics, repeats };
         Some((path, (digest, Arc::new(file))))
     })
 }

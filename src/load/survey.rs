@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::keep::chunk_of;
 use super::parsed::Parsed;
 use super::today::find_broken;
-use super::{First, History, first, found_in};
+use super::{First, History, documents, first, found_in};
 use crate::dialects::Claim;
 use crate::model::Key;
 use crate::source::SourceTree;
+use crate::yaml::Limits;
 
 /// A tree's documents, sorted into those that count and those that do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,16 @@ impl First {
             && self.assembled.faulty.is_empty()
             && !self.today.has_refused()
             && !self.today.has_unreadable()
+    }
+
+    /// Reports whether the access rules in force let a file hold these documents.
+    pub fn may_hold(&self, path: &str, text: &[u8]) -> bool {
+        if self.world.is_free() {
+            return true;
+        }
+        let file = documents::read(&path.into(), text, &Limits::default());
+        let held: Vec<_> = file.objects.iter().map(|(document, _)| document).collect();
+        self.world.judge(&held).refused.is_empty()
     }
 
     /// What counts and what does not.

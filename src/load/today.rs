@@ -84,15 +84,7 @@ pub(super) fn read_files(
     limits: &Limits,
     parsed: &mut Parsed,
 ) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
-    let mut files: Vec<(Arc<str>, Arc<FileDocuments>)> = tree
-        .files
-        .iter()
-        .filter(|file| !config.excludes(&file.path))
-        .map(|file| (file.path.clone(), parsed.read(file, limits)))
-        .collect();
-    files.sort_by(|a, b| a.0.cmp(&b.0));
-    files.dedup_by(|a, b| a.0 == b.0);
-    files
+    parsed.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)), limits)
 }
 
 /// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not

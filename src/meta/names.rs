@@ -1,5 +1,7 @@
 //! The forms Kubernetes allows for names, label keys and label values, as predicates.
 
+use crate::diag::is_visible;
+
 /// Lower-case letters, digits and inner dashes, at most 63 bytes.
 pub fn is_dns_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -38,8 +40,8 @@ pub fn fault_of_name(name: &str) -> Option<&'static str> {
     if name == "." || name == ".." || name.contains(['/', '%']) {
         return Some("must be one part of a path: no `/`, no `%`, not `.` or `..`");
     }
-    if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Some("must not hold spaces or control characters");
+    if name.chars().any(|c| c.is_whitespace() || !is_visible(c)) {
+        return Some("must not hold spaces, control characters, or others that do not show");
     }
     (name.len() > 253).then_some("has more than 253 characters")
 }

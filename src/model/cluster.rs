@@ -62,6 +62,8 @@ impl Cluster {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddOnScore {
     pub value: i64,
+    /// Position in the list it was read from: expressions see scores in that order.
+    pub index: usize,
     pub valid_until: Option<Timestamp>,
 }
 

@@ -41,6 +41,8 @@ pub struct Pick {
     pub group: Option<Group>,
     /// Decided, but not rolled out yet: the first to go where there are too many.
     pub pending: bool,
+    /// Not picked any more, and it keeps its copy until somebody lets the removal out.
+    pub leaving: bool,
 }
 
 /// A decision group.
@@ -169,6 +171,11 @@ pub fn rows_among<'n>(
 }
 
 impl Decision {
+    /// The picks without the clusters that only keep a copy.
+    pub fn picked(&self) -> impl Iterator<Item = &Pick> {
+        self.picks.iter().filter(|pick| !pick.leaving)
+    }
+
     /// For asking about many clusters.
     pub fn cursor(&self) -> PickCursor<'_> {
         PickCursor { picks: &self.picks, at: 0 }

@@ -21,6 +21,8 @@ pub struct Fleet {
     /// What people allow to be removed.
     pub approvals: Vec<Approval>,
     pub doubt: Doubt,
+    /// Kinds, each with its API group, whose names end in `List` and that are no lists.
+    pub list_kinds: BTreeSet<(String, String)>,
 }
 
 impl Fleet {

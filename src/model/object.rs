@@ -69,6 +69,12 @@ pub struct Object {
     pub content: Json,
 }
 
+/// The field that makes readers take an object for a list, so that what is in it would be applied unseen.
+/// Some readers do not mind its case.
+pub fn list_field(object: &Json) -> Option<&str> {
+    object.as_object()?.keys().map(String::as_str).find(|key| key.eq_ignore_ascii_case("items"))
+}
+
 /// The group of an apiVersion: `apps/v1` → `apps`, `v1` → the core group, which is empty.
 pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)

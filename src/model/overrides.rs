@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::cluster::Cluster;
 use super::key::Key;
 use super::object::ObjectId;
 use super::selector::Term;
@@ -27,6 +28,16 @@ pub enum Applies {
     AnyOf(Vec<Term>),
 }
 
+impl Applies {
+    /// Reports whether a cluster of this name is meant; `known` is what the fleet says of it.
+    pub fn include(&self, name: &str, known: Option<&Cluster>) -> bool {
+        match self {
+            Applies::To(one) => one == name,
+            Applies::AnyOf(terms) => known.is_some_and(|known| terms.iter().any(|term| known.meets(term))),
+        }
+    }
+}
+
 /// What an override does to the object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -47,6 +58,8 @@ pub struct Operation {
     pub value: Option<Json>,
     /// `replace` of a key that is not there sets it, with a warning, in place of failing.
     pub replace_may_add: bool,
+    /// A negative list index counts from the end: `-1` is the last item, and `add` at `-1` appends.
+    pub from_the_end: bool,
     /// `${...}` in the value stands for the cluster's name or labels.
     pub variables: bool,
     pub at: Pos,

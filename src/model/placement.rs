@@ -233,12 +233,13 @@ pub enum Selection {
 }
 
 /// What of an earlier decision stays without being looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Retention {
     /// Nothing: each decision is made from scratch.
     None,
-    /// Clusters picked under the same policy stay while they are in the fleet.
-    SamePolicy,
+    /// Clusters picked under the same policy stay while they are in the fleet. The function brings the text of
+    /// an earlier policy, as its author or another version of berth wrote it, into the form of [`Policy::text`].
+    SamePolicy(fn(&Json) -> Json),
 }
 
 /// Cuts the picked clusters into ordered groups.

@@ -82,6 +82,54 @@ impl fmt::Display for Quantity {
     }
 }
 
+/// The form in which Kubernetes writes a quantity: `4000m` as `4`, `1.5Gi` as `1536Mi`, `0.5` as `500m`.
+/// Other text is given back unchanged.
+pub fn canonical(text: &str) -> String {
+    let Ok(Quantity { nanos }) = text.parse() else { return text.to_owned() };
+    let suffix = parts(text).suffix;
+    let is_binary = suffix.ends_with('i');
+    if is_canonical(text) {
+        return text.to_owned();
+    }
+    if nanos == 0 {
+        return "0".to_owned();
+    }
+    // Small binary amounts, and those with a fraction, are written in decimal units.
+    if is_binary && nanos % NANOS == 0 && (nanos / NANOS).abs() >= 1024 {
+        let (mut amount, mut thousands) = (nanos / NANOS, 0);
+        while amount % 1024 == 0 && thousands + 1 < BINARY.len() {
+            (amount, thousands) = (amount / 1024, thousands + 1);
+        }
+        return format!("{amount}{}", BINARY[thousands]);
+    }
+    let (mut amount, mut exponent) = (nanos, -9);
+    while amount % 1000 == 0 {
+        (amount, exponent) = (amount / 1000, exponent + 3);
+    }
+    let decimal = usize::try_from((exponent + 9) / 3).ok().and_then(|step| DECIMAL.get(step));
+    match decimal.filter(|_| is_binary || !suffix.starts_with(['e', 'E']) || suffix == "E") {
+        Some(suffix) => format!("{amount}{suffix}"),
+        None if exponent == 0 => amount.to_string(),
+        None => format!("{amount}e{exponent}"),
+    }
+}
+
+/// Suffixes of thousands, from billionths up.
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/// Reports whether Kubernetes keeps the text as it is, signs and zeros behind the point included.
+fn is_canonical(text: &str) -> bool {
+    let Parts { whole, fraction, suffix, .. } = parts(text);
+    let whole = whole.trim_start_matches('0');
+    let digits = format!("{}{fraction}", if whole.is_empty() { "0" } else { whole });
+    let Some((_, exponent)) = short(text) else { return text == "0" };
+    if suffix.ends_with('i') {
+        return digits.parse().is_ok_and(|value: i64| value & 7 != 0);
+    }
+    text == "0" || (exponent % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0'))
+}
+
 /// A quantity's text, cut up.
 struct Parts<'t> {
     negative: bool,
@@ -228,6 +276,36 @@ mod tests {
             "9".repeat(60).as_str(),
         ] {
             assert!(text.parse::<Quantity>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn canonical_forms_are_those_of_kubernetes() {
+        for (text, form) in [
+            ("4000m", "4"),
+            ("4", "4"),
+            ("0", "0"),
+            ("0m", "0"),
+            ("0.5", "500m"),
+            ("1.5", "1500m"),
+            ("100000", "100k"),
+            ("1500", "1500"),
+            ("16Gi", "16Gi"),
+            ("16384Mi", "16Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("512Ki", "512Ki"),
+            ("0.5Ki", "512"),
+            ("1e3", "1e3"),
+            ("1000e3", "1e6"),
+            ("1E3", "1E3"),
+            ("10E2", "1e3"),
+            ("2E", "2E"),
+            ("1.500", "1.500"),
+            ("-4000m", "-4"),
+            ("1000E", "1e21"),
+            ("many", "many"),
+        ] {
+            assert_eq!(canonical(text), form, "{text}");
         }
     }
 

@@ -2,18 +2,20 @@
 
 use super::placement::PlacementRef;
 
-/// For the clusters of one placement. A placement without one has all its clusters served at once.
+/// For the clusters of one placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollout {
     pub placement: PlacementRef,
     pub pace: Pace,
-    /// Decision groups that go before everybody else, one after the other.
+    /// Decision groups that go before everybody else, one after the other by index.
     pub first: Vec<GroupRef>,
 }
 
 /// Who is served next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
+    /// All clusters at once.
+    Together,
     /// Clusters by name, so many at a time; `None` for all that are left.
     ByCluster(Option<Amount>),
     /// Decision groups by index.

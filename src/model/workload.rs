@@ -20,6 +20,8 @@ pub struct Workload {
     pub replicas: Option<ReplicasAt>,
     /// Nothing new is to reach members: every copy stays as it was last rendered, whatever the templates say.
     pub frozen: bool,
+    /// Somebody else says when a cluster gets its copy or loses it: until then every cluster keeps what it has.
+    pub external: bool,
 }
 
 /// The field that holds an object's number of replicas.

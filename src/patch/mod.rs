@@ -9,7 +9,7 @@ mod equal;
 mod limits;
 mod pointer;
 pub mod read;
-mod sealed;
+pub mod sealed;
 pub mod variables;
 
 use json_patch::jsonptr::PointerBuf;
@@ -57,6 +57,8 @@ pub fn apply(object: &Json, operations: &[Operation], target: Target<'_>) -> Res
     let mut object = object.clone();
     let (mut warnings, mut budget) = (Vec::new(), Budget::default());
     for (index, operation) in operations.iter().enumerate() {
+        let counted = operation.from_the_end.then(|| pointer::from_the_start(&object, operation)).flatten();
+        let operation = counted.as_ref().unwrap_or(operation);
         let note = step(&mut object, operation, target, &mut budget).map_err(|fault| PatchError {
             index,
             at: operation.at.clone(),

@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::diag::did_you_mean;
+use crate::model::{Operation, Verb};
 
 const KEYS_SHOWN: usize = 8;
 
@@ -42,6 +43,30 @@ pub(super) fn parts(path: &str) -> impl Iterator<Item = (&str, String)> {
         (&path[..start], part.replace("~1", "/").replace("~0", "~"))
     };
     ends.map(part)
+}
+
+/// The operation with list indexes from the start, where its path has negative ones that lead somewhere.
+/// `add` counts from behind the last item, as the place to add at.
+pub(super) fn from_the_start(object: &Json, operation: &Operation) -> Option<Operation> {
+    if !operation.path.contains("/-") {
+        return None;
+    }
+    let (mut value, mut path) = (object, String::new());
+    let count = operation.path.split('/').skip(1).count();
+    for (place, written) in operation.path.split('/').skip(1).enumerate() {
+        let is_last = place + 1 == count;
+        let mut part = written.to_owned();
+        if let (Json::Array(items), Ok(number @ ..=-1)) = (value, written.parse::<i64>()) {
+            let room = usize::from(is_last && operation.verb == Verb::Add);
+            let back = usize::try_from(number.unsigned_abs()).ok()?;
+            part = (items.len() + room).checked_sub(back)?.to_string();
+        }
+        path = format!("{path}/{part}");
+        if !is_last {
+            value = find(object, &path).ok()?;
+        }
+    }
+    Some(Operation { path, ..operation.clone() })
 }
 
 /// The value a pointer leads to, or which of its parts is missing and what is there in its place.

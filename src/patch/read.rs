@@ -15,7 +15,7 @@ pub enum Style {
     Plain,
     /// `op` may be left out and is then `replace`; `replace` may add.
     KubeFed,
-    /// Only `add`, `remove` and `replace`, no empty path part, variables in values.
+    /// Only `add`, `remove` and `replace`, no empty path part, negative list indexes, variables in values.
     KubeFleet,
 }
 
@@ -61,6 +61,7 @@ fn operation(fields: &mut Fields<'_>, style: Style) -> Option<Operation> {
         from,
         value,
         replace_may_add: style == Style::KubeFed && verb == Verb::Replace,
+        from_the_end: style == Style::KubeFleet,
         variables: style == Style::KubeFleet,
         at: fields.scope().pos(fields.at()),
     })

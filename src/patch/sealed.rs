@@ -25,6 +25,32 @@ pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What to do instead of committing encrypted values.
+pub const ADVICE: &str = "keep secrets out of Git: place objects of External Secrets or Sealed Secrets, which members open themselves";
+
+/// The first place of an object that SOPS encrypted, as a path: its own note, or a value.
+pub fn place_of_cipher(object: &Json) -> Option<String> {
+    if object.get("sops").is_some_and(Json::is_object) {
+        return Some("sops".to_owned());
+    }
+    match object {
+        Json::Object(fields) => fields.iter().find_map(|(key, value)| cipher_below(value, key)),
+        _ => None,
+    }
+}
+
+fn cipher_below(value: &Json, path: &str) -> Option<String> {
+    match value {
+        Json::Object(fields) => {
+            fields.iter().find_map(|(key, value)| cipher_below(value, &format!("{path}.{key}")))
+        }
+        Json::Array(items) => {
+            items.iter().enumerate().find_map(|(index, item)| cipher_below(item, &format!("{path}[{index}]")))
+        }
+        _ => is_sealed(value).then(|| path.to_owned()),
+    }
+}
+
 fn touches(object: &Json, path: &str) -> bool {
     let mut value = object;
     for (depth, (_, part)) in pointer::parts(path).enumerate() {
@@ -52,6 +78,7 @@ fn holds_sealed(value: &Json) -> bool {
     }
 }
 
-fn is_sealed(value: &Json) -> bool {
-    value.as_str().is_some_and(|text| text.starts_with("ENC[") && text.ends_with(']'))
+/// Reports whether a value is one that SOPS encrypted. Other tools write `ENC[…]` as well.
+pub fn is_sealed(value: &Json) -> bool {
+    value.as_str().is_some_and(|text| text.starts_with("ENC[AES256_GCM,") && text.ends_with(']'))
 }

@@ -237,6 +237,7 @@ fn some_operation() -> impl Strategy<Value = Operation> {
             from,
             value,
             replace_may_add: may_add,
+            from_the_end: false,
             variables,
             at: Pos::file("a.yaml"),
         },

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::diag::harmless_line;
 use crate::git::{CommitId, TreeId};
 use crate::model::{Digest, Timestamp};
 
@@ -100,7 +101,8 @@ pub(super) fn paragraph(message: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// Text from strangers as one line: nothing in it can make a trailer.
 pub(super) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    harmless_line(text.trim()).into_owned()
 }
 
 fn digest_of(state_tree: TreeId, lines: &str) -> Digest {

@@ -20,7 +20,6 @@ use std::sync::Arc;
 
 use crate::decide::Decided;
 use crate::diag::Diagnostics;
-use crate::dialects;
 use crate::git::{self, CommitId, Repo};
 use crate::load::{self, First, History, Loaded};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
@@ -277,11 +276,7 @@ impl Reading {
     /// Takes decisions as printed for the ones in force, in place of the rendered branch.
     pub fn take_previous(&mut self, printed: BTreeMap<Key, Decision>) {
         let fleet = self.load().fleet;
-        let mut decisions = state::adopt(printed, fleet.placements.keys());
-        for (key, decision) in &mut decisions {
-            decision.policy =
-                decision.policy.take().map(|written| dialects::policy_text(&key.kind, &written));
-        }
+        let decisions = state::adopt(printed, fleet.placements.keys());
         self.previous = State { decisions: decisions.into(), ..State::default() };
     }
 

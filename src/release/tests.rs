@@ -71,7 +71,10 @@ fn groups_that_must_go_first_do_so_by_name_or_index() {
     let first = |groups: Vec<GroupRef>| rollout(Pace::ByCluster(Some(Amount::Count(1))), groups);
     // The name stands for groups 2 and 3, which do not go together.
     assert_eq!(served(&first(vec![GroupRef::Name("g1".to_owned())]), &clusters), "c");
-    assert_eq!(served(&first(vec![GroupRef::Index(4), GroupRef::Index(0)]), &clusters), "e");
+    // The order is that of the indexes.
+    assert_eq!(served(&first(vec![GroupRef::Index(4), GroupRef::Index(1)]), &clusters), "b");
+    let together = rollout(Pace::Together, Vec::new());
+    assert_eq!(served(&together, &clusters), "abcde");
     assert_eq!(served(&first(vec![GroupRef::Name("nobody".to_owned())]), &clusters), "a");
     let by_group = rollout(Pace::ByGroup, vec![GroupRef::Index(3)]);
     assert_eq!(served(&by_group, &clusters), "d");

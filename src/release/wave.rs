@@ -23,6 +23,9 @@ pub(super) struct Turn<'a> {
 
 /// Those served now, with all that have it already. `turns` ascend by name.
 pub(super) fn now<'a>(rollout: &Rollout, turns: &[Turn<'a>]) -> BTreeSet<&'a str> {
+    if rollout.pace == Pace::Together {
+        return turns.iter().map(|turn| turn.cluster).collect();
+    }
     let has_it = turns.iter().filter(|turn| turn.progress != Progress::New);
     let mut served: BTreeSet<&str> = has_it.map(|turn| turn.cluster).collect();
     let (groups, rest) = in_order(rollout, turns);
@@ -37,25 +40,25 @@ pub(super) fn now<'a>(rollout: &Rollout, turns: &[Turn<'a>]) -> BTreeSet<&'a str
             let new = rest.iter().filter(|turn| turn.progress == Progress::New);
             served.extend(new.take(most.saturating_sub(under_way)).map(|turn| turn.cluster));
         }
-        (None, Pace::ByGroup) => {}
+        (None, Pace::ByGroup | Pace::Together) => {}
     }
     served
 }
 
 /// The groups that go one after the other, and the clusters that are in none of these.
 fn in_order<'t, 'a>(rollout: &Rollout, turns: &'t [Turn<'a>]) -> (Vec<Vec<&'t Turn<'a>>>, Vec<&'t Turn<'a>>) {
-    let mut indexes: BTreeSet<usize> =
-        turns.iter().filter_map(|turn| turn.group).map(|group| group.index).collect();
-    let mut order: Vec<usize> = Vec::new();
-    for wanted in &rollout.first {
-        let is_meant = |group: &Group| match wanted {
+    let is_first = |group: &Group| {
+        rollout.first.iter().any(|wanted| match wanted {
             GroupRef::Name(name) => group.name == *name,
             GroupRef::Index(index) => group.index == *index,
-        };
-        let meant = turns.iter().filter_map(|turn| turn.group).filter(|group| is_meant(group));
-        let meant: BTreeSet<usize> = meant.map(|group| group.index).collect();
-        order.extend(meant.into_iter().filter(|index| indexes.remove(index)));
-    }
+        })
+    };
+    let groups = || turns.iter().filter_map(|turn| turn.group);
+    // In the order of their indexes, however the strategy lists them.
+    let first: BTreeSet<usize> = groups().filter(|group| is_first(group)).map(|group| group.index).collect();
+    let mut indexes: BTreeSet<usize> =
+        groups().map(|group| group.index).filter(|index| !first.contains(index)).collect();
+    let mut order: Vec<usize> = first.into_iter().collect();
     if rollout.pace == Pace::ByGroup {
         order.extend(std::mem::take(&mut indexes));
     }

@@ -2,16 +2,21 @@
 //!
 //! Paths that differ only by case are one group: on many file systems they are one file.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Fleet, Key, Pick, Shared, Template, Workload, path};
+use crate::model::{
+    Action, Fleet, Key, ObjectId, Operation, Override, Pick, Shared, Template, Verb, Workload, object, path,
+};
 
-/// One template of one workload, for the clusters that workload goes to.
+/// One template of one workload, for the clusters where it is one object.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     pub(super) workload: &'a Workload,
     pub(super) template: &'a Template,
+    /// The object that the copies are: the template's, unless an override moves it to another API group.
+    pub(super) id: Cow<'a, ObjectId>,
     pub(super) path: Arc<str>,
     picks: Shared<Vec<Pick>>,
 }
@@ -78,10 +83,63 @@ pub(super) fn group<'a>(
         let workload = stand_in.unwrap_or(workload);
         let Some(picks) = picks.get(&workload.key) else { continue };
         for template in &workload.templates {
-            let path = path::of_object(&template.object.id);
-            let group = groups.entry(path.to_lowercase()).or_default();
-            group.push(Claim { workload, template, path: path.into(), picks: picks.clone() });
+            let own = Cow::Borrowed(&template.object.id);
+            let mut claims = vec![(own, picks.clone())];
+            if moves_group(workload) {
+                claims = by_group(fleet, workload, template, picks);
+            }
+            for (id, picks) in claims {
+                let path = path::of_object(&id);
+                let group = groups.entry(path.to_lowercase()).or_default();
+                group.push(Claim { workload, template, id, path: path.into(), picks });
+            }
         }
     }
     groups
+}
+
+/// The pointer to the field that names an object's API group and version.
+const API_VERSION: &str = "/apiVersion";
+
+/// Reports whether some override sets an API version.
+fn moves_group(workload: &Workload) -> bool {
+    workload.overrides.iter().any(|one| api_version_of(one).is_some())
+}
+
+/// The API version that an override sets.
+fn api_version_of(one: &Override) -> Option<&str> {
+    let Action::Patch(operations) = &one.action else { return None };
+    let sets = |operation: &&Operation| {
+        operation.path == API_VERSION && matches!(operation.verb, Verb::Add | Verb::Replace)
+    };
+    operations.iter().rev().find(sets)?.value.as_ref()?.as_str()
+}
+
+/// The picks by the object that the template is there: the API group is that of the last override that sets it.
+fn by_group<'a>(
+    fleet: &Fleet,
+    workload: &Workload,
+    template: &'a Template,
+    picks: &[Pick],
+) -> Vec<(Cow<'a, ObjectId>, Shared<Vec<Pick>>)> {
+    let own = &template.object.id;
+    let mut by_group: BTreeMap<&str, Vec<Pick>> = BTreeMap::new();
+    for pick in picks {
+        let applies = |one: &&Override| {
+            let concerns = one.objects.as_ref().is_none_or(|objects| objects.contains(own));
+            concerns
+                && one.clusters.include(&pick.cluster, fleet.clusters.get(&pick.cluster).map(|one| &**one))
+        };
+        let set = workload.overrides.iter().rev().filter(applies).find_map(api_version_of);
+        let group = set.map_or(&*own.group, object::group_of);
+        by_group.entry(group).or_default().push(pick.clone());
+    }
+    let of = |(group, picks): (&str, Vec<Pick>)| {
+        let id = match *group == *own.group {
+            true => Cow::Borrowed(own),
+            false => Cow::Owned(ObjectId { group: group.into(), ..own.clone() }),
+        };
+        (id, picks.into())
+    };
+    by_group.into_iter().map(of).collect()
 }

@@ -85,9 +85,9 @@ pub(super) fn place(
 fn conflict(winner: &Claim<'_>, loser: &Claim<'_>) -> Fault {
     let (other, at) = (&winner.workload.key, &winner.template.object.origin);
     let message = if winner.path == loser.path {
-        format!("{other} ({at}) puts a differing {} there, which stays", winner.template.object.id)
+        format!("{other} ({at}) puts a differing {} there, which stays", winner.id)
     } else {
-        format!("{other} ({at}) puts {} there, whose name differs only by case", winner.template.object.id)
+        format!("{other} ({at}) puts {} there, whose name differs only by case", winner.id)
     };
     let hint = Some("let only one of them place the object, or make both the same".to_owned());
     Fault { at: loser.template.object.origin.clone(), message, hint }

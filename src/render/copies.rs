@@ -15,7 +15,7 @@ use super::{finish, numbers};
 use crate::diag::{Diagnostics, Pos};
 use crate::model::selector::Labels;
 use crate::model::{
-    Action, Applies, Cluster, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Operation, Override,
+    Action, Applies, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Operation, Override,
 };
 use crate::patch::{self, Target, variables};
 use crate::yaml;
@@ -134,10 +134,11 @@ impl<'a> Copies<'a> {
 
     /// The overrides for a cluster, as places in the workload's list.
     pub(super) fn places(&self, cluster: &str) -> Vec<usize> {
-        let known = self.fleet.clusters.get(cluster);
+        let known = self.fleet.clusters.get(cluster).map(|known| &**known);
         let named = self.named.get(cluster).map(Vec::as_slice).unwrap_or_default();
+        let overrides = &self.claim.workload.overrides;
         let matching =
-            self.general.iter().filter(|index| known.is_some_and(|known| self.applies(**index, known)));
+            self.general.iter().filter(|index| overrides[**index].clusters.include(cluster, known));
         let mut places: Vec<usize> = matching.chain(named).copied().collect();
         places.sort_unstable();
         places
@@ -169,13 +170,6 @@ impl<'a> Copies<'a> {
         made
     }
 
-    fn applies(&self, index: usize, cluster: &Cluster) -> bool {
-        match &self.claim.workload.overrides[index].clusters {
-            Applies::To(name) => *name == cluster.name,
-            Applies::AnyOf(terms) => terms.iter().any(|term| cluster.meets(term)),
-        }
-    }
-
     fn draft(
         &mut self,
         places: &[usize],
@@ -197,12 +191,19 @@ impl<'a> Copies<'a> {
         }
         let object = patched.unwrap_or_else(|| template.object.content.clone());
         let retain = numbers::retain(template, target.cluster, &overrides);
+        let at = || overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
+        let fault = |message: String, hint: Option<&str>| {
+            Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned) })
+        };
+        if ObjectId::of(&object).as_ref() != Some(&*self.claim.id) {
+            return fault(format!("the overrides do not leave it {}", self.claim.id), None);
+        }
+        if let Some(refusal) = finish::refusal(&object, self.fleet) {
+            return fault(refusal.message, Some(refusal.hint));
+        }
         match finish::finished(object, template, retain) {
             Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
-            Err(message) => {
-                let at = overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
-                Made::Failed(Fault { at, message, hint: None })
-            }
+            Err(message) => fault(message, None),
         }
     }
 
@@ -226,11 +227,12 @@ impl<'a> Copies<'a> {
                 found.push(warning);
             }
         }
-        let id = &self.claim.template.object.id;
-        if ObjectId::of(&after.object).as_ref() != Some(id) {
-            let message =
-                "the override changes which object it is (API group, kind, namespace or name)".to_owned();
-            let hint = Some(format!("it must stay {id}"));
+        let of = ObjectId::of(&after.object);
+        let is_same = |id: &ObjectId| of.as_ref() == Some(id);
+        // A move to another API group may come before or after other overrides.
+        if !is_same(&self.claim.id) && !is_same(&self.claim.template.object.id) {
+            let message = "the override changes which object it is (kind, namespace or name)".to_owned();
+            let hint = Some(format!("it must stay {}", self.claim.id));
             return Err(Fault { at: one.origin.clone(), message, hint });
         }
         Ok(after.object)

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use super::numbers::RETAIN;
-use crate::model::{Key, Template, annotation};
+use crate::model::{Fleet, Key, Template, annotation, object};
+use crate::patch::sealed;
 
 /// The patched object with final labels and annotations, or why it cannot have them.
 /// `retain` lists what the member keeps.
@@ -22,6 +23,36 @@ pub(super) fn finished(
         merge(metadata, "annotations", &BTreeMap::from([(RETAIN.to_owned(), retain)]))?;
     }
     Ok(object)
+}
+
+/// Why a copy may not reach a member, and what to do.
+pub(super) struct Refusal {
+    pub(super) message: String,
+    pub(super) hint: &'static str,
+}
+
+/// Refuses what a member would apply as something else than it says: a list, whose items would be applied
+/// unseen, and what SOPS encrypted, whose cipher would be applied as the value.
+pub(super) fn refusal(object: &Json, fleet: &Fleet) -> Option<Refusal> {
+    let fields = object.as_object()?;
+    if let Some(key) = object::list_field(object) {
+        let message =
+            format!("it has a field `{key}`, so that `kubectl apply` would apply what is in it instead");
+        return Some(Refusal { message, hint: "take the field out; place each object by itself" });
+    }
+    let kind = fields.get("kind").and_then(Json::as_str).unwrap_or_default();
+    let group = object::group_of(fields.get("apiVersion").and_then(Json::as_str).unwrap_or_default());
+    if kind.ends_with("List") && !fleet.list_kinds.contains(&(group.to_owned(), kind.to_owned())) {
+        let message = format!("`{kind}` is a list, or a kind that is not known here");
+        let hint = "place each object by itself; of a kind of your own, keep the CustomResourceDefinition in the repository";
+        return Some(Refusal { message, hint });
+    }
+    if let Some(place) = sealed::place_of_cipher(object) {
+        let message =
+            format!("`{place}` is encrypted by SOPS, and berth has no key: members would apply the cipher");
+        return Some(Refusal { message, hint: sealed::ADVICE });
+    }
+    None
 }
 
 /// The finished object with its owner's name on it.

@@ -20,12 +20,12 @@ impl<'a> History<'a> {
 
     /// Whether the claim's workload had its copy of the object in the cluster.
     pub(super) fn is_incumbent(&self, claim: &Claim<'_>, cluster: &str) -> bool {
-        self.holds(&claim.workload.key, &claim.template.object.id, cluster) == Some(true)
+        self.holds(&claim.workload.key, &claim.id, cluster) == Some(true)
     }
 
     /// The content of the claim's copy as it was, where it had one.
     pub(super) fn last_good(&self, claim: &Claim<'_>, cluster: &str) -> Option<ContentId> {
-        let id = &claim.template.object.id;
+        let id = &*claim.id;
         let had_its_own = self.holds(&claim.workload.key, id, cluster)?;
         // A copy that failed may have left its last good form there, unless somebody else's stood there.
         if !had_its_own && self.somebody_holds(id, cluster) {

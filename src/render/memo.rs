@@ -54,7 +54,7 @@ pub(super) fn nothing(fleet: &Fleet) -> Taken {
 }
 
 pub(super) fn take_over(memo: &Memo, fleet: &Fleet, groups: &BTreeMap<String, Vec<Claim<'_>>>) -> Taken {
-    if memo.fleet.clusters != fleet.clusters {
+    if memo.fleet.clusters != fleet.clusters || memo.fleet.list_kinds != fleet.list_kinds {
         return nothing(fleet);
     }
     let before = claims::group(&memo.fleet, &memo.frozen, &memo.picks);

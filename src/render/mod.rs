@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diag::Diagnostics;
-use crate::model::{ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, Shared};
+use crate::model::{ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, ObjectId, Shared};
 use claims::{Claim, Picks};
 use copies::{Copies, Made, Store};
 use history::History;
@@ -122,7 +122,7 @@ fn render_onto(
     let mut rendered = Rendered { folders: taken.folders, diagnostics: Diagnostics::new() };
     let mut clean = taken.unchanged;
     warnings::collect(fleet, decisions, &mut rendered.diagnostics);
-    note_objects(fleet, decisions, previous);
+    note_objects(fleet, groups, decisions, previous);
     let history = History::new(previous);
     let mut store = Store::new(contents);
     let mut problems = Problems::default();
@@ -190,11 +190,20 @@ fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId
     };
 }
 
-fn note_objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>) {
+fn note_objects(
+    fleet: &Fleet,
+    groups: &BTreeMap<String, Vec<Claim<'_>>>,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+) {
+    // Objects that an override moved to another API group are the copies' alone.
+    let moved = groups.values().flatten().filter(|claim| *claim.id != claim.template.object.id);
+    let moved: Vec<(&Key, &ObjectId)> = moved.map(|claim| (&claim.workload.key, &*claim.id)).collect();
     for (key, decision) in decisions.iter_mut() {
         let templates = fleet.workloads.get(key).map(|workload| workload.templates.as_slice());
         let objects = templates.unwrap_or_default().iter().map(|template| template.object.id.clone());
         decision.objects = objects.collect();
+        decision.objects.extend(moved.iter().filter(|(of, _)| *of == key).map(|(_, id)| (*id).clone()));
         decision.objects.sort();
         decision.objects.dedup();
         decision.failures.clear();

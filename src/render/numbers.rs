@@ -37,6 +37,7 @@ pub(super) fn with_replicas<'a>(
             from: None,
             value: Some(replicas.into()),
             replace_may_add: false,
+            from_the_end: false,
             variables: false,
             at: at.origin.clone(),
         };

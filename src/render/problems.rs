@@ -26,7 +26,7 @@ struct Told {
 
 impl Problems {
     pub(super) fn add(&mut self, claim: &Claim<'_>, cluster: &str, fault: Fault) {
-        let (key, object) = (&claim.workload.key, &claim.template.object.id);
+        let (key, object) = (&claim.workload.key, &*claim.id);
         let failure =
             Failure { cluster: cluster.to_owned(), object: object.clone(), reason: fault.message.clone() };
         self.failures.entry(key.clone()).or_default().push(failure);

@@ -23,7 +23,7 @@ pub(super) type Fingerprints = Shared<BTreeMap<Arc<str>, Fingerprint>>;
 /// Fingerprints of a rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Of all clusters.
+    /// Of all clusters, and the kinds that end in `List`.
     clusters: Fingerprint,
     paths: Fingerprints,
 }
@@ -120,6 +120,7 @@ fn of_claim(claim: &Claim<'_>) -> Fingerprint {
 fn of_clusters(fleet: &Fleet) -> Fingerprint {
     let mut hash = Hashing::default();
     hash.add(&fleet.clusters);
+    hash.add(&fleet.list_kinds);
     hash.finish()
 }
 

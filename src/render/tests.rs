@@ -204,9 +204,7 @@ fn a_failing_copy_keeps_its_last_good_form_and_only_it() {
 
 #[test]
 fn an_override_may_not_change_which_object_it_is() {
-    for (path, value) in
-        [("/metadata", json!({"name": "x"})), ("", json!([])), ("/apiVersion", json!("apps/v1"))]
-    {
+    for (path, value) in [("/metadata", json!({"name": "x"})), ("", json!([]))] {
         let overrides =
             json!([{"clusterName": "oslo", "clusterOverrides": [{"path": path, "value": value}]}]);
         let mut world = World::default();
@@ -219,6 +217,25 @@ fn an_override_may_not_change_which_object_it_is() {
     let mut world = World::default();
     world.render(&fleet(&[settings("a", version)]));
     assert_eq!(world.object("oslo", SETTINGS)["apiVersion"], "v2");
+}
+
+#[test]
+fn an_override_may_move_an_object_to_another_api_group_of_the_kind() {
+    let group = json!([{"clusterName": "oslo", "clusterOverrides":
+        [{"path": "/data/mode", "value": "b"}, {"path": "/apiVersion", "value": "old.example.com/v1"}]}]);
+    let mut world = World::default();
+    world.render(&fleet(&[settings("a", group)]));
+    assert!(world.messages(Severity::Error).is_empty(), "{:?}", world.found);
+    let moved = SETTINGS.replace("ConfigMap_", "ConfigMap.old.example.com_");
+    let is_settings = |path: &&std::sync::Arc<str>| path.starts_with("shop/");
+    let there = |cluster: &str| {
+        world.folders[cluster].keys().filter(is_settings).map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(there("oslo"), std::slice::from_ref(&moved));
+    assert_eq!(there("turin"), [SETTINGS.to_owned()]);
+    assert_eq!(world.object("oslo", &moved)["data"]["mode"], "b");
+    let decision = world.decisions.values().find(|one| *one.key.name == *"settings").expect("a decision");
+    assert_eq!(decision.objects.len(), 2);
 }
 
 #[test]
@@ -300,7 +317,24 @@ fn unused_overrides_and_open_secrets_get_one_warning_each() {
     let sealed =
         json!({"template": {"data": {"p": "ENC[AES256_GCM,x]"}}, "placement": {"clusterSelector": {}}});
     world.render(&fleet(&[federated("FederatedSecret", "s", sealed)]));
-    assert!(world.found.is_empty(), "{:?}", world.found);
+    let errors = world.messages(Severity::Error);
+    assert!(errors.len() == 1 && errors[0].contains("`data.p` is encrypted by SOPS"), "{errors:?}");
+    assert!(world.messages(Severity::Warning).iter().all(|one| !one.contains("everybody who reads")));
+}
+
+#[test]
+fn a_list_is_no_object_and_what_is_in_it_reaches_nobody() {
+    let hidden = json!([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}]);
+    let adds = json!([{"clusterName": "oslo", "clusterOverrides":
+        [{"op": "add", "path": "/items", "value": hidden.clone()}]}]);
+    let mut world = World::default();
+    world.render(&fleet(&[settings("a", adds)]));
+    assert_eq!(world.failures("settings"), ["oslo"]);
+    assert!(world.messages(Severity::Error)[0].contains("it has a field `items`"));
+
+    let spec = json!({"template": {"Items": hidden}, "placement": {"clusters": [{"name": "oslo"}]}});
+    world.render(&fleet(&[federated("FederatedConfigMap", "settings", spec)]));
+    assert_eq!(world.failures("settings"), ["oslo"]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub fn touched(
                 }
             }
             if !by.is_empty() {
-                let (path, object) = (claim.path.clone(), claim.template.object.id.clone());
+                let (path, object) = (claim.path.clone(), claim.id.clone().into_owned());
                 found.push(Touched { cluster: cluster.clone(), path, object, by });
             }
         }

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use crate::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use crate::model::decision::PickCursor;
 use crate::model::{Applies, Decision, Fleet, Key, Object, Override, Requirement, Term, Workload};
+use crate::patch::sealed;
 
 pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
     let mut rules = Rules::of(fleet);
@@ -15,8 +16,7 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
         {
             let message =
                 format!("{key} holds a Secret whose data everybody who reads the repository can read");
-            let hint = "encrypt it with SOPS, or keep it out of Git (External Secrets, Sealed Secrets)";
-            found.push(Diagnostic::warning(secret.origin.clone(), message).hint(hint));
+            found.push(Diagnostic::warning(secret.origin.clone(), message).hint(sealed::ADVICE));
         }
         if let Some(decision) = decisions.get(key) {
             let mut picks = decision.cursor();
@@ -125,7 +125,7 @@ fn label_of(term: &Term) -> Option<(&str, &str)> {
 /// A Secret with a value that is not encrypted.
 fn is_open(object: &Object) -> bool {
     let open = |value: &Json| match value.as_str() {
-        Some(text) => !text.is_empty() && !text.starts_with("ENC["),
+        Some(text) => !text.is_empty() && !sealed::is_sealed(value),
         None => !value.is_null(),
     };
     let any_open = |key: &str| {

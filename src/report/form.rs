@@ -36,7 +36,9 @@ pub fn to_json(status: &ClusterStatus) -> Json {
         }
     }
     if !status.scores.is_empty() {
-        root.insert("scores".to_owned(), status.scores.iter().map(score_to_json).collect());
+        let mut scores: Vec<_> = status.scores.iter().collect();
+        scores.sort_by_key(|((resource, _), score)| (resource, score.index));
+        root.insert("scores".to_owned(), scores.into_iter().map(score_to_json).collect());
     }
     if !status.workloads.is_empty() {
         root.insert("workloads".to_owned(), status.workloads.iter().map(workload_to_json).collect());
@@ -141,7 +143,7 @@ pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
         labels: texts(&mut fields, "labels"),
         claims: texts(&mut fields, "claims"),
         properties: texts(&mut fields, "properties"),
-        scores: fields.each("scores").into_iter().filter_map(score).collect(),
+        scores: fields.each("scores").into_iter().enumerate().filter_map(score).collect(),
         workloads: fields.each("workloads").into_iter().filter_map(workload).collect(),
         taints: fields.each("taints").into_iter().filter_map(taint).collect(),
     };
@@ -201,12 +203,12 @@ fn failing(mut fields: Fields<'_>) -> Option<Failing> {
     Some(Failing { since: since?, message })
 }
 
-fn score(mut fields: Fields<'_>) -> Option<((String, String), AddOnScore)> {
+fn score((index, mut fields): (usize, Fields<'_>)) -> Option<((String, String), AddOnScore)> {
     let (resource, name) = (fields.required_str("resource"), fields.required_str("name"));
     let value = fields.require("value").then(|| fields.int_in("value", -100..=100)).flatten();
     let valid_until = moment(&mut fields, "validUntil");
     fields.finish();
-    Some(((resource?.to_owned(), name?.to_owned()), AddOnScore { value: value?, valid_until }))
+    Some(((resource?.to_owned(), name?.to_owned()), AddOnScore { value: value?, index, valid_until }))
 }
 
 fn workload(mut fields: Fields<'_>) -> Option<(WorkloadName, WorkloadReport)> {

@@ -7,7 +7,7 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::{SourceFile, SourceTree, wanted, wanted_folder};
+use super::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
 use crate::diag::{Diagnostic, Pos};
 use crate::yaml::Limits;
 
@@ -66,6 +66,12 @@ fn take(
         return;
     };
     let path = join(parent, name);
+    if let Some(fault) = fault_of_entry(name) {
+        if wanted(&path) || (wanted_folder(&path) && entry.path().is_dir()) {
+            tree.found.push(Diagnostic::error(Pos::file(path), fault).hint("rename it"));
+        }
+        return;
+    }
     let file_type = match entry.file_type() {
         Ok(file_type) => file_type,
         Err(error) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub use dir::{SourceError, read_dir};
 
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, is_visible};
 
 /// The files of a fleet repository, in path order.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,15 @@ pub fn wanted(path: &str) -> bool {
 /// Whether a folder is looked into.
 pub fn wanted_folder(path: &str) -> bool {
     path.split('/').all(|part| !part.starts_with('.'))
+}
+
+/// What is wrong with the name of a file or folder, so that it is not read: what no checkout would make, and what
+/// people cannot see.
+pub fn fault_of_entry(name: &str) -> Option<&'static str> {
+    if name.contains('/') {
+        return Some("the name of this entry holds a slash, so it is not read");
+    }
+    (!name.chars().all(is_visible)).then_some("the name holds characters that do not show, so it is not read")
 }
 
 #[cfg(test)]

@@ -84,6 +84,9 @@ struct PickedForm {
     /// Decided and not rolled out yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pending: bool,
+    /// Not picked any more; it keeps its copy for now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    leaving: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
     /// Names by the first digits of their hash: a cluster that joins changes one bucket.
@@ -227,7 +230,8 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
     let mut alike: BTreeMap<_, Vec<&Pick>> = BTreeMap::new();
     for pick in picks {
         let group = pick.group.as_ref().map(|group| (group.index, &group.name));
-        alike.entry((group, &pick.reason, pick.replicas, &pick.scores, pick.pending)).or_default().push(pick);
+        let turn = (pick.pending, pick.leaving);
+        alike.entry((group, &pick.reason, pick.replicas, &pick.scores, turn)).or_default().push(pick);
     }
     let form = |picks: Vec<&Pick>| {
         let first = picks.first()?;
@@ -240,6 +244,7 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
                 .as_ref()
                 .map(|group| GroupForm { index: group.index, name: group.name.clone() }),
             pending: first.pending,
+            leaving: first.leaving,
             names: Vec::new(),
             buckets: BTreeMap::new(),
         };
@@ -266,6 +271,7 @@ fn picks(forms: Vec<PickedForm>) -> Result<Vec<Pick>, String> {
                 scores: form.scores.clone(),
                 group: group.clone(),
                 pending: form.pending,
+                leaving: form.leaving,
             });
         }
     }

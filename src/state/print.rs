@@ -27,7 +27,11 @@ fn placement(decision: &Decision) -> Json {
     put("kind", json!(&*key.kind));
     put("namespace", json!(&*key.namespace));
     put("name", json!(&*key.name));
-    put("clusters", decision.picks.iter().map(cluster).collect());
+    put("clusters", decision.picked().map(cluster).collect());
+    let leaving: Vec<Json> = decision.picks.iter().filter(|pick| pick.leaving).map(cluster).collect();
+    if !leaving.is_empty() {
+        put("leaving", leaving.into());
+    }
     if let Some(condition) = &decision.condition {
         put(
             "condition",
@@ -97,15 +101,9 @@ pub fn decisions_from_json(value: &Json) -> Result<BTreeMap<Key, Decision>, Stri
 }
 
 fn read_placement(item: &Json) -> Result<Decision, String> {
-    let clusters = match item.get("clusters") {
-        None | Some(Json::Null) => &Vec::new(),
-        Some(Json::Array(list)) => list,
-        Some(_) => return Err("clusters must be a list".to_owned()),
-    };
-    let picks = clusters
-        .iter()
-        .enumerate()
-        .map(|(index, cluster)| read_cluster(cluster).map_err(|error| format!("clusters[{index}]: {error}")));
+    let mut picks = read_clusters(item, "clusters")?;
+    let leaving = read_clusters(item, "leaving")?;
+    picks.extend(leaving.into_iter().map(|pick| Pick { leaving: true, ..pick }));
     let digest = match text(item, "digest")? {
         "" => None,
         text => Some(text.parse::<Digest>().map_err(|()| format!("`{text}` is no digest"))?),
@@ -113,7 +111,7 @@ fn read_placement(item: &Json) -> Result<Decision, String> {
     Ok(Decision {
         key: Key::new("", required(item, "kind")?, text(item, "namespace")?, required(item, "name")?),
         source: text(item, "source")?.to_owned(),
-        picks: sorted(picks.collect::<Result<Vec<Pick>, String>>()?)?.into(),
+        picks: sorted(picks)?.into(),
         refused: read_refused(item)?,
         condition: match item.get("condition") {
             None | Some(Json::Null) => None,
@@ -129,6 +127,16 @@ fn read_placement(item: &Json) -> Result<Decision, String> {
         objects: Vec::new(),
         failures: Vec::new(),
     })
+}
+
+fn read_clusters(item: &Json, key: &str) -> Result<Vec<Pick>, String> {
+    let clusters = match item.get(key) {
+        None | Some(Json::Null) => return Ok(Vec::new()),
+        Some(Json::Array(list)) => list,
+        Some(_) => return Err(format!("{key} must be a list")),
+    };
+    let read = |(index, cluster)| read_cluster(cluster).map_err(|error| format!("{key}[{index}]: {error}"));
+    clusters.iter().enumerate().map(read).collect()
 }
 
 fn read_refused(item: &Json) -> Result<Vec<Refused>, String> {
@@ -164,6 +172,7 @@ fn read_cluster(item: &Json) -> Result<Pick, String> {
         scores: scores.collect(),
         group,
         pending: text(item, "state")? == PENDING,
+        leaving: false,
     })
 }
 

@@ -12,7 +12,7 @@ use crate::report;
 use crate::yaml::{self, Limits, Node, Scope};
 
 /// A policy may nest as deep as a source file can, inside a decision.
-const LIMITS: Limits = Limits { bytes: 64 << 20, depth: 200, nodes: 4_000_000 };
+const LIMITS: Limits = Limits { bytes: 64 << 20, depth: 200, nodes: 4_000_000, repeats: usize::MAX };
 
 /// A decision file's text.
 pub fn write_decision(decision: &Decision) -> String {

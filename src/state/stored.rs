@@ -121,6 +121,7 @@ fn put_pick(encoder: &mut Encoder, pick: &Pick) {
         encoder.text(&group.name);
     });
     encoder.flag(pick.pending);
+    encoder.flag(pick.leaving);
 }
 
 fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
@@ -133,5 +134,6 @@ fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
             Some(Group { index: decoder.number()?.try_into().ok()?, name: decoder.string()? })
         })?,
         pending: decoder.flag()?,
+        leaving: decoder.flag()?,
     })
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Fetched;
-use crate::diag::Severity;
-use crate::model::{ObjectId, annotation, path};
+use crate::diag::{Severity, is_harmless};
+use crate::model::{ObjectId, annotation, object, path};
 use crate::yaml::{self, Limits};
 
 /// One object as a target should hold it.
@@ -132,6 +132,9 @@ fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
     let id = ObjectId::of(&object)
         .filter(|id| !id.kind.is_empty() && !id.name.is_empty() && is_printable(id))
         .ok_or("its file holds no object with a usable apiVersion, kind and metadata.name")?;
+    if let Some(key) = object::list_field(&object) {
+        return Err(format!("its file holds a list in `{key}`, which is no object"));
+    }
     let wanted = path::of_object(&id);
     if wanted != file {
         return Err(format!("its file holds {id}, which belongs in `{wanted}`"));
@@ -160,7 +163,7 @@ fn id_from_path(file: &str) -> ObjectId {
 
 /// Names are shown to people: what steers a terminal is no name.
 fn is_printable(id: &ObjectId) -> bool {
-    [&id.group, &id.kind, &id.namespace, &id.name].iter().all(|part| !part.contains(char::is_control))
+    [&id.group, &id.kind, &id.namespace, &id.name].iter().all(|part| part.chars().all(is_harmless))
 }
 
 #[cfg(test)]
@@ -180,6 +183,17 @@ mod tests {
     }
 
     const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\n";
+
+    #[test]
+    fn a_list_is_no_object() {
+        let set =
+            read_one("shop/ConfigMap_web.yaml", &format!("{MAP}items: [{{kind: ClusterRoleBinding}}]\n"));
+        assert!(set.objects.is_empty());
+        assert!(
+            set.blocked["shop/ConfigMap_web.yaml"].message.contains("holds a list in `items`"),
+            "{set:?}"
+        );
+    }
 
     #[test]
     fn an_object_in_its_place_is_wanted() {

@@ -12,7 +12,7 @@ use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::meta::label_selector;
 use crate::model::selector::Labels;
 use crate::model::status::Problem;
-use crate::model::{ObjectId, Operation, Selector};
+use crate::model::{ObjectId, Operation, Selector, object};
 use crate::patch::{self, Style};
 use crate::report::API_VERSION;
 use crate::yaml::{self, Fields, Limits, Node, Scope};
@@ -167,6 +167,9 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
         };
         if ObjectId::of(&object).as_ref() != Some(&desired.id) {
             return Err(format!("the local override at {} makes it another object", local.at));
+        }
+        if let Some(key) = object::list_field(&object) {
+            return Err(format!("the local override at {} makes it a list, by its field `{key}`", local.at));
         }
     }
     let bytes = yaml::emit(&object).into_bytes().into();

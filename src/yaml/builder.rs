@@ -6,7 +6,7 @@ use saphyr_parser::{Event, ScalarStyle, Tag};
 
 use super::merge;
 use super::node::{Entry, Mark, Node, Value};
-use super::reader::{Fault, Limits, error, too_many_values};
+use super::reader::{Fault, Limits, TEXT_PER_STEP, error, too_many_repeats, too_many_values};
 use super::scalar::{Scalar, read_differently, resolve};
 use super::tag::tagged_scalar;
 use crate::diag::Severity;
@@ -294,6 +294,15 @@ impl<'a> Builder<'a> {
     }
 
     fn charge_copy(&mut self, cost: Cost, at: Mark) -> Result<(), Fault> {
+        let steps = cost.nodes.saturating_add(cost.bytes / TEXT_PER_STEP);
+        match self.left.repeats.checked_sub(steps) {
+            Some(left) => self.left.repeats = left,
+            // What is left is used up, so that the next documents do not try.
+            None => {
+                self.left.repeats = 0;
+                return Err(too_many_repeats(at));
+            }
+        }
         self.charge(cost, at)?;
         match self.left.bytes.checked_sub(cost.bytes) {
             Some(left) => {

@@ -4,7 +4,8 @@
 //! else the mapping holds, with the nearest known name. So all problems of a document come out at
 //! once, and a field that is read can not be forgotten in a list of allowed ones.
 //!
-//! `null` counts as absent everywhere except in [`Fields::node_or_null`].
+//! `null` counts as absent everywhere except in [`Fields::node_or_null`]. A scope can be told to report nulls
+//! of a spec, see [`Scope::refuse_nulls`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,12 +20,19 @@ pub struct Scope {
     file: Arc<str>,
     /// How an unknown field is reported: an error, or a warning where the fleet's settings say so.
     unknown_fields: Cell<Severity>,
+    refuse_nulls: bool,
     found: RefCell<Diagnostics>,
 }
 
 impl Scope {
     pub fn new(file: Arc<str>, unknown_fields: Severity) -> Scope {
-        Scope { file, unknown_fields: Cell::new(unknown_fields), found: RefCell::default() }
+        let unknown_fields = Cell::new(unknown_fields);
+        Scope { file, unknown_fields, refuse_nulls: false, found: RefCell::default() }
+    }
+
+    /// Reports known fields of the spec that are null, as API servers do where a schema does not allow it.
+    pub fn refuse_nulls(self) -> Scope {
+        Scope { refuse_nulls: true, ..self }
     }
 
     pub fn pos(&self, at: Mark) -> Pos {
@@ -55,7 +63,9 @@ impl Scope {
     pub fn fields<'a>(&'a self, node: &'a Node, what: &str) -> Option<Fields<'a>> {
         match &node.value {
             Value::Map(entries) => {
-                Some(Fields { scope: self, path: what.to_owned(), at: node.at, entries, known: Vec::new() })
+                let path = what.to_owned();
+                let (known, nullable) = (Vec::new(), Vec::new());
+                Some(Fields { scope: self, path, at: node.at, entries, known, nullable })
             }
             _ => {
                 self.error(node.at, format!("{what} must be a mapping, not {}", node.what()));
@@ -73,6 +83,8 @@ pub struct Fields<'a> {
     at: Mark,
     entries: &'a [Entry],
     known: Vec<&'static str>,
+    /// Those of them that may be null.
+    nullable: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
@@ -97,11 +109,16 @@ impl<'a> Fields<'a> {
 
     /// The field's value, with `null` as absent. Marks the field as known.
     pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.node_or_null(key).filter(|node| !node.is_null())
+        self.look_up(key).filter(|node| !node.is_null())
     }
 
     /// The field's value, `null` included. Marks the field as known.
     pub fn node_or_null(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.nullable.push(key);
+        self.look_up(key)
+    }
+
+    fn look_up(&mut self, key: &'static str) -> Option<&'a Node> {
         self.known.push(key);
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
@@ -109,6 +126,7 @@ impl<'a> Fields<'a> {
     /// Marks fields as known without reading them.
     pub fn accept(&mut self, keys: &[&'static str]) {
         self.known.extend(keys);
+        self.nullable.extend(keys);
     }
 
     /// The entries as they stand, for mappings whose keys are data.
@@ -291,12 +309,26 @@ impl<'a> Fields<'a> {
         let severity = self.scope.unknown_fields.get();
         for entry in self.entries {
             if self.known.contains(&entry.key.as_str()) {
+                self.check_null(entry);
                 continue;
             }
             let message = format!("unknown field `{}`", self.path_of(&entry.key));
             let hint = did_you_mean(&entry.key, self.known.iter().copied());
             let at = self.scope.pos(entry.at);
             self.scope.report(Diagnostic::new(severity, at, message).maybe_hint(hint));
+        }
+    }
+
+    fn check_null(&self, entry: &Entry) {
+        let is_of_spec = self.path == "spec" || self.path.starts_with("spec.");
+        if self.scope.refuse_nulls
+            && is_of_spec
+            && entry.value.is_null()
+            && !self.nullable.contains(&entry.key.as_str())
+        {
+            let message = format!("{} is null", self.path_of(&entry.key));
+            let at = self.scope.pos(entry.at);
+            self.scope.report(Diagnostic::error(at, message).hint("give it a value, or leave the field out"));
         }
     }
 }

@@ -20,6 +20,7 @@ mod quote;
 pub mod reader;
 pub mod scalar;
 pub mod split;
+mod surrogates;
 mod tag;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 
+use crate::diag::is_harmless;
+
 /// Whether a text reads as itself without quotes. Rather too strict than too lax.
 pub fn is_plain(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
@@ -73,7 +75,8 @@ pub fn literal_header(text: &str) -> Option<&'static str> {
 fn is_printable(c: char) -> bool {
     match c {
         '\u{FEFF}' | '\u{85}' | '\u{A0}' | '\u{2028}' | '\u{2029}' | '\u{FFFE}' | '\u{FFFF}' => false,
-        c => !c.is_control(),
+        // What hides or turns its neighbours is spelt out, so that a diff shows what there is.
+        c => is_harmless(c),
     }
 }
 

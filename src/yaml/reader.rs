@@ -10,6 +10,7 @@ use saphyr_parser::{Event, Marker, Parser, ScanError};
 use super::builder::Builder;
 use super::node::{Mark, Node};
 use super::split::{Slice, last_line, split};
+use super::surrogates;
 use crate::diag::Severity;
 
 /// What one file may cost.
@@ -21,11 +22,16 @@ pub struct Limits {
     pub depth: usize,
     /// Values in the file, those that aliases repeat included.
     pub nodes: usize,
+    /// Work for aliases: values that they repeat, and their text by [`TEXT_PER_STEP`] bytes.
+    pub repeats: usize,
 }
+
+/// Bytes of repeated text that count like one repeated value.
+pub(super) const TEXT_PER_STEP: usize = 100;
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { bytes: 10 << 20, depth: 100, nodes: 1_000_000 }
+        Limits { bytes: 10 << 20, depth: 100, nodes: 1_000_000, repeats: usize::MAX }
     }
 }
 
@@ -34,6 +40,8 @@ impl Default for Limits {
 pub struct Read {
     pub documents: Vec<ReadDocument>,
     pub faults: Vec<Fault>,
+    /// The work that aliases took, see [`Limits::repeats`].
+    pub repeats: usize,
 }
 
 /// One document that could be read.
@@ -66,7 +74,7 @@ const MOST_FAULTS_OF_A_FILE: usize = 1000;
 pub fn read(text: &[u8], limits: &Limits) -> Read {
     let (text, skipped) = match usable_text(text, limits) {
         Ok(usable) => usable,
-        Err(fault) => return Read { documents: Vec::new(), faults: vec![fault] },
+        Err(fault) => return Read { faults: vec![fault], ..Read::default() },
     };
     let mut result = Read::default();
     let mut left = *limits;
@@ -93,6 +101,7 @@ pub fn read(text: &[u8], limits: &Limits) -> Read {
         result.faults.extend(faults);
         result.faults.extend(warnings.into_iter().take(MOST_FAULTS));
     }
+    result.repeats = limits.repeats - left.repeats;
     result
 }
 
@@ -134,13 +143,18 @@ fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Op
     if indicators > builder.values_left() {
         return Err(too_many_values(Mark { line: slice.line, column: 1 }));
     }
-    let mut parser = Parser::new_from_str(text);
+    let joined = surrogates::join(text);
+    let place = |at: Mark| surrogates::correct(&joined, slice.line, at);
+    let mut parser = Parser::new_from_str(&joined.text);
     // Every byte gives a few events at most; this only guards against a parser that stands still.
     let mut events_left = text.len().saturating_mul(8).saturating_add(64);
     let mut documents = 0;
     while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|fault| syntax(&fault, slice.line))?;
-        let at = mark(span.start, slice.line);
+        let (event, span) = event.map_err(|fault| {
+            let fault = syntax(&fault, slice.line);
+            Fault { at: place(fault.at), ..fault }
+        })?;
+        let at = place(mark(span.start, slice.line));
         events_left = events_left.saturating_sub(1);
         match event {
             Event::StreamEnd => break,
@@ -198,6 +212,12 @@ fn syntax(fault: &ScanError, first_line: u32) -> Fault {
 pub(super) fn too_many_values(at: Mark) -> Fault {
     let hint = "split the file, or repeat less with aliases";
     error(at, "the file holds more values than are read", Some(hint))
+}
+
+pub(super) fn too_many_repeats(at: Mark) -> Fault {
+    let hint =
+        "write the values out: what aliases may repeat is limited, for a file and for all files together";
+    error(at, "aliases repeat more than is read", Some(hint))
 }
 
 pub(super) fn error(at: Mark, message: &str, hint: Option<&str>) -> Fault {

@@ -71,4 +71,5 @@ mod support;
 mod takeover;
 mod tidy;
 mod ugly;
+mod unreadable;
 mod verify;

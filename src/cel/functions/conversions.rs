@@ -23,8 +23,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("double", &[Type::Text], Type::Double, to_double),
     Function::global("bool", &[Type::Bool], Type::Bool, same),
     Function::global("bool", &[Type::Text], Type::Bool, |_, values| match text_of(&values[0]) {
-        "1" | "t" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
-        "0" | "f" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
         text => Err(format!("`{text}` is no boolean")),
     }),
     Function::global("bytes", &[Type::Bytes], Type::Bytes, same),
@@ -52,9 +52,9 @@ fn same(_: &mut Meter, values: &[Value]) -> Answer {
 fn to_int(_: &mut Meter, values: &[Value]) -> Answer {
     let int = match &values[0] {
         Value::Uint(value) => i64::try_from(*value).ok(),
-        // Both ends are powers of two, which a double has exactly.
+        // Both ends are powers of two, which a double has exactly; cel-go keeps neither.
         Value::Double(value)
-            if *value >= -9_223_372_036_854_775_808.0 && *value < 9_223_372_036_854_775_808.0 =>
+            if *value > -9_223_372_036_854_775_808.0 && *value < 9_223_372_036_854_775_808.0 =>
         {
             Some(*value as i64)
         }
@@ -79,10 +79,40 @@ fn to_double(_: &mut Meter, values: &[Value]) -> Answer {
     let double = match &values[0] {
         Value::Int(value) => Some(*value as f64),
         Value::Uint(value) => Some(*value as f64),
-        Value::Text(text) => text.parse().ok(),
+        Value::Text(text) => double_of(text),
         _ => None,
     };
     double.map(Value::Double).ok_or_else(|| format!("{} is no double", words(&values[0])))
+}
+
+/// A number that is written down and too large is none; `inf` is meant.
+fn double_of(text: &str) -> Option<f64> {
+    let number: f64 = text.parse().ok()?;
+    (number.is_finite() || !text.contains(|character: char| character.is_ascii_digit())).then_some(number)
+}
+
+/// A double as Go's `%g` writes it: with an exponent below 1e-4 and from 1e6 on.
+fn double_text(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let scientific = format!("{value:e}");
+    match scientific.split_once('e') {
+        Some((mantissa, exponent)) => match exponent.parse::<i32>() {
+            Ok(power) if (-4..6).contains(&power) => value.to_string(),
+            _ => format!("{mantissa}{}", signed_exponent(exponent)),
+        },
+        None => scientific,
+    }
+}
+
+/// An exponent with a sign and at least two digits: `e+10`.
+pub(super) fn signed_exponent(exponent: &str) -> String {
+    let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
+    format!("e{sign}{digits:0>2}")
 }
 
 /// A value as text, for the types that have one.
@@ -91,7 +121,7 @@ pub(super) fn to_text(value: &Value) -> Result<String, String> {
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Uint(value) => value.to_string(),
-        Value::Double(value) => value.to_string(),
+        Value::Double(value) => double_text(*value),
         Value::Text(text) => text.to_string(),
         Value::Bytes(bytes) => {
             String::from_utf8(bytes.to_vec()).map_err(|_| "these bytes are no text".to_owned())?

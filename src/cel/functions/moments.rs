@@ -33,7 +33,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("_+_", &[Span, Moment], Moment, |_, values| shift(&values[1], &values[0], false)),
     Function::global("_-_", &[Moment, Span], Moment, |_, values| shift(&values[0], &values[1], true)),
     Function::global("_-_", &[Moment, Moment], Span, |_, values| match values {
-        [Value::Moment(a), Value::Moment(b)] => Ok(Value::Span(a.duration_since(*b))),
+        [Value::Moment(a), Value::Moment(b)] => within_reach(a.duration_since(*b)),
         _ => Err(out_of_reach()),
     }),
     Function::global("_+_", &[Span, Span], Span, |_, values| spans(values, SignedDuration::checked_add)),
@@ -58,7 +58,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::method("getMinutes", &[Span], Int, |_, values| whole(values, |span| span.as_mins())),
     Function::method("getSeconds", &[Span], Int, |_, values| whole(values, |span| span.as_secs())),
     Function::method("getMilliseconds", &[Span], Int, |_, values| {
-        whole(values, |span| i64::from(span.subsec_millis()))
+        whole(values, |span| i64::try_from(span.as_millis()).unwrap_or_default())
     }),
 ];
 
@@ -74,9 +74,15 @@ fn shift(moment: &Value, by: &Value, back: bool) -> Answer {
 
 fn spans(values: &[Value], of: fn(SignedDuration, SignedDuration) -> Option<SignedDuration>) -> Answer {
     match values {
-        [Value::Span(a), Value::Span(b)] => of(*a, *b).map(Value::Span).ok_or_else(out_of_reach),
+        [Value::Span(a), Value::Span(b)] => of(*a, *b).ok_or_else(out_of_reach).and_then(within_reach),
         _ => Err(out_of_reach()),
     }
+}
+
+/// Spans are kept as 64 bits of nanoseconds: about 292 years.
+fn within_reach(span: SignedDuration) -> Answer {
+    let fits = i64::try_from(span.as_nanos()).is_ok();
+    fits.then_some(Value::Span(span)).ok_or_else(out_of_reach)
 }
 
 fn part(values: &[Value], of: fn(jiff::civil::DateTime) -> i64) -> Answer {
@@ -135,14 +141,8 @@ fn span(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_nanos(if negative { -nanos } else { nanos }))
 }
 
-/// Seconds, with as many decimals as there are.
+/// Seconds as a floating-point number, in as few digits as tell it apart.
 pub(super) fn span_text(span: SignedDuration) -> String {
-    let (sign, size) =
-        if span.is_negative() { ("-", span.unsigned_abs()) } else { ("", span.unsigned_abs()) };
-    let rest = format!("{:09}", size.subsec_nanos());
-    let rest = rest.trim_end_matches('0');
-    match rest {
-        "" => format!("{sign}{}s", size.as_secs()),
-        _ => format!("{sign}{}.{rest}s", size.as_secs()),
-    }
+    let seconds = span.as_secs() as f64 + f64::from(span.subsec_nanos()) / 1e9;
+    format!("{seconds}s")
 }

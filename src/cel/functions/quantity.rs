@@ -19,7 +19,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("isQuantity", &[Text], Bool, |_, values| {
         Ok(Value::Bool(text_of(&values[0]).parse::<model::Quantity>().is_ok()))
     }),
-    Function::method("sign", &[Type::Quantity], Int, |_, values| {
+    // A function and no method, as Kubernetes declares it.
+    Function::global("sign", &[Type::Quantity], Int, |_, values| {
         Ok(Value::Int(i64::try_from(nanos(&values[0]).signum()).unwrap_or_default()))
     }),
     Function::method("isInteger", &[Type::Quantity], Bool, |_, values| {

@@ -1,6 +1,6 @@
 //! `"%s of %d".format([a, b])` and `strings.quote`.
 
-use super::conversions::to_text;
+use super::conversions::{signed_exponent, to_text};
 use super::{Function, items, text_of};
 use crate::cel::meter::Meter;
 use crate::cel::types::Type;
@@ -94,10 +94,7 @@ fn signed(value: i64, unsigned: impl Fn(u64) -> String) -> String {
 fn exponential(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$e}");
     match text.split_once('e') {
-        Some((mantissa, exponent)) => {
-            let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
-            format!("{mantissa}e{sign}{exponent:0>2}")
-        }
+        Some((mantissa, exponent)) => format!("{mantissa}{}", signed_exponent(exponent)),
         None => text,
     }
 }

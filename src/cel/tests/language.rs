@@ -52,7 +52,7 @@ fn values_of_different_types_are_not_equal_but_numbers_compare() {
     is_true(&[
         "dyn(1) == dyn(1u) && dyn(1) == dyn(1.0) && dyn(2u) > dyn(1.5)",
         "dyn(1) != dyn('1')",
-        "1 < 1.5 && 2u > 1",
+        "dyn(1) < 1.5 && dyn(2u) > 1",
         "dyn(9223372036854775807) < dyn(9223372036854775808.0)",
         "{'a': [1, {'b': 2}]} == {'a': [1, {'b': 2}]}",
         "0.0 / 0.0 != 0.0 / 0.0 && !(0.0 / 0.0 < 1.0)",
@@ -123,6 +123,8 @@ fn what_is_wrong_with_a_text_is_found_when_it_is_read() {
         ("foo(1)", "there is no function `foo`"),
         ("1 + 'a' == 2", "`+` is not for (int, string)"),
         ("'a' == 1", "`==` is not for (string, int)"),
+        ("1 < 1.5", "`<` is not for (int, double)"),
+        ("size('a') == null", "`==` is not for (int, null_type)"),
         ("1 && true", "a boolean is expected, not a value of type int"),
         ("'a'.b", "a value of type string has no fields"),
         ("it.claims.all(c.name, true)", "a plain name"),

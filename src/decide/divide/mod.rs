@@ -14,7 +14,7 @@ use super::filter::Checked;
 use super::own::Case;
 use super::table::{Row, Table};
 use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
-use crate::model::placement::{Division, Filter, Placement, Policy, Source};
+use crate::model::placement::{Division, Filter, Placement, Policy, Rule, Source};
 use crate::model::{Cluster, Decision};
 use planner::{Contender, Portion, Request};
 
@@ -106,6 +106,10 @@ pub(super) fn warn(
         say(at, format!("{by} names `{name}`, which is no cluster of the fleet"), hint);
     }
     let rows = taking_part(table, division, case.candidates);
+    // Why nobody can take part was said when the preference was read.
+    if division.among.iter().any(|filter| matches!(filter.rule, Rule::Nowhere(_))) {
+        return;
+    }
     if rows.is_empty() {
         let stands = if decision.picks.iter().any(|pick| pick.replicas.is_some()) {
             "what was divided before stays"

@@ -49,7 +49,8 @@ pub fn tolerates(key: &str, seconds: Option<i64>) -> Rule {
 }
 
 pub fn score(value: i64, until: Option<i64>) -> BTreeMap<(String, String), AddOnScore> {
-    [(("r".to_owned(), "s".to_owned()), AddOnScore { value, valid_until: until.map(second) })].into()
+    [(("r".to_owned(), "s".to_owned()), AddOnScore { value, index: 0, valid_until: until.map(second) })]
+        .into()
 }
 
 pub fn add_on() -> Scorer {

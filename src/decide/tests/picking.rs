@@ -95,7 +95,7 @@ fn what_is_kept_is_not_filtered_again_but_names_asked_for_must_pass() {
     tainted.taints = vec![taint("gone", Effect::Refuse, None)];
     let clusters = vec![tainted, cluster("b", &[]), cluster("c", &[])];
     let keep = |selection| Policy {
-        retention: Retention::SamePolicy,
+        retention: Retention::SamePolicy(serde_json::Value::clone),
         selection,
         ..policy(vec![Rule::Tolerates(Vec::new())])
     };

@@ -50,7 +50,7 @@ pub fn some_policy() -> impl Strategy<Value = Policy> {
         Policy {
             scorers: if yes[3] { scorers } else { Vec::new() },
             ranking: if yes[1] { Ranking::SumThenName } else { Ranking::PartsThenNameDescending },
-            retention: if yes[2] { Retention::SamePolicy } else { Retention::None },
+            retention: if yes[2] { Retention::SamePolicy(serde_json::Value::clone) } else { Retention::None },
             selection: count.map_or(Selection::All, Selection::First),
             groups: group.map(|(size, key)| Grouping {
                 size: GroupSize::Count(size),
@@ -196,6 +196,7 @@ proptest! {
     fn doubt_takes_nothing_away((clusters, placements) in some_fleet(), held in vec("c-[0-9]", 0..4)) {
         let mut fleet = fleet(clusters, placements);
         fleet.doubt.everything = true;
+        fleet.doubt.objects = true;
         let mut held: Vec<&str> = held.iter().map(String::as_str).collect();
         held.sort_unstable();
         held.dedup();

@@ -63,7 +63,7 @@ fn pick_n(count: usize, constraints: &[SpreadConstraint]) -> Policy {
         ],
         ranking: Ranking::PartsThenNameDescending,
         selection: Selection::First(count),
-        retention: Retention::SamePolicy,
+        retention: Retention::SamePolicy(serde_json::Value::clone),
         ..policy(vec![Rule::Ready])
     }
 }

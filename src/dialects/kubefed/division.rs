@@ -41,6 +41,18 @@ pub(super) fn of(
         say(message, "enable the gate, or take the preference away");
         return None;
     }
+    let division = |among| Division {
+        by: by.clone(),
+        origin: preference.origin.clone(),
+        workload: WorkloadName::of(key),
+        total: preference.total,
+        shares: preference.shares.clone(),
+        others: preference.others,
+        rebalance: preference.rebalance,
+        hash_key: by.full_name(),
+        among,
+        then: narrowing.to_vec(),
+    };
     let ready = Filter { rule: Rule::Ready, by: None };
     let mut among = vec![ready];
     let named = document.root.get("spec").and_then(|spec| spec.get("placement")?.get("clusters"));
@@ -49,10 +61,17 @@ pub(super) fn of(
     if preference.intersect {
         let (namespace, of_namespace) = match selectors(context, metadata, own.as_ref(), key) {
             Ok(found) => found,
-            Err(why) => {
+            // A list of names is what its author wrote last, and counts.
+            Err(why) if named => {
                 let message = format!("{by} divides nothing, and {key} stays as it is written: {why}");
-                say(message, "`intersectWithClusterSelector` reads selectors only, never lists of names");
+                say(message, NAMES);
                 return None;
+            }
+            // What it divided last stays in force; without that, the object stays as it is written.
+            Err(why) => {
+                let message = format!("{by} divides nothing: {why}; numbers that it set earlier stay");
+                say(message, NAMES);
+                return Some(division(vec![Filter { rule: Rule::Nowhere(why), by: None }]));
             }
         };
         if named {
@@ -68,19 +87,10 @@ pub(super) fn of(
             say(message, "`intersectWithClusterSelector: true` keeps to clusters that its selector matches");
         }
     }
-    Some(Division {
-        by: by.clone(),
-        origin: preference.origin.clone(),
-        workload: WorkloadName::of(key),
-        total: preference.total,
-        shares: preference.shares.clone(),
-        others: preference.others,
-        rebalance: preference.rebalance,
-        hash_key: by.full_name(),
-        among,
-        then: narrowing.to_vec(),
-    })
+    Some(division(among))
 }
+
+const NAMES: &str = "`intersectWithClusterSelector` reads selectors only, never lists of names";
 
 fn selectors<'c>(
     context: &'c Context,

@@ -85,6 +85,7 @@ pub(super) fn read(
         replicas,
         // What is in members stays as it is: its content as well as where it is.
         frozen: blocked || content.incomplete,
+        external: false,
     };
     lowered.workloads.push(workload.into());
 }

@@ -35,7 +35,6 @@ pub const DIALECT: Dialect = Dialect {
     groups: &[kinds::CORE, kinds::SCHEDULING, kinds::TYPES],
     kinds: kinds::KINDS,
     lower,
-    policy_text: |_, _| None,
 };
 
 /// What all Federated objects are read against.
@@ -51,7 +50,7 @@ struct Context {
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let types = kinds::federated_in(input.documents.iter().copied());
     let mut context = Context::default();
-    let mut reader = Reader { input, lowered, is_newer: kinds::is_newer };
+    let mut reader = Reader { input, lowered, is_newer: kinds::is_newer, refuses_nulls: false };
     reader.each(
         |document| matches!(kinds::role(document, &types), Role::Config),
         |scope, document, _| config::read(scope, document, &mut context.planes),
@@ -60,6 +59,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |document| matches!(kinds::role(document, &types), Role::TypeConfig),
         |scope, document, _| types::read(scope, document, &mut context.types),
     );
+    reader.lowered.list_kinds.extend(context.types.list_kinds());
     reader.each_recalled(
         &Recall::alone("KubeFed cluster"),
         |document| matches!(kinds::role(document, &types), Role::Cluster),

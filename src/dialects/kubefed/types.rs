@@ -65,6 +65,12 @@ impl Target {
 }
 
 impl Types {
+    /// The kinds of targets whose names end in `List`, each with its group.
+    pub(super) fn list_kinds(&self) -> impl Iterator<Item = (String, String)> {
+        let targets = self.0.values().flatten().map(|one| &one.target);
+        targets.filter(|one| one.kind.ends_with("List")).map(|one| (one.group.clone(), one.kind.clone()))
+    }
+
     /// The type of a Federated object. A control plane's own config goes before those of others.
     pub(super) fn find(&self, group: &str, kind: &str, namespace: &str) -> Option<FederatedType> {
         let configured = self.0.get(&(group.to_owned(), kind.to_owned()));

@@ -38,7 +38,6 @@ use placement::PlacementSpec;
 use select::{Item, Stock};
 
 pub use changes::refused_by_the_hub;
-pub use policy::normal_form as policy_in_normal_form;
 
 /// KubeFleet's parser.
 pub const DIALECT: Dialect = Dialect {
@@ -47,7 +46,6 @@ pub const DIALECT: Dialect = Dialect {
     groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
     kinds: kinds::NAMES,
     lower,
-    policy_text,
 };
 
 /// The documents read, each with its index in the input.
@@ -95,7 +93,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
 
 fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
     let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
-    Scope::new(document.at.file.clone(), unknown_fields)
+    Scope::new(document.at.file.clone(), unknown_fields).refuse_nulls()
 }
 
 fn read_one(input: &Input<'_>, document: &Document) -> One {
@@ -177,7 +175,8 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
                 templates,
                 overrides: Vec::new(),
                 replicas: None,
-                frozen,
+                frozen: frozen || spec.external,
+                external: spec.external,
             });
         }
         lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) }.into());
@@ -219,8 +218,4 @@ fn templates(
         retained: Vec::new(),
     };
     objects.into_values().map(template).collect()
-}
-
-fn policy_text(kind: &str, written: &serde_json::Value) -> Option<serde_json::Value> {
-    matches!(kind, "ClusterResourcePlacement" | "ResourcePlacement").then(|| policy::normal_form(written))
 }

@@ -23,6 +23,8 @@ pub struct PlacementSpec {
     pub selectors: Option<Selectors>,
     pub policy: Policy,
     pub sync_annotations: BTreeMap<String, String>,
+    /// Staged update runs roll it out.
+    pub external: bool,
 }
 
 impl PlacementSpec {
@@ -47,23 +49,24 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let selectors = select::read(&mut spec, cluster_scoped);
     let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
     let policy = policy::read(&mut spec, namespace);
-    let sync_annotations = strategy::read(&mut spec);
+    let (sync_annotations, external) = strategy::read(&mut spec);
     spec.int_in("revisionHistoryLimit", 1..=1000);
-    status_scope(&mut spec, selectors.as_ref());
+    status_scope(&mut spec, selectors.as_ref(), cluster_scoped);
     if let Some(blocked) = &policy.blocked {
         scope.warning(root.at, format!("{key}: {}", blocked.condition.message));
     }
     spec.finish();
     fields.finish();
-    Some(PlacementSpec { key: key.clone(), origin: scope.pos(root.at), selectors, policy, sync_annotations })
+    let origin = scope.pos(root.at);
+    Some(PlacementSpec { key: key.clone(), origin, selectors, policy, sync_annotations, external })
 }
 
-/// A status that a namespace's readers may see needs one namespace to be in.
-fn status_scope(spec: &mut Fields<'_>, selectors: Option<&Selectors>) {
+/// A status that a namespace's readers may see needs one namespace to be in. A ResourcePlacement is in one.
+fn status_scope(spec: &mut Fields<'_>, selectors: Option<&Selectors>, cluster_scoped: bool) {
     let scope = spec.choice("statusReportingScope", &["ClusterScopeOnly", "NamespaceAccessible"]);
     let list = selectors.map(|selectors| selectors.list.as_slice()).unwrap_or_default();
     let namespaces = list.iter().filter(|selector| selector.is_namespace()).count();
-    if scope == Some("NamespaceAccessible") && namespaces != 1 {
+    if scope == Some("NamespaceAccessible") && cluster_scoped && namespaces != 1 {
         let message = format!(
             "{} NamespaceAccessible needs exactly one Namespace selector, not {namespaces}",
             spec.path_of("statusReportingScope")

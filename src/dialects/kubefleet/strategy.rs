@@ -16,24 +16,19 @@ const PERIOD: &str = "unavailablePeriodSeconds";
 
 type Annotations = BTreeMap<String, String>;
 
-/// Reads the field `strategy` of a spec; gives the annotations that its objects get.
-pub fn read(spec: &mut Fields<'_>) -> Annotations {
+/// Reads the field `strategy` of a spec; gives the annotations that its objects get, and whether staged update
+/// runs roll it out.
+pub fn read(spec: &mut Fields<'_>) -> (Annotations, bool) {
     let mut annotations = Annotations::new();
     let Some(mut fields) = spec.fields("strategy") else {
         apply_strategy(None, &mut annotations);
-        return annotations;
+        return (annotations, false);
     };
     let kind = fields.choice("type", &["RollingUpdate", "External"]);
-    if kind == Some("External") {
-        if fields.node("rollingUpdate").is_some() {
-            let message = format!("{} does not go with type External", fields.path_of("rollingUpdate"));
-            fields.error_at("rollingUpdate", message);
-        }
-        let message = format!(
-            "{} External: staged update runs are not acted on yet, so changes go out to all clusters at once",
-            fields.path_of("type")
-        );
-        fields.scope().warning(fields.place_of("type"), message);
+    let external = kind == Some("External");
+    if external && fields.node("rollingUpdate").is_some() {
+        let message = format!("{} does not go with type External", fields.path_of("rollingUpdate"));
+        fields.error_at("rollingUpdate", message);
     }
     rolling_update(&mut fields);
     apply_strategy(fields.fields("applyStrategy"), &mut annotations);
@@ -42,7 +37,7 @@ pub fn read(spec: &mut Fields<'_>) -> Annotations {
     }
     report_back(&mut fields);
     fields.finish();
-    annotations
+    (annotations, external)
 }
 
 fn set(annotations: &mut Annotations, name: &str, value: &str) {

@@ -76,7 +76,7 @@ fn what_a_strategy_says_becomes_annotations_with_the_defaults_of_a_hub() {
 #[test]
 fn rollouts_that_are_asked_for_are_warned_of_with_what_happens_instead() {
     for (strategy, warned) in [
-        ("{type: External}", true),
+        ("{type: External}", false),
         ("{type: RollingUpdate}", false),
         ("{rollingUpdate: {maxUnavailable: 1}}", true),
         ("{rollingUpdate: {maxUnavailable: 25%, maxSurge: 25%, unavailablePeriodSeconds: 60}}", false),
@@ -85,6 +85,7 @@ fn rollouts_that_are_asked_for_are_warned_of_with_what_happens_instead() {
         let said = messages(&lowered);
         assert_eq!(said.len(), usize::from(warned), "{strategy}: {said:?}");
         assert!(said.iter().all(|one| one.contains("go out to all clusters at once")), "{said:?}");
+        assert_eq!(workload(&lowered, "roles").external, strategy.contains("External"));
     }
 }
 

@@ -73,6 +73,7 @@ fn read_taint(mut fields: Fields<'_>) -> Option<Taint> {
     check_length(&fields, "value", value, 1024);
     fields.require("effect");
     let word = fields.choice("effect", &EFFECT_WORDS);
+    fields.accept(&["timeAdded"]);
     let since = moment(&mut fields, "timeAdded");
     if word == Some("PreferNoSelect") {
         let message = format!("{} is `PreferNoSelect`, which keeps nothing away", fields.path_of("effect"));

@@ -33,7 +33,6 @@ pub const DIALECT: Dialect = Dialect {
     groups: &[kinds::CLUSTER, kinds::WORK, kinds::ADD_ON],
     kinds: kinds::KINDS,
     lower,
-    policy_text: |_, _| None,
 };
 
 /// What placements are read against.
@@ -45,7 +44,7 @@ struct Context {
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let mut context = Context::default();
-    let mut reader = Reader { input, lowered, is_newer: kinds::is_newer };
+    let mut reader = Reader { input, lowered, is_newer: kinds::is_newer, refuses_nulls: true };
     reader.each(of(Role::Set), |scope, document, _| sets::read(scope, document, &mut context.sets));
     reader.each(of(Role::Binding), |scope, document, _| {
         bindings::read(scope, document, &context.sets, &mut context.bindings);

@@ -5,8 +5,8 @@ use super::common::amount;
 use crate::model::rollout::{Amount, GroupRef, Pace};
 use crate::yaml::Fields;
 
-/// The pace, and the groups that go first; none where all clusters get the work at once.
-pub(super) fn read(mut fields: Fields<'_>) -> Option<(Pace, Vec<GroupRef>)> {
+/// The pace, and the groups that go first.
+pub(super) fn read(mut fields: Fields<'_>) -> (Pace, Vec<GroupRef>) {
     let kind = fields.choice("type", &["All", "Progressive", "ProgressivePerGroup"]);
     fields.fields("all").map(|inner| read_inner(inner, false, false));
     let by_cluster = fields.fields("progressive").map(|inner| read_inner(inner, true, true));
@@ -15,10 +15,10 @@ pub(super) fn read(mut fields: Fields<'_>) -> Option<(Pace, Vec<GroupRef>)> {
     match kind {
         Some("Progressive") => {
             let (most, first) = by_cluster.unwrap_or_default();
-            Some((Pace::ByCluster(most), first))
+            (Pace::ByCluster(most), first)
         }
-        Some("ProgressivePerGroup") => Some((Pace::ByGroup, by_group.unwrap_or_default().1)),
-        _ => None,
+        Some("ProgressivePerGroup") => (Pace::ByGroup, by_group.unwrap_or_default().1),
+        _ => (Pace::Together, Vec::new()),
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<S
     if let Some(mut fields) = fields.fields("status") {
         let valid_until = moment(&mut fields, "validUntil");
         let mut met = BTreeSet::new();
-        for mut score in fields.each("scores") {
+        for (index, mut score) in fields.each("scores").into_iter().enumerate() {
             let name = score.required_str("name");
             if let Some(name) = name.filter(|name| !met.insert(*name)) {
                 score.error_at("name", format!("{} is `{name}` a second time", score.path_of("name")));
@@ -24,7 +24,7 @@ pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<S
             score.finish();
             if let (Some(name), Some(value)) = (name, value) {
                 let named = (metadata.name.clone(), name.to_owned());
-                status.scores.insert(named, AddOnScore { value, valid_until });
+                status.scores.insert(named, AddOnScore { value, index, valid_until });
             }
         }
         fields.accept(&["conditions"]);

@@ -1,11 +1,15 @@
 //! A cluster as CEL expressions see it: a ManagedCluster, whatever kind described it.
 //!
-//! As in OCM, quantities are texts, fields that hold nothing are left out, and `scores()` gives what an
-//! add-on measured without asking until when it counts.
+//! As in OCM, quantities are texts in their canonical form, fields that hold nothing are left out but for
+//! `status.conditions`, which is null then, and `scores()` gives what an add-on measured, in the order of its
+//! list, without asking until when it counts.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::model::cluster::{Cluster, Taint};
+use crate::model::cluster::{AddOnScore, Cluster, Taint};
+use crate::model::quantity;
 use crate::model::selector::Labels;
 use crate::model::view::{Method, View};
 use crate::yaml::Node;
@@ -41,13 +45,19 @@ fn shown(cluster: &Cluster) -> Json {
     put(&mut spec, "taints", (!taints.is_empty()).then(|| json!(taints)));
 
     let mut status = Map::new();
-    put(&mut status, "conditions", detail("status.conditions").or(Some(json!([]))));
+    put(&mut status, "conditions", detail("status.conditions").or(Some(Json::Null)));
     put(&mut status, "version", detail("status.version").or(Some(json!({}))));
-    put(&mut status, "capacity", (!cluster.capacity.is_empty()).then(|| json!(cluster.capacity)));
-    put(&mut status, "allocatable", (!cluster.allocatable.is_empty()).then(|| json!(cluster.allocatable)));
+    for (key, amounts) in [("capacity", &cluster.capacity), ("allocatable", &cluster.allocatable)] {
+        put(&mut status, key, (!amounts.is_empty()).then(|| canonical(amounts)));
+    }
     let claims = claims(cluster);
     put(&mut status, CLAIMS, (!claims.is_empty()).then(|| json!(claims)));
     json!({"metadata": metadata, "spec": spec, "status": status})
+}
+
+/// Quantities as a server writes them, however they were given: `4000m` is `4`.
+fn canonical(amounts: &BTreeMap<String, String>) -> Json {
+    amounts.iter().map(|(name, text)| (name.clone(), Json::from(quantity::canonical(text)))).collect()
 }
 
 /// The list as its author wrote it, order and repeated names included, unless a member reported others since.
@@ -76,8 +86,10 @@ fn taint(taint: &Taint) -> Json {
 
 /// All scores of one resource; an error where the cluster has no such resource.
 fn scores(cluster: &Cluster, resource: &str) -> Option<Json> {
-    let of_resource = cluster.scores.iter().filter(|((of, _), _)| of == resource);
-    let scores: Vec<Json> =
-        of_resource.map(|((_, name), score)| json!({"name": name, "value": score.value})).collect();
+    let mut of_resource: Vec<_> = cluster.scores.iter().filter(|((of, _), _)| of == resource).collect();
+    of_resource.sort_by_key(|(_, score)| score.index);
+    let shown =
+        |((_, name), score): (&(String, String), &AddOnScore)| json!({"name": name, "value": score.value});
+    let scores: Vec<Json> = of_resource.into_iter().map(shown).collect();
     (!scores.is_empty()).then(|| json!(scores))
 }

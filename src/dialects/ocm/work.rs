@@ -12,7 +12,7 @@ use super::rollout;
 use crate::dialects::Document;
 use crate::model::decision::Outcome;
 use crate::model::placement::{Follow, PlacementRef};
-use crate::model::rollout::Rollout;
+use crate::model::rollout::{Pace, Rollout};
 use crate::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
 use crate::yaml::{Fields, Node, Scope};
 
@@ -30,11 +30,19 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
     let origin = document.at.clone();
     Some((
         Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
-        Workload { key, origin, templates, overrides: Vec::new(), replicas: None, frozen: false },
+        Workload {
+            key,
+            origin,
+            templates,
+            overrides: Vec::new(),
+            replicas: None,
+            frozen: false,
+            external: false,
+        },
     ))
 }
 
-/// The placements followed, and how the clusters of those get the work that do not get it at once.
+/// The placements followed, and how the clusters of each get the work.
 fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> (Vec<PlacementRef>, Vec<Rollout>) {
     let (mut named, mut rollouts) = (Vec::new(), Vec::new());
     for mut one in spec.each("placementRefs") {
@@ -44,11 +52,12 @@ fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> (Vec<Pla
             name: name.to_owned(),
             at: scope.pos(one.place_of("name")),
         });
-        let strategy = one.fields("rolloutStrategy").and_then(rollout::read);
-        if let (Some(placement), Some((pace, first))) = (&placement, strategy) {
+        let strategy = one.fields("rolloutStrategy").map(rollout::read);
+        let (pace, first) = strategy.unwrap_or((Pace::Together, Vec::new()));
+        if let Some(placement) = placement {
             rollouts.push(Rollout { placement: placement.clone(), pace, first });
+            named.push(placement);
         }
-        named.extend(placement);
         one.finish();
     }
     let is_list = spec.node("placementRefs").is_none_or(|node| node.what() == "a list");

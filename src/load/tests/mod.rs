@@ -22,7 +22,6 @@ pub(super) const TEST: Dialect = Dialect {
     groups: &["test.dev"],
     kinds: &["Member", "Machine", "Rule", "App", "Trace"],
     lower,
-    policy_text: |_, _| None,
 };
 
 fn claim(documents: &[Document]) -> Vec<Claim> {
@@ -69,6 +68,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     overrides: Vec::new(),
                     replicas: None,
                     frozen: false,
+                    external: false,
                 };
                 out.workloads.push(workload.into());
                 out.placements.push(Placement { key, origin, source: Source::Follows(follow) }.into());

@@ -27,6 +27,16 @@ fn scalar(text: &str) -> Json {
 }
 
 #[test]
+fn json_in_a_yaml_file_may_write_a_character_as_two_escapes() {
+    assert_eq!(value("{\"a\": \"\\ud83d\\ude00!\", \"b\": \"x\"}")["a"], "😀!");
+    // Places are those of the text as it was written.
+    let faulty = "{\"a\": \"\\ud83d\\ude00\", \"b\": 1,\n \"b\": \"\\ud83d\\ude00\", \"b\": 2}";
+    let found = faults(faulty);
+    assert!(found[0].starts_with("2:2 ") && found[1].starts_with("2:23 "), "{found:?}");
+    assert!(!faults("a: \"\\ud83d\\ude00\"").is_empty(), "which no YAML reader takes");
+}
+
+#[test]
 fn plain_scalars_are_what_kubectl_reads() {
     let cases = [
         ("y", json!("y")),

@@ -275,7 +275,8 @@ impl<'a> Work<'a> {
         if self.secrets > 0 {
             let message = format!("Secrets whose data now stands in Federated objects: {}", self.secrets);
             let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
-            self.found.push(warning.hint("encrypt the files before they are committed, such as with SOPS"));
+            self.found
+                .push(warning.hint("do not commit them: place External Secrets or Sealed Secrets instead"));
         }
         let config = |(name, document): (String, Json)| Made {
             key: Key::new(super::TYPE_CONFIG_GROUP, super::TYPE_CONFIG_KIND, super::SYSTEM_NAMESPACE, &name),

@@ -2,6 +2,8 @@
 
 use super::paths;
 use crate::diag::Pos;
+use crate::dialects::kubefleet::policy::check_terms;
+use crate::dialects::kubefleet::select::group;
 use crate::dialects::kubefleet::slips::label_selector;
 use crate::meta;
 use crate::model::object::ObjectId;
@@ -95,7 +97,7 @@ fn targets(spec: &mut Fields<'_>, key: &'static str, namespace: &str) -> Vec<Tar
     check_count(spec, key);
     let mut targets: Vec<Target> = Vec::new();
     for mut fields in spec.each(key) {
-        let group = fields.str("group").unwrap_or_default();
+        let group = group(&mut fields);
         let version = fields.required_str("version");
         let kind = fields.required_str("kind");
         let name = fields.required_str("name");
@@ -159,6 +161,7 @@ fn rule(mut fields: Fields<'_>) -> Option<Rule> {
 /// Terms of a selector; one without any holds for all clusters.
 fn terms(mut selector: Fields<'_>) -> Vec<Term> {
     let mut terms = Vec::new();
+    check_terms(&mut selector);
     for mut term in selector.each("clusterSelectorTerms") {
         term.require("labelSelector");
         let path = term.path_of("labelSelector");

@@ -20,9 +20,10 @@ spec: {resourceSelectors: [{group: '', version: v1, kind: Namespace, name: shop}
 const ALL: &str = "[{clusterSelector: {}, jsonPatchOverrides: [{op: add, path: /data/a, value: b}]}]";
 
 fn resource_override(name: &str, placement: &str, target: &str, rules: &str) -> String {
+    let placement = if placement.is_empty() { String::new() } else { format!("placement: {placement}\n  ") };
     format!(
         "---\napiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourceOverride\n\
-         metadata: {{name: {name}, namespace: shop}}\nspec:\n  placement: {placement}\n  \
+         metadata: {{name: {name}, namespace: shop}}\nspec:\n  {placement}\
          resourceSelectors: [{{group: '', version: v1, kind: ConfigMap, name: {target}}}]\n  \
          policy: {{overrideRules: {rules}}}\n"
     )
@@ -40,7 +41,7 @@ fn cluster_override(name: &str) -> String {
 
 #[test]
 fn a_resource_override_has_the_last_word_and_namespaces_reach_their_contents() {
-    let text = format!("{SHOP}{}{}", resource_override("a", "null", "settings", ALL), cluster_override("z"));
+    let text = format!("{SHOP}{}{}", resource_override("a", "", "settings", ALL), cluster_override("z"));
     let lowered = lower_text(&text);
     let overrides = &workload(&lowered, "web").overrides;
     let by: Vec<_> = overrides.iter().map(|one| &*one.by.name).collect();
@@ -55,7 +56,7 @@ fn a_resource_override_has_the_last_word_and_namespaces_reach_their_contents() {
 #[test]
 fn an_empty_cluster_selector_is_all_clusters_and_none_is_no_cluster() {
     let rules = "[{clusterSelector: {}, overrideType: Delete}, {overrideType: Delete}]";
-    let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", "null", "settings", rules)));
+    let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", "", "settings", rules)));
     let overrides = &workload(&lowered, "web").overrides;
     assert_eq!(overrides.len(), 1);
     assert!(
@@ -66,7 +67,7 @@ fn an_empty_cluster_selector_is_all_clusters_and_none_is_no_cluster() {
 
 #[test]
 fn an_override_that_hits_nothing_is_warned_of() {
-    let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", "null", "setings", ALL)));
+    let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", "", "setings", ALL)));
     assert!(workload(&lowered, "web").overrides.is_empty());
     assert!(messages(&lowered)[0].contains("no placement carries ConfigMap shop/setings"));
 }
@@ -97,7 +98,7 @@ fn paths_outside_labels_annotations_and_the_body_are_refused() {
     {
         let rules =
             format!("[{{clusterSelector: {{}}, jsonPatchOverrides: [{{op: add, path: {path}, value: b}}]}}]");
-        let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", "null", "settings", &rules)));
+        let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", "", "settings", &rules)));
         assert!(lowered.diagnostics.has_errors(), "{path}");
         assert!(workload(&lowered, "web").overrides.is_empty(), "{path}");
     }

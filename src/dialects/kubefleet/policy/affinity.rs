@@ -46,16 +46,21 @@ pub fn refuse_preferences(policy: &mut Fields<'_>) {
 
 fn required(mut fields: Fields<'_>) -> Vec<Term> {
     fields.require("clusterSelectorTerms");
-    if fields.list("clusterSelectorTerms").is_some_and(|terms| terms.len() > MOST_TERMS) {
-        let message = format!(
-            "{} must not have more than {MOST_TERMS} entries",
-            fields.path_of("clusterSelectorTerms")
-        );
-        fields.error_at("clusterSelectorTerms", message);
-    }
+    check_terms(&mut fields);
     let terms = fields.each("clusterSelectorTerms").into_iter().map(required_term).collect();
     fields.finish();
     terms
+}
+
+/// Checks how many terms a cluster selector has.
+pub fn check_terms(selector: &mut Fields<'_>) {
+    if selector.list("clusterSelectorTerms").is_some_and(|terms| terms.len() > MOST_TERMS) {
+        let message = format!(
+            "{} must not have more than {MOST_TERMS} entries",
+            selector.path_of("clusterSelectorTerms")
+        );
+        selector.error_at("clusterSelectorTerms", message);
+    }
 }
 
 fn required_term(mut fields: Fields<'_>) -> Term {

@@ -24,6 +24,7 @@ use crate::model::placement::{
 use crate::model::{Condition, Policy};
 use crate::yaml::fields::Fields;
 
+pub use affinity::check_terms;
 pub use condition::invalid_selectors;
 pub use text::normal_form;
 
@@ -160,7 +161,7 @@ fn base(text: Json) -> Policy {
         scorers: Vec::new(),
         ranking: Ranking::PartsThenNameDescending,
         selection: Selection::All,
-        retention: Retention::SamePolicy,
+        retention: Retention::SamePolicy(normal_form),
         division: None,
         groups: None,
         blocked: None,

@@ -8,10 +8,11 @@ use crate::dialects::kubefleet::slips;
 /// freely: a decision made under an equal form was made under the same policy.
 pub fn normal_form(policy: &Json) -> Json {
     let mut policy = match policy {
-        Json::Object(fields) => without_nulls(fields),
+        Json::Object(fields) => fields.clone(),
         _ => Map::new(),
     };
     slips::mend(&mut policy);
+    policy.retain(|key, value| says_something(key, value));
     policy.remove("numberOfClusters");
     policy.entry("placementType").or_insert_with(|| json!("PickAll"));
     fill(
@@ -23,12 +24,24 @@ pub fn normal_form(policy: &Json) -> Json {
     Json::Object(policy)
 }
 
-fn without_nulls(fields: &Map<String, Json>) -> Map<String, Json> {
-    fields
-        .iter()
-        .filter(|(_, value)| !value.is_null())
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
+/// Takes out what a hub leaves out of the text that it compares: nulls, empty text and empty lists, at any
+/// depth, and empty `matchLabels`. An empty mapping such as `affinity: {}` stays: to a hub it is another policy.
+fn says_something(key: &str, value: &mut Json) -> bool {
+    match value {
+        Json::Null => false,
+        Json::String(text) => !text.is_empty(),
+        Json::Array(items) => {
+            for item in items.iter_mut() {
+                says_something("", item);
+            }
+            !items.is_empty() || key == "clusterSelectorTerms"
+        }
+        Json::Object(fields) => {
+            fields.retain(|key, value| says_something(key, value));
+            !fields.is_empty() || key != "matchLabels"
+        }
+        _ => true,
+    }
 }
 
 fn fill(policy: &mut Map<String, Json>, list: &str, defaults: &[(&str, Json)]) {
@@ -64,5 +77,24 @@ mod tests {
                 [{"topologyKey": "region", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]});
         assert_eq!(normal_form(&short), normal_form(&long));
         assert_ne!(normal_form(&short), normal_form(&json!({"placementType": "PickN"})));
+    }
+
+    #[test]
+    fn empty_fields_written_out_change_nothing() {
+        let term = |selector: Json| {
+            json!({"placementType": "PickAll", "affinity": {"clusterAffinity":
+                {"requiredDuringSchedulingIgnoredDuringExecution":
+                    {"clusterSelectorTerms": [{"labelSelector": selector}]}}}})
+        };
+        let plain = json!({"matchLabels": {"a": "b"}});
+        let long = json!({"matchLabels": {"a": "b"}, "matchExpressions": []});
+        assert_eq!(normal_form(&term(plain)), normal_form(&term(long)));
+        let exists = json!({"matchExpressions": [{"key": "a", "operator": "Exists"}]});
+        let long = json!({"matchLabels": {}, "matchExpressions":
+            [{"key": "a", "operator": "Exists", "values": []}]});
+        assert_eq!(normal_form(&term(exists)), normal_form(&term(long)));
+        let with = |policy: Json| normal_form(&policy);
+        assert_eq!(with(json!({"tolerations": [], "clusterNames": null})), with(json!({})));
+        assert_ne!(with(json!({"affinity": {}})), with(json!({})));
     }
 }

@@ -15,5 +15,5 @@ mod strip;
 mod tests;
 
 pub use resolve::resolve;
-pub use selectors::{Selectors, read};
+pub use selectors::{Selectors, group, read};
 pub use stock::{Item, Stock};

@@ -1,5 +1,6 @@
 //! Reads `resourceSelectors` and what they must be by themselves.
 
+use crate::diag::Diagnostic;
 use crate::dialects::kubefleet::slips::label_selector;
 use crate::model::Selector;
 use crate::yaml::fields::Fields;
@@ -80,7 +81,7 @@ pub fn read(spec: &mut Fields<'_>, cluster_scoped: bool) -> Option<Selectors> {
 }
 
 fn selector(mut fields: Fields<'_>) -> Option<ResourceSelector> {
-    let group = fields.str("group").unwrap_or_default().to_owned();
+    let group = group(&mut fields).to_owned();
     let version = fields.required_str("version");
     let kind = fields.required_str("kind");
     let name = fields.str("name").filter(|name| !name.is_empty());
@@ -112,6 +113,16 @@ fn selector(mut fields: Fields<'_>) -> Option<ResourceSelector> {
     };
     let (version, kind, name) = (version?.to_owned(), kind?.to_owned(), name.map(str::to_owned));
     Some(ResourceSelector { at, path, group, version, kind, name, labels, reach })
+}
+
+/// Reads the API group, which must be written even where it is empty.
+pub fn group<'a>(fields: &mut Fields<'a>) -> &'a str {
+    if fields.node("group").is_none() {
+        let at = fields.scope().pos(fields.at());
+        let missing = Diagnostic::error(at, format!("{} is required", fields.path_of("group")));
+        fields.scope().report(missing.hint("write `group: \"\"` for the core group"));
+    }
+    fields.str("group").unwrap_or_default()
 }
 
 /// `NamespaceWithResourceSelectors` is for one namespace, by name, and stands alone.
