@@ -23,7 +23,8 @@ enum LogFormat {
 pub fn start(args: &LogArgs, verbose: u8, ui: &Ui) {
     use std::io::IsTerminal as _;
     let level = match verbose {
-        0 => "berth=info,warn",
+        // What goes wrong with a request, berth says in its own words and once.
+        0 => "berth=info,warn,kube_client=off",
         1 => "berth=debug,info",
         _ => "trace",
     };

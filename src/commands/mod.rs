@@ -49,6 +49,7 @@ mod run;
 mod status;
 mod suspend;
 mod sync;
+mod sync_log;
 mod sync_text;
 mod taint;
 mod teardown;

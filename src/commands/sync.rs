@@ -1,16 +1,16 @@
 //! `berth sync`: the member syncer.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::kube_args::KubeArgs;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
+use super::sync_log::RoundLog;
 use super::sync_text::{plan_text, previews_text};
 use super::teardown::{self, TeardownArgs};
 use super::telling::TellingArgs;
@@ -18,7 +18,6 @@ use super::ui::Ui;
 use super::{Outcome, logging, own_file};
 use crate::git::{CommitId, GitError, Repo};
 use crate::live::Access;
-use crate::model::status::{Problem, Suspension};
 use crate::model::{ClusterStatus, Timestamp, path};
 use crate::publish::Refs;
 use crate::sync::bell::Bell;
@@ -182,14 +181,12 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         overrides: args.overrides.clone(),
         facts,
         link: link.map(paced),
-        suspended: None,
         vouching: Vouching::new(args.allowed_signers.clone()),
         refused: None,
         reports: !args.telling.no_report,
         meter: None,
         begun: None,
-        said: BTreeSet::new(),
-        differs: BTreeSet::new(),
+        log: RoundLog::default(),
     };
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
@@ -266,7 +263,6 @@ struct World {
     /// The file, and the cluster that it must be of.
     facts: Option<(PathBuf, String)>,
     link: Option<PacedLink>,
-    suspended: Option<Suspension>,
     vouching: Vouching,
     /// Why the newest folder is not applied.
     refused: Option<String>,
@@ -274,10 +270,7 @@ struct World {
     meter: Option<Meter>,
     /// When the round began.
     begun: Option<Instant>,
-    /// The differences of the last round, each of which is logged once.
-    differs: BTreeSet<Problem>,
-    /// The problems of the last round, each of which is logged once.
-    said: BTreeSet<Problem>,
+    log: RoundLog,
 }
 
 impl Surroundings for World {
@@ -323,36 +316,10 @@ impl Surroundings for World {
         if let Some(meter) = &mut self.meter {
             meter.count(round, took, Timestamp::now());
         }
-        match &round.result {
-            Ok(outcome) => {
-                if self.suspended != outcome.applied.suspended {
-                    match &outcome.applied.suspended {
-                        Some(suspension) => info!("{suspension}"),
-                        None => info!("going on"),
-                    }
-                    self.suspended.clone_from(&outcome.applied.suspended);
-                }
-                if outcome.written + outcome.pruned > 0 {
-                    info!(written = outcome.written, pruned = outcome.pruned, "applied");
-                }
-                for note in &outcome.notes {
-                    info!(object = %note.object, "{}", note.message);
-                }
-                let differences: BTreeSet<Problem> = outcome.applied.differences.iter().cloned().collect();
-                for difference in differences.difference(&self.differs) {
-                    info!(object = %difference.object, "{}", difference.message);
-                }
-                self.differs = differences;
-                let problems: BTreeSet<Problem> = outcome.applied.problems.iter().cloned().collect();
-                for problem in problems.difference(&self.said) {
-                    warn!(object = %problem.object, "{}", problem.message);
-                }
-                self.said = problems;
-            }
-            // The lease's own thread says so, once. Who has the turn is the one to report.
-            Err(RoundError::NotAdmitted(NotAdmitted::Standby(_))) => return,
-            Err(RoundError::NotAdmitted(NotAdmitted::Trouble(_))) => {}
-            Err(problem) => error!(error = %problem, "round failed"),
+        self.log.hear(round);
+        // Who has the turn is the one to report.
+        if matches!(round.result, Err(RoundError::NotAdmitted(NotAdmitted::Standby(_)))) {
+            return;
         }
         self.between(&round.reported);
     }

@@ -203,3 +203,31 @@ fn a_status_that_was_refused_is_offered_again_soon() {
     let (_, log) = running.stop();
     assert_eq!(log.matches("the status stays here").count(), 1, "it is said once: {log}");
 }
+
+#[test]
+fn what_many_objects_share_is_one_line_in_the_log_and_an_api_server_that_comes_back_is_a_few() {
+    let Some(member) = Member::new("brief") else { return };
+    let mut way = Way::to(&member);
+    let homeless = |n: usize| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("m{n}"), "namespace": "no-such"}});
+    let fine = |n: usize| member.config_map(&format!("fine-{n}"), "one");
+    member.publish(&(0..40).map(homeless).chain((0..40).map(fine)).collect::<Vec<_>>());
+    let kubeconfig = way.kubeconfig();
+    let running = member.keep_in_sync(&["--kubeconfig", &kubeconfig, "--lease-duration", "6"]);
+    running.until("all is said", || {
+        running.log().contains("its namespace `no-such` is not there").then_some(())
+    });
+    let lines = || running.log().lines().count();
+    assert!(lines() <= 6, "{}", running.log());
+    assert!(running.log().contains("\"objects\":40"), "{}", running.log());
+
+    let before = lines();
+    way.close();
+    running.until("it is failing", || (state(&member) == "failing").then_some(()));
+    // Some rounds without a turn, and some that fail.
+    std::thread::sleep(std::time::Duration::from_secs(8));
+    way.open(&member);
+    running.until("it works again", || (state(&member) == "problems").then_some(()));
+    let log = running.log();
+    let new: Vec<&str> = log.lines().skip(before).collect();
+    assert!(new.len() <= 8, "{} lines for one restart:\n{}", new.len(), new.join("\n"));
+}
