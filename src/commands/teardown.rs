@@ -70,6 +70,9 @@ pub fn end_member(
     } else {
         ui.out(&plan_text(&found.plan, true, ui));
     }
+    for along in &found.along {
+        ui.status(&format!("{}: {}", along.object, along.message));
+    }
     let waits = found.plan.held.iter().any(|held| held.why == Why::NeedsApproval);
     let exit = if waits { Exit::Held } else { Exit::Done };
     if about.dry_run {

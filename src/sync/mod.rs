@@ -210,6 +210,8 @@ pub fn sync_set(
     outcome.resumes_at = resumes_at;
     if options.dry_run {
         outcome.notes = touched;
+        let going: Vec<ObjectId> = outcome.plan.removed().map(|prune| prune.id.clone()).collect();
+        outcome.notes.extend(target.takes_along(&going));
         outcome.previews = previews(&outcome.plan, desired, target);
     } else {
         judge(&mut outcome, desired, target);

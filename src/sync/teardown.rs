@@ -55,6 +55,8 @@ pub struct Teardown {
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     pub plan: SyncPlan,
+    /// What goes along that is not berth's, or would if it were not held.
+    pub along: Vec<Problem>,
     record: Record,
     stages: Vec<Vec<Prune>>,
 }
@@ -87,7 +89,13 @@ impl Teardown {
         }
         let stages = stages(&plan.prunes, &live);
         plan.prunes = stages.concat();
-        Ok(Found { plan, record, stages })
+        let going = plan.removed().map(|prune| &prune.id).chain(plan.held.iter().map(|held| &held.id));
+        let going: Vec<ObjectId> = going.cloned().collect();
+        let along = match self.end {
+            End::Remove => target.takes_along(&going),
+            End::Release => Vec::new(),
+        };
+        Ok(Found { plan, along, record, stages })
     }
 
     /// Does what was found to be done.

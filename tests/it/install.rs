@@ -865,3 +865,47 @@ fn the_first_sync_asks_for_no_list_that_its_rights_do_not_allow() {
         .collect();
     assert!(refused.is_empty(), "{} refused: {refused:?}", refused.len());
 }
+
+#[test]
+fn what_a_namespace_or_a_definition_takes_along_is_named_before_it_goes() {
+    let Some(member) = Member::new("along") else { return };
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "along-new"}});
+    let ours = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ours", "namespace": "along-new"}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "rafts.along.example.com"}, "spec": {"group": "along.example.com",
+        "scope": "Namespaced", "names": {"kind": "Raft", "plural": "rafts", "singular": "raft"},
+        "versions": [{"name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+    member.publish(&[namespace, ours, definition]);
+    member.sync(&[]).expect(0);
+    member.kubectl(&[
+        "create",
+        "secret",
+        "generic",
+        "theirs",
+        "-n",
+        "along-new",
+        "--from-literal=word=hunter2",
+    ]);
+    let raft = json!({"apiVersion": "along.example.com/v1", "kind": "Raft",
+        "metadata": {"name": "kontiki", "namespace": "along"}});
+    member.kubectl_apply(&raft, &[]);
+
+    let says = |ran: &Ran| {
+        for said in [
+            "Namespace along-new: takes 1 object along that berth does not own: Secret along-new/theirs",
+            "rafts.along.example.com: takes 1 object along that berth does not own: \
+             Raft.along.example.com along/kontiki",
+        ] {
+            assert!(ran.err.contains(said), "{said}:\n{}", ran.err);
+        }
+        assert!(!ran.err.contains("hunter2") && !ran.err.contains("along-new/ours"), "{}", ran.err);
+    };
+    says(&typed(&member, &["--teardown", "--dry-run", "--allow-risky-prune"], "").expect(0));
+    says(&typed(&member, &["--teardown", "--dry-run"], "").expect(5));
+    // And where an approval lets them go.
+    let definition = "_cluster/CustomResourceDefinition.apiextensions.k8s.io_rafts.along.example.com.yaml";
+    member.publish_with(&[], &["_cluster/Namespace_along-new.yaml", definition]);
+    says(&member.sync(&["--dry-run"]).expect(0));
+    member.sync(&[]);
+}

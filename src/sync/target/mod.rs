@@ -144,6 +144,11 @@ pub trait Target {
         batch.iter().map(|_| None).collect()
     }
 
+    /// Says what objects would take along that is not berth's, if they went. Changes nothing.
+    fn takes_along(&mut self, _ids: &[ObjectId]) -> Vec<Problem> {
+        Vec::new()
+    }
+
     /// What the strategies of objects make of how the last survey found them, where that is more than whether
     /// they are as wanted.
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {

@@ -111,6 +111,13 @@ impl Kinds {
         self.served.get(&(group.to_owned(), kind.to_owned()))?.iter().find(|served| served.version == version)
     }
 
+    /// Every kind by group and name, in the version that the server prefers.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str, &Served)> {
+        self.served
+            .iter()
+            .filter_map(|((group, kind), served)| Some((group.as_str(), kind.as_str(), served.first()?)))
+    }
+
     /// Every kind whose objects berth could own.
     pub fn managed(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let usable = |served: &Vec<Served>| served.first().is_some_and(|served| served.managed);

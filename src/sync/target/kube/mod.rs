@@ -11,6 +11,7 @@
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
 
+mod along;
 mod changes;
 mod compare;
 mod drifted;
@@ -301,6 +302,10 @@ impl Target for KubeTarget {
 
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         self.runtime.block_on(self.core.preview(batch))
+    }
+
+    fn takes_along(&mut self, ids: &[ObjectId]) -> Vec<Problem> {
+        self.runtime.block_on(self.core.takes_along(ids))
     }
 
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
