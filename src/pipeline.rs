@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::decide::{self, Decided};
 use crate::diag::Diagnostics;
 use crate::load::{self, History, Loaded};
-use crate::model::{ClusterStatus, ContentError, Contents, Fleet, Folders, Shared, Timestamp};
+use crate::model::{ClusterStatus, ContentError, Contents, Decision, Fleet, Folders, Key, Shared, Timestamp};
 use crate::release;
 use crate::render;
 use crate::source::SourceTree;
@@ -64,6 +64,15 @@ fn decide_after(
     diagnostics.extend(release::release(&loaded.fleet, &inputs.previous.decisions, &mut decided.decisions));
     diagnostics.sort();
     (loaded, decided, diagnostics, memo)
+}
+
+/// Decides without rendering: who has which objects, and when that changes by itself.
+pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
+    let (loaded, mut decided, _, _) = decide_after(loaded, inputs, None);
+    let previous =
+        render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
+    render::objects(&loaded.fleet, &mut decided.decisions, previous);
+    (decided.decisions, decided.next_change)
 }
 
 /// What a build leaves for the next one, of the state that became of it and no other.

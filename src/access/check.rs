@@ -11,8 +11,12 @@ use crate::model::Key;
 use crate::yaml::{Mark, Node};
 
 /// Kinds that change how every other object is read, whatever namespace they are written in.
-const FLEET_WIDE: [(&str, &str); 2] =
-    [("core.kubefed.io", "FederatedTypeConfig"), ("core.kubefed.io", "KubeFedConfig")];
+const FLEET_WIDE: [(&str, &str); 3] = [
+    ("core.kubefed.io", "FederatedTypeConfig"),
+    ("core.kubefed.io", "KubeFedConfig"),
+    // It lets go what it names, whoever's that is.
+    (OWN_GROUP, "Approval"),
+];
 
 /// Groups of objects that say where others go. What they place is asked for where it is known.
 /// Other groups of the same domains hold objects like any other.
@@ -176,7 +180,7 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     }
     if FLEET_WIDE.contains(&(group, kind)) {
         if !rules.may_place_cluster_kind(path, Some(group), kind) {
-            let act = format!("write a {kind}, which holds for the whole fleet");
+            let act = format!("write `{kind}` objects, which hold for the whole fleet");
             found.push((top(document), Words::new(act, format!("clusterKinds: [{kind}]"))));
         }
         return found;
@@ -274,7 +278,7 @@ fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
 /// What says something about the repository itself, and counts only where that is for others to say.
 fn is_of_the_repository(document: &Document) -> bool {
     let (group, kind, file) = (&*document.key.group, &*document.key.kind, &*document.at.file);
-    let own = group == OWN_GROUP && ["FleetConfig", "Approval", KIND].contains(&kind);
+    let own = group == OWN_GROUP && ["FleetConfig", KIND].contains(&kind);
     own || (file.starts_with(FOLDER) && roles::is_role(document))
 }
 

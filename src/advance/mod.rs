@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::diag::Diagnostics;
-use crate::gate::{Held, HeldRecord};
+use crate::gate::{Deadline, Held, HeldRecord, Outlook};
 use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
 use crate::model::{ClusterStatus, ContentError, Timestamp};
 use crate::pipeline::Built;
@@ -60,6 +60,8 @@ pub struct Advanced {
     /// What is published: the same, but for workloads that are held back.
     pub state: State,
     pub held: Vec<Held>,
+    /// The deadlines that the change brings and that are not held.
+    pub deadlines: Vec<Deadline>,
     /// What the next step must know of what is held.
     pub records: Vec<HeldRecord>,
     pub plan: Plan,
@@ -131,7 +133,7 @@ pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError>
     let (reading, built, rules) = read_and_build(repo, given, &mut contents)?;
     let gated = ask_gate(repo, given, &reading, &built)?;
     let records = gated.verdict.records();
-    let held = gated.verdict.held;
+    let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
     let state = gated.verdict.state.unwrap_or_else(|| built.state.clone());
     let plan = plan(&reading.previous, &state);
     let mut told = reading.diagnostics.clone();
@@ -142,6 +144,7 @@ pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError>
     let stamp = Stamp {
         identity: given.identity.clone(),
         trailers: gated.trailers,
+        must_record: gated.must_record,
         ..Stamp::new(given.source, info.subject(), info.seconds, reading.now)
     };
     let summary = Summary::of(&plan, given.previous.is_none()).with_problems(&told);
@@ -149,7 +152,7 @@ pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError>
     let mut diagnostics = told;
     diagnostics.extend(reading.odd_reports.iter().cloned());
     diagnostics.sort();
-    Ok(Advanced { drafted, rules, reading, built, state, held, records, plan, diagnostics })
+    Ok(Advanced { drafted, rules, reading, built, state, held, deadlines, records, plan, diagnostics })
 }
 
 /// What the gate says of the step. It is not asked about a first commit, which removes nothing.
@@ -159,6 +162,9 @@ fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) ->
         Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
     };
     let (Some(basis), Some(rendered)) = (basis, given.previous) else { return Ok(Gated::default()) };
+    let edit_alone = || reading.edit_alone(&built.state.facts, rendered.trailers.now);
+    let edited = basis.since != Some(given.source);
+    let outlook = |until| outlook(repo, given, &basis, reading, built, until);
     let step = Step {
         source: given.source,
         previous: &reading.previous,
@@ -166,8 +172,32 @@ fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) ->
         files: &built.fleet.approvals,
         now: reading.now,
         rendered: Some(rendered),
+        edit_alone: edited.then_some(&edit_alone),
+        outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
     };
     Ok(gate::ask(repo, &step, &basis)?)
+}
+
+/// The deadlines to come, and where the source is new, those of the one before it.
+fn outlook(
+    repo: &Repo,
+    given: &Given<'_>,
+    basis: &Basis,
+    reading: &Reading,
+    built: &Built,
+    until: Timestamp,
+) -> Result<Outlook, ReadingError> {
+    let (facts, now) = (&built.state.facts, reading.now);
+    let with_change = reading.ahead(facts, facts, now, until);
+    let before = basis.since.filter(|since| *since != given.source && repo.has_commit(*since));
+    let without_change = match before.filter(|_| !with_change.is_empty()) {
+        Some(since) => {
+            let before = Reading::recorded(repo, since, basis.rules, given.previous, facts.clone(), now)?;
+            before.ahead(facts, &reading.previous.facts, now, until)
+        }
+        None => Vec::new(),
+    };
+    Ok(Outlook { with_change, without_change, until: None })
 }
 
 fn read_and_build(
@@ -179,8 +209,10 @@ fn read_and_build(
         Outside::Now { clock, at, basis, known, .. } => {
             let (source, known) = (given.source, known.take());
             let rules = given.previous.and_then(|_| basis.rules_for(source));
+            let labels = basis.limits.recall.as_ref().map(|recall| recall.labels.clone()).unwrap_or_default();
+            let (previous, refs) = (given.previous, given.refs);
             let mut reading =
-                Reading::commit_knowing(repo, source, rules, given.previous, given.refs, *clock, known)?;
+                Reading::commit_knowing(repo, source, rules, previous, refs, &labels, *clock, known)?;
             let built = match at {
                 Some(at) => {
                     reading.now = *at;

@@ -9,7 +9,7 @@ use super::diff;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for, moment};
 use super::foresee::{lacks_base, refusal, refusals_json, refusals_text, refused_by_hubs};
-use super::gate::{GateArgs, When, held_json, held_text};
+use super::gate::{GateArgs, When, deadlines_json, deadlines_text, held_json, held_text};
 use super::ui::{Tone, Ui, counted};
 use crate::advance::{self, AdvanceError, Advanced, Leave, Start};
 use crate::daemon::PassError;
@@ -102,7 +102,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
         rehearsal.step((&args.head, source), rendered.as_ref(), processed.as_ref(), leave)?;
     refused.extend(refusals);
     let refused: Vec<CommandError> = refused.into_iter().map(refusal).collect();
-    let Advanced { reading: head, built, held, .. } = done;
+    let Advanced { reading: head, built, held, deadlines, .. } = done;
     ui.status(&format!("{from} → {}", head.label));
     diagnostics.extend(done.diagnostics);
     diagnostics.extend(refused_by_hubs(&repo, since, head.tree())?);
@@ -112,6 +112,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
     let to_json = || {
         let mut form = plan_json(&plan);
         form["held"] = held_json(&held);
+        form["deadlines"] = deadlines_json(&deadlines);
         form["refused"] = refusals_json(&refused);
         form
     };
@@ -124,8 +125,11 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
                 ui.out(&refusals_text(&refused, ui));
             }
             ui.out(&plan_text(&plan, ui));
+            if !deadlines.is_empty() {
+                ui.out(&deadlines_text(&deadlines, ui));
+            }
             if !held.is_empty() {
-                ui.out(&held_text(&held, When::Foreseen, ui));
+                ui.out(&held_text(&held, When::Foreseen, 0, ui));
             }
             if args.diff {
                 for change in plan.changes() {

@@ -122,7 +122,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     if passed.held.is_empty() {
         return Ok(exit_for(&passed.diagnostics));
     }
-    ui.out(&held_text(&passed.held, When::Now, ui));
+    ui.out(&held_text(&passed.held, When::Now, verbose, ui));
     Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
 }
 

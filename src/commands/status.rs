@@ -9,9 +9,9 @@ use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
-use crate::gate::{HeldRecord, words::ALLOW_DELETE};
+use crate::gate::{HeldRecord, digest_of_all, words::ALLOW_DELETE};
 use crate::git::{CommitId, Repo};
-use crate::model::Timestamp;
+use crate::model::{Digest, Timestamp};
 use crate::publish::{self, Refs};
 use crate::report;
 
@@ -71,7 +71,7 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
             "source": processed.source.to_string(),
             "errors": processed.errors,
             "warnings": processed.warnings,
-            "held": processed.held.iter().filter_map(|line| held_json(line)).collect::<Vec<_>>(),
+            "held": held_json(&processed.held),
         })),
         "pending": pending,
         "fleet": fleet,
@@ -126,11 +126,19 @@ fn ago(seconds: u64) -> String {
     format!("{} {unit} ago", seconds / size)
 }
 
-/// A workload that was held, and what would let it go.
-fn held_json(line: &str) -> Option<Json> {
-    let record: HeldRecord = line.parse().ok()?;
-    let approval = format!("{ALLOW_DELETE}: {}", record.digest);
-    Some(json!({"workload": record.key.to_string(), "approval": approval}))
+/// The workloads that are held, with the line that approves them all and the one of each alone.
+fn held_json(lines: &[String]) -> Json {
+    let records: Vec<HeldRecord> = lines.iter().filter_map(|line| line.parse().ok()).collect();
+    let all = digest_of_all(&records.iter().map(|record| record.digest).collect());
+    let line = |digest: Digest| format!("{ALLOW_DELETE}: {digest}");
+    let one = |record: &HeldRecord| {
+        json!({
+            "workload": record.key.to_string(),
+            "approval": line(all.unwrap_or(record.digest)),
+            "alone": line(record.digest),
+        })
+    };
+    records.iter().map(one).collect()
 }
 
 fn status_text(status: &Json, ui: &Ui) -> String {

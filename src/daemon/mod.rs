@@ -239,7 +239,7 @@ fn report(passed: &Passed) {
         );
     }
     for held in &passed.held {
-        warn!(workload = %held.key, removes = held.losses(), approve = held.approval(), "held for approval");
+        warn!(workload = %held.key, removes = held.losses(), approve = held.approval_of_all(), "held for approval");
     }
     info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
 }

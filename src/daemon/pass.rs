@@ -271,7 +271,7 @@ fn attempt_pass(
         at: None,
         known: std::mem::take(&mut cache.known),
     };
-    let Advanced { drafted, rules, reading, built, state, held, records, plan, mut diagnostics } =
+    let Advanced { drafted, rules, reading, built, state, held, records, plan, mut diagnostics, .. } =
         advance::step(&repo, start)?;
     publish::point(&repo, refs, previous.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);

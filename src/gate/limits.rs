@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::model::{LabelKeys, Timestamp};
+
 /// A share from 0 to 100 percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u8);
@@ -30,6 +32,47 @@ pub struct Limits {
     pub allow_risky: bool,
     /// How many earlier states a rollback may go back to.
     pub rollback: usize,
+    /// The settings of the gate that counts over time. `None` in lines of older versions of berth, whose gate
+    /// judged each step alone: their commits are proven by their own rules.
+    pub recall: Option<Recall>,
+}
+
+/// The settings of a gate that remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// Removals within this time add up.
+    pub window: Span,
+    /// A rollback may go back to any state that was replaced within this time, beside the last few.
+    pub rollback: Span,
+    /// Whether trailers of source commits approve removals, beside files under `approvals/`.
+    pub trailers: bool,
+    /// The labels that members may report.
+    pub labels: LabelKeys,
+}
+
+/// A length of time in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(i64);
+
+/// The units of a [`Span`], largest first.
+const UNITS: [(char, i64); 4] = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+
+impl Span {
+    pub const fn hours(hours: i64) -> Span {
+        Span(hours * 3_600)
+    }
+
+    /// The moment this long before another.
+    pub fn before(self, moment: Timestamp) -> Timestamp {
+        let seconds = moment.as_second().saturating_sub(self.0);
+        Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN)
+    }
+
+    /// The moment this long after another.
+    pub fn after(self, moment: Timestamp) -> Timestamp {
+        let seconds = moment.as_second().saturating_add(self.0);
+        Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+    }
 }
 
 impl Percent {
@@ -70,6 +113,11 @@ impl Limits {
             || self.evictions.is_looser_than(other.evictions)
             || self.allow_risky && !other.allow_risky
             || self.rollback > other.rollback
+            || match (&self.recall, &other.recall) {
+                (Some(one), Some(other)) => one.is_looser_than(other),
+                (None, Some(_)) => true,
+                (_, None) => false,
+            }
     }
 }
 
@@ -82,7 +130,49 @@ impl Default for Limits {
             evictions: limit(30, 2),
             allow_risky: false,
             rollback: 10,
+            recall: Some(Recall::default()),
         }
+    }
+}
+
+impl Recall {
+    fn is_looser_than(&self, other: &Recall) -> bool {
+        self.window < other.window
+            || self.rollback > other.rollback
+            || self.trailers && !other.trailers
+            || !self.labels.is_within(&other.labels)
+    }
+}
+
+impl Default for Recall {
+    fn default() -> Recall {
+        Recall {
+            window: Span::hours(24),
+            rollback: Span::hours(24),
+            trailers: true,
+            labels: LabelKeys::default(),
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = |(_, seconds): &&(char, i64)| self.0 % seconds == 0;
+        // A day is written in hours: "24h" is what everybody says.
+        let (unit, seconds) = UNITS[1..].iter().find(exact).unwrap_or(&UNITS[3]);
+        write!(f, "{}{unit}", self.0 / seconds)
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        let wrong = || "write a length of time such as `24h`, `30m` or `7d`".to_owned();
+        let (unit, seconds) = UNITS.iter().find(|(unit, _)| text.ends_with(*unit)).ok_or_else(wrong)?;
+        let digits = text.strip_suffix(*unit).unwrap_or_default();
+        let count: u32 = digits.parse().map_err(|_| wrong())?;
+        Ok(Span(i64::from(count) * seconds))
     }
 }
 
@@ -126,19 +216,22 @@ impl fmt::Display for Limits {
             f,
             "clusters={} objects={} evictions={} risky={risky} rollback={}",
             self.clusters, self.objects, self.evictions, self.rollback
-        )
+        )?;
+        let Some(recall) = &self.recall else { return Ok(()) };
+        let trailers = if recall.trailers { "on" } else { "off" };
+        let (window, rollback, labels) = (recall.window, recall.rollback, &recall.labels);
+        write!(f, " window={window} rollback-window={rollback} trailers={trailers} labels={labels}")
     }
 }
 
 impl FromStr for Limits {
     type Err = ();
 
-    /// Reads all settings; a line with fewer or others was written by another berth.
+    /// Reads all settings, or those that the first version of the gate had.
     fn from_str(text: &str) -> Result<Limits, ()> {
-        let mut words = text.split(' ');
-        let mut value =
-            |name: &str| words.next().and_then(|word| word.strip_prefix(name)?.strip_prefix('=')).ok_or(());
-        let limits = Limits {
+        let mut words = text.split(' ').peekable();
+        let mut value = |name: &str| setting(words.next(), name);
+        let mut limits = Limits {
             clusters: value("clusters")?.parse()?,
             objects: value("objects")?.parse()?,
             evictions: value("evictions")?.parse()?,
@@ -148,7 +241,31 @@ impl FromStr for Limits {
                 _ => return Err(()),
             },
             rollback: value("rollback")?.parse().map_err(|_| ())?,
+            recall: None,
         };
+        if words.peek().is_none() {
+            return Ok(limits);
+        }
+        let mut value = |name: &str| setting(words.next(), name);
+        limits.recall = Some(Recall {
+            window: value("window")?.parse().map_err(|_| ())?,
+            rollback: value("rollback-window")?.parse().map_err(|_| ())?,
+            trailers: switch(value("trailers")?)?,
+            labels: value("labels")?.parse().map_err(|_| ())?,
+        });
         if words.next().is_none() { Ok(limits) } else { Err(()) }
+    }
+}
+
+/// The value of a word `name=value`.
+fn setting<'t>(word: Option<&'t str>, name: &str) -> Result<&'t str, ()> {
+    word.and_then(|word| word.strip_prefix(name)?.strip_prefix('=')).ok_or(())
+}
+
+fn switch(word: &str) -> Result<bool, ()> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(()),
     }
 }

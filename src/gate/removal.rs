@@ -26,13 +26,17 @@ pub(super) struct Claims<'a> {
 
 impl<'a> Claims<'a> {
     pub(super) fn of(state: &'a State) -> Claims<'a> {
+        Claims::of_decisions(&state.decisions)
+    }
+
+    pub(super) fn of_decisions(decisions: &'a BTreeMap<Key, Decision>) -> Claims<'a> {
         let mut by_path: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for (key, decision) in &state.decisions {
+        for (key, decision) in decisions {
             for object in &decision.objects {
                 by_path.entry(path::of_object(object)).or_default().push((key, object));
             }
         }
-        Claims { decisions: &state.decisions, by_path }
+        Claims { decisions, by_path }
     }
 
     /// Those who put the object there. One whose copy failed only counts where no other did.
@@ -101,6 +105,17 @@ pub fn digest<'a>(pairs: impl IntoIterator<Item = &'a (String, ObjectId)>) -> Di
     digest_again(&pairs.into_iter().collect(), 0)
 }
 
+/// The digest that approves several removals at once, by the digest of each.
+pub fn digest_of_all(digests: &BTreeSet<Digest>) -> Option<Digest> {
+    let mut one = digests.iter();
+    if let (Some(only), None) = (one.next(), one.next()) {
+        return Some(*only);
+    }
+    let mut hash = Sha256::new();
+    digests.iter().for_each(|digest| hash.update(digest.0));
+    (!digests.is_empty()).then(|| cut(hash))
+}
+
 /// The digest to approve: where it was used before, the one for the next time, with those used.
 pub(super) fn unused_digest(pairs: &Pairs, used: &BTreeSet<Digest>) -> (Digest, Vec<Digest>) {
     let pairs = pairs.iter().collect();
@@ -126,6 +141,10 @@ fn digest_again(pairs: &BTreeSet<&(String, ObjectId)>, times: usize) -> Digest {
     if times > 0 {
         hash.update(times.to_be_bytes());
     }
+    cut(hash)
+}
+
+fn cut(hash: Sha256) -> Digest {
     let mut digest = Digest([0; 16]);
     for (to, from) in digest.0.iter_mut().zip(hash.finalize()) {
         *to = from;

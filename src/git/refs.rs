@@ -27,6 +27,14 @@ impl Repo {
         }
     }
 
+    /// Reports whether there is a ref of this name, wherever it points, and though it may not be readable.
+    pub fn has_ref(&self, name: &str) -> Result<bool, GitError> {
+        match self.inner.find_reference(name) {
+            Ok(_) => Ok(true),
+            Err(error) => Ok(!matches!(error.code(), ErrorCode::NotFound | ErrorCode::InvalidSpec)),
+        }
+    }
+
     /// Moves a ref from `old` to `new`; `old` of `None` means that it must not exist yet.
     pub fn move_ref(&self, name: &str, old: Option<CommitId>, new: CommitId) -> Result<(), GitError> {
         self.refuse_in_rehearsal(name)?;

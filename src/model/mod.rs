@@ -11,6 +11,7 @@ pub mod content;
 pub mod decision;
 pub mod fleet;
 pub mod key;
+pub mod label_keys;
 pub mod object;
 pub mod overrides;
 pub mod path;
@@ -29,6 +30,7 @@ pub use content::{ContentError, ContentId, Contents, Folder, Folders, difference
 pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};
 pub use fleet::Fleet;
 pub use key::Key;
+pub use label_keys::LabelKeys;
 pub use object::{Object, ObjectId};
 pub use overrides::{Action, Applies, Operation, Override, Verb};
 pub use placement::{Placement, Policy, Source};

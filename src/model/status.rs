@@ -28,6 +28,23 @@ pub struct ClusterStatus {
 }
 
 impl ClusterStatus {
+    /// Forgets the scores that ran out before a moment, and when the others will.
+    pub fn keep_scores(&mut self, now: Timestamp) {
+        self.scores.retain(|_, score| score.valid_until.is_none_or(|until| until >= now));
+        self.scores.values_mut().for_each(|score| score.valid_until = None);
+    }
+
+    /// Takes over everything that another status of the same cluster says.
+    pub fn replace_by(&mut self, other: &ClusterStatus) {
+        self.cluster.clone_from(&other.cluster);
+        self.labels.extend(other.labels.clone());
+        self.claims.extend(other.claims.clone());
+        self.properties.extend(other.properties.clone());
+        self.scores.extend(other.scores.clone());
+        self.workloads.extend(other.workloads.clone());
+        self.taints.extend(other.taints.clone());
+    }
+
     /// When a taint was first seen is for facts to say, not for members.
     pub fn forget_first_seen(&mut self) {
         self.taints.clear();

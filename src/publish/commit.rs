@@ -25,6 +25,8 @@ pub struct Stamp {
     pub identity: Identity,
     /// Further trailers, such as the approvals that a gate used.
     pub trailers: Vec<(String, String)>,
+    /// Whether a commit is due even where the state stays the same, for its trailers.
+    pub must_record: bool,
     /// Lets a state without any object follow one that had some.
     pub allow_empty: bool,
 }
@@ -38,6 +40,7 @@ impl Stamp {
             now,
             identity: Identity::default(),
             trailers: Vec::new(),
+            must_record: false,
             allow_empty: false,
         }
     }
@@ -135,7 +138,7 @@ pub fn draft(
         root.extend(repo.tree(previous.tree)?.into_iter().filter(|entry: &Entry| !tree::is_owned(entry)));
     }
     let root = writer.tree(root)?;
-    if previous.is_some_and(|previous| previous.tree == root) {
+    if !stamp.must_record && previous.is_some_and(|previous| previous.tree == root) {
         return Ok(Published::Unchanged);
     }
     let seq = previous.map_or(0, |previous| previous.trailers.seq).checked_add(1);

@@ -14,6 +14,7 @@ pub mod commit;
 mod error;
 pub mod import;
 pub mod ledger;
+pub mod message;
 pub mod processed;
 pub mod read;
 pub mod refs;

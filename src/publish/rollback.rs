@@ -7,29 +7,32 @@ use std::collections::BTreeMap;
 use super::error::PublishError;
 use super::read::{Previous, claimed, read_state};
 use crate::git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
-use crate::model::{ContentId, Contents as _, Folder, path};
+use crate::model::{ContentId, Contents as _, Folder, Timestamp, path};
 use crate::state::{State, layout, placement_decision, record};
 
 /// Commits of others in between do not count, but are not walked for ever.
 const LONGEST_WALK: usize = 1_000;
 
-/// The newest of the last `depth` rendered commits before the one in force that held just this state.
+/// The newest rendered commit before the one in force that held just this state: one of the last `depth`, or
+/// one that was replaced after `since`.
 pub fn in_force_before(
     repo: &Repo,
     rendered: &Previous,
     next: &State,
     depth: usize,
+    since: Option<Timestamp>,
 ) -> Result<Option<CommitId>, PublishError> {
     let decisions = decision_ids(repo, rendered, next)?;
     let mut left = depth;
+    let mut replaced = rendered.trailers.now;
     for commit in repo.first_parents(rendered.commit).skip(1).take(LONGEST_WALK) {
-        if left == 0 {
+        let is_recent = since.is_some_and(|since| replaced.is_some_and(|replaced| replaced > since));
+        if left == 0 && !is_recent {
             break;
         }
-        if claimed(repo, &commit)?.is_none() {
-            continue;
-        }
-        left -= 1;
+        let Some(trailers) = claimed(repo, &commit)? else { continue };
+        replaced = trailers.now;
+        left = left.saturating_sub(1);
         // Reading folders is dear, so only where all decisions agree.
         if stored_decisions(repo, commit.tree)? == decisions
             && filled(&read_state(repo, commit.id)?.state) == filled(next)

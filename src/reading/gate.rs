@@ -6,13 +6,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ReadingError;
-use crate::diag::{Diagnostic, Diagnostics, Pos};
-use crate::gate::{self, Approved, Held, HeldRecord, Limits, Question, Verdict, words::ALLOW_DELETE};
-use crate::git::{CommitId, CommitInfo, Repo};
-use crate::model::{Approval, Digest, Timestamp};
+use super::offers::Offers;
+use super::{ReadingError, deadlines, memory};
+use crate::diag::Diagnostics;
+use crate::gate::{
+    self, Deadline, EditAlone, HeldRecord, Limits, Outlook, Past, Question, Removed, Span, Verdict,
+};
+use crate::git::{CommitId, Repo};
+use crate::model::{Approval, Digest, LabelKeys, Timestamp};
 use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
 use crate::state::State;
+
+/// How far ahead a change's deadlines count as part of it.
+const AHEAD: Span = Span::hours(30 * 24);
 
 const GATE: &str = "Berth-Gate";
 const PROCESSED: &str = "Berth-Processed";
@@ -34,7 +40,7 @@ pub struct Basis {
 }
 
 /// What a verdict is about.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Step<'a> {
     pub source: CommitId,
     pub previous: &'a State,
@@ -44,6 +50,17 @@ pub struct Step<'a> {
     pub now: Timestamp,
     /// The rendered branch, where earlier approvals and states are looked up.
     pub rendered: Option<&'a Previous>,
+    /// Decides with the edit alone, to tell causes apart. Asked only where something is removed.
+    pub edit_alone: Option<&'a dyn Fn() -> EditAlone>,
+    /// Looks ahead to a moment for the deadlines of the source, and where the source is new for those of the
+    /// one before it. Asked only where there may be any.
+    pub outlook: Option<&'a dyn Fn(Timestamp) -> Result<Outlook, ReadingError>>,
+}
+
+impl std::fmt::Debug for Step<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Step").field("source", &self.source).field("now", &self.now).finish()
+    }
 }
 
 /// A verdict, with what to write down and to say.
@@ -53,6 +70,8 @@ pub struct Gated {
     /// The rendered commit that this goes back to.
     pub rollback: Option<CommitId>,
     pub trailers: Vec<(String, String)>,
+    /// Whether a commit is due even where the state stays the same: approvals were used, or deadlines let pass.
+    pub must_record: bool,
     pub diagnostics: Diagnostics,
 }
 
@@ -91,6 +110,12 @@ impl Basis {
     }
 }
 
+/// The labels that members may report, by what a rendered commit says.
+pub fn labels_of(trailers: &Trailers) -> LabelKeys {
+    let recall = Basis::of_trailers(trailers).and_then(|basis| basis.limits.recall);
+    recall.map(|recall| recall.labels).unwrap_or_default()
+}
+
 /// The commit whose access rules a rendered commit was made under.
 pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
     Basis::of_trailers(trailers)?.rules_for(source)
@@ -107,12 +132,17 @@ fn records(lines: &[String]) -> Vec<HeldRecord> {
 /// Asks the gate.
 pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, ReadingError> {
     let offers = Offers::gather(repo, step, basis)?;
+    let Looked { pasts, edit_alone, outlook, foreseen } = look(repo, step, basis)?;
     let judge = |used: &BTreeSet<Digest>| {
         gate::judge(&Question {
             previous: step.previous,
             next: step.next,
             limits: &basis.limits,
             source_changed: basis.since != Some(step.source),
+            edit_alone: &edit_alone,
+            outlook: &outlook,
+            foreseen: &foreseen,
+            pasts: &pasts,
             retried: &basis.retried,
             approvals: &offers.counting,
             used,
@@ -131,18 +161,65 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
     }
     let mut rollback = None;
     if let Some(rendered) = step.rendered.filter(|_| !verdict.held.is_empty()) {
-        rollback = rollback::in_force_before(repo, rendered, step.next, basis.limits.rollback)?;
+        let since = basis.limits.recall.as_ref().map(|recall| recall.rollback.before(step.now));
+        rollback = rollback::in_force_before(repo, rendered, step.next, basis.limits.rollback, since)?;
     }
     if rollback.is_some() {
-        verdict = Verdict::default();
+        let removed = gate::losing(step.previous, step.next).into_keys();
+        let removed = removed.map(|key| Removed { key, counts: None }).collect();
+        let deadlines = std::mem::take(&mut verdict.deadlines);
+        verdict = Verdict { removed, deadlines, ..Verdict::default() };
     }
     for held in &mut verdict.held {
-        held.expired = offers.expired.get(&held.digest).copied();
+        let expired = offers.expired.get(&held.digest).or_else(|| offers.expired.get(&held.all));
+        held.expired = expired.copied();
     }
-    let trailers = trailers_of(step.source, basis, &verdict, rollback);
+    let mut trailers = trailers_of(step.source, basis, &verdict, rollback);
+    if let Some((rendered, recall)) = step.rendered.zip(basis.limits.recall.as_ref()) {
+        let since = recall.window.before(step.now);
+        trailers.extend(
+            deadlines::carried(rendered, since).into_iter().map(|(name, value)| (name.to_owned(), value)),
+        );
+    }
     let mut diagnostics = offers.diagnostics.clone();
     offers.explain(&verdict, &used, rollback, &mut diagnostics);
-    Ok(Gated { verdict, rollback, trailers, diagnostics })
+    let recalls = basis.limits.recall.is_some();
+    let must_record = recalls && !(verdict.deadlines.is_empty() && verdict.approved.is_empty());
+    Ok(Gated { verdict, rollback, trailers, must_record, diagnostics })
+}
+
+/// What the gate needs beside the two states, where something is removed.
+#[derive(Default)]
+struct Looked {
+    pasts: Vec<Past>,
+    edit_alone: EditAlone,
+    outlook: Outlook,
+    foreseen: Vec<Deadline>,
+}
+
+fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Looked, ReadingError> {
+    let Some((recall, rendered)) = basis.limits.recall.as_ref().zip(step.rendered) else {
+        return Ok(Looked::default());
+    };
+    let losing = gate::losing(step.previous, step.next);
+    let mut looked = Looked::default();
+    let edited = basis.since != Some(step.source);
+    let held_until = basis.retried.iter().filter_map(|held| held.until).max();
+    if let Some(outlook) = step.outlook.filter(|_| edited || held_until.is_some()) {
+        let until = AHEAD.after(step.now);
+        looked.outlook = outlook(held_until.map_or(until, |held| held.max(until)))?;
+        looked.outlook.until = Some(until);
+    }
+    if losing.is_empty() && looked.outlook.with_change.is_empty() {
+        return Ok(looked);
+    }
+    let clusters = losing.values().flatten().map(|(cluster, _)| cluster);
+    looked.pasts = memory::pasts(repo, rendered.commit, recall.window.before(step.now), clusters)?;
+    if !losing.is_empty() {
+        looked.edit_alone = step.edit_alone.map(|decide| decide()).unwrap_or_default();
+        looked.foreseen = deadlines::passed(repo, rendered, step.now)?;
+    }
+    Ok(looked)
 }
 
 fn trailers_of(
@@ -156,140 +233,17 @@ fn trailers_of(
     let same_source = basis.rules.filter(|_| basis.since == Some(source));
     lines.extend(same_source.map(|commit| (RULES, commit.to_string())));
     lines.extend(basis.retried.iter().map(|record| (RETRIED, record.to_string())));
-    let used: BTreeSet<Digest> = verdict.approved.iter().map(|approved| approved.digest).collect();
+    let used: BTreeSet<Digest> = verdict.approved.iter().flat_map(|one| one.digests.clone()).collect();
     lines.extend(used.into_iter().map(|digest| (trailers::USED_APPROVAL, digest.to_string())));
     let prunable = verdict.prunable();
     let prunable = prunable.iter().map(|(path, clusters)| ledger::allow_prune_line(path, clusters));
     lines.extend(prunable.map(|line| (trailers::ALLOW_PRUNE, line)));
+    if basis.limits.recall.is_some() {
+        lines.extend(verdict.removed.iter().map(|removed| (memory::REMOVED, removed.to_string())));
+    }
+    let deadlines = verdict.deadlines.iter().map(|deadline| (deadlines::DEADLINE, deadline.to_string()));
+    lines.extend(deadlines);
     lines.extend(verdict.records().iter().map(|record| (HELD, record.to_string())));
     lines.extend(rollback.map(|commit| (ROLLBACK, commit.to_string())));
     lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// The approvals people gave.
-#[derive(Debug, Default)]
-struct Offers {
-    /// Those that count for this moment.
-    counting: BTreeSet<Digest>,
-    expired: BTreeMap<Digest, Timestamp>,
-    /// Where trailers stand.
-    commits: BTreeMap<Digest, CommitId>,
-    /// Where those approvals stand that are files.
-    files: BTreeMap<Digest, Pos>,
-    diagnostics: Diagnostics,
-}
-
-impl Offers {
-    fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Offers, ReadingError> {
-        let mut offers = Offers::default();
-        for approval in step.files {
-            if approval.expires > step.now {
-                offers.counting.insert(approval.digest);
-                offers.files.insert(approval.digest, approval.origin.clone());
-            } else {
-                offers.expired.insert(approval.digest, approval.expires);
-            }
-        }
-        for commit in new_commits(repo, step.source, basis.since)? {
-            offers.diagnostics.extend(misplaced(&commit));
-            for value in trailers::values(&commit.message, ALLOW_DELETE) {
-                match value.parse() {
-                    Ok(digest) => {
-                        offers.counting.insert(digest);
-                        offers.commits.insert(digest, commit.id);
-                    }
-                    Err(()) => offers.diagnostics.push(Diagnostic::warning(
-                        in_commit(commit.id),
-                        format!(
-                            "`{ALLOW_DELETE}` must have the 32 digits that berth printed for the removal"
-                        ),
-                    )),
-                }
-            }
-        }
-        Ok(offers)
-    }
-
-    /// Says what is held and what was let pass, and what became of approvals that did nothing.
-    fn explain(
-        &self,
-        verdict: &Verdict,
-        used: &BTreeMap<Digest, u64>,
-        rollback: Option<CommitId>,
-        diagnostics: &mut Diagnostics,
-    ) {
-        diagnostics.extend(verdict.held.iter().map(Held::diagnostic));
-        diagnostics.extend(verdict.approved.iter().map(|approved| self.approved(approved)));
-        diagnostics.extend(rollback.map(|commit| {
-            let earlier = commit.short();
-            let message = format!(
-                "this goes back to the state that the rendered commit {earlier} had, so its removals need no approval"
-            );
-            Diagnostic::note(message)
-        }));
-        let matched = |digest: &Digest| {
-            verdict.approved.iter().any(|approved| approved.digest == *digest)
-                || verdict.held.iter().any(|held| held.spent.contains(digest))
-        };
-        let commits = self.commits.iter().filter(|_| rollback.is_none());
-        let commits = commits.map(|(digest, commit)| (digest, in_commit(*commit)));
-        // A file may lie there for long, and matters only while something waits for an approval.
-        let files = self.files.iter().filter(|_| !verdict.held.is_empty());
-        let files = files.map(|(digest, at)| (digest, at.clone()));
-        for (digest, at) in commits.chain(files).filter(|(digest, _)| !matched(digest)) {
-            let message = match used.get(digest) {
-                Some(seq) => format!("the approval `{digest}` was used already, by number {seq}"),
-                None => format!("the approval `{digest}` fits no removal"),
-            };
-            let hint = "a removal's digest changes with what it removes; `berth plan` prints it";
-            diagnostics.push(Diagnostic::warning(at, message).hint(hint));
-        }
-    }
-
-    fn approved(&self, approved: &Approved) -> Diagnostic {
-        let by = match (self.commits.get(&approved.digest), self.files.get(&approved.digest)) {
-            (Some(commit), _) => in_commit(*commit).to_string(),
-            (None, Some(at)) => at.file.to_string(),
-            (None, None) => "somebody".to_owned(),
-        };
-        let (key, digest) = (&approved.key, approved.digest);
-        Diagnostic::note(format!("{key}: its removals are approved by {by} (`{digest}`, which counts once)"))
-    }
-}
-
-/// Says of approvals in a message that they do not count where they stand: forges put lines below.
-fn misplaced(commit: &CommitInfo) -> Option<Diagnostic> {
-    let begins = |line: &&str| {
-        let line = line.trim_start().as_bytes();
-        line.get(..ALLOW_DELETE.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(ALLOW_DELETE.as_bytes()))
-    };
-    let written = commit.message.lines().filter(begins).count();
-    if written <= trailers::values(&commit.message, ALLOW_DELETE).count() {
-        return None;
-    }
-    let message = format!("a `{ALLOW_DELETE}` does not count where it stands in the message");
-    let hint = format!(
-        "it counts in the last paragraph only, on a line of its own as `{ALLOW_DELETE}: ` and the digest; \
-         write it again in a later commit"
-    );
-    Some(Diagnostic::warning(in_commit(commit.id), message).hint(hint))
-}
-
-fn in_commit(commit: CommitId) -> Pos {
-    Pos::file(format!("commit {}", commit.short()))
-}
-
-/// The source commits that no pass has seen.
-fn new_commits(
-    repo: &Repo,
-    source: CommitId,
-    since: Option<CommitId>,
-) -> Result<Vec<CommitInfo>, ReadingError> {
-    match since {
-        Some(since) if since == source => Ok(Vec::new()),
-        Some(since) if repo.has_commit(since) => Ok(repo.commits_between(since, source)?),
-        // Another history: only the commit itself is known to be new.
-        _ => Ok(vec![repo.commit(source)?]),
-    }
 }

@@ -3,10 +3,14 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
+mod deadlines;
 mod error;
 pub mod gate;
 mod history;
 mod known;
+mod memory;
+mod offers;
+mod otherwise;
 mod rules;
 
 pub use error::ReadingError;
@@ -22,7 +26,7 @@ use crate::decide::Decided;
 use crate::diag::Diagnostics;
 use crate::git::{self, CommitId, Repo};
 use crate::load::{self, First, History, Loaded};
-use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, Timestamp};
+use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
 use crate::publish::{self, Previous, Refs};
 use crate::source::{self, SourceTree};
@@ -78,6 +82,10 @@ fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), Rea
     Err(ReadingError::FutureCommit { commit, date })
 }
 
+fn labels_of(rendered: Option<&Previous>) -> LabelKeys {
+    rendered.map(|rendered| gate::labels_of(&rendered.trailers)).unwrap_or_default()
+}
+
 impl Reading {
     /// A folder as it stands, committed or not. The rendered branch counts if the folder is a repository's root.
     /// Access rules are those of the last commit, or of where the change from the revision `against` began.
@@ -111,7 +119,7 @@ impl Reading {
         let kept = |ruling| rules::kept_of(&repo, previous.as_ref(), ruling);
         tree.ruled = rules::of(&repo, ruling, kept, &tree, &git::Blobs::new())?;
         let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), Known::default())?;
-        reading.take_reports(&repo, &refs)?;
+        reading.take_reports(&repo, &refs, &labels_of(previous.as_ref()))?;
         reading.now = now;
         Ok(reading)
     }
@@ -133,7 +141,9 @@ impl Reading {
             None => rules::for_commit(&repo, &refs, previous, commit)?,
         };
         let (clock, known) = (Timestamp::now(), Known::default());
-        let mut reading = Reading::commit_knowing(&repo, commit, ruling, previous, &refs, clock, known)?;
+        let labels = labels_of(previous);
+        let mut reading =
+            Reading::commit_knowing(&repo, commit, ruling, previous, &refs, &labels, clock, known)?;
         if let Some(now) = now {
             reading.now = now;
         }
@@ -151,22 +161,26 @@ impl Reading {
         clock: Timestamp,
     ) -> Result<Reading, ReadingError> {
         let rules = rules::for_commit(repo, refs, previous, commit)?;
-        Reading::commit_knowing(repo, commit, rules, previous, refs, clock, Known::default())
+        let labels = labels_of(previous);
+        Reading::commit_knowing(repo, commit, rules, previous, refs, &labels, clock, Known::default())
     }
 
     /// [`Reading::commit`] under the access rules of the commit given, with what earlier readings found.
+    /// Members may report the `labels` given and no others.
+    #[expect(clippy::too_many_arguments, reason = "each is another input")]
     pub fn commit_knowing(
         repo: &Repo,
         commit: CommitId,
         rules: Option<CommitId>,
         previous: Option<&Previous>,
         refs: &Refs,
+        labels: &LabelKeys,
         clock: Timestamp,
         known: Known,
     ) -> Result<Reading, ReadingError> {
         check_date(repo, commit, clock)?;
         let mut reading = Reading::source(repo, commit, rules, previous, known)?;
-        reading.take_reports(repo, refs)?;
+        reading.take_reports(repo, refs, labels)?;
         reading.at_the_latest_report(clock);
         Ok(reading)
     }
@@ -216,9 +230,21 @@ impl Reading {
         Ok(reading)
     }
 
-    fn take_reports(&mut self, repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
+    /// Takes what members report. Where a member has a status that cannot be read, the facts of the state in
+    /// force stand for it: nobody is evicted for that.
+    fn take_reports(&mut self, repo: &Repo, refs: &Refs, labels: &LabelKeys) -> Result<(), ReadingError> {
         (self.statuses, self.odd_reports) = publish::read_statuses(repo, refs)?;
-        self.statuses.values_mut().for_each(ClusterStatus::forget_first_seen);
+        for status in self.statuses.values_mut() {
+            status.forget_first_seen();
+            status.labels.retain(|key, _| labels.allow(key));
+        }
+        for (cluster, fact) in &self.previous.facts {
+            if !self.statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
+                let mut fact = fact.clone();
+                fact.forget_first_seen();
+                self.statuses.insert(cluster.clone(), fact);
+            }
+        }
         Ok(())
     }
 

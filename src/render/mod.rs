@@ -190,6 +190,13 @@ fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId
     };
 }
 
+/// Gives each decision the objects that go to its clusters, without rendering them.
+pub fn objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>) {
+    let frozen = frozen::workloads(fleet, previous);
+    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
+    note_objects(fleet, &groups, decisions, previous);
+}
+
 fn note_objects(
     fleet: &Fleet,
     groups: &BTreeMap<String, Vec<Claim<'_>>>,

@@ -9,6 +9,7 @@
 
 mod access;
 mod applied;
+mod approvals;
 mod azure;
 #[cfg(unix)]
 mod bad_inputs;
@@ -21,6 +22,7 @@ mod conformance;
 mod counts;
 mod crash;
 mod daemon;
+mod deadlines;
 mod drift;
 mod edges;
 mod explaining;
@@ -59,6 +61,7 @@ mod refused;
 mod remote_faults;
 #[cfg(unix)]
 mod remotes;
+mod removals;
 mod replicas;
 mod roots;
 mod scores;

@@ -1,10 +1,12 @@
 //! `berth verify` over commits made from random edits and reports, and over what people do by hand.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use crate::support::random::{Random, rounds};
-use crate::support::{RENDERED, Ran, Repo, cluster, config_map, hermetic, namespace, run, small_fleet};
+use crate::support::removals::{GLOBAL_SET, feed};
+use crate::support::{
+    RENDERED, Ran, Repo, cluster, config_map, fixtures, hermetic, namespace, run, small_fleet,
+};
 
 const NAMES: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
 
@@ -44,13 +46,7 @@ fn fleet() -> Repo {
         repo.write(&format!("clusters/{name}.yaml"), managed(name, 0, false));
     }
     repo.write("clusters/k0.yaml", cluster("k0", &[("env", "prod")]));
-    repo.write(
-        "sets.yaml",
-        "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n\
-         metadata: {name: global, namespace: shop}\nspec: {clusterSet: global}\n---\n\
-         apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\nmetadata: {name: global}\n\
-         spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}}\n",
-    );
+    repo.write("sets.yaml", GLOBAL_SET);
     repo.write("apps/shop.yaml", namespace("shop"));
     repo.write("apps/placement.yaml", placement(3, "small"));
     repo.write("apps/work.yaml", work(0));
@@ -61,24 +57,9 @@ fn fleet() -> Repo {
 
 /// What a member would report, straight onto its ref.
 fn report(repo: &Repo, cluster: &str, text: &str) {
-    let feed = |args: &[&str], input: &str| -> String {
-        let mut child = hermetic("git")
-            .current_dir(repo.path())
-            .env("GIT_COMMITTER_DATE", "1767225600 +0000")
-            .env("GIT_AUTHOR_DATE", "1767225600 +0000")
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("git starts");
-        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input.as_bytes()).expect("fed");
-        let output = child.wait_with_output().expect("git ends");
-        assert!(output.status.success(), "git {args:?}");
-        String::from_utf8(output.stdout).expect("text").trim().to_owned()
-    };
-    let blob = feed(&["hash-object", "-w", "--stdin"], text);
-    let tree = feed(&["mktree"], &format!("100644 blob {blob}\tstatus.yaml\n"));
-    let commit = feed(&["commit-tree", &tree, "-m", "status"], "");
+    let blob = feed(repo, &["hash-object", "-w", "--stdin"], text);
+    let tree = feed(repo, &["mktree"], &format!("100644 blob {blob}\tstatus.yaml\n"));
+    let commit = feed(repo, &["commit-tree", &tree, "-m", "status"], "");
     repo.git(&["update-ref", &format!("refs/berth/status/{cluster}"), &commit]);
 }
 
@@ -244,4 +225,17 @@ fn a_source_commit_that_is_not_here_is_told_from_a_failed_proof() {
     clone.git(&["fetch", "-q", repo.arg(), &format!("{RENDERED}:{RENDERED}")]);
     let ran = verify(&clone, &["berth/rendered"]).expect(6);
     assert!(ran.out.contains("missing ") && ran.out.contains("source commit"), "{}", ran.out);
+}
+
+#[test]
+fn history_that_the_first_version_of_the_gate_made_is_proven_by_its_own_rules() {
+    let repo = Repo::new();
+    let bundle = fixtures("verify/first-gate.bundle");
+    let bundle = bundle.to_str().expect("a text path");
+    repo.git(&["fetch", "-q", bundle, "+refs/heads/*:refs/heads/*", "--update-head-ok"]);
+    let gates = repo.git(&["log", "--format=%(trailers:key=Berth-Gate,valueonly)", RENDERED]);
+    assert!(!gates.contains("window="), "{gates}");
+    // Ten clusters to five to three, a move that was held and approved, an emptied selector, a rollback.
+    let ran = verify(&repo, &["berth/rendered"]).expect(0);
+    assert!(ran.err.contains("8 commits proven"), "{}", ran.err);
 }

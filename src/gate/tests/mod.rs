@@ -1,5 +1,6 @@
 //! Tests of the pure gate: what is held, what is published, and why.
 
+mod memory;
 mod properties;
 mod rails;
 
@@ -63,6 +64,10 @@ struct Case {
     next: State,
     limits: Limits,
     source_changed: bool,
+    edit_alone: EditAlone,
+    outlook: Outlook,
+    foreseen: Vec<Deadline>,
+    pasts: Vec<Past>,
     retried: Vec<HeldRecord>,
     approvals: BTreeSet<Digest>,
     used: BTreeSet<Digest>,
@@ -75,6 +80,10 @@ impl Case {
             next,
             limits: Limits::default(),
             source_changed: true,
+            edit_alone: Vec::new(),
+            outlook: Outlook::default(),
+            foreseen: Vec::new(),
+            pasts: Vec::new(),
             retried: Vec::new(),
             approvals: BTreeSet::new(),
             used: BTreeSet::new(),
@@ -87,6 +96,10 @@ impl Case {
             next: &self.next,
             limits: &self.limits,
             source_changed: self.source_changed,
+            edit_alone: &self.edit_alone,
+            outlook: &self.outlook,
+            foreseen: &self.foreseen,
+            pasts: &self.pasts,
             retried: &self.retried,
             approvals: &self.approvals,
             used: &self.used,

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn a_workload_that_would_leave_most_of_its_clusters_is_held_and_keeps_its_last_good_form() {
     let case = Case::of(state(&FOUR, &[("web", MAP, &FOUR)]), state(&FOUR, &[("web", MAP, &["a"])]));
-    assert_eq!(case.held(), [("web".to_owned(), Why::Clusters { lost: 3, of: 4 })]);
+    assert_eq!(case.held(), [("web".to_owned(), Why::Clusters { lost: 3, of: 4, lately: 0 })]);
     assert_eq!(case.published(), case.previous);
 }
 
@@ -13,7 +13,7 @@ fn two_clusters_go_free_as_long_as_one_stays() {
     let narrow = Case::of(state(&all, &[("web", MAP, &all)]), state(&all, &[("web", MAP, &["a"])]));
     assert!(narrow.held().is_empty());
     let emptied = Case::of(state(&all, &[("web", MAP, &["a"])]), state(&all, &[("web", MAP, &[])]));
-    assert_eq!(emptied.held(), [("web".to_owned(), Why::Clusters { lost: 1, of: 1 })]);
+    assert_eq!(emptied.held(), [("web".to_owned(), Why::Clusters { lost: 1, of: 1, lately: 0 })]);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_cluster_that_would_lose_most_of_its_objects_holds_all_who_take_some() {
     let before = state(&FOUR, &[("many", &objects, &FOUR), ("web", MAP, &["a", "b", "c"])]);
     let after = state(&FOUR, &[("many", &objects, &["b", "c", "d"]), ("web", MAP, &["b", "c"])]);
     let case = Case::of(before, after);
-    let why = Why::Objects { cluster: "a".to_owned(), lost: 13, of: 13 };
+    let why = Why::Objects { cluster: "a".to_owned(), lost: 13, of: 13, lately: 0 };
     assert_eq!(case.held(), [("many".to_owned(), why.clone()), ("web".to_owned(), why)]);
 }
 
@@ -90,7 +90,7 @@ fn what_was_held_together_does_not_slip_through_one_by_one() {
 fn a_cluster_that_leaves_the_inventory_counts_and_none_of_its_objects_go_free() {
     let before = state(&FOUR, &[("web", MAP, &FOUR)]);
     let case = Case::of(before.clone(), state(&["a", "b", "c"], &[("web", MAP, &["a", "b", "c"])]));
-    let why = Why::Objects { cluster: "d".to_owned(), lost: 1, of: 1 };
+    let why = Why::Objects { cluster: "d".to_owned(), lost: 1, of: 1, lately: 0 };
     assert_eq!(case.held(), [("web".to_owned(), why)]);
     assert_eq!(case.published(), before);
 }
@@ -126,7 +126,7 @@ fn an_approval_lets_exactly_its_removal_pass_once() {
     case.approvals.insert(digest);
     let verdict = case.judge();
     assert!(verdict.held.is_empty() && verdict.state.is_none());
-    assert_eq!(verdict.approved[0].digest, digest);
+    assert_eq!(verdict.approved[0].digests, BTreeSet::from([digest]));
 
     case.next = state(&FOUR, &[("web", MAP, &["b"])]);
     assert_eq!(case.held().len(), 1, "another removal has another digest");
@@ -141,7 +141,7 @@ fn an_approval_lets_exactly_its_removal_pass_once() {
 }
 
 #[test]
-fn what_happens_by_itself_has_no_limit_but_the_fleets_budget() {
+fn what_happens_by_itself_has_the_fleets_budget_beside_the_other_limits() {
     let before = state(&FOUR, &[("web", MAP, &["a"])]);
     let mut case = Case::of(before, state(&FOUR, &[("web", MAP, &["b"])]));
     case.source_changed = false;
@@ -151,7 +151,10 @@ fn what_happens_by_itself_has_no_limit_but_the_fleets_budget() {
     let held = case.judge().held;
     assert_eq!(
         (held[0].cause, &held[0].why[..]),
-        (Cause::Itself, &[Why::Evictions { clusters: 3, of: 4 }][..])
+        (
+            Cause::Itself,
+            &[Why::Clusters { lost: 3, of: 4, lately: 0 }, Why::Evictions { clusters: 3, of: 4 }][..]
+        )
     );
     case.retried = vec![held[0].record()];
     assert_eq!(case.held().len(), 1, "it stays frozen");
@@ -182,11 +185,16 @@ fn only_approved_removals_of_risky_kinds_are_for_members_to_prune() {
 #[test]
 fn settings_and_records_read_back_what_was_written() {
     let limits = Limits { allow_risky: true, rollback: 3, ..Limits::default() };
-    assert_eq!(limits.to_string().parse(), Ok(limits));
+    assert_eq!(limits.to_string().parse(), Ok(limits.clone()));
+    let first = Limits { recall: None, ..limits };
+    assert_eq!(first.to_string(), "clusters=50%/2 objects=50%/10 evictions=30%/2 risky=allowed rollback=3");
+    assert_eq!(first.to_string().parse(), Ok(first), "what the first version wrote");
     assert!("clusters=50%/2".parse::<Limits>().is_err());
     for key in [key("web"), Key::new("", "Kind", "", "name")] {
-        for (cause, together) in [(Cause::Itself, false), (Cause::Source, false), (Cause::Source, true)] {
-            let record = HeldRecord { key: key.clone(), digest: Digest([9; 16]), cause, together };
+        let causes = [Cause::Itself, Cause::Source, Cause::Both];
+        for (cause, together) in causes.into_iter().flat_map(|cause| [(cause, false), (cause, true)]) {
+            let record =
+                HeldRecord { key: key.clone(), digest: Digest([9; 16]), cause, together, until: None };
             assert_eq!(record.to_string().parse(), Ok(record));
         }
     }

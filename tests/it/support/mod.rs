@@ -14,6 +14,7 @@ pub mod owned;
 pub mod random;
 #[cfg(unix)]
 pub mod remote;
+pub mod removals;
 pub mod running_member;
 
 use std::collections::BTreeMap;

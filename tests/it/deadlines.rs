@@ -1,0 +1,138 @@
+//! Deadlines are part of the change that makes them: the ends of tolerations, dated taints.
+
+use berth::daemon::{Passed, Settings, pass};
+use berth::model::Timestamp;
+
+use crate::support::removals::{drained, fleet_of, managed, tolerating};
+use crate::support::{RENDERED, Repo, run};
+
+/// The moment of the tests' first commit, and so many minutes later.
+fn minute(minutes: i64) -> Timestamp {
+    Timestamp::from_second(1_767_225_600 + minutes * 60).expect("a moment")
+}
+
+fn copies(repo: &Repo) -> usize {
+    repo.files(RENDERED).keys().filter(|path| path.ends_with("ConfigMap_web-0.yaml")).count()
+}
+
+#[track_caller]
+fn pass_at(repo: &Repo, clock: Timestamp) -> Passed {
+    pass(&Settings::of(repo.path()), clock).expect("a pass")
+}
+
+fn held(passed: &Passed) -> usize {
+    passed.held.len()
+}
+
+/// Ten clusters with a workload that tolerates the taint that some of them have since minute 0.
+fn tainted(count: usize) -> Repo {
+    let (repo, names) = fleet_of(10, tolerating(None), 1);
+    for name in &names[..count] {
+        repo.write(&format!("clusters/{name}.yaml"), managed(name, &drained(&minute(0).to_string())));
+    }
+    repo.commit("drain some");
+    assert_eq!(held(&pass_at(&repo, minute(5))), 0);
+    repo
+}
+
+#[test]
+fn a_toleration_that_will_end_is_shown_and_held_before_it_does() {
+    let (repo, names) = fleet_of(10, tolerating(None), 1);
+    let hour_ago = Timestamp::from_second(Timestamp::now().as_second() - 3_600).expect("a moment");
+    for name in &names[..9] {
+        repo.write(&format!("clusters/{name}.yaml"), managed(name, &drained(&hour_ago.to_string())));
+    }
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "drain nine"]);
+    repo.publish().expect(0);
+    repo.write("apps/placement.yaml", tolerating(Some(7_200)));
+    repo.git(&["commit", "-q", "-a", "-m", "for two hours only"]);
+    let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "held"]).expect(5);
+    let end = Timestamp::from_second(hour_ago.as_second() + 7_200).expect("a moment");
+    assert!(
+        plan.out.contains(&format!("of these, at {end}: ConfigMap shop/web-0 in c00, c01")),
+        "{}",
+        plan.out
+    );
+    let ran = repo.publish().expect(5);
+    let line =
+        ran.out.lines().find(|line| line.starts_with("Berth-Allow-Delete: ")).expect("a line").to_owned();
+    assert!(plan.out.contains(&line), "the same approval");
+    assert!(repo.publish().expect(5).out.contains(&line), "and in the next pass");
+    repo.git(&["commit", "-q", "--allow-empty", "-m", &format!("it may end\n\n{line}")]);
+    repo.publish().expect(0);
+    let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
+    assert!(message.contains(&format!("Berth-Deadline: {end} approved ")), "{message}");
+    assert_eq!(copies(&repo), 10, "it has not come yet");
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}
+
+#[test]
+fn an_approved_deadline_is_not_held_again_when_it_comes() {
+    let repo = tainted(9);
+    repo.write("apps/placement.yaml", tolerating(Some(3_600)));
+    repo.commit("for an hour only");
+    let first = pass_at(&repo, minute(6));
+    assert_eq!(held(&first), 1);
+    let line = first.held[0].approval_of_all();
+    repo.write("README.md", "words");
+    repo.commit("words");
+    let again = pass_at(&repo, minute(7));
+    assert_eq!((held(&again), again.held[0].approval_of_all()), (1, line.clone()), "still held");
+    repo.commit(&format!("it may end\n\n{line}"));
+    assert_eq!(held(&pass_at(&repo, minute(8))), 0);
+    assert_eq!(copies(&repo), 10);
+    repo.write("apps/work.yaml", crate::support::removals::work(2));
+    repo.commit("something else in between");
+    assert_eq!(held(&pass_at(&repo, minute(20))), 0);
+    assert_eq!(held(&pass_at(&repo, minute(61))), 0);
+    assert_eq!(copies(&repo), 1);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}
+
+#[test]
+fn a_deadline_that_nobody_approved_stays_held_when_it_comes() {
+    let repo = tainted(9);
+    repo.write("apps/placement.yaml", tolerating(Some(3_600)));
+    repo.commit("for an hour only");
+    assert_eq!(held(&pass_at(&repo, minute(6))), 1);
+    assert_eq!(held(&pass_at(&repo, minute(61))), 1);
+    assert_eq!(copies(&repo), 10);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}
+
+#[test]
+fn a_deadline_below_the_limits_passes_and_passes_again_when_it_comes() {
+    let repo = tainted(3);
+    repo.write("apps/placement.yaml", tolerating(Some(3_600)));
+    repo.commit("for an hour only");
+    let plan = run(&["plan", "--repo", repo.arg(), "--now", &minute(6).to_string()]).expect(0);
+    assert!(plan.out.contains(&format!("at {}: removes ManifestWorkReplicaSet", minute(60))), "{}", plan.out);
+    assert_eq!(held(&pass_at(&repo, minute(6))), 0);
+    let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
+    assert!(message.contains(&format!("Berth-Deadline: {} passed ", minute(60))), "{message}");
+    // Deadlines that are there already are no part of other changes.
+    repo.write("README.md", "words");
+    repo.commit("words");
+    let before = repo.id(RENDERED);
+    assert_eq!(held(&pass_at(&repo, minute(7))), 0);
+    assert_eq!(repo.id(RENDERED), before);
+    assert_eq!(held(&pass_at(&repo, minute(61))), 0);
+    assert_eq!(copies(&repo), 7);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}
+
+#[test]
+fn a_dated_taint_is_part_of_the_change_that_writes_it() {
+    let (repo, names) = fleet_of(10, tolerating(Some(3_600)), 1);
+    for name in &names[..9] {
+        repo.write(&format!("clusters/{name}.yaml"), managed(name, &drained(&minute(1).to_string())));
+    }
+    repo.commit("drain nine");
+    let passed = pass_at(&repo, minute(5));
+    assert_eq!(held(&passed), 1);
+    assert_eq!(passed.held[0].due.values().next(), Some(&minute(61)));
+    assert_eq!(held(&pass_at(&repo, minute(90))), 1, "and stays so");
+    assert_eq!(copies(&repo), 10);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}
