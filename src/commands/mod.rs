@@ -8,6 +8,7 @@ mod errors;
 pub mod exit;
 mod files;
 mod fleet;
+mod following;
 mod foresee;
 mod from_cluster;
 mod gate;

@@ -43,6 +43,10 @@ pub struct RunArgs {
     /// Sign what is committed with this Ed25519 key of OpenSSH, so that members can insist on it
     #[arg(long, value_name = "FILE", env = "BERTH_SIGNING_KEY")]
     signing_key: Option<PathBuf>,
+    /// Let the clusters' refs say this often, in seconds, that they are the newest, so that `sync --max-age` notices a
+    /// server that hides commits. Each time writes every cluster's ref
+    #[arg(long, value_name = "SECONDS", env = "BERTH_HEARTBEAT", value_parser = clap::value_parser!(i64).range(60..))]
+    heartbeat: Option<i64>,
     #[command(flatten)]
     log: logging::LogArgs,
     #[command(flatten)]
@@ -93,6 +97,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         allow_rewritten: args.allow_rewritten,
         allow_empty: args.allow_empty,
         anchors,
+        heartbeat: args.heartbeat,
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);

@@ -7,6 +7,7 @@ use tracing::{info, warn};
 
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::following::{FollowArgs, Following};
 use super::kube_args::KubeArgs;
 use super::link::PacedLink;
 use super::remote::RemoteArgs;
@@ -27,7 +28,6 @@ use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, NotAdmitted, Target};
-use crate::sync::vouch::{self, Vouching};
 use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
 use crate::sync::{Options, facts, settle};
 use crate::transport::Cancel;
@@ -64,13 +64,12 @@ pub struct SyncArgs {
     /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
-    /// Apply only folders that one of these keys signed: a file in the format of `ssh-keygen -Y verify`
-    #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
-    allowed_signers: Option<PathBuf>,
+    #[command(flatten)]
+    follow: FollowArgs,
     /// Go back to a folder with a lower sequence number
     #[arg(long)]
     allow_rewind: bool,
-    /// The fleet's name, part of what the target is owned by
+    /// The fleet's name, part of what the target is owned by. Commits that name another fleet are not applied
     #[arg(long, value_name = "NAME", default_value = "fleet", env = "BERTH_FLEET")]
     fleet: String,
     /// Look for changes this often, in seconds
@@ -154,9 +153,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         };
         return teardown::end_member(&args.teardown, end, &about, args.open_target()?.as_mut(), ui);
     }
-    if let Some(file) = &args.allowed_signers {
-        vouch::read(file).map_err(CommandError::usage)?;
-    }
+    args.follow.check()?;
     let cancel = Cancel::default();
     let link = open_link(args, &cancel)?;
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -181,8 +178,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         overrides: args.overrides.clone(),
         facts,
         link: link.map(paced),
-        vouching: Vouching::new(args.allowed_signers.clone()),
-        refused: None,
+        following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
         reports: !args.telling.no_report,
         meter: None,
         begun: None,
@@ -224,6 +220,10 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     if outcome.applied.suspended.is_some() {
         exit = exit.worst(Exit::Held);
     }
+    if let Some(problem) = world.following.staleness() {
+        ui.error(&problem);
+        exit = exit.worst(problem.exit);
+    }
     if let Err(problem) = round.reported {
         ui.status(&format!("the status could not be reported: {problem}"));
         exit = exit.worst(Exit::Unreachable);
@@ -252,7 +252,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandEr
     let elsewhere = args.telling.status_remote(&args.remote, &copy, cancel)?;
     Ok(Some(
         Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
-            .vouched_for(Vouching::new(args.allowed_signers.clone()))
+            .vouched_for(args.follow.vouching(&args.cluster, &args.fleet))
             .reporting_to(elsewhere),
     ))
 }
@@ -263,9 +263,7 @@ struct World {
     /// The file, and the cluster that it must be of.
     facts: Option<(PathBuf, String)>,
     link: Option<PacedLink>,
-    vouching: Vouching,
-    /// Why the newest folder is not applied.
-    refused: Option<String>,
+    following: Following,
     reports: bool,
     meter: Option<Meter>,
     /// When the round began.
@@ -291,14 +289,7 @@ impl Surroundings for World {
     }
 
     fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
-        let chosen = self.vouching.choose(repo, newest)?;
-        if chosen.1 != self.refused {
-            if let Some(why) = &chosen.1 {
-                warn!(error = why, "keeping to the last folder");
-            }
-            self.refused.clone_from(&chosen.1);
-        }
-        Ok(chosen)
+        self.following.choose(repo, newest)
     }
 
     fn overrides(&mut self) -> Result<LocalOverrides, String> {

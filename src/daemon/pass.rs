@@ -35,6 +35,8 @@ pub struct Settings {
     pub allow_empty: bool,
     /// Whom to believe about the rendered branch.
     pub anchors: Anchors,
+    /// Seconds after which cluster refs say again that they are the newest. `None` for never.
+    pub heartbeat: Option<i64>,
 }
 
 impl Settings {
@@ -50,7 +52,17 @@ impl Settings {
             allow_rewritten: false,
             allow_empty: false,
             anchors: Anchors::default(),
+            heartbeat: None,
         }
+    }
+
+    /// The last moment for which cluster refs say that they are the newest, and the next one. Round numbers, so that
+    /// two daemons write the same commits.
+    fn beat(&self, clock: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let length = self.heartbeat.filter(|length| *length > 0)?;
+        let last = clock.as_second().div_euclid(length).checked_mul(length)?;
+        let at = |second| Timestamp::from_second(second).ok();
+        Some((at(last)?, at(last.checked_add(length)?)?))
     }
 
     fn leave(&self) -> Leave {
@@ -282,10 +294,13 @@ fn attempt_pass(
         Published::Committed(committed) => Some(committed.into_previous(state)),
         Published::Unchanged => previous,
     };
+    let beat = settings.beat(clock);
+    let alive = beat.map(|(last, _)| last);
     if let Some(rendered) = &rendered {
         let clusters = built.fleet.clusters.keys().cloned().collect();
         let known = &mut cache.cluster_refs;
-        cluster_refs::repair_knowing(&repo, refs, rendered, &clusters, &settings.identity, known)?;
+        let voice = (&settings.identity, alive);
+        cluster_refs::repair_knowing(&repo, refs, rendered, &clusters, voice, known)?;
     }
     let processed = publish::Processed {
         source,
@@ -315,8 +330,9 @@ fn attempt_pass(
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = Seen { asked, own: own_refs(&repo, settings)? };
     cache.keep(reading.into_known(), rendered);
+    let next_change = built.next_change.into_iter().chain(beat.map(|(_, next)| next)).min();
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
-    Ok(Passed { source, outcome, plan, held, diagnostics, next_change: built.next_change, seen })
+    Ok(Passed { source, outcome, plan, held, diagnostics, next_change, seen })
 }
 
 /// Goes on only from what this machine made or proved, or an allowed key signed. A tip that was refused is not proven

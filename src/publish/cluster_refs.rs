@@ -9,17 +9,19 @@ use super::error::PublishError;
 use super::ledger;
 use super::read::{Previous, claimed};
 use super::refs::Refs;
-use super::trailers::{ALLOW_PRUNE, SEQ, one_line, paragraph};
+use super::trailers::{ALLOW_PRUNE, FLEET, SEQ, one_line, paragraph};
 use super::tree::write_folder;
 use crate::git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
-use crate::model::path;
+use crate::model::{Timestamp, path};
 use crate::report;
-use crate::signature::PublicKey;
+use crate::signature::{AllowedSigners, PublicKey};
 use crate::state::layout;
 
 const CLUSTER: &str = "Berth-Cluster";
 /// Written from format 2 on, so that an older syncer leaves what it can not read.
 const FORMAT: &str = "Berth-Format";
+/// When the daemon last said that this is the newest folder. Written where it was asked for a heartbeat.
+const ALIVE: &str = "Berth-Alive";
 
 /// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
 const LONGEST_WALK: usize = 1_000;
@@ -35,6 +37,8 @@ pub struct Repaired {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterRef {
     pub cluster: String,
+    /// The fleet's name, where the daemon has one.
+    pub fleet: Option<String>,
     /// The `Berth-Seq` at which the folder last changed.
     pub seq: u64,
     pub tree: TreeId,
@@ -42,16 +46,43 @@ pub struct ClusterRef {
     pub allow_prune: BTreeSet<String>,
     /// What a syncer must be able to read; 1 where it does not say.
     pub format: u64,
+    /// When the daemon last said that this is the newest folder.
+    pub alive: Option<Timestamp>,
     /// The key that its commit says it is signed by.
     pub claimed_key: Option<PublicKey>,
 }
 
+impl ClusterRef {
+    /// The whole message of its commit.
+    fn message(&self) -> String {
+        let ClusterRef { cluster, fleet, seq, allow_prune, alive, .. } = self;
+        let mut message = format!("berth: objects of {cluster}\n\n{CLUSTER}: {cluster}\n");
+        let mut line = |name, value: &str| message.push_str(&format!("{name}: {value}\n"));
+        if let Some(fleet) = fleet {
+            line(FLEET, fleet);
+        }
+        line(SEQ, &seq.to_string());
+        for path in allow_prune {
+            line(ALLOW_PRUNE, path);
+        }
+        if let Some(alive) = alive {
+            line(ALIVE, &alive.to_string());
+        }
+        message
+    }
+}
+
 /// What was read of cluster refs' commits: a commit never changes, so that each is read once.
-pub type Known = BTreeMap<CommitId, Option<ClusterRef>>;
+#[derive(Debug, Default)]
+pub struct Known {
+    read: BTreeMap<CommitId, Option<ClusterRef>>,
+    /// Those that are written and signed as berth does.
+    sound: BTreeSet<CommitId>,
+}
 
 /// Every cluster's folder as its ref has it, in the report's form.
 pub fn read_all(repo: &Repo, refs: &Refs) -> Result<BTreeMap<String, report::Published>, PublishError> {
-    read_all_knowing(repo, refs, &mut Known::new())
+    read_all_knowing(repo, refs, &mut Known::default())
 }
 
 /// [`read_all`] with what is known already; afterwards that is what the refs point to now.
@@ -61,7 +92,7 @@ pub fn read_all_knowing(
     known: &mut Known,
 ) -> Result<BTreeMap<String, report::Published>, PublishError> {
     let mut all = BTreeMap::new();
-    let mut now = Known::new();
+    let mut now = BTreeMap::new();
     for commit in repo.list_refs(&refs.clusters)?.into_values() {
         let found = read_knowing(repo, commit, known)?;
         now.insert(commit, found.clone());
@@ -70,7 +101,8 @@ pub fn read_all_knowing(
             all.insert(found.cluster, published);
         }
     }
-    *known = now;
+    known.sound.retain(|commit| now.contains_key(commit));
+    known.read = now;
     Ok(all)
 }
 
@@ -79,11 +111,11 @@ fn read_knowing(
     commit: CommitId,
     known: &mut Known,
 ) -> Result<Option<ClusterRef>, PublishError> {
-    if let Some(found) = known.get(&commit) {
+    if let Some(found) = known.read.get(&commit) {
         return Ok(found.clone());
     }
     let found = read_cluster_ref(repo, commit)?;
-    known.insert(commit, found.clone());
+    known.read.insert(commit, found.clone());
     Ok(found)
 }
 
@@ -93,10 +125,13 @@ pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterR
     let Ok(info) = repo.commit(commit) else { return Ok(None) };
     let claimed_key = repo.claimed_key(commit)?;
     let commit = info;
-    let (mut cluster, mut seq, mut allow_prune, mut format) = (None, None, BTreeSet::new(), 1);
+    let (mut cluster, mut fleet, mut alive) = (None, None, None);
+    let (mut seq, mut allow_prune, mut format) = (None, BTreeSet::new(), 1);
     for (name, value) in paragraph(&commit.message) {
         match name {
             CLUSTER => cluster = Some(value.to_owned()),
+            FLEET => fleet = Some(value.to_owned()),
+            ALIVE => alive = value.parse().ok(),
             SEQ => seq = value.parse().ok(),
             // One that can not be read is no format of today's.
             FORMAT => format = value.parse().unwrap_or(u64::MAX),
@@ -109,10 +144,12 @@ pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterR
     let plain = commit.parents.is_empty();
     Ok(cluster.zip(seq).filter(|_| plain).map(|(cluster, seq)| ClusterRef {
         cluster,
+        fleet,
         seq,
         tree: commit.tree,
         allow_prune,
         format,
+        alive,
         claimed_key,
     }))
 }
@@ -126,16 +163,16 @@ pub fn repair(
     clusters: &BTreeSet<String>,
     identity: &Identity,
 ) -> Result<Repaired, PublishError> {
-    repair_knowing(repo, refs, rendered, clusters, identity, &mut Known::new())
+    repair_knowing(repo, refs, rendered, clusters, (identity, None), &mut Known::default())
 }
 
-/// [`repair`] with what is known of the refs' commits already.
+/// [`repair`] with what is known of the refs' commits already. With a moment, refs say that they were the newest then.
 pub fn repair_knowing(
     repo: &Repo,
     refs: &Refs,
     rendered: &Previous,
     clusters: &BTreeSet<String>,
-    identity: &Identity,
+    (identity, alive): (&Identity, Option<Timestamp>),
     known: &mut Known,
 ) -> Result<Repaired, PublishError> {
     let mut writer = Writer::new(repo)?;
@@ -143,20 +180,41 @@ pub fn repair_knowing(
     let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
     let wanted: BTreeSet<&String> = clusters.iter().chain(filled.map(|(cluster, _)| cluster)).collect();
     let key = identity.signer.as_ref().map(|signer| signer.public().clone());
+    let fleet = identity.fleet.as_deref().or(rendered.trailers.fleet()).map(one_line);
     let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
+    // Refs that let something go, and that no signature vouches for.
+    let mut doubtful: BTreeMap<&str, (TreeId, CommitId, BTreeSet<String>)> = BTreeMap::new();
     for cluster in wanted {
         let tree = folder_tree(&mut writer, rendered, cluster)?;
         let old = existing.remove(&refs.cluster(cluster));
         let now = old.map(|commit| read_knowing(repo, commit, known)).transpose()?.flatten();
-        let correct = now.is_some_and(|now| {
+        let current = now.zip(old).filter(|(now, _)| {
             now.tree == tree
                 && now.cluster == one_line(cluster)
+                && now.fleet == fleet
                 && now.seq <= rendered.trailers.seq
+                && alive.is_none_or(|alive| now.alive.is_some_and(|said| said >= alive))
                 // What was made before there was a key, or under another one, is signed anew.
                 && (key.is_none() || now.claimed_key == key)
         });
-        if !correct {
-            stale.insert(cluster, (tree, old));
+        match current {
+            Some((_, commit)) if known.sound.contains(&commit) => {}
+            Some((now, commit)) if is_sound(repo, commit, &now, key.as_ref())? => {
+                if key.is_none() && !now.allow_prune.is_empty() {
+                    doubtful.insert(cluster, (tree, commit, now.allow_prune));
+                }
+                known.sound.insert(commit);
+            }
+            _ => {
+                stale.insert(cluster, (tree, old));
+            }
+        }
+    }
+    let allowed = ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect())?;
+    for (cluster, (tree, commit, said)) in doubtful {
+        if allowed.get(cluster) != Some(&said) {
+            known.sound.remove(&commit);
+            stale.insert(cluster, (tree, Some(commit)));
         }
     }
     let since = last_changes(repo, rendered, &stale)?;
@@ -165,21 +223,25 @@ pub fn repair_knowing(
     let mut moves = Vec::new();
     for (cluster, (tree, old)) in stale {
         let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
-        let name = one_line(cluster);
-        let mut message = format!("berth: objects of {name}\n\n{CLUSTER}: {name}\n{SEQ}: {seq}\n");
-        let allow_prune = prunable.get(cluster).cloned().unwrap_or_default();
-        for path in &allow_prune {
-            message.push_str(&format!("{ALLOW_PRUNE}: {path}\n"));
-        }
-        let commit = writer.commit_later(tree, &[], &message, identity, seconds)?;
+        let said = ClusterRef {
+            cluster: one_line(cluster),
+            fleet: fleet.clone(),
+            seq,
+            tree,
+            allow_prune: prunable.get(cluster).cloned().unwrap_or_default(),
+            format: 1,
+            alive,
+            claimed_key: key.clone(),
+        };
+        let seconds = alive.map_or(seconds, |alive| seconds.max(alive.as_second()));
+        let commit = writer.commit_later(tree, &[], &said.message(), identity, seconds)?;
         let target = refs.cluster(cluster);
         if old.is_none() {
             repo.discard_broken_ref(&target)?;
         }
         moves.push(RefMove { name: target, old, new: commit });
-        let claimed_key = key.clone();
-        let said = ClusterRef { cluster: name, seq, tree, allow_prune, format: 1, claimed_key };
-        known.insert(commit, Some(said));
+        known.read.insert(commit, Some(said));
+        known.sound.insert(commit);
         repaired.written.push(cluster.to_owned());
     }
     repo.move_refs(&moves)?;
@@ -188,6 +250,22 @@ pub fn repair_knowing(
         repaired.deleted.push(name);
     }
     Ok(repaired)
+}
+
+/// Reports whether a ref's commit says nothing but what it was read as, and a signature fits it.
+fn is_sound(
+    repo: &Repo,
+    commit: CommitId,
+    said: &ClusterRef,
+    key: Option<&PublicKey>,
+) -> Result<bool, PublishError> {
+    if said.message() != repo.commit(commit)?.message {
+        return Ok(false);
+    }
+    Ok(match key {
+        Some(key) => repo.vouch(commit, &AllowedSigners::of(key))?.is_ok(),
+        None => true,
+    })
 }
 
 /// The cluster's folder without anything foreign.

@@ -20,6 +20,7 @@ pub mod measure;
 mod order;
 pub mod override_source;
 pub mod overrides;
+pub mod pin;
 pub mod plan;
 pub mod remote;
 pub mod settle;

@@ -1,27 +1,68 @@
 //! Which commit of a cluster's ref is applied: the newest, if it may be followed, and otherwise the last that
 //! was.
 //!
-//! A commit may be followed that this berth can read and, where a file names allowed signers, one of them
-//! signed. The file is read anew each time, so that a key that is taken out of it counts no longer.
+//! A commit may be followed that this berth can read, that is of this member's fleet and, where a file names allowed
+//! signers, that one of them signed. The file is read anew each time, so that a key that is taken out of it counts no longer.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::git::{CommitId, GitError, Repo};
+use crate::model::Timestamp;
 use crate::publish::cluster_refs::read_cluster_ref;
 use crate::signature::AllowedSigners;
 use crate::state::layout;
+use crate::sync::pin::FleetPin;
 
 /// Says which commits may be followed, and remembers the last one that was.
 #[derive(Clone, Debug, Default)]
 pub struct Vouching {
     allowed: Option<PathBuf>,
+    fleet: FleetPin,
+    max_age: Option<Duration>,
     good: Option<CommitId>,
 }
 
 impl Vouching {
     /// With the file of allowed signers, if signatures matter.
     pub fn new(allowed: Option<PathBuf>) -> Vouching {
-        Vouching { allowed, good: None }
+        Vouching { allowed, ..Vouching::default() }
+    }
+
+    /// The same, for commits of this fleet only.
+    #[must_use]
+    pub fn of_fleet(self, fleet: FleetPin) -> Vouching {
+        Vouching { fleet, ..self }
+    }
+
+    /// The same, noticing when the newest commit is older than this.
+    #[must_use]
+    pub fn noticing(self, max_age: Option<Duration>) -> Vouching {
+        Vouching { max_age, ..self }
+    }
+
+    /// Remembers the fleet of a commit that is followed.
+    pub fn keep(&self, repo: &Repo, commit: CommitId) {
+        if let Ok(Some(said)) = read_cluster_ref(repo, commit) {
+            self.fleet.keep(repo, said.fleet.as_deref());
+        }
+    }
+
+    /// Why a commit is too old to be the newest. The text is the same for one commit, whenever it is asked for.
+    pub fn stale(&self, repo: &Repo, commit: CommitId, now: Timestamp) -> Option<String> {
+        let longest = self.max_age?;
+        let said = read_cluster_ref(repo, commit).ok()??;
+        let dated = Timestamp::from_second(repo.commit(commit).ok()?.seconds).ok()?;
+        let newest = said.alive.map_or(dated, |alive| alive.max(dated));
+        let age = Duration::try_from(now.duration_since(newest)).unwrap_or_default();
+        (age > longest).then(|| {
+            format!(
+                "commit {} was the newest at {newest}, longer ago than `--max-age {}` allows: no daemon runs with \
+                 `--heartbeat`, or the Git server hides what it publishes",
+                commit.short(),
+                longest.as_secs()
+            )
+        })
     }
 
     /// The commit to apply, and why it is not the newest where it is not. An error where there is none.
@@ -52,9 +93,14 @@ impl Vouching {
                 layout::FORMAT
             ));
         }
-        let Some(file) = &self.allowed else { return Ok(()) };
-        let vouched = repo.vouch(commit, &read(file)?).map_err(failed)?;
-        vouched.map_err(|why| format!("commit {short} does not count: {why}"))
+        if let Some(file) = &self.allowed {
+            let vouched = repo.vouch(commit, &read(file)?).map_err(failed)?;
+            vouched.map_err(|why| format!("commit {short} does not count: {why}"))?;
+        }
+        // A name counts once its signature does.
+        let said = read_cluster_ref(repo, commit).map_err(|error| error.to_string())?;
+        let fleet = said.as_ref().and_then(|said| said.fleet.as_deref());
+        self.fleet.check(repo, fleet).map_err(|why| format!("commit {short} {why}"))
     }
 }
 

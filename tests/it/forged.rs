@@ -435,3 +435,28 @@ fn a_forged_record_of_what_was_processed_gives_no_rules() {
         assert_ne!(good, commit);
     }
 }
+
+#[test]
+fn every_promise_of_the_threat_model_has_its_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/threat-model.md")).expect("the page");
+    let (_, table) = page.split_once("## Who may do what").expect("its table");
+    let table = table.split("\n## ").next().expect("its section");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).skip(2).collect();
+    assert!(rows.len() > 15, "{rows:?}");
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [power, without, with, tests] = cells[..] else { panic!("four cells: {row}") };
+        let named: Vec<_> = tests.split('`').filter_map(|word| word.split_once("::")).collect();
+        let promises = ![without, with]
+            .iter()
+            .all(|cell| ["no key", "nothing"].contains(cell) || cell.starts_with("None"));
+        assert!(!promises || !named.is_empty(), "no test of: {power}");
+        for (file, test) in named {
+            let text = std::fs::read_to_string(root.join(format!("tests/it/{file}.rs"))).unwrap_or_default();
+            assert!(text.contains(&format!("fn {test}()")), "there is no test `{file}::{test}`");
+        }
+    }
+    let policy = std::fs::read_to_string(root.join("SECURITY.md")).expect("the policy");
+    assert!(policy.contains("docs/threat-model.md"));
+}

@@ -30,6 +30,7 @@ mod explaining;
 mod first_starts;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
+mod fleets;
 mod foresee;
 mod forged;
 mod from_cluster;

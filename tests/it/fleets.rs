@@ -1,0 +1,151 @@
+//! Which fleet a cluster's ref is of, whether it is the newest, and what the daemon makes of a forged one.
+
+use std::path::Path;
+
+use crate::signing::Keys;
+use crate::support::{Ran, Repo, berth, config_map, run, small_fleet};
+
+const REF: &str = "refs/berth/clusters/a";
+
+fn publish(repo: &Repo, key: &Path, more: &[&str]) -> Ran {
+    let mut command = berth();
+    command.args(["run", "--once", "--repo", repo.arg(), "--signing-key"]).arg(key);
+    Ran::of(command.args(more))
+}
+
+fn message_of(repo: &Repo, revision: &str) -> String {
+    repo.git(&["log", "-1", "--format=%B", revision])
+}
+
+/// A repository with a change more than the small fleet, so that its sequence is ahead.
+fn ahead(key: &Path, fleet: &str) -> Repo {
+    let repo = small_fleet();
+    publish(&repo, key, &["--fleet", fleet]).expect(0);
+    for value in ["two", "three"] {
+        repo.write("apps/web.yaml", config_map("web", value, "{clusterSelector: {}}"));
+        repo.commit(value);
+        publish(&repo, key, &["--fleet", fleet]).expect(0);
+    }
+    repo
+}
+
+#[test]
+fn a_commit_of_another_fleet_is_not_applied_though_the_same_key_signed_it() {
+    let Some(keys) = Keys::new() else { return };
+    let (key, allowed) = (keys.path("berth"), keys.allow(&[("berth", "")]));
+    let allowed = allowed.to_str().expect("a text path");
+    let staging = ahead(&key, "staging");
+    let production = small_fleet();
+    publish(&production, &key, &["--fleet", "production"]).expect(0);
+    assert!(message_of(&production, REF).contains("Berth-Cluster: a\nBerth-Fleet: production\n"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("a");
+    production.sync("a", &target, &["--allowed-signers", allowed]).expect(0);
+    let web = std::fs::read_to_string(target.join("shop/ConfigMap_web.yaml")).expect("it is applied");
+    production.git(&["fetch", "-q", staging.arg(), &format!("+{REF}:{REF}")]);
+    // The first name seen is the one that counts, and so is the one that a flag gives.
+    for more in [&[][..], &["--fleet", "production"]] {
+        let ran = production.sync("a", &target, &[&["--allowed-signers", allowed], more].concat()).expect(5);
+        assert!(
+            ran.err.contains("is of the fleet `staging`, and this member follows `production`"),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(std::fs::read_to_string(target.join("shop/ConfigMap_web.yaml")).expect("it stays"), web);
+    // A member that has seen nothing yet, and is told.
+    let fresh = Repo::new();
+    fresh.git(&["fetch", "-q", staging.arg(), &format!("+{REF}:{REF}")]);
+    let other = folder.path().join("b");
+    fresh.sync("a", &other, &["--allowed-signers", allowed, "--fleet", "production"]).expect(5);
+    fresh.sync("a", &other, &["--allowed-signers", allowed]).expect(0);
+    // The daemon goes on from no commit of the other fleet either, and puts the ref right.
+    publish(&production, &key, &["--fleet", "production"]).expect(0);
+    production.sync("a", &target, &["--allowed-signers", allowed]).expect(0);
+    production.git(&[
+        "fetch",
+        "-q",
+        staging.arg(),
+        "+refs/heads/berth/rendered:refs/heads/berth/rendered",
+        "+refs/berth/processed:refs/berth/processed",
+        "refs/heads/main",
+    ]);
+    std::fs::remove_dir_all(production.path().join(".git/berth")).expect("what it knows");
+    let ran = publish(&production, &key, &["--fleet", "production"]).expect(5);
+    assert!(ran.err.contains("is signed by an allowed key for this fleet"), "{}", ran.err);
+}
+
+#[test]
+fn members_and_branches_from_before_fleets_had_names_go_on_until_one_is_given() {
+    let fleet = small_fleet();
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("a");
+    fleet.publish().expect(0);
+    assert!(!message_of(&fleet, REF).contains("Berth-Fleet"));
+    let unnamed = fleet.id(REF);
+    let sync = || fleet.sync("a", &target, &["--fleet", "production"]);
+    sync().expect(0);
+    run(&["run", "--once", "--repo", fleet.arg(), "--fleet", "production"]).expect(0);
+    assert!(message_of(&fleet, REF).contains("Berth-Fleet: production"));
+    sync().expect(0);
+    // The branch keeps the name for runs without the flag.
+    fleet.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    fleet.commit("two");
+    run(&["run", "--once", "--repo", fleet.arg(), "--fleet", "production"]).expect(0);
+    let named = fleet.id(REF);
+    fleet.publish().expect(0);
+    assert_eq!(fleet.id(REF), named);
+    run(&["verify", "--repo", fleet.arg()]).expect(0);
+    run(&["verify", "--repo", fleet.arg(), "--fleet", "staging"]).expect(3);
+    // A commit without a name is none of this fleet's any more.
+    fleet.git(&["update-ref", REF, &unnamed]);
+    let ran = fleet.sync("a", &target, &["--fleet", "production", "--allow-rewind"]).expect(5);
+    assert!(ran.err.contains("names no fleet"), "{}", ran.err);
+}
+
+#[test]
+fn a_forged_cluster_ref_is_put_right_by_the_next_pass() {
+    let Some(keys) = Keys::new() else { return };
+    let line = "\nBerth-Allow-Prune: shop/Namespace_shop.yaml";
+    for signs in [true, false] {
+        let fleet = small_fleet();
+        let pass = || if signs { publish(&fleet, &keys.path("berth"), &[]) } else { fleet.publish() };
+        pass().expect(0);
+        let good = fleet.id(REF);
+        // The signature stays, and does not fit.
+        let raw = fleet.git(&["cat-file", "commit", &good]);
+        for more in [line, "\nBerth-Format: 9", "\nX: y"] {
+            let forged = raw.replace("\nBerth-Seq: 1", &format!("\nBerth-Seq: 1{more}"));
+            assert_ne!(forged, raw);
+            fleet.write(".git/forged", format!("{forged}\n"));
+            let forged = fleet.git(&["hash-object", "-t", "commit", "-w", ".git/forged"]);
+            fleet.git(&["update-ref", REF, &forged]);
+            pass().expect(0);
+            assert_eq!(fleet.id(REF), good, "{more}, signing: {signs}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_hides_new_commits_is_noticed_where_that_is_asked_for() {
+    let fleet = small_fleet();
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("a");
+    fleet.publish().expect(0);
+    fleet.sync("a", &target, &[]).expect(0);
+    std::fs::remove_dir_all(&target).expect("it was applied");
+    let ran = fleet.sync("a", &target, &["--max-age", "3600"]).expect(6);
+    assert!(ran.err.contains("longer ago than `--max-age 3600` allows"), "{}", ran.err);
+    assert!(target.join("shop/ConfigMap_web.yaml").exists(), "what is known is kept to");
+    let status = fleet.git(&["cat-file", "-p", "refs/berth/status/a:status.yaml"]);
+    assert!(status.contains("--max-age"), "{status}");
+    let beat = || run(&["run", "--once", "--repo", fleet.arg(), "--heartbeat", "1800"]).expect(0);
+    beat();
+    let message = message_of(&fleet, REF);
+    assert!(message.contains("Berth-Alive: ") && message.contains("Berth-Seq: 1\n"), "{message}");
+    fleet.sync("a", &target, &["--max-age", "3600"]).expect(0);
+    // Without a heartbeat the ref stays as it is.
+    let alive = fleet.id(REF);
+    fleet.publish().expect(0);
+    assert_eq!(fleet.id(REF), alive);
+}
