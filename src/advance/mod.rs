@@ -22,9 +22,9 @@ use crate::git::{CommitId, GitContents, GitError, Identity, Repo};
 use crate::model::{ClusterStatus, ContentError, Timestamp};
 use crate::pipeline::Built;
 use crate::plan::{Plan, plan};
-use crate::publish::{self, Previous, PublishError, Published, Refs, Stamp, Summary, Trailers};
+use crate::publish::{self, Previous, PublishError, Published, Stamp, Summary, Trailers};
 use crate::reading::gate::{self, Basis, Gated, Step};
-use crate::reading::{Known, Reading, ReadingError};
+use crate::reading::{Known, Reading, ReadingError, Reports};
 use crate::state::State;
 
 /// All that the next commit is a function of.
@@ -32,7 +32,6 @@ use crate::state::State;
 pub struct Given<'a> {
     pub source: CommitId,
     pub previous: Option<&'a Previous>,
-    pub refs: &'a Refs,
     pub identity: &'a Identity,
     pub outside: Outside,
 }
@@ -42,8 +41,15 @@ pub struct Given<'a> {
 pub enum Outside {
     /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
     /// `at` replaces the moment that all of this gives. Without `gated`, removals need nobody's leave.
-    /// `known` is taken to begin with, and only ever saves time.
-    Now { clock: Timestamp, at: Option<Timestamp>, basis: Basis, gated: bool, known: Box<RefCell<Known>> },
+    /// `known` and `reports` are taken to begin with; what is known only ever saves time.
+    Now {
+        clock: Timestamp,
+        at: Option<Timestamp>,
+        basis: Basis,
+        gated: bool,
+        reports: Box<RefCell<Reports>>,
+        known: Box<RefCell<Known>>,
+    },
     /// As a commit has it: in its facts, and in its trailers. Nothing known from before has a part in it.
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
 }
@@ -112,7 +118,9 @@ impl AdvanceError {
     /// Reports whether the step must not be published, though it could be computed.
     pub fn is_refusal(&self) -> bool {
         match self {
-            AdvanceError::Publish(error) => error.is_refusal(),
+            AdvanceError::Publish(error) | AdvanceError::Reading(ReadingError::Publish(error)) => {
+                error.is_refusal()
+            }
             AdvanceError::Rewound { .. } => true,
             _ => false,
         }
@@ -206,13 +214,11 @@ fn read_and_build(
     contents: &mut GitContents<'_>,
 ) -> Result<(Reading, Built, Option<CommitId>), AdvanceError> {
     match &given.outside {
-        Outside::Now { clock, at, basis, known, .. } => {
-            let (source, known) = (given.source, known.take());
-            let rules = given.previous.and_then(|_| basis.rules_for(source));
-            let labels = basis.limits.recall.as_ref().map(|recall| recall.labels.clone()).unwrap_or_default();
-            let (previous, refs) = (given.previous, given.refs);
+        Outside::Now { clock, at, basis, reports, known, .. } => {
+            let (reports, known) = (reports.take(), known.take());
+            let rules = given.previous.and_then(|_| basis.rules_for(given.source));
             let mut reading =
-                Reading::commit_knowing(repo, source, rules, previous, refs, &labels, *clock, known)?;
+                Reading::commit(repo, given.source, rules, given.previous, reports, *clock, known)?;
             let built = match at {
                 Some(at) => {
                     reading.now = *at;

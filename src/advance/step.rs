@@ -5,8 +5,8 @@ use crate::gate::Limits;
 use crate::git::{CommitId, Identity, Repo};
 use crate::model::Timestamp;
 use crate::publish::{self, Previous, Processed, Refs};
-use crate::reading::Known;
 use crate::reading::gate::Basis;
+use crate::reading::{Known, Reports, current};
 
 /// Everything that the next step is a function of, as the repository has it now.
 #[derive(Debug)]
@@ -17,7 +17,9 @@ pub struct Start<'a> {
     /// The current state.
     pub previous: Option<&'a Previous>,
     pub processed: Option<&'a Processed>,
+    /// The refs as the repository has them.
     pub refs: &'a Refs,
+    pub reports: Reports,
     pub identity: &'a Identity,
     pub limits: &'a Limits,
     pub leave: Leave,
@@ -36,6 +38,8 @@ pub struct Leave {
     pub rewritten: bool,
     /// A state without any object may follow one that had some.
     pub empty: bool,
+    /// A first state may be made where a remote's was not fetched.
+    pub first: bool,
     /// The gate is not asked.
     pub removals: bool,
 }
@@ -62,20 +66,29 @@ pub fn rehearse(repo: &Repo, start: Start<'_>) -> Result<(Advanced, Vec<AdvanceE
 type Refuse<'r> = dyn FnMut(AdvanceError) -> Result<(), AdvanceError> + 'r;
 
 fn run(repo: &Repo, start: Start<'_>, refuse: &mut Refuse<'_>) -> Result<Advanced, AdvanceError> {
-    let Start { name, source, previous, processed, refs, identity, limits, leave, clock, at, known } = start;
+    let Start { name, source, previous, processed, refs, reports, identity, limits, leave, clock, at, known } =
+        start;
     let basis = Basis::in_force(limits, previous, processed);
-    let ancestry = match previous {
-        None => publish::refuse_gone(repo, refs),
-        Some(_) if leave.rewritten => Ok(()),
-        Some(previous) => publish::refuse_rewritten(repo, refs, previous, processed),
-    };
-    ancestry.map_err(AdvanceError::from).or_else(&mut *refuse)?;
+    match previous {
+        None => {
+            current::refuse_second(repo, refs).map_err(AdvanceError::from).or_else(&mut *refuse)?;
+            publish::refuse_gone(repo, refs).map_err(AdvanceError::from).or_else(&mut *refuse)?;
+            if !leave.first {
+                current::refuse_unfetched(repo, refs)?;
+            }
+        }
+        Some(_) if leave.rewritten => {}
+        Some(previous) => {
+            let rewritten = publish::refuse_rewritten(repo, refs, previous, processed);
+            rewritten.map_err(AdvanceError::from).or_else(&mut *refuse)?;
+        }
+    }
     if !leave.rewind {
         refuse_rewind(repo, name, source, basis.since).or_else(&mut *refuse)?;
     }
-    let known = Box::new(known.into());
-    let outside = Outside::Now { clock, at, basis, gated: !leave.removals, known };
-    let advanced = advance(repo, &Given { source, previous, refs, identity, outside })?;
+    let (reports, known) = (Box::new(reports.into()), Box::new(known.into()));
+    let outside = Outside::Now { clock, at, basis, gated: !leave.removals, reports, known };
+    let advanced = advance(repo, &Given { source, previous, identity, outside })?;
     if !leave.empty {
         let emptied = publish::refuse_empty(&advanced.reading.previous, &advanced.built.state);
         emptied.map_err(AdvanceError::from).or_else(&mut *refuse)?;

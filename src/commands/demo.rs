@@ -11,7 +11,7 @@ use super::decide::decisions_table;
 use super::diff;
 use super::exit::{CommandError, Exit};
 use super::files::write;
-use super::plan::{object_diff, plan_text};
+use super::plan_form::{Reasons, object_diff, plan_text};
 use super::status::status_of;
 use super::ui::{Tone, Ui};
 use crate::daemon::{PassOutcome, Passed, Settings, pass};
@@ -19,7 +19,7 @@ use crate::git::{GitContents, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::{Change, plan};
 use crate::publish;
-use crate::reading::Reading;
+use crate::reading::{Reading, Search};
 use crate::sync::overrides::LocalOverrides;
 use crate::sync::target::dir::DirTarget;
 use crate::sync::{Options, fetch, status, sync_once};
@@ -131,10 +131,10 @@ impl<'u> Demo<'u> {
         self.ui.out(&diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
         self.heading("5. berth plan --diff: what it does, before it is merged");
         let mut contents = GitContents::remembering(&self.repo)?;
-        let reading = Reading::revision(&self.fleet, "HEAD", None, None)?;
+        let reading = Reading::revision(&self.fleet, "HEAD", None, None, &Search::default())?;
         let built = reading.build(&mut contents)?;
         let plan = plan(&reading.previous, &built.state);
-        self.ui.out(&plan_text(&plan, self.ui));
+        self.ui.out(&plan_text(&plan, &Reasons::default(), self.ui));
         for change in plan.changes().filter(|change| change.change == Change::Changed) {
             let read = |id: Option<crate::model::ContentId>| id.map(|id| contents.get(id)).transpose();
             self.ui.out(&object_diff(change, read(change.before)?, read(change.after)?, self.ui));
@@ -146,7 +146,7 @@ impl<'u> Demo<'u> {
         // The members' reports, summed up.
         self.pass()?;
         self.heading("7. berth status");
-        self.ui.out(&status_of(&self.repo, &self.settings.refs, self.ui)?);
+        self.ui.out(&status_of(&self.repo, self.ui)?);
         Ok(())
     }
 

@@ -8,13 +8,14 @@ use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::explain::find;
 use super::fleet::{Format, moment};
+use super::state::StateArgs;
 use super::ui::Ui;
 use crate::diag::harmless_lines;
 use crate::git::Repo;
 use crate::model::{Fleet, Shared, Timestamp};
-use crate::publish::{self, Previous, Refs};
-use crate::reading::Reading;
+use crate::publish::{self, Previous};
 use crate::reading::gate::rules_of;
+use crate::reading::{Current, Reading};
 use crate::report::{self, Known};
 
 /// Show a placement and its status, as its own system describes it
@@ -30,6 +31,8 @@ pub struct DescribeArgs {
     /// The fleet repository
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     repo: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     /// Tell who is silent as of this moment, in place of now
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
@@ -39,15 +42,16 @@ pub struct DescribeArgs {
 
 pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let refs = Refs::default();
-    let Some(previous) = publish::read_previous(&repo, &refs.rendered)? else {
+    let current = Current::find(&repo, &args.state.search())?;
+    ui.status(&format!("reading {}", current.words()));
+    let Some(previous) = &current.previous else {
         let error = CommandError::usage("nothing is published yet");
         return Err(error.hint("publish with `berth run --once`; `berth explain` tells what would be"));
     };
-    let (statuses, odd) = publish::read_statuses(&repo, &refs)?;
+    let (statuses, odd) = publish::read_statuses(&repo, &current.refs)?;
     ui.diagnostics(&odd);
-    let published = publish::cluster_refs::read_all(&repo, &refs)?;
-    let fleet = fleet_of(&repo, &previous);
+    let published = publish::cluster_refs::read_all(&repo, &current.refs)?;
+    let fleet = fleet_of(&repo, previous);
     let known = Known {
         fleet: fleet.as_deref(),
         statuses: &statuses,

@@ -7,14 +7,16 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use super::exit::CommandError;
+use super::state::StateArgs;
 use super::ui::{Tone, Ui, counted};
 use crate::gate::{HeldRecord, words::ALLOW_DELETE};
 use crate::git::{CommitId, Repo};
 use crate::model::cluster::Cluster;
 use crate::model::placement::Source;
 use crate::model::{Decision, Fleet, Key};
-use crate::publish::{self, Refs, Trailers};
-use crate::reading::Reading;
+use crate::publish::{self, Trailers};
+use crate::reading::current::{self, Place};
+use crate::reading::{Reading, Search};
 
 const HELD: &str = "Berth-Held";
 
@@ -24,6 +26,7 @@ const SHOWN: usize = 20;
 /// The published side: the source commits that its decisions were made from, and what is held back.
 pub struct Published {
     repo: Repo,
+    search: Search,
     tip: Option<CommitId>,
     held: Vec<HeldRecord>,
 }
@@ -41,17 +44,21 @@ pub struct Difference {
 
 impl Published {
     /// The published side of a folder; `None` where nothing is published, or no repository is there.
-    pub fn of(reading: &Reading, path: &std::path::Path) -> Result<Option<Published>, CommandError> {
+    pub fn of(
+        reading: &Reading,
+        path: &std::path::Path,
+        state: &StateArgs,
+    ) -> Result<Option<Published>, CommandError> {
         if reading.previous.decisions.is_empty() {
             return Ok(None);
         }
         let Ok(repo) = Repo::open(path) else { return Ok(None) };
-        let refs = Refs::default();
+        let search = Search { first: true, ..state.search() };
+        let Place { refs, commit: tip, .. } = current::locate(&repo, &search)?;
         let processed = publish::read_processed(&repo, &refs)?;
-        let tip = repo.resolve(&refs.rendered)?;
         let lines = processed.map(|processed| processed.held).unwrap_or_default();
         let held = lines.iter().filter_map(|line| line.parse().ok()).collect();
-        Ok(Some(Published { repo, tip, held }))
+        Ok(Some(Published { repo, search, tip, held }))
     }
 
     /// Compares the published decision with the next one; `None` where both pick the same clusters.
@@ -74,7 +81,7 @@ impl Published {
         let since = self.source_of(key)?;
         let earlier = match since {
             Some(commit) if self.repo.has_commit(commit) => {
-                let reading = Reading::revision(path, &commit.to_string(), None, None)?;
+                let reading = Reading::revision(path, &commit.to_string(), None, None, &self.search)?;
                 Some(reading.decide().0.fleet)
             }
             _ => None,

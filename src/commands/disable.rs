@@ -9,7 +9,7 @@ use super::Outcome;
 use super::enable::{one_called, propagation};
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
-use super::plan::{plan_json, plan_text};
+use super::plan_form::{Reasons, plan_json, plan_text};
 use super::ui::{Ui, counted};
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
 use crate::dialects::kubefed::make::{FederatedKind, KnownTypes, read_type_config, type_config};
@@ -92,7 +92,7 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
                 "kind": found.kind, "namespace": found.namespace, "name": found.name,
                 "file": &***file, "line": found.at.line,
             })).collect::<Vec<Json>>(),
-            "plan": plan_json(&plan),
+            "plan": plan_json(&plan, &Reasons::default()),
             "written": args.yes && !edits.is_empty(),
         })
     };
@@ -131,7 +131,7 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
                     found.at.line, found.at.column, found.kind, found.name
                 );
             }
-            let _ = write!(text, "members: {}", plan_text(&plan, ui));
+            let _ = write!(text, "members: {}", plan_text(&plan, &Reasons::default(), ui));
             ui.out(&text);
         }
     }

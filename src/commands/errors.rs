@@ -38,9 +38,15 @@ fn of_reading(error: &ReadingError) -> Exit {
     match error {
         ReadingError::Git(error) => of_git(error),
         ReadingError::Publish(error) => of_publish(error),
-        ReadingError::Folder(_) | ReadingError::MissingContent(_) | ReadingError::NoRules { .. } => {
-            Exit::Unreachable
-        }
+        ReadingError::Folder(_)
+        | ReadingError::MissingContent(_)
+        | ReadingError::NoRules { .. }
+        | ReadingError::NoState { .. }
+        | ReadingError::NoRemote { .. }
+        | ReadingError::Gone(_)
+        | ReadingError::CutOff { .. }
+        | ReadingError::Outdated { .. } => Exit::Unreachable,
+        ReadingError::NoSuchState { .. } => Exit::Usage,
         ReadingError::FutureCommit { .. } => Exit::Held,
     }
 }

@@ -39,7 +39,7 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let (loaded, decided, diagnostics) = reading.decide();
     ui.diagnostics(&diagnostics);
     let (fleet, in_force) = (&loaded.fleet, &reading.previous.decisions);
-    let published = Published::of(&reading, &args.fleet.repo)?;
+    let published = Published::of(&reading, &args.fleet.repo, &args.fleet.state)?;
     let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
     let all: BTreeSet<&Key> = fleet.placements.keys().chain(in_force.keys()).collect();
     let mut explained = Vec::new();

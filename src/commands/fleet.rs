@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::exit::{CommandError, Exit};
+use super::state::StateArgs;
 use super::ui::Ui;
 use crate::diag::{Diagnostics, harmless_line};
 use crate::git::Repo;
@@ -21,6 +22,8 @@ pub struct FleetArgs {
     /// Take the decisions in force from a file in the form of `decide -o json`, in place of the rendered branch
     #[arg(long, value_name = "FILE")]
     pub previous: Option<PathBuf>,
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Decide for this moment (RFC 3339), in place of now or the revision's date
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub now: Option<Timestamp>,
@@ -44,11 +47,13 @@ impl FleetArgs {
 
     /// [`FleetArgs::read`], under the access rules that held where the change from another revision began.
     pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<Reading, CommandError> {
+        let mut search = self.state.search();
+        search.first |= self.previous.is_some();
         let mut reading = match &self.rev {
-            Some(revision) => Reading::revision(&self.repo, revision, self.now, base)?,
+            Some(revision) => Reading::revision(&self.repo, revision, self.now, base, &search)?,
             None => {
                 self.refuse_git_folder()?;
-                Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base)?
+                Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, &search)?
             }
         };
         if let Some(path) = &self.previous {
@@ -59,8 +64,10 @@ impl FleetArgs {
                 .and_then(|value| state::decisions_from_json(&value))
                 .map_err(|error| CommandError::usage(format!("{}: {error}", path.display())))?;
             reading.take_previous(decisions);
+            reading.upon = Some(path.display().to_string());
         }
-        ui.status(&format!("reading {}", harmless_line(&reading.label)));
+        let upon = reading.upon.as_ref().map_or_else(String::new, |upon| format!(", upon {upon}"));
+        ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", reading.label))));
         if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo)).flatten() {
             ui.status(&format!(
                 "note: this folder is inside the repository {}; it is read alone, without what that repository has published",

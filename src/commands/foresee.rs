@@ -7,41 +7,11 @@ use serde_json::{Value as Json, json};
 
 use super::exit::CommandError;
 use super::ui::{Tone, Ui};
-use crate::advance::AdvanceError;
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::diag::Diagnostics;
 use crate::dialects::kubefleet;
 use crate::git::source::read_source;
 use crate::git::{CommitId, Repo};
 use crate::source::SourceTree;
-
-/// A refusal of `run`, in the words of somebody who plans a branch.
-pub fn refusal(error: AdvanceError) -> CommandError {
-    let hint = match &error {
-        AdvanceError::Rewound { last, .. } => Some(format!(
-            "a branch under review: this plan takes back what the source got since; rebase it, or compare with \
-             `--base`; the source itself: somebody force-pushed, so bring back {last} (git merge {last}), or allow \
-             it for one run with --allow-rewind"
-        )),
-        _ => error.hint(),
-    };
-    CommandError { hint, ..error.into() }
-}
-
-/// Says that a revision lacks what its base has, which the plan then shows as taken back.
-pub fn lacks_base(
-    repo: &Repo,
-    (base, base_commit): (&str, CommitId),
-    (head, head_commit): (&str, CommitId),
-) -> Result<Option<Diagnostic>, CommandError> {
-    if repo.is_same_or_after(head_commit, base_commit)? {
-        return Ok(None);
-    }
-    let message = format!("`{base}` has commits that `{head}` lacks; the plan shows them as taken back");
-    let hint =
-        format!("rebase it, or compare with where they parted: --base $(git merge-base {base} {head})");
-    let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
-    Ok(Some(warning.hint(hint)))
-}
 
 /// What a hub would refuse of the change from another commit's files, where that commit is at hand.
 pub fn refused_by_hubs(

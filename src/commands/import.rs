@@ -22,7 +22,7 @@ use crate::load::{self, History, Loaded};
 use crate::model::Timestamp;
 use crate::publish::Refs;
 use crate::publish::import::{Import, begin, refuse_begun};
-use crate::reading::Reading;
+use crate::reading::{Reading, Search, current};
 use crate::source::{self, SourceFile, SourceTree};
 
 /// Bring in what a live hub has
@@ -207,6 +207,7 @@ impl Fleet {
         }
         let repo = Repo::open(path)?;
         refuse_begun(&repo, refs)?;
+        current::refuse_second(&repo, refs)?;
         let whole = |path: &Path| {
             path.canonicalize()
                 .map_err(|error| CommandError::io(format!("looking for {}", path.display()), &error))
@@ -240,7 +241,7 @@ impl Fleet {
         refs: &Refs,
         told: &mut Diagnostics,
     ) -> Result<Option<(CommitId, First)>, CommandError> {
-        let mut reading = Reading::folder(&self.path, import.now, None)?;
+        let mut reading = Reading::folder(&self.path, import.now, None, &Search::leniently())?;
         let (loaded, _, _) = reading.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
         reading.previous.decisions = live.clone().into();

@@ -8,7 +8,7 @@ use super::files::write;
 use super::ui::Ui;
 use crate::diag::Severity;
 use crate::model::Timestamp;
-use crate::reading::Reading;
+use crate::reading::{Reading, Search};
 
 /// Start a fleet repository
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ fn existing_fleet(dir: &Path) -> Option<String> {
     if !dir.is_dir() {
         return None;
     }
-    let reading = Reading::folder(dir, Timestamp::now(), None).ok()?;
+    let reading = Reading::folder(dir, Timestamp::now(), None, &Search::leniently()).ok()?;
     let (loaded, _, diagnostics) = reading.decide();
     let fleet = &loaded.fleet;
     let cluster = fleet.clusters.iter().next();

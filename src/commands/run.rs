@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::exit::{CommandError, Exit};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
-use super::plan::plan_text;
+use super::plan_form::{Reasons, plan_text};
 use super::remote::RemoteArgs;
 use super::summary::plan_summary;
 use super::trust::TrustArgs;
@@ -55,6 +55,9 @@ pub struct RunArgs {
     trust: TrustArgs,
     #[command(flatten)]
     gate: GateArgs,
+    /// Begin with a first state, although the rendered branch of this clone's remote was not fetched
+    #[arg(long)]
+    first: bool,
     /// Go on from a source that does not come after the one processed last: another branch, or a force-push
     #[arg(long, help_heading = "Removals")]
     allow_rewind: bool,
@@ -98,6 +101,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         allow_empty: args.allow_empty,
         anchors,
         heartbeat: args.heartbeat,
+        first: args.first,
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
@@ -116,8 +120,8 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     std::mem::forget(cache);
     ui.status(&format!("read commit {}", passed.source));
     ui.diagnostics(&passed.diagnostics);
-    let whole = verbose > 0;
-    ui.out(&if whole { plan_text(&passed.plan, ui) } else { plan_summary(&passed.plan, ui) });
+    let whole = || plan_text(&passed.plan, &Reasons::default(), ui);
+    ui.out(&if verbose > 0 { whole() } else { plan_summary(&passed.plan, ui) });
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
             ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));

@@ -7,12 +7,15 @@ use serde_json::{Value as Json, json};
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::rehearsal::{Revision, source_tip};
+use super::state::StateArgs;
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
 use crate::gate::{HeldRecord, digest_of_all, words::ALLOW_DELETE};
 use crate::git::{CommitId, Repo};
 use crate::model::{Digest, Timestamp};
 use crate::publish::{self, Refs};
+use crate::reading::{Current, Search};
 use crate::report;
 
 /// Show what is published and where members stand
@@ -22,13 +25,17 @@ pub struct StatusArgs {
     /// The fleet repository
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     repo: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
 }
 
 pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let status = gather(&repo, &Refs::default(), ui)?;
+    let current = Current::find(&repo, &args.state.search())?;
+    ui.status(&format!("reading {}", current.words()));
+    let status = gather(&repo, &current, ui)?;
     match args.output {
         Format::Json => ui.json(&status),
         Format::Yaml => ui.yaml(&status),
@@ -38,18 +45,18 @@ pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
 }
 
 /// The status of a repository, for people.
-pub fn status_of(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<String, CommandError> {
-    Ok(status_text(&gather(repo, refs, ui)?, ui))
+pub fn status_of(repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
+    let current = Current::find(repo, &Search::default())?;
+    Ok(status_text(&gather(repo, &current, ui)?, ui))
 }
 
-fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
-    let previous = publish::read_previous(repo, &refs.rendered)?;
+fn gather(repo: &Repo, current: &Current, ui: &Ui) -> Result<Json, CommandError> {
+    let Current { refs, previous, processed, .. } = current;
     let (statuses, odd) = publish::read_statuses(repo, refs)?;
     ui.diagnostics(&odd);
-    if let Some(previous) = &previous {
+    if let Some(previous) = previous {
         ui.diagnostics(&previous.foreign);
     }
-    let processed = publish::read_processed(repo, refs)?;
     let folders = publish::cluster_refs::read_all(repo, refs)?;
     let decisions = previous.as_ref().map(|previous| previous.state.decisions.clone()).unwrap_or_default();
     let now = Timestamp::now();
@@ -58,11 +65,12 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
         tell_dead_from_behind(repo, refs, cluster, now)?;
     }
     let pending = match &processed {
-        Some(processed) => pending(repo, processed.source)?,
+        Some(processed) => pending(repo, current, processed.source)?,
         None => None,
     };
     Ok(json!({
         "rendered": previous.as_ref().map(|previous| json!({
+            "ref": refs.rendered,
             "commit": previous.commit.to_string(),
             "sequence": previous.trailers.seq,
             "source": previous.trailers.source.map(|source| source.to_string()),
@@ -78,16 +86,17 @@ fn gather(repo: &Repo, refs: &Refs, ui: &Ui) -> Result<Json, CommandError> {
     }))
 }
 
-/// The commits of the branch people edit that no pass has seen. The branch is the one HEAD names.
-fn pending(repo: &Repo, seen: CommitId) -> Result<Option<Json>, CommandError> {
-    let Some(tip) = repo.resolve("HEAD")? else { return Ok(None) };
-    if tip == seen || !repo.has_commit(seen) || !repo.is_same_or_after(tip, seen)? {
+/// The commits of the branch people edit that no pass has seen.
+fn pending(repo: &Repo, current: &Current, seen: CommitId) -> Result<Option<Json>, CommandError> {
+    if !repo.has_commit(seen) {
         return Ok(None);
     }
-    let branch = repo.head_branch()?;
-    let branch = branch.as_deref().map_or("HEAD", |name| name.strip_prefix("refs/heads/").unwrap_or(name));
-    let commits = repo.commits_between(seen, tip)?.len();
-    Ok(Some(json!({"branch": branch, "source": tip.to_string(), "commits": commits})))
+    let Some(Revision { name, commit }) = source_tip(repo, current, None)? else { return Ok(None) };
+    if commit == seen || !repo.is_same_or_after(commit, seen)? {
+        return Ok(None);
+    }
+    let commits = repo.commits_between(seen, commit)?.len();
+    Ok(Some(json!({"branch": name, "source": commit.to_string(), "commits": commits})))
 }
 
 /// A member that runs takes over a new folder within seconds and says so.

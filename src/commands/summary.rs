@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::plan::plan_text;
+use super::plan_form::{Reasons, plan_text};
 use super::ui::{Tone, Ui, counted};
 use crate::model::Key;
 use crate::plan::{Counts, Plan, count};
@@ -19,7 +19,7 @@ pub fn plan_summary(plan: &Plan, ui: &Ui) -> String {
     let counts = plan.counts();
     // Each change is a line: a plan with more of them need not be written to see that it is too long.
     if counts.added + counts.changed + counts.removed <= SCREEN {
-        let text = plan_text(plan, ui);
+        let text = plan_text(plan, &Reasons::default(), ui);
         if text.lines().count() <= SCREEN {
             return text;
         }

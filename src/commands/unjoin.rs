@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
-use super::plan::{plan_json, plan_text};
+use super::plan_form::{Reasons, plan_json, plan_text};
 use super::ui::{Tone, Ui};
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
 use super::{Outcome, mentioned};
@@ -74,7 +74,7 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
             "files": edits.iter().map(|edit| json!({
                 "file": edit.path, "deleted": edit.text.is_none(),
             })).collect::<Vec<Json>>(),
-            "plan": plan_json(&plan),
+            "plan": plan_json(&plan, &Reasons::default()),
             "named": mentioned::json(&after.fleet, name),
             "written": args.yes,
         })
@@ -91,7 +91,7 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
                 let _ =
                     writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
             }
-            let _ = writeln!(text, "\nwithout it: {}", plan_text(&plan, ui).trim_end());
+            let _ = writeln!(text, "\nwithout it: {}", plan_text(&plan, &Reasons::default(), ui).trim_end());
             let named = mentioned::text(&after.fleet, name);
             if !named.is_empty() {
                 let _ = writeln!(

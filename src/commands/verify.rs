@@ -12,6 +12,8 @@ use crate::gate::Limits;
 use crate::git::{CommitId, Repo};
 use crate::model::Timestamp;
 use crate::publish::{Refs, Trailers};
+use crate::reading::Search;
+use crate::reading::current::{self, Place};
 use crate::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, VerifyError, select};
 
 /// Prove that generated commits are what their inputs give
@@ -30,9 +32,9 @@ pub struct VerifyArgs {
     /// The repository that holds both the source and the rendered branch
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     repo: std::path::PathBuf,
-    /// The branch berth writes
-    #[arg(long, value_name = "REF", default_value = "refs/heads/berth/rendered", env = "BERTH_RENDERED")]
-    rendered: String,
+    /// The branch berth writes, in place of this repository's own or, where it has none, its remote's
+    #[arg(long, value_name = "REF", env = "BERTH_RENDERED")]
+    rendered: Option<String>,
     /// The id of the import to trust as the root, as `berth import` printed it; without it, the one that
     /// `refs/berth/root` names
     #[arg(long, value_name = "COMMIT")]
@@ -57,12 +59,23 @@ pub struct VerifyArgs {
 
 pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let refs = Refs { rendered: args.rendered.clone(), ..Refs::default() };
-    let commits = select(&repo, args.commits.as_deref().unwrap_or(&refs.rendered), &refs.rendered)?;
+    let wanted = args.commits.as_deref();
+    // A commit can be proven wherever it stands.
+    let search = Search { rendered: args.rendered.clone(), first: wanted.is_some() };
+    let place = match (&args.rendered, current::locate(&repo, &search)) {
+        (Some(name), Err(_)) if wanted.is_some() => Place::named(name),
+        (_, found) => found?,
+    };
+    let branch = &place.refs.rendered;
+    let commits = select(&repo, wanted.unwrap_or(branch), branch)?;
+    let refs = Refs { rendered: place.own_name(), ..Refs::default() };
+    if wanted.is_none() {
+        ui.status(&format!("proving {}", current::short(branch)));
+    }
     let expected = Expected {
         limits: args.expect_gate.clone().unwrap_or_default(),
         fleet: args.fleet.clone(),
-        sources: sources(&repo, args.source.as_deref(), &refs)?,
+        sources: sources(&repo, args.source.as_deref(), &place)?,
         ..Expected::at(Timestamp::now())
     };
     let mut verifier = Verifier::new(&repo, &refs, expected)?;
@@ -99,13 +112,18 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
 }
 
-/// The tips of the branch people edit: the one named, or the one that HEAD stands for here and at remotes. None for a
-/// detached HEAD, which says nothing of branches.
-fn sources(repo: &Repo, named: Option<&str>, refs: &Refs) -> Result<Vec<CommitId>, CommandError> {
+/// The tips of the branch people edit: the one named, or the one that HEAD stands for here and at remotes, at the
+/// state's own remote where it was fetched. None for a detached HEAD, which says nothing of branches.
+fn sources(repo: &Repo, named: Option<&str>, place: &Place) -> Result<Vec<CommitId>, CommandError> {
     if let Some(named) = named {
         return Ok(vec![repo.require(named)?]);
     }
-    let Some(branch) = repo.head_branch()?.filter(|branch| *branch != refs.rendered) else {
+    if let Some(remote) = &place.remote {
+        // HEAD is whatever somebody looks at in this clone.
+        let head = repo.remote_head(remote)?.map(|head| repo.tracking_ref(remote, &head)).transpose()?;
+        return Ok(head.map(|head| repo.read_ref(&head)).transpose()?.flatten().into_iter().collect());
+    }
+    let Some(branch) = repo.head_branch()?.filter(|branch| *branch != place.refs.rendered) else {
         return Ok(Vec::new());
     };
     // Somebody looks at a rendered state.

@@ -18,7 +18,7 @@ use crate::load::config::CONFIG_PATH;
 use crate::load::{self, APPROVALS, History, Loaded};
 use crate::model::Timestamp;
 use crate::plan::{Plan, plan};
-use crate::reading::{Reading, ReadingError};
+use crate::reading::{Reading, ReadingError, Search};
 use crate::render::MemoryContents;
 use crate::source::{self, Ruled, SourceFile, SourceTree};
 use crate::state::State;
@@ -198,10 +198,10 @@ impl WorkingTree {
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
         let now = Timestamp::now();
         let mut contents = MemoryContents::default();
-        let mut reading = Reading::folder(&self.root, now, None)?;
+        let mut reading = Reading::folder(&self.root, now, None, &Search::leniently())?;
         reading.edit_tree(|tree| tree.ruled = Ruled::Free);
         let before = reading.build(&mut contents)?.state;
-        let mut reading = Reading::folder(&self.root, now, None)?;
+        let mut reading = Reading::folder(&self.root, now, None, &Search::leniently())?;
         reading.edit_tree(|tree| {
             apply(tree, edits);
             tree.ruled = Ruled::Free;
@@ -214,7 +214,7 @@ impl WorkingTree {
     /// What edits need and access rules do not grant, as warnings: it waits until they do.
     pub fn lacking(&self, edits: &[Edit]) -> Result<Diagnostics, CommandError> {
         let told = |edits: &[Edit], is_free: bool| {
-            let mut reading = Reading::folder(&self.root, Timestamp::now(), None)?;
+            let mut reading = Reading::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
             reading.edit_tree(|tree| {
                 apply(tree, edits);
                 if is_free {
@@ -245,7 +245,7 @@ impl WorkingTree {
         cluster: &str,
         edits: &[Edit],
     ) -> Result<BTreeSet<(String, String)>, CommandError> {
-        let mut reading = Reading::folder(&self.root, Timestamp::now(), None)?;
+        let mut reading = Reading::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
         reading.edit_tree(|tree| apply(tree, edits));
         let state = reading.build(&mut MemoryContents::default())?.state;
         let all = plan(&State::default(), &state);

@@ -12,6 +12,7 @@ use crate::model::Timestamp;
 use crate::plan::Plan;
 use crate::publish::remembered::remember;
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
+use crate::reading::Reports;
 use crate::report;
 use crate::transport::TransportError;
 use crate::verify::VerifyError;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub anchors: Anchors,
     /// Seconds after which cluster refs say again that they are the newest. `None` for never.
     pub heartbeat: Option<i64>,
+    /// Lets a first state be made where a remote's was not fetched.
+    pub first: bool,
 }
 
 impl Settings {
@@ -53,6 +56,7 @@ impl Settings {
             allow_empty: false,
             anchors: Anchors::default(),
             heartbeat: None,
+            first: false,
         }
     }
 
@@ -70,6 +74,7 @@ impl Settings {
             rewind: self.allow_rewind,
             rewritten: self.allow_rewritten,
             empty: self.allow_empty,
+            first: self.first,
             removals: false,
         }
     }
@@ -276,6 +281,8 @@ fn attempt_pass(
         previous: previous.as_ref(),
         processed: before.as_ref(),
         refs,
+        reports: Reports::read(&repo, refs, &settings.limits.member_labels(), previous.as_ref())
+            .map_err(AdvanceError::from)?,
         identity: &settings.identity,
         limits: &settings.limits,
         leave: settings.leave(),
@@ -304,6 +311,7 @@ fn attempt_pass(
     }
     let processed = publish::Processed {
         source,
+        branch: Some(name).filter(|name| name.starts_with("refs/")),
         rendered: rendered.as_ref().map(|rendered| rendered.commit),
         errors: diagnostics.errors().count(),
         warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),

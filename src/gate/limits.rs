@@ -106,6 +106,11 @@ impl Limit {
 }
 
 impl Limits {
+    /// The labels that members may report.
+    pub fn member_labels(&self) -> LabelKeys {
+        self.recall.as_ref().map(|recall| recall.labels.clone()).unwrap_or_default()
+    }
+
     /// Reports whether any setting lets more go than the same one of another.
     pub fn is_looser_than(&self, other: &Limits) -> bool {
         self.clusters.is_looser_than(other.clusters)

@@ -7,6 +7,7 @@
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
 //! - `pending`: new objects until they are needed. `damage`: objects that can not be read. `pack`: many of them as one pack.
 //! - `signed`: the signatures of commits.
+//! - [`remotes`]: where a clone keeps what it fetched. [`merge`]: what a merge would give.
 //! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
 
 pub mod contents;
@@ -15,10 +16,12 @@ mod error;
 pub mod history;
 mod id;
 mod locks;
+pub mod merge;
 mod pack;
 mod packed_refs;
 mod pending;
 pub mod refs;
+pub mod remotes;
 pub mod repo;
 pub mod scratch;
 mod signed;
@@ -29,6 +32,7 @@ pub mod write;
 pub use contents::GitContents;
 pub use error::GitError;
 pub use id::{CommitId, TreeId};
+pub use merge::Merged;
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;

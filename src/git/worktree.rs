@@ -1,4 +1,4 @@
-//! Starting a repository with a work tree, and committing all of it: for `init` and `demo`.
+//! A work tree: starting one and committing all of it, for `init` and `demo`; what is not committed.
 
 use std::path::Path;
 
@@ -6,6 +6,7 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId};
 use super::repo::Repo;
 use super::write::{Identity, Writer};
+use crate::source::wanted;
 
 impl Repo {
     /// Starts a repository in a folder, on the branch `main`.
@@ -31,5 +32,20 @@ impl Repo {
         let branch = self.head_branch()?.unwrap_or_else(|| "HEAD".to_owned());
         self.move_ref(&branch, parent, commit)?;
         Ok(commit)
+    }
+
+    /// The files of the work tree that berth reads and that are not as HEAD has them, in order.
+    pub fn uncommitted(&self) -> Result<Vec<String>, GitError> {
+        if self.inner.is_bare() {
+            return Ok(Vec::new());
+        }
+        let doing = "comparing the work tree with HEAD";
+        let mut options = git2::StatusOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true).exclude_submodules(true);
+        let found = self.inner.statuses(Some(&mut options)).map_err(GitError::failed(doing))?;
+        let path = |entry: git2::StatusEntry<'_>| String::from_utf8_lossy(entry.path_bytes()).into_owned();
+        let mut paths: Vec<String> = found.iter().map(path).filter(|path| wanted(path)).collect();
+        paths.sort();
+        Ok(paths)
     }
 }

@@ -16,6 +16,8 @@ pub enum PublishError {
     Rewritten { name: String, tip: CommitId, last: CommitId },
     #[error("the source gives no objects at all, where {objects} in {clusters} clusters are published")]
     Empty { objects: usize, clusters: usize },
+    #[error("this repository has no `{name}`, but the remote `{remote}` has one: `{tracking}`")]
+    Second { name: String, tracking: String, remote: String },
     #[error("`{name}` is there already, and an import begins one")]
     Begun { name: String },
     #[error(
@@ -78,6 +80,10 @@ impl PublishError {
                  `--allow-empty` and approve each removal"
                     .to_owned(),
             ),
+            PublishError::Second { name, tracking, .. } => Some(format!(
+                "another history would begin here; go on from that one (git update-ref {name} {tracking}), or run \
+                 at the remote with `--remote URL`"
+            )),
             PublishError::Begun { name } => Some(format!(
                 "import into a repository without one; to begin again, delete it and all of `refs/berth/`: git \
                  update-ref -d {name}"

@@ -13,6 +13,8 @@ use crate::git::{CommitId, Identity, Repo};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processed {
     pub source: CommitId,
+    /// The source's full name, where it is a branch.
+    pub branch: Option<String>,
     /// The rendered commit in force after it.
     pub rendered: Option<CommitId>,
     pub errors: usize,
@@ -30,6 +32,8 @@ const FILE: &str = "processed.json";
 #[derive(Serialize, Deserialize)]
 struct Form {
     source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
     rendered: Option<String>,
     errors: usize,
     warnings: usize,
@@ -50,6 +54,7 @@ pub fn write_processed(
 ) -> Result<CommitId, PublishError> {
     let form = Form {
         source: processed.source.to_string(),
+        branch: processed.branch.clone(),
         rendered: processed.rendered.map(|commit| commit.to_string()),
         errors: processed.errors,
         warnings: processed.warnings,
@@ -75,6 +80,7 @@ fn parse(bytes: &[u8]) -> Option<Processed> {
     let form: Form = serde_json::from_slice(bytes).ok()?;
     Some(Processed {
         source: form.source.parse().ok()?,
+        branch: form.branch,
         rendered: form.rendered.map(|commit| commit.parse()).transpose().ok()?,
         errors: form.errors,
         warnings: form.warnings,

@@ -3,6 +3,7 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
+pub mod current;
 mod deadlines;
 mod error;
 pub mod gate;
@@ -13,6 +14,7 @@ mod offers;
 mod otherwise;
 mod rules;
 
+pub use current::{Current, Reports, Search};
 pub use error::ReadingError;
 pub use history::InForce;
 pub use known::Known;
@@ -28,7 +30,7 @@ use crate::git::{self, CommitId, Repo};
 use crate::load::{self, First, History, Loaded};
 use crate::model::{ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Timestamp};
 use crate::pipeline::{self, Built, Inputs};
-use crate::publish::{self, Previous, Refs};
+use crate::publish::Previous;
 use crate::source::{self, SourceTree};
 use crate::state::{self, State};
 
@@ -37,6 +39,8 @@ use crate::state::{self, State};
 pub struct Reading {
     /// What was read, in a few words.
     pub label: String,
+    /// The state that it was read upon, in a few words.
+    pub upon: Option<String>,
     tree: SourceTree,
     pub previous: State,
     pub statuses: BTreeMap<String, ClusterStatus>,
@@ -89,13 +93,19 @@ fn labels_of(rendered: Option<&Previous>) -> LabelKeys {
 impl Reading {
     /// A folder as it stands, committed or not. The rendered branch counts if the folder is a repository's root.
     /// Access rules are those of the last commit, or of where the change from the revision `against` began.
-    pub fn folder(path: &Path, now: Timestamp, against: Option<&str>) -> Result<Reading, ReadingError> {
+    pub fn folder(
+        path: &Path,
+        now: Timestamp,
+        against: Option<&str>,
+        search: &Search,
+    ) -> Result<Reading, ReadingError> {
         let mut tree = source::read_dir(path, &crate::yaml::Limits::default())?;
         let label = format!("the working tree at {}", path.display());
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
         let Some(repo) = repo else {
             return Ok(Reading {
                 label,
+                upon: None,
                 tree,
                 previous: State::default(),
                 statuses: BTreeMap::new(),
@@ -109,17 +119,18 @@ impl Reading {
                 loaded: OnceCell::new(),
             });
         };
-        let refs = Refs::default();
-        let previous = publish::read_previous(&repo, &refs.rendered)?;
+        let current = Current::find(&repo, search)?;
+        let previous = current.previous.as_ref();
         let head = repo.resolve("HEAD")?;
         let ruling = match against {
             Some(revision) => Some(rules::against(&repo, revision, head)?),
-            None => rules::for_folder(&repo, &refs, previous.as_ref(), head)?,
+            None => rules::for_folder(&repo, &current, head)?,
         };
-        let kept = |ruling| rules::kept_of(&repo, previous.as_ref(), ruling);
+        let kept = |ruling| rules::kept_of(&repo, previous, ruling);
         tree.ruled = rules::of(&repo, ruling, kept, &tree, &git::Blobs::new())?;
-        let mut reading = Reading::with(&repo, label, tree, head, previous.as_ref(), Known::default())?;
-        reading.take_reports(&repo, &refs, &labels_of(previous.as_ref()))?;
+        let mut reading = Reading::with(&repo, label, tree, head, previous, Known::default())?;
+        reading.take_reports(current.reports(&repo, &labels_of(previous))?);
+        reading.upon = Some(current.words());
         reading.now = now;
         Ok(reading)
     }
@@ -130,57 +141,41 @@ impl Reading {
         revision: &str,
         now: Option<Timestamp>,
         against: Option<&str>,
+        search: &Search,
     ) -> Result<Reading, ReadingError> {
         let repo = Repo::open(path)?;
         let commit = repo.require(revision)?;
-        let refs = Refs::default();
-        let previous = publish::read_previous(&repo, &refs.rendered)?;
-        let previous = previous.as_ref();
+        let current = Current::find(&repo, search)?;
+        let previous = current.previous.as_ref();
         let ruling = match against {
             Some(revision) => Some(rules::against(&repo, revision, Some(commit))?),
-            None => rules::for_commit(&repo, &refs, previous, commit)?,
+            None => rules::for_commit(&repo, &current, commit)?,
         };
-        let (clock, known) = (Timestamp::now(), Known::default());
-        let labels = labels_of(previous);
-        let mut reading =
-            Reading::commit_knowing(&repo, commit, ruling, previous, &refs, &labels, clock, known)?;
+        let (reports, known) = (current.reports(&repo, &labels_of(previous))?, Known::default());
+        let mut reading = Reading::commit(&repo, commit, ruling, previous, reports, Timestamp::now(), known)?;
+        reading.upon = Some(current.words());
         if let Some(now) = now {
             reading.now = now;
         }
         Ok(reading)
     }
 
-    /// A commit against a rendered state, for the moment a daemon would decide it for: the latest of the
-    /// commit's date, the members' reports, and the moment of the state in force. A report from after
-    /// `clock` is a member's clock gone wrong, and moves nothing.
+    /// A commit against a rendered state, under the access rules of the commit given and with what earlier
+    /// readings found, for the moment a daemon would decide it for: the latest of the commit's date, the
+    /// members' reports, and the moment of the state in force. A report from after `clock` is a member's clock
+    /// gone wrong, and moves nothing.
     pub fn commit(
-        repo: &Repo,
-        commit: CommitId,
-        previous: Option<&Previous>,
-        refs: &Refs,
-        clock: Timestamp,
-    ) -> Result<Reading, ReadingError> {
-        let rules = rules::for_commit(repo, refs, previous, commit)?;
-        let labels = labels_of(previous);
-        Reading::commit_knowing(repo, commit, rules, previous, refs, &labels, clock, Known::default())
-    }
-
-    /// [`Reading::commit`] under the access rules of the commit given, with what earlier readings found.
-    /// Members may report the `labels` given and no others.
-    #[expect(clippy::too_many_arguments, reason = "each is another input")]
-    pub fn commit_knowing(
         repo: &Repo,
         commit: CommitId,
         rules: Option<CommitId>,
         previous: Option<&Previous>,
-        refs: &Refs,
-        labels: &LabelKeys,
+        reports: Reports,
         clock: Timestamp,
         known: Known,
     ) -> Result<Reading, ReadingError> {
         check_date(repo, commit, clock)?;
         let mut reading = Reading::source(repo, commit, rules, previous, known)?;
-        reading.take_reports(repo, refs, labels)?;
+        reading.take_reports(reports);
         reading.at_the_latest_report(clock);
         Ok(reading)
     }
@@ -230,22 +225,8 @@ impl Reading {
         Ok(reading)
     }
 
-    /// Takes what members report. Where a member has a status that cannot be read, the facts of the state in
-    /// force stand for it: nobody is evicted for that.
-    fn take_reports(&mut self, repo: &Repo, refs: &Refs, labels: &LabelKeys) -> Result<(), ReadingError> {
-        (self.statuses, self.odd_reports) = publish::read_statuses(repo, refs)?;
-        for status in self.statuses.values_mut() {
-            status.forget_first_seen();
-            status.labels.retain(|key, _| labels.allow(key));
-        }
-        for (cluster, fact) in &self.previous.facts {
-            if !self.statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
-                let mut fact = fact.clone();
-                fact.forget_first_seen();
-                self.statuses.insert(cluster.clone(), fact);
-            }
-        }
-        Ok(())
+    fn take_reports(&mut self, reports: Reports) {
+        (self.statuses, self.odd_reports) = (reports.statuses, reports.odd);
     }
 
     fn with(
@@ -266,6 +247,7 @@ impl Reading {
         };
         Ok(Reading {
             label,
+            upon: None,
             tree,
             previous: previous.map(|previous| previous.state.clone()).unwrap_or_default(),
             statuses: BTreeMap::new(),

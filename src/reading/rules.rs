@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::ReadingError;
 use super::gate::Basis;
+use super::{Current, ReadingError, current};
 use crate::gate::Limits;
 use crate::git::{self, Blobs, CommitId, Repo};
-use crate::publish::{self, Previous, Refs};
+use crate::publish::{self, Previous};
 use crate::source::{Ruled, SourceFile, SourceTree};
 
 /// The folder of rules, as its parent names it.
@@ -79,14 +79,14 @@ pub(super) fn kept_of(
 /// The commit whose rules hold for a source commit, as a daemon would have it.
 pub(super) fn for_commit(
     repo: &Repo,
-    refs: &Refs,
-    previous: Option<&Previous>,
+    current: &Current,
     source: CommitId,
 ) -> Result<Option<CommitId>, ReadingError> {
-    let processed = publish::read_processed(repo, refs)?;
-    let basis = Basis::in_force(&Limits::default(), previous, processed.as_ref());
+    let basis = Basis::in_force(&Limits::default(), current.previous.as_ref(), current.processed.as_ref());
     if basis.since.is_some() {
-        return Ok(basis.rules_for(source));
+        let rules = basis.rules_for(source);
+        refuse_cut(repo, current, rules)?;
+        return Ok(rules);
     }
     // Nothing was published yet: what the commit follows decides.
     Ok(repo.commit(source)?.parents.first().copied())
@@ -95,16 +95,24 @@ pub(super) fn for_commit(
 /// The commit whose rules hold for a working tree: the one processed last, where it is a part of it.
 pub(super) fn for_folder(
     repo: &Repo,
-    refs: &Refs,
-    previous: Option<&Previous>,
+    current: &Current,
     head: Option<CommitId>,
 ) -> Result<Option<CommitId>, ReadingError> {
-    let processed = publish::read_processed(repo, refs)?;
-    let since = Basis::in_force(&Limits::default(), previous, processed.as_ref()).since;
+    let (previous, processed) = (current.previous.as_ref(), current.processed.as_ref());
+    let since = Basis::in_force(&Limits::default(), previous, processed).since;
+    refuse_cut(repo, current, since)?;
     match (since, head) {
-        (Some(since), _) if !repo.has_commit(since) => Ok(if repo.is_shallow() { Some(since) } else { head }),
+        (Some(since), _) if !repo.has_commit(since) => Ok(head),
         (Some(since), Some(head)) if repo.is_same_or_after(head, since)? => Ok(Some(since)),
         _ => Ok(head),
+    }
+}
+
+/// A commit that a shallow clone lacks may have had rules that are nowhere in sight.
+fn refuse_cut(repo: &Repo, current: &Current, rules: Option<CommitId>) -> Result<(), ReadingError> {
+    match rules.filter(|rules| repo.is_shallow() && !repo.has_commit(*rules)) {
+        Some(_) => Err(current::cut_off(repo, current.remote.as_deref(), "the source")?),
+        None => Ok(()),
     }
 }
 
@@ -112,5 +120,8 @@ pub(super) fn for_folder(
 pub(super) fn against(repo: &Repo, revision: &str, head: Option<CommitId>) -> Result<CommitId, ReadingError> {
     let other = repo.require(revision)?;
     let common = head.map(|head| repo.common_ancestor(head, other)).transpose()?.flatten();
+    if let (None, Some(head), true) = (common, head, repo.is_shallow()) {
+        return Err(current::cut_off(repo, None, &format!("{revision}..{}", head.short()))?);
+    }
     Ok(common.unwrap_or(other))
 }

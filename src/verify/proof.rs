@@ -145,7 +145,6 @@ impl<'r> Verifier<'r> {
         let given = Given {
             source,
             previous: previous.as_ref(),
-            refs: self.refs,
             identity: &Identity {
                 name: info.author.clone(),
                 email: info.email.clone(),

@@ -52,30 +52,44 @@ fn a_rewound_source_is_foreseen() {
 }
 
 #[test]
-fn a_vanished_branch_is_foreseen() {
+fn a_vanished_branch_is_nothing_to_plan_from() {
     let repo = fleet();
     let last = repo.id(RENDERED);
     repo.git(&["update-ref", "-d", RENDERED]);
-    refused(&repo, "is gone", &format!("git update-ref {RENDERED} {last}"));
+    let help = format!("git update-ref {RENDERED} {last}");
+    for command in [&["plan"][..], &["validate"], &["decide"], &["status"]] {
+        let ran = run(&[command, &["--repo", repo.arg()]].concat()).expect(6);
+        assert!(ran.err.contains("is gone") && ran.err.contains(&help), "{}", ran.err);
+    }
+    let ran = repo.publish().expect(5);
+    assert!(ran.err.contains("is gone"), "{}", ran.err);
 }
 
 #[test]
-fn a_branch_that_is_behind_its_base_is_named() {
+fn a_branch_that_is_behind_is_planned_as_merged() {
     let repo = fleet();
     repo.git(&["checkout", "-q", "-b", "review"]);
     repo.write("apps/api.yaml", config_map("api", "one", EVERYWHERE));
     repo.commit("an addition");
-    let plan = || run(&["plan", "--repo", repo.arg(), "--base", "main"]).expect(0);
-    assert!(!plan().err.contains("lacks"), "{}", plan().err);
+    let plan = |more: &[&str]| run(&[&["plan", "--repo", repo.arg(), "--fail-on", "held"], more].concat());
+    assert!(!plan(&[]).expect(0).err.contains("behind"));
     repo.git(&["checkout", "-q", "main"]);
     repo.write("clusters/d.yaml", cluster("d", &[]));
     repo.commit("d joins");
-    repo.git(&["checkout", "-q", "review"]);
-    assert!(plan().err.contains("`main` has commits that `HEAD` lacks"), "{}", plan().err);
     repo.publish().expect(0);
-    repo.git(&["checkout", "-q", "main"]);
-    let behind = run(&["plan", "--repo", repo.arg(), "--fail-on", "held"]).expect(5);
-    assert!(behind.out.contains("compare with `--base`"), "{}", behind.out);
+    repo.git(&["checkout", "-q", "review"]);
+    for more in [&[][..], &["--base", "main"]] {
+        let merged = plan(more).expect(0);
+        assert!(
+            merged.err.contains("`HEAD` is 1 commit behind main; the plan merges them first"),
+            "{}",
+            merged.err
+        );
+        assert!(merged.out.starts_with("0 removed, 0 changed, 4 added in 4 clusters"), "{}", merged.out);
+    }
+    // As it is, the branch would take d out again: run refuses it as a source.
+    let as_it_is = plan(&["--no-merge"]).expect(5);
+    assert!(as_it_is.out.contains("does not come after"), "{}", as_it_is.out);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use berth::git::GitContents;
 use berth::publish::{Refs, Trailers, read_previous};
-use berth::reading::Reading;
 use berth::reading::gate::{Basis, Step, ask};
+use berth::reading::{Known, Reading, Reports};
 
 use crate::support::{RENDERED, Ran, Repo, cluster, config_map, namespace, run, small_fleet};
 
@@ -396,9 +396,12 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         let basis = Basis::of_trailers(&trailers).expect("the gate was asked");
         let source = trailers.source.expect("a source");
         let previous = read_previous(&git, parent).expect("readable").expect("a parent");
-        let refs = Refs::default();
+        let reports = Reports::read(&git, &Refs::default(), &basis.limits.member_labels(), Some(&previous));
+        let reports = reports.expect("readable");
         let now = trailers.now.expect("a moment");
-        let reading = Reading::commit(&git, source, Some(&previous), &refs, now).expect("readable");
+        let (rules, known) = (basis.rules_for(source), Known::default());
+        let reading =
+            Reading::commit(&git, source, rules, Some(&previous), reports, now, known).expect("readable");
         let mut contents = GitContents::remembering(&git).expect("opens");
         let built = reading.build(&mut contents).expect("builds");
         let step = Step {

@@ -18,6 +18,7 @@ mod caching;
 #[cfg(unix)]
 mod chaos;
 mod cli;
+mod clones;
 mod conformance;
 mod counts;
 mod crash;

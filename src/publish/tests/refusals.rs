@@ -48,6 +48,7 @@ fn a_rendered_branch_that_is_gone_is_not_begun_anew() {
     let state = branch.state(&[("web", &["a"], "1")]);
     let commit = branch.publish(&state).unwrap().commit;
     let processed = Processed {
+        branch: None,
         source: CommitId([0xab; 20]),
         rendered: Some(commit),
         errors: 1,
@@ -104,6 +105,7 @@ fn a_branch_that_was_rewritten_is_told_from_a_lost_race() {
     let seen = branch.previous().unwrap();
     let two = branch.publish(&branch.state(&[("web", &["a"], "2")])).unwrap().commit;
     let processed = Processed {
+        branch: None,
         source: CommitId([0xab; 20]),
         rendered: None,
         errors: 0,
