@@ -159,7 +159,7 @@ pub(super) enum State {
     Behind,
     /// People asked for a pause.
     Suspended,
-    /// It reports that it can not work.
+    /// It reports that it cannot work.
     Failing,
     Silent,
     NeverReported,

@@ -1,4 +1,4 @@
-//! "In sync" means it: what a member can not do, and that it can do nothing at all, is known where people look.
+//! "In sync" means it: what a member cannot do, and that it can do nothing at all, is known where people look.
 
 use std::process::{Child, Stdio};
 

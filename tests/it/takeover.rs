@@ -86,3 +86,33 @@ fn what_is_taken_over_only_without_a_difference_loses_nothing() {
     assert!(ran.out.contains("take over  Deployment.apps lossless/web"), "{}\n{}", ran.out, ran.err);
     assert_eq!(template(&member, "web"), before, "it did not differ in what Git has, and is as it was");
 }
+
+#[test]
+fn what_kubectl_applied_on_the_server_side_stays_its_own_until_it_lets_go() {
+    let Some(member) = Member::new("by-server") else { return };
+    let wanted = |value: &str| annotated(member.config_map("web", value), "berth.dev/take-over", "true");
+    let mut before = member.config_map("web", "one");
+    before["data"]["extra"] = json!("x");
+    before["metadata"]["annotations"]["berth.dev/take-over"] = json!("true");
+    member.kubectl_apply(&before, &["--server-side"]);
+    let data = || member.get("configmap", "web").expect("it")["data"].clone();
+
+    // Where it differs, that is a conflict; where it does not, both own it, and nothing goes.
+    member.publish(&[wanted("two")]);
+    let ran = member.sync(&[]).expect(7);
+    assert!(ran.err.contains("others own what is to be changed: `.data.key` of `kubectl`"), "{}", ran.err);
+    member.publish(&[wanted("one")]);
+    let ran = member.sync(&["--dry-run"]).expect(0);
+    assert!(!ran.out.contains("-  extra"), "{}", ran.out);
+    member.sync(&[]).expect(0);
+    assert_eq!(data(), json!({"key": "one", "extra": "x"}));
+
+    // As docs/members.md says: applied once more with nothing but its name.
+    let name = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "web", "namespace": "by-server"}});
+    member.kubectl_apply(&name, &["--server-side"]);
+    assert_eq!(data(), json!({"key": "one"}));
+    member.publish(&[wanted("two")]);
+    member.sync(&[]).expect(0);
+    assert_eq!(data(), json!({"key": "two"}));
+}

@@ -126,7 +126,7 @@ impl Core {
             ));
         }
         if unseen > 0 {
-            parts.push(format!("may take along more: {unseen} kinds can not be listed"));
+            parts.push(format!("may take along more: {unseen} kinds cannot be listed"));
         }
         Some(parts.join("; "))
     }

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use super::failure::quoted;
 use super::identity::{Identity, LAST_APPLIED};
 use super::managed::{self, Rearrange};
+use crate::meta::SERVER_FIELDS;
 use crate::sync::strategy::is_of_a_hub;
 
 /// The new owners of one object's fields.
@@ -144,19 +145,6 @@ fn remove_unowned(
 
 /// Returns the operations that give a live object the content of another form, its metadata for people included.
 pub fn content_operations(live: &Json, after: &Json) -> Json {
-    const SERVERS: [&str; 11] = [
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generateName",
-        "generation",
-        "managedFields",
-        "name",
-        "namespace",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    ];
     let mut operations = Vec::new();
     let mut compare = |live: &Json, after: &Json, at: &str, skipped: &[&str]| {
         let empty = serde_json::Map::new();
@@ -172,7 +160,7 @@ pub fn content_operations(live: &Json, after: &Json) -> Json {
         }
     };
     compare(live, after, "", &["apiVersion", "kind", "metadata", "status"]);
-    compare(&live["metadata"], &after["metadata"], "/metadata", &SERVERS);
+    compare(&live["metadata"], &after["metadata"], "/metadata", &SERVER_FIELDS);
     json!(operations)
 }
 

@@ -199,7 +199,7 @@ impl Work {
                     let why = why.unwrap_or_else(|| "no answer in time".to_owned());
                     let why = format!("{}: {why}", self.server);
                     if !std::mem::replace(&mut self.is_failing, true) {
-                        warn!(error = why, "the lease can not be read or renewed");
+                        warn!(error = why, "the lease cannot be read or renewed");
                     }
                     match (&self.held, &self.other) {
                         // What was renewed lasts its time all the same.
