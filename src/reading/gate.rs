@@ -160,7 +160,8 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
         }
     }
     let mut rollback = None;
-    if let Some(rendered) = step.rendered.filter(|_| !verdict.held.is_empty()) {
+    let may_go_back = !verdict.held.is_empty() && !holds_risky(&verdict, basis);
+    if let Some(rendered) = step.rendered.filter(|_| may_go_back) {
         let since = basis.limits.recall.as_ref().map(|recall| recall.rollback.before(step.now));
         rollback = rollback::in_force_before(repo, rendered, step.next, basis.limits.rollback, since)?;
     }
@@ -186,6 +187,16 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
     let recalls = basis.limits.recall.is_some();
     let must_record = recalls && !(verdict.deadlines.is_empty() && verdict.approved.is_empty());
     Ok(Gated { verdict, rollback, trailers, must_record, diagnostics })
+}
+
+/// Reports whether a held removal takes more along than an earlier state can say: by now there may be anything in
+/// a namespace. Members keep such an object without an approval, so a rollback needs one for it, too.
+fn holds_risky(verdict: &Verdict, basis: &Basis) -> bool {
+    // Commits from before the gate had a memory let every rollback pass.
+    if basis.limits.allow_risky || basis.limits.recall.is_none() {
+        return false;
+    }
+    verdict.held.iter().flat_map(|held| &held.pairs).any(|(_, id)| id.takes_more_along())
 }
 
 /// What the gate needs beside the two states, where something is removed.

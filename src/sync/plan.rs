@@ -149,7 +149,9 @@ impl Why {
     pub fn words(self) -> &'static str {
         match self {
             Why::Disabled => "its annotation `berth.dev/prune` is `disabled`",
-            Why::NeedsApproval => "namespaces, CRDs and volume claims are removed only with an approval",
+            Why::NeedsApproval => {
+                "namespaces, CRDs and volume claims are removed only with an approval, or with `--allow-risky-prune`"
+            }
             Why::WorkloadFailed => "its workload could not be applied as a whole",
             Why::NotHealthy => "its workload is not healthy yet",
             Why::Protected => "it is a protected namespace, which is never removed",

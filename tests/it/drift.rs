@@ -38,9 +38,9 @@ fn what_is_edited_or_removed_by_hand_is_put_right_by_watching_with_no_list() {
 
 #[test]
 fn while_nothing_happens_nothing_is_asked() {
-    let Some(member) = Member::new("silent") else { return };
+    let Some(member) = Member::new("hushed") else { return };
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-        "metadata": {"name": "web", "namespace": "silent"},
+        "metadata": {"name": "web", "namespace": "hushed"},
         "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]});
     member.publish(&[member.config_map("web", "one"), role]);
     let running = member.keep_in_sync(&[]);
@@ -58,7 +58,7 @@ fn while_nothing_happens_nothing_is_asked() {
     member.publish(&[
         member.config_map("web", "two"),
         json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "more", "namespace": "silent"}}),
+        "metadata": {"name": "more", "namespace": "hushed"}}),
     ]);
     running.until_applied(2);
     assert_eq!(member.get("configmap", "web").expect("it is there")["data"]["key"], "two");

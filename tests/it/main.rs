@@ -65,6 +65,7 @@ mod remote_faults;
 mod remotes;
 mod removals;
 mod replicas;
+mod rollback;
 mod roots;
 mod scores;
 mod signing;
