@@ -38,6 +38,7 @@ pub mod reading;
 pub mod release;
 pub mod render;
 pub mod report;
+pub mod schema;
 pub mod signature;
 pub mod source;
 pub mod state;

@@ -18,6 +18,7 @@ mod mark;
 mod mentioned;
 mod new_faults;
 mod own_file;
+mod slips;
 mod summary;
 pub mod table;
 pub mod ui;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::Outcome;
+use super::exit::Exit;
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::ui::{Ui, counted};
-use crate::diag::Diagnostics;
+use super::{Outcome, slips};
+use crate::diag::{Diagnostics, Severity};
 
 /// Check every file of a fleet repository
 #[derive(Debug, clap::Args)]
@@ -23,6 +24,9 @@ pub struct ValidateArgs {
     /// last, or HEAD
     #[arg(long, value_name = "REV")]
     base: Option<String>,
+    /// End with 1 where there are warnings, too
+    #[arg(long)]
+    strict: bool,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
 }
@@ -35,7 +39,9 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let reading = fleet.read_against(args.base.as_deref(), ui)?;
     // Rendering finds what reading can not: overrides that do not apply, objects that collide.
     let mut contents = crate::render::MemoryContents::default();
-    let built = reading.build(&mut contents)?;
+    let mut built = reading.build(&mut contents)?;
+    built.diagnostics.extend(slips::of(&built.fleet, reading.tree()));
+    built.diagnostics.sort();
     match args.output {
         Format::Json => ui.json(&diagnostics_json(&built.diagnostics)),
         Format::Yaml => ui.yaml(&diagnostics_json(&built.diagnostics)),
@@ -50,7 +56,9 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
             ));
         }
     }
-    Ok(exit_for(&built.diagnostics))
+    let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);
+    let exit = if args.strict && has_warnings { Exit::Faulty } else { Exit::Done };
+    Ok(exit_for(&built.diagnostics).worst(exit))
 }
 
 /// Diagnostics for programs.

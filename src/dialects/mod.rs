@@ -61,6 +61,8 @@ pub struct Dialect {
     pub groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
+    /// Where a hub acts on a plain object of this key, what berth's users do in its place.
+    pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
     pub lower: fn(&Input<'_>, &mut Lowered),
 }
 

@@ -91,7 +91,7 @@ pub(super) fn assemble(
         .map(|(_, (document, _))| document)
         .collect();
     done.diagnostics.extend(groups.doubtful(unselected.iter().copied()));
-    note_what_does_not_count(&mut done, documents, unselected.len());
+    note_what_does_not_count(&mut done, documents, &dialects, &unselected);
     done
 }
 
@@ -219,7 +219,12 @@ fn check_statuses(done: &mut Assembled) {
     done.diagnostics.extend(notes);
 }
 
-fn note_what_does_not_count(done: &mut Assembled, documents: &[Document], unselected: usize) {
+fn note_what_does_not_count(
+    done: &mut Assembled,
+    documents: &[Document],
+    dialects: &[&Dialect],
+    unselected: &[&Document],
+) {
     let mut bookkeeping: BTreeMap<&str, usize> = BTreeMap::new();
     for (document, claim) in documents.iter().zip(&done.claims) {
         if *claim == Claim::Bookkeeping {
@@ -230,6 +235,18 @@ fn note_what_does_not_count(done: &mut Assembled, documents: &[Document], unsele
         let message = format!("passed over {n} x `{kind}`: a hub's own bookkeeping");
         done.diagnostics.push(Diagnostic::note(message));
     }
+    let mut acted_on: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for document in unselected {
+        let advice = dialects.iter().find_map(|dialect| (dialect.acted_on_by_hub)(&document.key));
+        if let Some(advice) = advice {
+            *acted_on.entry((&document.key.kind, advice)).or_default() += 1;
+        }
+    }
+    for ((kind, advice), n) in &acted_on {
+        let message = format!("berth does nothing with {n} x `{kind}`, which a hub acts on: {advice}");
+        done.diagnostics.push(Diagnostic::note(message));
+    }
+    let unselected = unselected.len() - acted_on.values().sum::<usize>();
     if unselected > 0 {
         let message = format!("{unselected} x plain Kubernetes objects that no placement selects");
         done.diagnostics.push(Diagnostic::note(message));

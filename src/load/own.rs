@@ -11,7 +11,7 @@ use crate::report::{API_VERSION, form};
 use crate::yaml::Scope;
 
 pub(super) const DIALECT: Dialect =
-    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, lower };
+    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, acted_on_by_hub: |_| None, lower };
 
 const KINDS: &[&str] = &[form::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, "OverrideList", "Template"];
 

@@ -26,6 +26,49 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
         }
     }
     found.extend(rules.warnings());
+    homeless(fleet, decisions, found);
+}
+
+/// Warns of objects of a placement's own namespace that reach clusters which nothing brings the namespace to.
+fn homeless(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+    let mut bringing: BTreeMap<&str, Vec<&Key>> = BTreeMap::new();
+    for (key, workload) in &fleet.workloads {
+        let ids = workload.templates.iter().map(|template| &template.object.id);
+        for id in ids.filter(|id| &*id.kind == "Namespace" && id.group.is_empty()) {
+            bringing.entry(&id.name).or_default().push(key);
+        }
+    }
+    // Every cluster has these.
+    let is_everywhere = |namespace: &str| namespace == "default" || namespace.starts_with("kube-");
+    for (key, workload) in &fleet.workloads {
+        let namespace = &*key.namespace;
+        let is_inside = |workload: &Workload| {
+            workload.templates.iter().all(|template| *template.object.id.namespace == *namespace)
+        };
+        let Some(decision) = decisions.get(key) else { continue };
+        if namespace.is_empty()
+            || is_everywhere(namespace)
+            || workload.templates.is_empty()
+            || !is_inside(workload)
+        {
+            continue;
+        }
+        let bringing = bringing.get(namespace).map(Vec::as_slice).unwrap_or_default();
+        let bringing: Vec<&Decision> = bringing.iter().filter_map(|key| decisions.get(*key)).collect();
+        let has = |cluster: &str| bringing.iter().any(|decision| decision.has(cluster));
+        let without = decision.picks.iter().filter(|pick| !has(&pick.cluster)).count();
+        if without == 0 {
+            continue;
+        }
+        let message = format!(
+            "{key} goes to {without} of {} clusters without the namespace `{namespace}`: nothing brings it there",
+            decision.picks.len()
+        );
+        let at = fleet.placements.get(key).map(|placement| placement.origin.clone());
+        let hint = "place the Namespace too, or make it in those clusters";
+        let at = at.unwrap_or_else(|| Pos::file(decision.source.as_str()));
+        found.push(Diagnostic::warning(at, message).hint(hint));
+    }
 }
 
 /// Overrides for clusters with certain labels. One may be for several workloads, and needs a cluster of one

@@ -69,6 +69,7 @@ mod rollback;
 mod roots;
 mod scores;
 mod signing;
+mod slips;
 mod snapshots;
 #[cfg(unix)]
 mod standing;

@@ -34,6 +34,7 @@ pub const DIALECT: Dialect = Dialect {
     claim: kinds::claim,
     groups: &[kinds::CORE, kinds::SCHEDULING, kinds::TYPES],
     kinds: kinds::KINDS,
+    acted_on_by_hub: |_| None,
     lower,
 };
 

@@ -45,6 +45,7 @@ pub const DIALECT: Dialect = Dialect {
     claim: kinds::claim,
     groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
     kinds: kinds::NAMES,
+    acted_on_by_hub: |_| None,
     lower,
 };
 

@@ -2,6 +2,7 @@
 
 use super::single;
 use crate::dialects::{Claim, Document};
+use crate::model::Key;
 
 pub(super) const CLUSTER: &str = "cluster.open-cluster-management.io";
 pub(super) const WORK: &str = "work.open-cluster-management.io";
@@ -51,6 +52,20 @@ const BOOKKEEPING: [(&str, &str); 5] = [
     (ADD_ON, "ManagedClusterAddOn"),
     (ADD_ON, "ClusterManagementAddOn"),
 ];
+
+/// What RHACM and Argo CD do with a kind on a hub, and what does it here.
+pub(super) fn acted_on_by_hub(key: &Key) -> Option<&'static str> {
+    const POLICIES: &str = "RHACM's policy framework still reads it on a hub; place the objects it enforces, and berth keeps them";
+    const APPLICATIONS: &str = "RHACM's applications still read it on a hub; place what it deploys";
+    const ARGO: &str = "Argo CD still reads it; an Application for each cluster can follow the cluster's folder of the rendered branch, and PlacementDecisions are under `decisions/`";
+    match (&*key.group, &*key.kind) {
+        ("policy.open-cluster-management.io", _) => Some(POLICIES),
+        ("apps.open-cluster-management.io", "GitOpsCluster") => Some(ARGO),
+        ("apps.open-cluster-management.io", _) | ("app.k8s.io", "Application") => Some(APPLICATIONS),
+        ("argoproj.io", "ApplicationSet" | "Application" | "AppProject") => Some(ARGO),
+        _ => None,
+    }
+}
 
 pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
     documents.iter().map(claim_one).collect()

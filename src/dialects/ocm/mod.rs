@@ -32,6 +32,7 @@ pub const DIALECT: Dialect = Dialect {
     claim: kinds::claim,
     groups: &[kinds::CLUSTER, kinds::WORK, kinds::ADD_ON],
     kinds: kinds::KINDS,
+    acted_on_by_hub: kinds::acted_on_by_hub,
     lower,
 };
 

@@ -21,6 +21,7 @@ pub(super) const TEST: Dialect = Dialect {
     claim,
     groups: &["test.dev"],
     kinds: &["Member", "Machine", "Rule", "App", "Trace"],
+    acted_on_by_hub: |_| None,
     lower,
 };
 

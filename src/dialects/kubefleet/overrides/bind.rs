@@ -22,6 +22,7 @@ pub fn bind(
 ) -> Vec<Diagnostic> {
     specs.sort_by_cached_key(|spec| order(spec));
     let mut hits = vec![BTreeSet::new(); specs.len()];
+    let carried: BTreeMap<ObjectId, (String, Key)> = carried(workloads);
     let index = Index::new(&specs);
     for workload in workloads {
         for (spec, objects) in index.for_workload(workload) {
@@ -33,7 +34,18 @@ pub fn bind(
             workload.overrides.extend(overrides(&specs[spec], &ids.into_iter().collect::<Vec<_>>()));
         }
     }
-    specs.iter().zip(&hits).flat_map(|(spec, hits)| misses(spec, hits, placements)).collect()
+    specs.iter().zip(&hits).flat_map(|(spec, hits)| misses(spec, hits, placements, &carried)).collect()
+}
+
+/// Every object that some placement carries, with its version and one of its placements.
+fn carried(workloads: &[Workload]) -> BTreeMap<ObjectId, (String, Key)> {
+    let of = |workload: &Workload| -> Vec<(ObjectId, (String, Key))> {
+        let one = |template: &Template| {
+            (template.object.id.clone(), (version(template).to_owned(), workload.key.clone()))
+        };
+        workload.templates.iter().map(one).collect()
+    };
+    workloads.iter().flat_map(of).collect()
 }
 
 fn order(spec: &OverrideSpec) -> (bool, String, String) {
@@ -115,7 +127,12 @@ fn overrides(spec: &OverrideSpec, objects: &[ObjectId]) -> Vec<Override> {
 }
 
 /// Warnings for what an override names and does not hit.
-fn misses(spec: &OverrideSpec, hits: &BTreeSet<usize>, placements: &BTreeSet<Key>) -> Vec<Diagnostic> {
+fn misses(
+    spec: &OverrideSpec,
+    hits: &BTreeSet<usize>,
+    placements: &BTreeSet<Key>,
+    carried: &BTreeMap<ObjectId, (String, Key)>,
+) -> Vec<Diagnostic> {
     let pos = |at: crate::yaml::Mark| Pos { line: at.line, column: at.column, ..spec.origin.clone() };
     if let Some(wanted) = &spec.placement {
         let key = key_of(wanted, &spec.key);
@@ -134,11 +151,22 @@ fn misses(spec: &OverrideSpec, hits: &BTreeSet<usize>, placements: &BTreeSet<Key
         }
     }
     let missed = |(index, target): (usize, &Target)| {
-        let message = format!(
-            "{}: no placement carries {} ({}), so this override is without effect",
-            target.path, target.id, target.version
-        );
-        (!hits.contains(&index)).then(|| Diagnostic::warning(pos(target.at), message))
+        if hits.contains(&index) {
+            return None;
+        }
+        let Target { path, id, version, .. } = target;
+        let (why, hint) = match (carried.get(id), &spec.placement) {
+            (Some((is, _)), _) if is != version => {
+                (format!("{id} is of version {is}, not {version}"), Some(format!("write `version: {is}`")))
+            }
+            (Some((_, carrier)), Some(wanted)) => {
+                let wanted = key_of(wanted, &spec.key);
+                (format!("{wanted} does not carry {id}"), Some(format!("{carrier} does")))
+            }
+            _ => (format!("no placement carries {id} ({version})"), None),
+        };
+        let message = format!("{path}: {why}, so this override has no effect");
+        Some(Diagnostic::warning(pos(target.at), message).maybe_hint(hint))
     };
     spec.targets.iter().enumerate().filter_map(missed).collect()
 }

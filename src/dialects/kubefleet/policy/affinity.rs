@@ -1,6 +1,7 @@
 //! `affinity.clusterAffinity`: required terms and weighted preferences.
 
 use super::property;
+use crate::diag::Diagnostic;
 use crate::dialects::kubefleet::slips::{self, label_selector};
 use crate::model::placement::Preference;
 use crate::model::{Selector, Term};
@@ -78,6 +79,11 @@ fn preference(mut fields: Fields<'_>) -> Option<Preference> {
         let labels = labels(&mut inner);
         let sorter = property::sorter(&mut inner);
         misplaced(&mut inner, "propertySelector", "belongs in a required term, not in a preference");
+        if let Some(node) = inner.node("metricSorter") {
+            let message = format!("unknown field `{}`", inner.path_of("metricSorter"));
+            let at = inner.scope().pos(node.at);
+            inner.scope().report(Diagnostic::error(at, message).hint("did you mean `propertySorter`?"));
+        }
         inner.finish();
         (Term { labels, ..Term::default() }, sorter)
     });
