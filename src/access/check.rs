@@ -125,6 +125,22 @@ impl World {
         judged
     }
 
+    /// Reports whether a document's folder has the right to hold it.
+    pub fn may_hold(&self, document: &Document) -> bool {
+        if self.is_free() {
+            return true;
+        }
+        let lacking = match is_cluster(&document.key) {
+            true => {
+                let all = Facts::of([document].into_iter());
+                clusters::Case { document, before: &self.before, now: &self.before, all: &all }
+                    .lacks(&self.rules)
+            }
+            false => lacks(&self.rules, document),
+        };
+        lacking.is_empty()
+    }
+
     /// Clusters and sets that are nowhere now: their folder must have had the right to take them away.
     fn tell_gone(&self, judged: &mut Judged, documents: &[&Document]) {
         let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();

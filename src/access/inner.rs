@@ -35,7 +35,7 @@ pub(super) fn objects(document: &Document) -> Vec<Inner> {
         found.extend(data(root).filter_map(|node| object(node, node.at)));
     } else if *key.kind == *"ConfigMap" && key.group.is_empty() && is_marked(root) {
         for node in data(root) {
-            let read = yaml::read(node.as_str().unwrap_or_default().as_bytes(), &Limits::default());
+            let read = yaml::read(node.as_str().unwrap_or_default().as_bytes(), &Limits::of_a_part());
             found.extend(read.documents.iter().filter_map(|document| object(&document.root, node.at)));
         }
     }

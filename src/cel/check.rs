@@ -41,7 +41,18 @@ impl Checker<'_> {
                 if ![Type::Any, Type::List, Type::Map, Type::Optional].contains(&kind) {
                     return Err(Fault::new(at, format!("{} has nothing to look up", a(kind))));
                 }
-                let index = Box::new(self.one(index)?.0);
+                let at_index = index.at;
+                let (index, found) = self.one(index)?;
+                let wanted = match (kind, &of.kind) {
+                    (Type::List, _) => Type::Int,
+                    (_, Kind::Variable) => Type::Text,
+                    _ => Type::Any,
+                };
+                if !found.may_be(wanted) {
+                    let message = format!("a key of type {} is expected, not {}", wanted.name(), a(found));
+                    return Err(Fault::new(at_index, message));
+                }
+                let index = Box::new(index);
                 let gives = if *optional || kind == Type::Optional { Type::Optional } else { Type::Any };
                 made(Kind::Index { of: Box::new(of), index, optional: *optional }, gives)
             }
@@ -64,8 +75,17 @@ impl Checker<'_> {
             Form::If(parts) => {
                 let [condition, yes, no] = parts.as_ref();
                 let condition = self.of_type(condition, Type::Bool, LOGICAL)?;
-                let ((yes, a), (no, b)) = (self.one(yes)?, self.one(no)?);
-                made(Kind::If(Box::new([condition, yes, no])), if a == b { a } else { Type::Any })
+                let at_no = no.at;
+                let ((yes, one), (no, other)) = (self.one(yes)?, self.one(no)?);
+                if !one.may_be(other) {
+                    let message = format!(
+                        "both sides of `:` must have one type, not {} and {}",
+                        one.name(),
+                        other.name()
+                    );
+                    return Err(Fault::new(at_no, message));
+                }
+                made(Kind::If(Box::new([condition, yes, no])), if one == other { one } else { Type::Any })
             }
             Form::Call { target, name, arguments } => self.call(at, target.as_deref(), name, arguments),
         }

@@ -13,13 +13,10 @@ use super::stored::{self, FileDigest, Files};
 use crate::codec::{Decoder, Encoder};
 use crate::dialects::Memory;
 use crate::source::{SourceFile, SourceTree};
-use crate::yaml::Limits;
+use crate::yaml::{HONEST_REPEATS, Limits};
 
 /// The work that the aliases of all files of a tree may take together, beyond what each file has for itself.
 const REPEATS_OF_A_TREE: usize = 4_000_000;
-
-/// The work that aliases of every file may take, whatever others took: so much that no honest file needs more.
-const REPEATS_OF_A_FILE: usize = 10_000;
 
 /// One file as it was read.
 #[derive(Debug)]
@@ -76,9 +73,9 @@ impl Parsed {
         files.dedup_by(|a, b| a.path == b.path);
         let mut left = REPEATS_OF_A_TREE;
         let mut read = |file: &SourceFile| {
-            let repeats = limits.repeats.min(left.saturating_add(REPEATS_OF_A_FILE));
+            let repeats = limits.repeats.min(left.saturating_add(HONEST_REPEATS));
             let documents = self.read(file, &Limits { repeats, ..*limits });
-            left = left.saturating_sub(documents.repeats.saturating_sub(REPEATS_OF_A_FILE));
+            left = left.saturating_sub(documents.repeats.saturating_sub(HONEST_REPEATS));
             (file.path.clone(), documents)
         };
         files.into_iter().map(&mut read).collect()

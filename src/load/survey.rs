@@ -55,14 +55,20 @@ impl First {
             && !self.today.has_unreadable()
     }
 
-    /// Reports whether the access rules in force let a file hold these documents.
-    pub fn may_hold(&self, path: &str, text: &[u8]) -> bool {
-        if self.world.is_free() {
-            return true;
-        }
-        let file = documents::read(&path.into(), text, &Limits::default());
-        let held: Vec<_> = file.objects.iter().map(|(document, _)| document).collect();
-        self.world.judge(&held).refused.is_empty()
+    /// The first of these files that may hold all documents of a text, by the access rules in force.
+    pub fn home_for<'p>(&self, paths: &[&'p String], text: &[u8]) -> Option<&'p String> {
+        let may_hold = |path: &&&String| {
+            let file = documents::read(&path.as_str().into(), text, &Limits::of_a_part());
+            file.objects.iter().all(|(document, _)| self.world.may_hold(document))
+        };
+        paths.iter().find(may_hold).copied()
+    }
+
+    /// Those of these files whose folders have different rights, the first of each.
+    pub fn apart_by_rights<'p>(&self, paths: impl Iterator<Item = &'p String>) -> Vec<&'p String> {
+        let mut met = BTreeSet::new();
+        let rights = |path: &&String| self.world.rules.numbers_of(path);
+        paths.filter(|path| met.insert(rights(path))).collect()
     }
 
     /// What counts and what does not.

@@ -56,8 +56,7 @@ pub(super) fn find(
     let commits = commits_since(repo, older, published)?;
     let paths = today.broken.keys().chain(&replaced).cloned().collect();
     let mut forms = newest_good(repo, tree, paths, &commits, parsed)?;
-    let may_hold = |path: &str, text: &[u8]| first.may_hold(path, text);
-    add_missing(&today, &before, &replaced, &mut forms, &may_hold);
+    add_missing(first, &today, &before, &replaced, &mut forms);
     tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
         let message = "stands below a link now, which is not followed; what it described stays in force";
         Diagnostic::warning(Pos::file(path), message)
@@ -172,16 +171,16 @@ fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'
 /// Adds what was in force and is nowhere now: to the file it stood in, where that is at fault, else to the
 /// first file that can not be read and has the right to hold it, since it may have moved there.
 fn add_missing(
+    first: &First,
     today: &Survey,
     before: &Survey,
     replaced: &BTreeSet<String>,
     forms: &mut BTreeMap<String, Vec<u8>>,
-    may_hold: &dyn Fn(&str, &[u8]) -> bool,
 ) {
     let nothing = SourceTree { ruled: Ruled::Free, ..SourceTree::default() };
     let found: BTreeSet<Key> = load::survey(&with_files(&nothing, forms.iter())).good.into_keys().collect();
-    let unreadable: Vec<&String> =
-        today.broken.iter().filter(|(_, faults)| faults.unreadable).map(|(path, _)| path).collect();
+    let unreadable = today.broken.iter().filter(|(_, faults)| faults.unreadable).map(|(path, _)| path);
+    let unreadable = first.apart_by_rights(unreadable);
     let at_fault: BTreeMap<&Key, &String> = today
         .broken
         .iter()
@@ -195,7 +194,7 @@ fn add_missing(
             // A slip in a kind or a name makes another object of it.
             Some(path)
         } else {
-            unreadable.iter().copied().find(|home| may_hold(home, bytes))
+            first.home_for(&unreadable, bytes)
         };
         if let Some(home) = home {
             load::append(forms.entry(home.clone()).or_default(), bytes);

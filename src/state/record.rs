@@ -9,10 +9,10 @@ use super::decision;
 use crate::diag::{Diagnostic, Severity};
 use crate::model::{ClusterStatus, Decision};
 use crate::report;
-use crate::yaml::{self, Limits, Node, Scope};
+use crate::yaml::{self, HONEST_REPEATS, Limits, Node, Scope};
 
 /// A policy may nest as deep as a source file can, inside a decision.
-const LIMITS: Limits = Limits { bytes: 64 << 20, depth: 200, nodes: 4_000_000, repeats: usize::MAX };
+const LIMITS: Limits = Limits { bytes: 64 << 20, depth: 200, nodes: 4_000_000, repeats: HONEST_REPEATS };
 
 /// A decision file's text.
 pub fn write_decision(decision: &Decision) -> String {

@@ -119,7 +119,7 @@ fn unreadable(place: &str, message: String) -> Blocked {
 }
 
 fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
-    let read = yaml::read(bytes, &Limits::default());
+    let read = yaml::read(bytes, &Limits::of_a_part());
     if let Some(fault) = read.faults.iter().find(|fault| fault.severity == Severity::Error) {
         let quotable = !may_hold_secret(file, bytes);
         let what = if quotable { fault.message.as_str() } else { "<redacted: the file may hold a Secret>" };

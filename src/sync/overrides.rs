@@ -48,7 +48,7 @@ pub struct LocalOverride {
 
 /// Reads an overrides file. With any error none of it counts: applying a part would change live objects.
 pub fn read(file: &str, bytes: &[u8]) -> Result<LocalOverrides, Diagnostics> {
-    let read = yaml::read(bytes, &Limits::default());
+    let read = yaml::read(bytes, &Limits::of_a_part());
     let scope = Scope::new(file.into(), Severity::Error);
     for fault in read.faults {
         let fault_at = scope.pos(fault.at);

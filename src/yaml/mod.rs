@@ -30,4 +30,4 @@ pub use fields::{Fields, Scope};
 pub use flow::emit_flow;
 pub use node::{Mark, Node, Value};
 pub use outline::outline;
-pub use reader::{Fault, Limits, Read, ReadDocument, read};
+pub use reader::{Fault, HONEST_REPEATS, Limits, Read, ReadDocument, read};

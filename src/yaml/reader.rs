@@ -29,6 +29,16 @@ pub struct Limits {
 /// Bytes of repeated text that count like one repeated value.
 pub(super) const TEXT_PER_STEP: usize = 100;
 
+/// What aliases of one honest file may take.
+pub const HONEST_REPEATS: usize = 10_000;
+
+impl Limits {
+    /// For text within an object, and files that berth wrote or one machine reads: no other file is charged.
+    pub fn of_a_part() -> Limits {
+        Limits { repeats: HONEST_REPEATS, ..Limits::default() }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits { bytes: 10 << 20, depth: 100, nodes: 1_000_000, repeats: usize::MAX }

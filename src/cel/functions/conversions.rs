@@ -34,11 +34,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::Bytes(text.as_bytes().into()))
     }),
     Function::global("string", &[Type::Text], Type::Text, same),
-    Function::global("string", &[Type::Any], Type::Text, |meter, values| {
-        let text = to_text(&values[0])?;
-        meter.take_text(text.len())?;
-        Ok(Value::text(&text))
-    }),
+    Function::global("string", &[Type::Bool], Type::Text, to_string),
+    Function::global("string", &[Type::Bytes], Type::Text, to_string),
+    Function::global("string", &[Type::Double], Type::Text, to_string),
+    Function::global("string", &[Type::Span], Type::Text, to_string),
+    Function::global("string", &[Type::Int], Type::Text, to_string),
+    Function::global("string", &[Type::Moment], Type::Text, to_string),
+    Function::global("string", &[Type::Uint], Type::Text, to_string),
+    Function::global("string", &[Type::Ip], Type::Text, to_string),
+    Function::global("string", &[Type::Cidr], Type::Text, to_string),
     Function::global("dyn", &[Type::Any], Type::Any, same),
     Function::global("type", &[Type::Any], Type::Kind, |_, values| {
         Ok(Value::Type(Type::of(&values[0]).name()))
@@ -47,6 +51,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn same(_: &mut Meter, values: &[Value]) -> Answer {
     Ok(values[0].clone())
+}
+
+fn to_string(meter: &mut Meter, values: &[Value]) -> Answer {
+    let text = to_text(&values[0])?;
+    meter.take_text(text.len())?;
+    Ok(Value::text(&text))
 }
 
 fn to_int(_: &mut Meter, values: &[Value]) -> Answer {

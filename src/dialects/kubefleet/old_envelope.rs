@@ -44,7 +44,7 @@ pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
         let fault = |fault: String| {
             scope.report(Diagnostic::error(envelope.origin.clone(), format!("{at}{fault}")));
         };
-        let read = yaml::read(value.as_str().unwrap_or_default().as_bytes(), &Limits::default());
+        let read = yaml::read(value.as_str().unwrap_or_default().as_bytes(), &Limits::of_a_part());
         for one in read.faults.iter().filter(|one| one.severity == crate::diag::Severity::Error) {
             fault(format!(", line {}: {}", one.at.line, one.message));
         }

@@ -36,7 +36,7 @@ struct Rule {
 
 /// Reads a file of rules. With any error none of it counts.
 pub fn read(file: &str, bytes: &[u8]) -> Result<HealthRules, Diagnostics> {
-    let read = yaml::read(bytes, &Limits::default());
+    let read = yaml::read(bytes, &Limits::of_a_part());
     let scope = Scope::new(file.into(), Severity::Error);
     for fault in read.faults {
         let at = scope.pos(fault.at);
