@@ -10,8 +10,9 @@ use super::check::{Words, folder_of, no_namespace, object};
 use super::rule::{Rules, What};
 use super::{Facts, World};
 use crate::diag::{Diagnostic, Diagnostics};
+use crate::model::object::group_of;
 use crate::model::placement::{Blocked, Filter, Policy, Reach, Rule, Selection, Source};
-use crate::model::{Cluster, Condition, Fleet, Key, Shared, Template, Workload};
+use crate::model::{Cluster, Condition, Fleet, Key, ObjectId, Override, Shared, Template, Workload};
 
 /// How many lacks of one workload are told one by one.
 const MOST_TOLD: usize = 5;
@@ -96,8 +97,17 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
     let path = &*workload.origin.file;
     let selects = workload.key.kind.ends_with("ResourcePlacement");
     let mut asked = BTreeSet::new();
-    let lack = |template: &Template| {
-        let id = &template.object.id;
+    let moves: Vec<&Override> = workload.overrides.iter().filter(|one| one.api_version().is_some()).collect();
+    // An override that moves an object to another API group needs the right on that kind, too.
+    let ids = |template: &Template| {
+        let own = template.object.id.clone();
+        let moved = moves.iter().filter(|one| one.concerns(&own)).filter_map(|one| one.api_version());
+        let moved = moved.map(|version| ObjectId { group: group_of(version).into(), ..own.clone() });
+        let mut ids: Vec<ObjectId> = moved.collect();
+        ids.insert(0, own);
+        ids
+    };
+    let lack = |id: ObjectId| {
         let what = What { group: Some(&id.group), kind: &id.kind, namespace: &id.namespace, name: &id.name };
         let home = what.home().to_owned();
         // The same question once.
@@ -112,7 +122,7 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
             || (what.is_of_the_cluster() && rules.may_place_cluster_kind(path, Some(&id.group), &id.kind));
         (!may).then(|| no_namespace(&home))
     };
-    workload.templates.iter().filter_map(lack).collect()
+    workload.templates.iter().flat_map(ids).filter_map(lack).collect()
 }
 
 fn no_cluster(cluster: &str) -> Words {

@@ -20,6 +20,25 @@ pub struct Override {
     pub action: Action,
 }
 
+/// The pointer to the field that names an object's API group and version.
+const API_VERSION: &str = "/apiVersion";
+
+impl Override {
+    /// Reports whether the override is for this one of the workload's objects.
+    pub fn concerns(&self, id: &ObjectId) -> bool {
+        self.objects.as_ref().is_none_or(|objects| objects.contains(id))
+    }
+
+    /// The API version that the override gives its objects, and with it perhaps another API group.
+    pub fn api_version(&self) -> Option<&str> {
+        let Action::Patch(operations) = &self.action else { return None };
+        let sets = |operation: &&Operation| {
+            operation.path == API_VERSION && matches!(operation.verb, Verb::Add | Verb::Replace)
+        };
+        operations.iter().rev().find(sets)?.value.as_ref()?.as_str()
+    }
+}
+
 /// Which clusters an override is for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Applies {

@@ -6,9 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{
-    Action, Fleet, Key, ObjectId, Operation, Override, Pick, Shared, Template, Verb, Workload, object, path,
-};
+use crate::model::{Fleet, Key, ObjectId, Override, Pick, Shared, Template, Workload, object, path};
 
 /// One template of one workload, for the clusters where it is one object.
 #[derive(Debug)]
@@ -98,21 +96,9 @@ pub(super) fn group<'a>(
     groups
 }
 
-/// The pointer to the field that names an object's API group and version.
-const API_VERSION: &str = "/apiVersion";
-
 /// Reports whether some override sets an API version.
 fn moves_group(workload: &Workload) -> bool {
-    workload.overrides.iter().any(|one| api_version_of(one).is_some())
-}
-
-/// The API version that an override sets.
-fn api_version_of(one: &Override) -> Option<&str> {
-    let Action::Patch(operations) = &one.action else { return None };
-    let sets = |operation: &&Operation| {
-        operation.path == API_VERSION && matches!(operation.verb, Verb::Add | Verb::Replace)
-    };
-    operations.iter().rev().find(sets)?.value.as_ref()?.as_str()
+    workload.overrides.iter().any(|one| one.api_version().is_some())
 }
 
 /// The picks by the object that the template is there: the API group is that of the last override that sets it.
@@ -126,11 +112,10 @@ fn by_group<'a>(
     let mut by_group: BTreeMap<&str, Vec<Pick>> = BTreeMap::new();
     for pick in picks {
         let applies = |one: &&Override| {
-            let concerns = one.objects.as_ref().is_none_or(|objects| objects.contains(own));
-            concerns
+            one.concerns(own)
                 && one.clusters.include(&pick.cluster, fleet.clusters.get(&pick.cluster).map(|one| &**one))
         };
-        let set = workload.overrides.iter().rev().filter(applies).find_map(api_version_of);
+        let set = workload.overrides.iter().rev().filter(applies).find_map(Override::api_version);
         let group = set.map_or(&*own.group, object::group_of);
         by_group.entry(group).or_default().push(pick.clone());
     }

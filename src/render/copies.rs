@@ -121,7 +121,7 @@ impl<'a> Copies<'a> {
             warned: BTreeSet::new(),
         };
         for (index, one) in claim.workload.overrides.iter().enumerate() {
-            if !concerns(one, &claim.template.object.id) {
+            if !one.concerns(&claim.template.object.id) {
                 continue;
             }
             match &one.clusters {
@@ -237,10 +237,6 @@ impl<'a> Copies<'a> {
         }
         Ok(after.object)
     }
-}
-
-fn concerns(one: &Override, id: &ObjectId) -> bool {
-    one.objects.as_ref().is_none_or(|objects| objects.contains(id))
 }
 
 /// Whether what the override does depends on more than whether it applies.

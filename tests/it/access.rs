@@ -548,3 +548,32 @@ fn the_roles_of_the_documentation_are_grants_for_folders() {
     let told = run(&["validate", repo.arg()]).expect(1);
     assert!(told.err.contains("as an access rule it counts only under `access/`"), "{}", told.err);
 }
+
+#[test]
+fn an_override_that_moves_an_object_to_another_api_group_needs_the_right_on_it() {
+    let repo = fleet();
+    repo.write(
+        "access/rules.yaml",
+        RULES.replace(
+            "namespaces: [shop]",
+            "namespaces: [shop]\n  kinds: [Namespace, ConfigMap, Ingress.networking.k8s.io]",
+        ),
+    );
+    let ingress = |overrides: &str| {
+        format!(
+            "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedIngress\nmetadata: {{name: web, namespace: shop}}\n\
+             spec:\n  template: {{spec: {{}}}}\n  placement: {{clusters: [{{name: oslo}}]}}\n{overrides}"
+        )
+    };
+    repo.write("teams/a/ingress.yaml", ingress(""));
+    repo.commit("rules about kinds");
+    repo.publish().expect(0);
+    let moved = "  overrides:\n  - clusterName: oslo\n    clusterOverrides: [{path: /apiVersion, value: extensions/v1beta1}]\n";
+    repo.write("teams/a/ingress.yaml", ingress(moved));
+    let ran = run(&["validate", repo.arg()]).expect(1);
+    assert!(ran.err.contains("the folder `teams/a` may not place"), "{}", ran.err);
+    repo.commit("to another group");
+    repo.publish();
+    assert!(rendered(&repo, "clusters/oslo/shop/Ingress.networking.k8s.io_web.yaml").is_some());
+    assert_eq!(rendered(&repo, "clusters/oslo/shop/Ingress.extensions_web.yaml"), None);
+}
