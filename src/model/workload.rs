@@ -24,6 +24,14 @@ pub struct Workload {
     pub external: bool,
 }
 
+impl Workload {
+    /// A workload without overrides, rolled out by berth.
+    pub fn new(key: Key, origin: Pos, templates: Vec<Template>) -> Workload {
+        let overrides = Vec::new();
+        Workload { key, origin, templates, overrides, replicas: None, frozen: false, external: false }
+    }
+}
+
 /// The field that holds an object's number of replicas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicasAt {

@@ -171,13 +171,9 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
             lowered.selected.extend(items.into_iter().filter_map(Item::plain));
             let (key, origin) = (key.clone(), origin.clone());
             workloads.push(Workload {
-                key,
-                origin,
-                templates,
-                overrides: Vec::new(),
-                replicas: None,
                 frozen: frozen || spec.external,
                 external: spec.external,
+                ..Workload::new(key, origin, templates)
             });
         }
         lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) }.into());

@@ -30,15 +30,7 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
     let origin = document.at.clone();
     Some((
         Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
-        Workload {
-            key,
-            origin,
-            templates,
-            overrides: Vec::new(),
-            replicas: None,
-            frozen: false,
-            external: false,
-        },
+        Workload::new(key, origin, templates),
     ))
 }
 
