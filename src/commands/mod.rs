@@ -171,7 +171,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Explain(args) => explain::cmd_explain(args, ui),
         Command::Describe(args) => describe::cmd_describe(args, ui),
         Command::Render(args) => render::cmd_render(args, ui),
-        Command::Plan(args) => plan::cmd_plan(args, ui),
+        Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Suspend(args) => suspend::cmd_suspend(args, ui),

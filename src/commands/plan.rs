@@ -73,7 +73,7 @@ enum FailOn {
     Held,
 }
 
-pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
+pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     if args.diff && args.output != Format::Text {
         let error = CommandError::usage("--diff goes with text only");
         return Err(error.hint("read the objects from Git by the paths in the plan"));
@@ -139,7 +139,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui) -> Outcome {
                 ui.out(&deadlines_text(&step.deadlines, ui));
             }
             if !held.is_empty() {
-                ui.out(&held_text(held, When::Foreseen, 0, ui));
+                ui.out(&held_text(held, When::Foreseen, verbose, ui));
             }
             if args.diff {
                 let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();

@@ -279,7 +279,11 @@ fn weigh_all<'a>(
         let retried = question.retried.iter().find(|held| held.key == *key).and_then(|held| held.until);
         let (counted, until) = match retried {
             Some(until) => (ahead::until(due, until), Some(until)),
-            None => (ahead::brought(due, without.get(key)), question.outlook.until),
+            None if question.source_changed => {
+                (ahead::brought(due, without.get(key)), question.outlook.until)
+            }
+            // Deadlines of a source that was processed before have been judged with it.
+            None => (Due::new(), None),
         };
         if gone.is_empty() && counted.is_empty() && foreseen.iter().all(Pairs::is_empty) {
             continue;

@@ -5,17 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
+use super::read::claimed;
 use super::trailers::{ALLOW_PRUNE, Trailers, USED_APPROVAL};
 use super::tree;
 use crate::git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
-use crate::model::{Digest, Timestamp, path};
+use crate::model::{Digest, path};
 use crate::state::layout;
 
 /// How far back a used approval is known.
 const LONGEST_MEMORY: usize = 5_000;
-
-/// How many commits the window of removals reaches back at most.
-const LONGEST_WINDOW: usize = 20_000;
 
 /// How far back a removal's approval is looked for: a member that has slept longer asks again.
 const LONGEST_SLEEP: usize = 500;
@@ -85,33 +83,23 @@ impl Own {
     }
 }
 
-/// The commits made for a moment after `since`, newest first, and the one before them.
-pub fn own_commits_since(repo: &Repo, from: CommitId, since: Timestamp) -> Result<Vec<Own>, PublishError> {
-    let mut found = Vec::new();
-    for own in walk(repo, from, LONGEST_WINDOW) {
-        if !own.is_genuine(repo)? {
-            continue;
-        }
-        let is_last = own.trailers.now.is_some_and(|now| now <= since);
-        found.push(own);
-        if is_last {
-            break;
+/// The nearest commit of berth's own along first parents, itself included.
+pub fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Own)>, PublishError> {
+    for commit in repo.first_parents(from).take(LONGEST_SLEEP) {
+        if let Some(trailers) = claimed(repo, &commit)? {
+            return Ok(Some((commit.id, Own { root: commit.tree, trailers })));
         }
     }
-    Ok(found)
+    Ok(None)
 }
 
 /// First parents, newest first.
 fn own_commits(repo: &Repo, from: CommitId, most: usize) -> Vec<Own> {
-    walk(repo, from, most).collect()
-}
-
-fn walk(repo: &Repo, from: CommitId, most: usize) -> impl Iterator<Item = Own> {
     let own = |commit: CommitInfo| {
         let trailers = Trailers::read(&commit.message)?;
         Some(Own { root: commit.tree, trailers })
     };
-    repo.first_parents(from).take(most).filter_map(own)
+    repo.first_parents(from).take(most).filter_map(own).collect()
 }
 
 fn stays_away(repo: &Repo, history: &[Own], place: &str) -> Result<bool, PublishError> {

@@ -15,17 +15,18 @@ pub(super) const DEADLINE: &str = "Berth-Deadline";
 /// The trailer that points to a commit with deadlines: its id, and the last of them.
 const AWAITS: &str = "Berth-Awaits";
 
-/// The pointers that the next commit carries on: those of its parent, and the parent itself. What has passed
-/// before `since` is forgotten.
-pub(super) fn carried(parent: &Previous, since: Timestamp) -> Vec<(&'static str, String)> {
+/// The pointers that the next commit, of the moment `now`, carries on: those of its parent, and the parent
+/// itself. What has passed by then is forgotten.
+pub(super) fn carried(parent: &Previous, now: Timestamp) -> Vec<(&'static str, String)> {
     let last = own(&parent.trailers).map(|deadline| deadline.at).max();
     let own = last.map(|last| (parent.commit.to_string(), last));
     let earlier = awaited(&parent.trailers).map(|(commit, last)| (commit.to_owned(), last));
-    let waiting = earlier.chain(own).filter(|(_, last)| *last > since);
+    let waiting = earlier.chain(own).filter(|(_, last)| *last > now);
     waiting.map(|(commit, last)| (AWAITS, format!("{commit} {last}"))).collect()
 }
 
-/// The deadlines up to the state in force that have passed by now.
+/// The deadlines that have passed by now and had not for the state in force. Each counts once: what comes
+/// back after it and goes again is another removal.
 pub(super) fn passed(
     repo: &Repo,
     rendered: &Previous,
@@ -39,7 +40,8 @@ pub(super) fn passed(
             found.extend(own(&trailers));
         }
     }
-    found.retain(|deadline| deadline.at <= now);
+    let before = rendered.trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
+    found.retain(|deadline| deadline.at <= now && before < deadline.at);
     Ok(found)
 }
 

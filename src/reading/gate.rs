@@ -132,17 +132,20 @@ fn records(lines: &[String]) -> Vec<HeldRecord> {
 /// Asks the gate.
 pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, ReadingError> {
     let offers = Offers::gather(repo, step, basis)?;
-    let Looked { pasts, edit_alone, outlook, foreseen } = look(repo, step, basis)?;
+    let looked = look(repo, step, basis)?;
     let judge = |used: &BTreeSet<Digest>| {
+        let Some(Looked { pasts, edit_alone, outlook, foreseen }) = &looked else {
+            return Verdict::default();
+        };
         gate::judge(&Question {
             previous: step.previous,
             next: step.next,
             limits: &basis.limits,
             source_changed: basis.since != Some(step.source),
-            edit_alone: &edit_alone,
-            outlook: &outlook,
-            foreseen: &foreseen,
-            pasts: &pasts,
+            edit_alone,
+            outlook,
+            foreseen,
+            pasts,
             retried: &basis.retried,
             approvals: &offers.counting,
             used,
@@ -178,9 +181,9 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
     let mut trailers = trailers_of(step.source, basis, &verdict, rollback);
     if let Some((rendered, recall)) = step.rendered.zip(basis.limits.recall.as_ref()) {
         let since = recall.window.before(step.now);
-        trailers.extend(
-            deadlines::carried(rendered, since).into_iter().map(|(name, value)| (name.to_owned(), value)),
-        );
+        let pointers = memory::carried(repo, rendered.commit, since)?.into_iter();
+        let pointers = pointers.chain(deadlines::carried(rendered, step.now));
+        trailers.extend(pointers.map(|(name, value)| (name.to_owned(), value)));
     }
     let mut diagnostics = offers.diagnostics.clone();
     offers.explain(&verdict, &used, rollback, &mut diagnostics);
@@ -208,9 +211,10 @@ struct Looked {
     foreseen: Vec<Deadline>,
 }
 
-fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Looked, ReadingError> {
+/// Looks; gives `None` where nothing is removed, now or later.
+fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, ReadingError> {
     let Some((recall, rendered)) = basis.limits.recall.as_ref().zip(step.rendered) else {
-        return Ok(Looked::default());
+        return Ok(Some(Looked::default()));
     };
     let losing = gate::losing(step.previous, step.next);
     let mut looked = Looked::default();
@@ -222,7 +226,7 @@ fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Looked, ReadingEr
         looked.outlook.until = Some(until);
     }
     if losing.is_empty() && looked.outlook.with_change.is_empty() {
-        return Ok(looked);
+        return Ok(None);
     }
     let clusters = losing.values().flatten().map(|(cluster, _)| cluster);
     looked.pasts = memory::pasts(repo, rendered.commit, recall.window.before(step.now), clusters)?;
@@ -230,7 +234,7 @@ fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Looked, ReadingEr
         looked.edit_alone = step.edit_alone.map(|decide| decide()).unwrap_or_default();
         looked.foreseen = deadlines::passed(repo, rendered, step.now)?;
     }
-    Ok(looked)
+    Ok(Some(looked))
 }
 
 fn trailers_of(

@@ -17,6 +17,12 @@ use crate::state::{layout, record};
 /// The trailer that names a workload that lost something.
 pub(super) const REMOVED: &str = "Berth-Removed";
 
+/// The trailer that points to the last publication that removed something: its id and its moment.
+const REMEMBERS: &str = "Berth-Remembers";
+
+/// How many publications of the window are looked at.
+const MOST_PASTS: usize = 5_000;
+
 /// The publications up to `rendered` that removed something after `since`, newest first. `losing` are the
 /// clusters that lose something now.
 pub(super) fn pasts<'c>(
@@ -25,18 +31,18 @@ pub(super) fn pasts<'c>(
     since: Timestamp,
     losing: impl Iterator<Item = &'c String>,
 ) -> Result<Vec<Past>, ReadingError> {
-    let commits = ledger::own_commits_since(repo, rendered, since)?;
     let mut trees = Trees { repo, paths: BTreeMap::new() };
     let mut clusters: BTreeSet<String> = losing.cloned().collect();
     let mut pasts = Vec::new();
-    for pair in commits.windows(2) {
-        let [after, before] = pair else { continue };
-        let removed = removed_by(after);
-        if removed.is_empty() {
-            continue;
-        }
+    let mut next = last_removing(repo, rendered)?;
+    while let Some((commit, _)) = next.filter(|(_, moment)| *moment > since && pasts.len() < MOST_PASTS) {
+        let Some((id, after)) = ledger::own_at(repo, commit)?.filter(|(id, _)| *id == commit) else { break };
+        next = pointer(&after);
+        let parent = repo.commit(id)?.parents.first().copied();
+        let before = parent.map_or(Ok(None), |parent| ledger::own_at(repo, parent))?;
+        let Some((_, before)) = before else { break };
         let mut past = Past::default();
-        for removed in removed {
+        for removed in removed_by(&after) {
             let Some(had) = trees.decision(before.root, &removed.key)? else { continue };
             let has = trees.decision(after.root, &removed.key)?;
             let places = lost(&had, has.as_ref());
@@ -48,6 +54,29 @@ pub(super) fn pasts<'c>(
         pasts.push(past);
     }
     Ok(pasts)
+}
+
+/// The pointer that the next commit carries, so that nobody walks through all commits of the window.
+pub(super) fn carried(
+    repo: &Repo,
+    rendered: CommitId,
+    since: Timestamp,
+) -> Result<Option<(&'static str, String)>, ReadingError> {
+    let last = last_removing(repo, rendered)?.filter(|(_, moment)| *moment > since);
+    Ok(last.map(|(commit, moment)| (REMEMBERS, format!("{commit} {moment}"))))
+}
+
+/// The last publication up to a commit that removed something, and its moment.
+fn last_removing(repo: &Repo, rendered: CommitId) -> Result<Option<(CommitId, Timestamp)>, ReadingError> {
+    let Some((id, own)) = ledger::own_at(repo, rendered)? else { return Ok(None) };
+    let is_one = !removed_by(&own).is_empty();
+    Ok(if is_one { own.trailers.now.map(|now| (id, now)) } else { pointer(&own) })
+}
+
+fn pointer(own: &Own) -> Option<(CommitId, Timestamp)> {
+    let (_, value) = own.trailers.others.iter().find(|(name, _)| name == REMEMBERS)?;
+    let (commit, moment) = value.split_once(' ')?;
+    Some((commit.parse().ok()?, moment.parse().ok()?))
 }
 
 fn removed_by(own: &Own) -> Vec<Removed> {

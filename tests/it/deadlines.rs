@@ -3,7 +3,7 @@
 use berth::daemon::{Passed, Settings, pass};
 use berth::model::Timestamp;
 
-use crate::support::removals::{drained, fleet_of, managed, tolerating};
+use crate::support::removals::{drained, fleet_of, managed, tolerating, work};
 use crate::support::{RENDERED, Repo, run};
 
 /// The moment of the tests' first commit, and so many minutes later.
@@ -82,11 +82,23 @@ fn an_approved_deadline_is_not_held_again_when_it_comes() {
     repo.commit(&format!("it may end\n\n{line}"));
     assert_eq!(held(&pass_at(&repo, minute(8))), 0);
     assert_eq!(copies(&repo), 10);
-    repo.write("apps/work.yaml", crate::support::removals::work(2));
+    repo.write("apps/work.yaml", work(2));
     repo.commit("something else in between");
     assert_eq!(held(&pass_at(&repo, minute(20))), 0);
     assert_eq!(held(&pass_at(&repo, minute(61))), 0);
     assert_eq!(copies(&repo), 1);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+
+    // What came back and goes again is another removal.
+    repo.write("apps/placement.yaml", tolerating(None));
+    repo.write("apps/work.yaml", work(3));
+    repo.commit("all of them again");
+    pass_at(&repo, minute(70));
+    assert_eq!(copies(&repo), 10);
+    repo.write("apps/placement.yaml", tolerating(Some(60)));
+    repo.commit("and off");
+    assert_eq!(held(&pass_at(&repo, minute(80))), 1);
+    assert_eq!(copies(&repo), 10);
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
@@ -134,5 +146,44 @@ fn a_dated_taint_is_part_of_the_change_that_writes_it() {
     assert_eq!(passed.held[0].due.values().next(), Some(&minute(61)));
     assert_eq!(held(&pass_at(&repo, minute(90))), 1, "and stays so");
     assert_eq!(copies(&repo), 10);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}
+
+#[test]
+fn a_deadline_that_passes_beside_one_that_is_held_is_recorded_once() {
+    let (repo, names) = fleet_of(10, tolerating(None), 1);
+    let since = minute(0).to_string();
+    for (n, name) in names[..9].iter().enumerate() {
+        let slow = format!("  - {{key: slow, effect: NoSelect, timeAdded: \"{since}\"}}\n");
+        let more = if n < 2 { slow.as_str() } else { "" };
+        repo.write(&format!("clusters/{name}.yaml"), managed(name, &format!("{}{more}", drained(&since))));
+    }
+    let both = |web: &str, side: &str| {
+        let placement = |drain: &str, slow: &str| {
+            format!(
+                "{}  - {{key: slow, operator: Exists{slow}}}\n",
+                tolerating(None).replace("Exists}", &format!("Exists{drain}}}"))
+            )
+        };
+        repo.write("apps/placement.yaml", placement(web, ""));
+        repo.write("apps/side-placement.yaml", placement("", side).replace("name: web", "name: side"));
+    };
+    both("", "");
+    repo.write("apps/side.yaml", work(1).replace("name: web", "name: side"));
+    repo.commit("two workloads");
+    assert_eq!(held(&pass_at(&repo, minute(5))), 0);
+    both(", tolerationSeconds: 3600", ", tolerationSeconds: 3600");
+    repo.commit("both for an hour only");
+    assert_eq!(held(&pass_at(&repo, minute(6))), 1, "nine of ten, but not two of ten");
+    let published = repo.id(RENDERED);
+    let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
+    assert!(
+        message.contains(" passed ManifestWorkReplicaSet.work.open-cluster-management.io shop/side c00 c01"),
+        "{message}"
+    );
+    for later in [7, 8] {
+        assert_eq!(held(&pass_at(&repo, minute(later))), 1);
+        assert_eq!(repo.id(RENDERED), published, "nothing new to say");
+    }
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }

@@ -82,9 +82,16 @@ fn the_window_is_a_flag_and_part_of_the_commit() {
     }
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains(" window=30s "), "{message}");
-    run(&["verify", "--repo", repo.arg(), "--expect-gate", "any"]).expect(0);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+    repo.write("apps/web.yaml", on(&names));
+    repo.commit("all again, with the usual window");
+    repo.publish().expect(0);
+    repo.write("apps/web.yaml", on(&names[..9]));
+    repo.commit("and a shorter one");
+    run(&["run", "--once", "--repo", repo.arg(), "--removal-window", "30s"]).expect(0);
     let ran = run(&["verify", "--repo", repo.arg()]).expect(3);
     assert!(ran.out.contains("window=30s"), "a shorter window is a looser gate: {}", ran.out);
+    run(&["verify", "--repo", repo.arg(), "--expect-gate", "any"]).expect(0);
     run(&["run", "--once", "--repo", repo.arg(), "--removal-window", "a day"]).expect(2);
 }
 
