@@ -46,7 +46,8 @@ fn served(repo: &Repo) -> String {
 }
 
 fn verify_all(repo: &Repo) {
-    run(&["verify", "--repo", repo.arg()]).expect(0);
+    // Removals are let through on the way, which is a looser gate than the commit before had.
+    run(&["verify", "--repo", repo.arg(), "--expect-gate", "any"]).expect(0);
 }
 
 const DECISION_1: &str =
