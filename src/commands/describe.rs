@@ -42,7 +42,7 @@ pub struct DescribeArgs {
 
 pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let current = Current::find(&repo, &args.state.search())?;
+    let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
     ui.status(&format!("reading {}", current.words()));
     let Some(previous) = &current.previous else {
         let error = CommandError::usage("nothing is published yet");

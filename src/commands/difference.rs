@@ -53,7 +53,7 @@ impl Published {
             return Ok(None);
         }
         let Ok(repo) = Repo::open(path) else { return Ok(None) };
-        let search = Search { first: true, ..state.search() };
+        let search = Search { first: true, ..state.search(path)? };
         let Place { refs, commit: tip, .. } = current::locate(&repo, &search)?;
         let processed = publish::read_processed(&repo, &refs)?;
         let lines = processed.map(|processed| processed.held).unwrap_or_default();

@@ -47,7 +47,7 @@ impl FleetArgs {
 
     /// [`FleetArgs::read`], under the access rules that held where the change from another revision began.
     pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<Reading, CommandError> {
-        let mut search = self.state.search();
+        let mut search = self.state.search(&self.repo)?;
         search.first |= self.previous.is_some();
         let mut reading = match &self.rev {
             Some(revision) => Reading::revision(&self.repo, revision, self.now, base, &search)?,

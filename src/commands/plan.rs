@@ -79,7 +79,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
     let repo = Repo::rehearsal(&args.repo)?;
-    let current = Current::find(&repo, &args.state.search())?;
+    let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
     let head = Revision { name: args.head.clone(), commit: repo.require(&args.head)? };
     if current.previous.as_ref().is_some_and(|previous| previous.commit == head.commit) {
         return Err(PassError::SourceIsRendered(current::short(&current.refs.rendered).to_owned()).into());

@@ -44,7 +44,29 @@ pub struct RemoteArgs {
     git_stall_timeout: u64,
 }
 
+/// The flags as the environment sets them, for commands that have none of their own.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct FromEnvironment {
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
 impl RemoteArgs {
+    pub fn of_environment() -> Result<RemoteArgs, CommandError> {
+        let parsed = <FromEnvironment as clap::Parser>::try_parse_from(std::iter::empty::<&str>());
+        parsed.map(|it| it.remote).map_err(|error| CommandError::usage(error.to_string()))
+    }
+
+    /// The remote at an address, with these credentials.
+    pub fn reach(&self, url: &str) -> Result<GitTransport, CommandError> {
+        if std::env::args().any(|argument| shows_password(&argument)) {
+            return Err(password_in_arguments());
+        }
+        let access = self.access(RemoteUrl::parse(url, self.allow_plain)?)?;
+        Ok(GitTransport::new(access, Cancel::default()))
+    }
+
     /// The remote and a working copy of it for this use, if a remote is named.
     pub fn open(
         &self,
@@ -54,8 +76,7 @@ impl RemoteArgs {
     ) -> Result<Option<(GitTransport, WorkingCopy)>, CommandError> {
         let Some(remote) = &self.remote else { return Ok(None) };
         if std::env::args().any(|argument| shows_password(&argument)) {
-            return Err(CommandError::usage("a password on the command line shows in the list of processes")
-                .hint("give it with `--token-file`, or in the environment: BERTH_TOKEN, BERTH_REMOTE, BERTH_PROXY"));
+            return Err(password_in_arguments());
         }
         let url = RemoteUrl::parse(remote, self.allow_plain)?;
         let folder = match repo {
@@ -63,7 +84,13 @@ impl RemoteArgs {
             None => default_folder(&url, usage)?,
         };
         let copy = WorkingCopy::open(&folder, &url)?;
-        let access = Access {
+        let access = self.access(url)?;
+        let transport = Self::transport_in(&copy, access, cancel)?;
+        Ok(Some((transport, copy)))
+    }
+
+    fn access(&self, url: RemoteUrl) -> Result<Access, CommandError> {
+        Ok(Access {
             url,
             username: self.username.clone(),
             token: self.token()?,
@@ -73,9 +100,7 @@ impl RemoteArgs {
             known_hosts: self.known_hosts.clone(),
             timeout: Duration::from_secs(self.git_timeout),
             stall: Duration::from_secs(self.git_stall_timeout),
-        };
-        let transport = Self::transport_in(&copy, access, cancel)?;
-        Ok(Some((transport, copy)))
+        })
     }
 
     /// Another remote, reached in the same way but with credentials of its own.
@@ -138,4 +163,11 @@ fn default_folder(url: &RemoteUrl, usage: &str) -> Result<PathBuf, CommandError>
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     let name: String = format!("{usage}-{url}").chars().map(plain).take(150).collect();
     Ok(base.join(name))
+}
+
+fn password_in_arguments() -> CommandError {
+    let error = CommandError::usage("a password on the command line shows in the list of processes");
+    error.hint(
+        "give it with `--token-file`, or in the environment: BERTH_TOKEN, BERTH_REMOTE, BERTH_PROXY, BERTH_RENDERED",
+    )
 }

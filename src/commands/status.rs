@@ -33,7 +33,7 @@ pub struct StatusArgs {
 
 pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let current = Current::find(&repo, &args.state.search())?;
+    let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
     ui.status(&format!("reading {}", current.words()));
     let status = gather(&repo, &current, ui)?;
     match args.output {

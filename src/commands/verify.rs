@@ -61,7 +61,7 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let wanted = args.commits.as_deref();
     // A commit can be proven wherever it stands.
-    let search = Search { rendered: args.rendered.clone(), first: wanted.is_some() };
+    let search = Search { rendered: args.rendered.clone(), first: wanted.is_some(), refs: None };
     let place = match (&args.rendered, current::locate(&repo, &search)) {
         (Some(name), Err(_)) if wanted.is_some() => Place::named(name),
         (_, found) => found?,

@@ -12,6 +12,8 @@ use crate::model::{ClusterStatus, LabelKeys};
 use crate::publish::{self, Previous, Processed, PublishError, Refs};
 
 const BRANCHES: &str = "refs/heads/";
+/// Where a state is kept that was fetched because its address was given.
+pub const GIVEN: &str = "refs/berth-local/given/";
 const TRACKING: &str = "refs/remotes/";
 
 /// Where the current state is looked for.
@@ -19,6 +21,8 @@ const TRACKING: &str = "refs/remotes/";
 pub struct Search {
     /// The rendered branch to go on from, in place of the one that is found.
     pub rendered: Option<String>,
+    /// The refs beside it, in place of this clone's own.
+    pub refs: Option<Refs>,
     /// A state that is nowhere to be found counts as none at all.
     pub first: bool,
 }
@@ -93,6 +97,7 @@ impl Place {
     pub fn own_name(&self) -> String {
         match self.refs.rendered.strip_prefix(TRACKING).and_then(|rest| rest.split_once('/')) {
             Some((_, short)) => format!("{BRANCHES}{short}"),
+            None if self.refs.rendered.starts_with(GIVEN) => Refs::default().rendered,
             None => self.refs.rendered.clone(),
         }
     }
@@ -157,13 +162,16 @@ impl Current {
 
 /// A ref as people call it.
 pub fn short(name: &str) -> &str {
+    if name.starts_with(GIVEN) {
+        return "at the address given";
+    }
     let prefixes = [BRANCHES, TRACKING];
     prefixes.into_iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
 }
 
 /// Finds the rendered branch: this clone's own, else the one of the remote as it was fetched last.
 pub fn locate(repo: &Repo, search: &Search) -> Result<Place, ReadingError> {
-    let refs = Refs::default();
+    let refs = search.refs.clone().unwrap_or_default();
     if let Some(wanted) = &search.rendered {
         return named(repo, wanted, refs);
     }

@@ -363,6 +363,24 @@ fn a_copy_of_the_branch_that_was_left_behind_is_not_gone_on_from() {
 }
 
 #[test]
+fn a_state_is_fetched_from_an_address_and_moves_nothing_of_the_clones_own() {
+    let forge = Forge::new();
+    let clone = forge.clone(Kind::GithubFull);
+    let wanted = sum(&at(&clone, &["plan", "-o", "json"]).expect(0));
+    git(&clone, &["update-ref", "-d", "refs/remotes/origin/berth/rendered"]);
+    let before = git(&clone, &["for-each-ref"]);
+    let (url, args) = (forge.url(), ["plan", "-o", "json", "--rendered"]);
+    let plan = at(&clone, &[&args[..], &[&url]].concat()).expect(0);
+    assert_eq!(sum(&plan), wanted, "{}", plan.err);
+    let after = git(&clone, &["for-each-ref"]);
+    let own: Vec<&str> = after.lines().filter(|line| !line.contains("refs/berth-local/given/")).collect();
+    assert_eq!(own, before.lines().collect::<Vec<_>>());
+    at(&clone, &["decide", "--rendered", &url]).expect(0);
+    let nowhere = format!("{url}-nowhere");
+    at(&clone, &["plan", "--rendered", &nowhere]).expect(6);
+}
+
+#[test]
 fn refs_that_were_fetched_at_different_times_are_noticed() {
     let forge = Forge::new();
     let clone = forge.clone(Kind::Usual);
