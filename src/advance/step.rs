@@ -79,7 +79,8 @@ fn run(repo: &Repo, start: Start<'_>, refuse: &mut Refuse<'_>) -> Result<Advance
         }
         Some(_) if leave.rewritten => {}
         Some(previous) => {
-            let rewritten = publish::refuse_rewritten(repo, refs, previous, processed);
+            let last = processed.and_then(|processed| processed.rendered);
+            let rewritten = publish::refuse_rewritten(repo, refs, previous, last);
             rewritten.map_err(AdvanceError::from).or_else(&mut *refuse)?;
         }
     }

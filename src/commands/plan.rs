@@ -12,6 +12,7 @@ use super::rehearsal::{
     Change as MergedChange, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
 use super::state::StateArgs;
+use super::trust;
 use super::ui::Ui;
 use super::validate::diagnostics_json;
 use crate::daemon::PassError;
@@ -125,7 +126,10 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     diagnostics.extend(refused_by_hubs(&repo, since, step.reading.tree())?);
     diagnostics.sort();
     ui.diagnostics(&diagnostics);
-    let refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
+    let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
+    if let Some(previous) = &current.previous {
+        refused.extend(trust::refusal(&repo, &current.refs, previous.commit, &args.gate.limits())?);
+    }
     let held = &step.held;
     let plan = plan(&step.reading.previous, &step.built.state);
     let reasons = Reasons::of(&plan, &step);

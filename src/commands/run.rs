@@ -100,6 +100,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         allow_rewritten: args.allow_rewritten,
         allow_empty: args.allow_empty,
         anchors,
+        is_copy: mirror.is_some(),
         heartbeat: args.heartbeat,
         first: args.first,
     };

@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use super::exit::CommandError;
-use crate::git::CommitId;
+use crate::daemon::PassError;
+use crate::gate::Limits;
+use crate::git::{CommitId, Repo};
+use crate::model::Timestamp;
+use crate::publish::Refs;
 use crate::signature::{AllowedSigners, Signer};
 use crate::sync::vouch;
-use crate::verify::trust::{Anchors, DEPTH};
+use crate::verify::trust::{self, Anchors, DEPTH, Question};
 
 /// Whom to believe about the rendered branch.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,6 +48,19 @@ impl TrustArgs {
         };
         Ok(Anchors { keys, fleet: self.fleet.clone(), root: self.root, depth: self.trust_depth })
     }
+}
+
+/// What `run` would refuse of a rendered tip here. A machine that knows nothing of the branch believes it.
+pub fn refusal(
+    repo: &Repo,
+    refs: &Refs,
+    tip: CommitId,
+    limits: &Limits,
+) -> Result<Option<CommandError>, CommandError> {
+    let anchors = Anchors { depth: 0, ..Anchors::default() };
+    let (clock, source, allow_rewritten) = (Timestamp::now(), None, false);
+    let question = Question { tip, refs, anchors: &anchors, clock, source, limits, allow_rewritten };
+    Ok(trust::ask(repo, &question)?.err().map(|untrusted| PassError::from(untrusted).into()))
 }
 
 fn id(text: &str) -> Result<CommitId, String> {

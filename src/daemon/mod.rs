@@ -10,6 +10,7 @@ mod remote;
 mod schedule;
 mod source;
 mod stored;
+mod trust;
 mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,19 +4,20 @@ use std::path::PathBuf;
 
 use super::cache::Cache;
 use super::source::source;
+use super::trust::refuse_untrusted;
 use crate::advance::{self, AdvanceError, Advanced, Leave, Start};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use crate::gate::{Held, Limits};
 use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::Plan;
-use crate::publish::remembered::remember;
+use crate::publish::remembered::{IN_FORCE, remember};
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
 use crate::reading::Reports;
 use crate::report;
 use crate::transport::TransportError;
 use crate::verify::VerifyError;
-use crate::verify::trust::{self, Anchors, Question, Trust, Untrusted};
+use crate::verify::trust::{self, Anchors, Untrusted};
 
 /// Where a daemon works. From flags and environment only, never from the fleet repository.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct Settings {
     pub allow_empty: bool,
     /// Whom to believe about the rendered branch.
     pub anchors: Anchors,
+    /// Whether the repository is a copy of a remote, which a failed push sets back.
+    pub is_copy: bool,
     /// Seconds after which cluster refs say again that they are the newest. `None` for never.
     pub heartbeat: Option<i64>,
     /// Lets a first state be made where a remote's was not fetched.
@@ -55,6 +58,7 @@ impl Settings {
             allow_rewritten: false,
             allow_empty: false,
             anchors: Anchors::default(),
+            is_copy: false,
             heartbeat: None,
             first: false,
         }
@@ -272,7 +276,7 @@ fn attempt_pass(
     let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
     let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
     let trusted = match &previous {
-        Some(previous) => Some(refuse_untrusted(&repo, settings, previous.commit, source, clock, cache)?),
+        Some(previous) => Some(refuse_untrusted(&repo, settings, previous, source, clock, cache)?),
         None => None,
     };
     let start = Start {
@@ -333,6 +337,9 @@ fn attempt_pass(
         );
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
         still_in_force(&repo, settings, rendered.commit)?;
+        if !settings.is_copy {
+            remember(&repo, IN_FORCE, rendered.commit);
+        }
     }
     diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
@@ -341,35 +348,6 @@ fn attempt_pass(
     let next_change = built.next_change.into_iter().chain(beat.map(|(_, next)| next)).min();
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(Passed { source, outcome, plan, held, diagnostics, next_change, seen })
-}
-
-/// Goes on only from what this machine made or proved, or an allowed key signed. A tip that was refused is not proven
-/// again as long as the source stays.
-fn refuse_untrusted(
-    repo: &Repo,
-    settings: &Settings,
-    tip: CommitId,
-    source: CommitId,
-    clock: Timestamp,
-    cache: &mut Cache,
-) -> Result<Trust, PassError> {
-    if let Some((_, untrusted)) = cache.refused.as_ref().filter(|(of, _)| *of == (tip, source)) {
-        return Err(untrusted.clone().into());
-    }
-    let question = Question {
-        tip,
-        refs: &settings.refs,
-        anchors: &settings.anchors,
-        clock,
-        source: (!settings.allow_rewind).then_some(source),
-        limits: &settings.limits,
-        allow_rewritten: settings.allow_rewritten,
-    };
-    let answer = trust::judge(repo, &question)?;
-    if let Err(untrusted) = &answer {
-        cache.refused = Some(((tip, source), untrusted.clone()));
-    }
-    Ok(answer?)
 }
 
 fn cleared(lock: String) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! The next state becomes a commit on the rendered branch, or nothing where it equals the previous one.
 
 use super::error::PublishError;
-use super::processed::{Processed, read_processed};
+use super::processed::read_processed;
 use super::read::{Ids, Previous};
 use super::refs::Refs;
 use super::remembered::remember;
@@ -221,9 +221,9 @@ pub fn refuse_rewritten(
     repo: &Repo,
     refs: &Refs,
     previous: &Previous,
-    processed: Option<&Processed>,
+    last: Option<CommitId>,
 ) -> Result<(), PublishError> {
-    let Some(last) = processed.and_then(|processed| processed.rendered) else { return Ok(()) };
+    let Some(last) = last else { return Ok(()) };
     let tip = previous.commit;
     let here = repo.has_commit(last);
     if tip == last || here && repo.is_same_or_after(tip, last)? {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
-use super::read::claimed;
+use super::read::{LONGEST_WALK, claimed};
 use super::trailers::{ALLOW_PRUNE, Trailers, USED_APPROVAL};
 use super::tree;
 use crate::git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
@@ -13,7 +13,7 @@ use crate::model::{Digest, path};
 use crate::state::layout;
 
 /// How far back a used approval is known.
-const LONGEST_MEMORY: usize = 5_000;
+const LONGEST_MEMORY: u64 = 5_000;
 
 /// How far back a removal's approval is looked for: a member that has slept longer asks again.
 const LONGEST_SLEEP: usize = 500;
@@ -27,13 +27,21 @@ pub fn allow_prune_line(path: &str, clusters: &BTreeSet<&str>) -> String {
 /// The approvals that were used up to this rendered commit, and the sequence number of their use.
 pub fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap<Digest, u64>, PublishError> {
     let mut used = BTreeMap::new();
-    for own in own_commits(repo, rendered, LONGEST_MEMORY) {
-        let lines = own.trailers.others.iter().filter(|(name, _)| name == USED_APPROVAL);
-        let lines: Vec<_> = lines.collect();
-        if lines.is_empty() || !own.is_genuine(repo)? {
-            continue;
+    let mut newest = None;
+    // Commits of others do not count: so many of them would hide what came before.
+    for own in walk(repo, rendered) {
+        let values = own.trailers.others.iter().filter(|(name, _)| name == USED_APPROVAL);
+        let values: Vec<_> = values.collect();
+        let is_old = newest.is_some_and(|newest| own.trailers.seq.saturating_add(LONGEST_MEMORY) < newest);
+        if (!values.is_empty() || is_old || newest.is_none()) && own.is_genuine(repo)? {
+            if is_old {
+                break;
+            }
+            newest.get_or_insert(own.trailers.seq);
+            used.extend(
+                values.into_iter().filter_map(|(_, value)| Some((value.parse().ok()?, own.trailers.seq))),
+            );
         }
-        used.extend(lines.into_iter().filter_map(|(_, value)| Some((value.parse().ok()?, own.trailers.seq))));
     }
     Ok(used)
 }
@@ -49,7 +57,7 @@ pub(super) fn prunable<'c>(
     if clusters.is_empty() {
         return Ok(prunable);
     }
-    let history = own_commits(repo, rendered, LONGEST_SLEEP);
+    let history: Vec<Own> = walk(repo, rendered).take(LONGEST_SLEEP).collect();
     let mut seen = BTreeSet::new();
     for (index, own) in history.iter().enumerate() {
         for (_, value) in own.trailers.others.iter().filter(|(name, _)| name == ALLOW_PRUNE) {
@@ -85,7 +93,7 @@ impl Own {
 
 /// The nearest commit of berth's own along first parents, itself included.
 pub fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Own)>, PublishError> {
-    for commit in repo.first_parents(from).take(LONGEST_SLEEP) {
+    for commit in repo.first_parents(from).take(LONGEST_WALK) {
         if let Some(trailers) = claimed(repo, &commit)? {
             return Ok(Some((commit.id, Own { root: commit.tree, trailers })));
         }
@@ -93,13 +101,13 @@ pub fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Own)>, Pu
     Ok(None)
 }
 
-/// First parents, newest first.
-fn own_commits(repo: &Repo, from: CommitId, most: usize) -> Vec<Own> {
+/// The commits with berth's trailers along first parents, newest first.
+fn walk(repo: &Repo, from: CommitId) -> impl Iterator<Item = Own> {
     let own = |commit: CommitInfo| {
         let trailers = Trailers::read(&commit.message)?;
         Some(Own { root: commit.tree, trailers })
     };
-    repo.first_parents(from).take(most).filter_map(own).collect()
+    repo.first_parents(from).take(LONGEST_WALK).filter_map(own)
 }
 
 fn stays_away(repo: &Repo, history: &[Own], place: &str) -> Result<bool, PublishError> {

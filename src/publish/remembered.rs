@@ -17,6 +17,10 @@ const TITLE: &str =
 /// Ids kept for each ref. More than one, since a commit that lost a race is never pointed at.
 const MOST: usize = 16;
 
+/// In place of a ref's name: the rendered commits with which passes ended. Unlike a commit that was merely made,
+/// such a one was the branch's tip, and the branch only goes forward from it.
+pub const IN_FORCE: &str = "in-force";
+
 /// The commits remembered for one ref, newest first.
 pub fn remembered(repo: &Repo, name: &str) -> Vec<CommitId> {
     lines(repo).into_iter().filter(|(_, of)| of == name).map(|(id, _)| id).collect()

@@ -66,6 +66,8 @@ impl World {
             assert!(ran.err.contains(said), "{said}: {}", ran.err);
         }
         assert_eq!(self.repo.git(&["for-each-ref"]), before, "nothing moved");
+        let plan = run(&["plan", "--repo", self.repo.arg(), "--no-merge"]);
+        assert!(plan.out.contains("berth run would refuse this"), "{}\n{}", plan.out, plan.err);
         let folder = tempfile::tempdir().expect("a folder");
         self.repo.sync("a", &folder.path().join("a"), &[]).expect(0);
         // The way back.
@@ -433,6 +435,30 @@ fn a_forged_record_of_what_was_processed_gives_no_rules() {
         let said = world.repo.git(&["show", "refs/berth/processed:processed.json"]);
         assert!(!said.contains(&mine), "{said}");
         assert_ne!(good, commit);
+    }
+}
+
+#[test]
+fn old_copies_of_the_branch_and_of_what_was_processed_are_refused_together() {
+    for world in World::both() {
+        world.publish(&[]).expect(0);
+        let old = world.attacker();
+        world.repo.write("apps/api.yaml", config_map("api", "one", EVERYWHERE));
+        world.repo.commit("an addition");
+        world.publish(&[]).expect(0);
+        let last = world.repo.id(RENDERED);
+        world.repo.git(&[
+            "fetch",
+            "-q",
+            old.arg(),
+            &format!("+{RENDERED}:{RENDERED}"),
+            "+refs/berth/*:refs/berth/*",
+        ]);
+        let ran = world.publish(&[]).expect(5);
+        assert!(ran.err.contains("does not come after") && ran.err.contains(&last), "{}", ran.err);
+        world.repo.git(&["update-ref", RENDERED, &last]);
+        world.publish(&[]).expect(0);
+        assert!(world.repo.git(&["log", "-1", "--format=%B", RENDERED]).contains("Berth-Seq: 2\n"));
     }
 }
 

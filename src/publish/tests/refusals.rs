@@ -104,19 +104,8 @@ fn a_branch_that_was_rewritten_is_told_from_a_lost_race() {
     let one = branch.publish(&branch.state(&[("web", &["a"], "1")])).unwrap().commit;
     let seen = branch.previous().unwrap();
     let two = branch.publish(&branch.state(&[("web", &["a"], "2")])).unwrap().commit;
-    let processed = Processed {
-        branch: None,
-        source: CommitId([0xab; 20]),
-        rendered: None,
-        errors: 0,
-        warnings: 0,
-        result: "published".to_owned(),
-        held: Vec::new(),
-        rules: None,
-    };
-    let refuse = |previous: &Previous, rendered: Option<CommitId>| {
-        let processed = Processed { rendered, ..processed.clone() };
-        refuse_rewritten(&branch.repo, &branch.refs, previous, Some(&processed))
+    let refuse = |previous: &Previous, last: Option<CommitId>| {
+        refuse_rewritten(&branch.repo, &branch.refs, previous, last)
     };
     // Another process published, and said so, after this one had read the branch.
     assert!(matches!(refuse(&seen, Some(two)), Err(PublishError::Raced { .. })));
