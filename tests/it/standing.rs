@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::support::faults::kubeconfig_of;
 use crate::support::member::Member;
 use crate::support::remote::{Fleet, Plain, Running as Remote, Server as _, until};
-use crate::support::{Ran, berth};
+use crate::support::{Ran, Repo, berth, small_fleet};
 
 /// The way to an API server, which can be closed and opened again.
 struct Way {
@@ -62,10 +62,24 @@ fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
+/// `berth status` in a fleet's repository, into which the member's refs are fetched.
+fn status(member: &Member, more: &[&str]) -> String {
+    thread_local! {
+        static FLEET: Repo = {
+            let fleet = small_fleet();
+            fleet.publish().expect(0);
+            fleet
+        };
+    }
+    FLEET.with(|fleet| {
+        fleet.git(&["fetch", "-q", member.repo.arg(), "+refs/berth/*:refs/berth/*"]);
+        Ran::of(berth().args(["status", "--repo", fleet.arg()]).args(more)).expect(0).out
+    })
+}
+
 /// The member's line in `berth status`.
 fn line(member: &Member) -> Json {
-    let ran = Ran::of(berth().args(["status", "-o", "json", "--repo", member.repo.arg()])).expect(0);
-    let status: Json = serde_json::from_str(&ran.out).expect("JSON");
+    let status: Json = serde_json::from_str(&status(member, &["-o", "json"])).expect("JSON");
     let lines = status["fleet"]["clusters"].as_array().expect("clusters").clone();
     lines.into_iter().find(|line| line["name"] == member.name.as_str()).expect("the member")
 }
@@ -103,7 +117,7 @@ fn a_member_with_problems_one_that_waits_and_one_that_is_suspended_are_not_in_sy
     suspend(&["suspend", "--reason", "disk full"]);
     member.sync(&[]).expect(5);
     assert_eq!(state(&member), "suspended");
-    let text = Ran::of(berth().args(["status", "--repo", member.repo.arg()])).expect(0).out;
+    let text = status(&member, &[]);
     assert!(text.contains("standing: suspended: disk full"), "{text}");
     suspend(&["resume"]);
     member.sync(&[]).expect(0);
@@ -125,7 +139,7 @@ fn a_member_whose_api_server_is_gone_says_so_in_git_and_since_when() {
         running.until("it is failing", || (state(&member) == "failing").then_some(()));
         let said = line(&member)["failing"].as_str().expect("why").to_owned();
         assert!(said.starts_with("failing since 20") && said.contains("can not be reached"), "{said}");
-        let text = Ran::of(berth().args(["status", "--repo", member.repo.arg()])).expect(0).out;
+        let text = status(&member, &[]);
         assert!(text.contains(&format!("{name}: failing since ")), "{text}");
         assert!(
             member.status().contains("objects: 1"),
