@@ -1,19 +1,38 @@
 //! `berth completions`: a shell's completion script.
 
-use super::exit::Exit;
+use clap_complete::Shell;
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::names::COMPLETE;
 use super::ui::Ui;
-use super::{Outcome, command_line};
 
 /// Print a shell's completion script
+///
+/// The script asks berth itself, which also completes the names of clusters and placements: of the fleet
+/// in the current folder, or of the one that BERTH_REPO names.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth completions bash > /etc/bash_completion.d/berth")]
+#[command(
+    after_help = "Example:\n  berth completions bash > /etc/bash_completion.d/berth\n  berth completions zsh > ~/.zfunc/_berth"
+)]
 pub struct CompletionsArgs {
-    shell: clap_complete::Shell,
+    shell: Shell,
 }
 
 pub fn cmd_completions(args: &CompletionsArgs, ui: &Ui) -> Outcome {
+    let completer: &dyn EnvCompleter = match args.shell {
+        Shell::Bash => &Bash,
+        Shell::Elvish => &Elvish,
+        Shell::Fish => &Fish,
+        Shell::PowerShell => &Powershell,
+        Shell::Zsh => &Zsh,
+        _ => return Err(CommandError::usage("there are no completions for this shell")),
+    };
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command_line(), "berth", &mut script);
+    completer
+        .write_registration(COMPLETE, "berth", "berth", "berth", &mut script)
+        .map_err(|error| CommandError::io("writing the script", &error))?;
     ui.out(&String::from_utf8_lossy(&script));
     Ok(Exit::Done)
 }

@@ -1,9 +1,12 @@
 //! `berth cordon` and `berth uncordon`: a taint that keeps new work off a cluster, and leaves what is there.
 
+use clap_complete::engine::ArgValueCandidates;
+
 use super::Outcome;
 use super::fleet::moment;
 use super::mark::change::Outcome as Change;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, taints};
+use super::names;
 use super::taint::since;
 use super::ui::Ui;
 use crate::model::Timestamp;
@@ -20,7 +23,7 @@ const CORDONED: &str = "berth.dev/cordoned";
 #[command(after_help = "Example:\n  berth cordon oslo\n  berth cordon -l region=north --dry-run")]
 pub struct CordonArgs {
     /// Names of clusters
-    #[arg(value_name = "CLUSTER")]
+    #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
     /// The taint is there since this moment (RFC 3339), in place of now
     #[arg(long, value_name = "TIME", value_parser = moment)]
@@ -36,7 +39,7 @@ pub struct CordonArgs {
 #[command(after_help = "Example:\n  berth uncordon oslo\n  berth uncordon -l region=north")]
 pub struct UncordonArgs {
     /// Names of clusters
-    #[arg(value_name = "CLUSTER")]
+    #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
     #[command(flatten)]
     mark: MarkArgs,

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
+use clap_complete::engine::ArgValueCandidates;
+
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::explain::find;
 use super::fleet::{Format, moment};
+use super::names;
 use super::state::StateArgs;
 use super::ui::Ui;
 use crate::diag::harmless_lines;
@@ -27,6 +30,7 @@ use crate::report::{self, Known};
 #[command(after_help = "Example:\n  berth describe web\n  berth describe crp/web -o json")]
 pub struct DescribeArgs {
     /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
+    #[arg(add = ArgValueCandidates::new(names::placements))]
     placement: String,
     /// The fleet repository
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]

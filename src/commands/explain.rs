@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
+use clap_complete::engine::ArgValueCandidates;
+
 use super::difference::{Difference, Published};
 use super::exit::{CommandError, Exit};
 use super::fleet::{FleetArgs, Format, exit_for};
+use super::names;
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
 use super::{Outcome, division};
@@ -24,9 +27,10 @@ use crate::pipeline;
 )]
 pub struct ExplainArgs {
     /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
+    #[arg(add = ArgValueCandidates::new(names::placements))]
     placement: String,
     /// Show every step for this cluster alone
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(names::clusters))]
     cluster: Option<String>,
     #[command(flatten)]
     fleet: FleetArgs,

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
+use clap_complete::engine::ArgValueCandidates;
+
 use super::exit::{CommandError, Exit};
 use super::fleet::exit_for;
 use super::host::HostArgs;
+use super::names;
 use super::ui::{Ui, counted};
 use super::working_tree::{DocumentFormat, WorkingTree};
 use super::{Outcome, documents_in, files, from_cluster};
@@ -40,7 +43,7 @@ pub struct FederateArgs {
     #[arg(short, long)]
     contents: bool,
     /// Place on these clusters, in place of all
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
     /// Place on clusters with these labels, in place of all: `env=prod,tier in (web, api)`
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "clusters")]

@@ -23,7 +23,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// that cluster, with rights for the kinds it gets and no others.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml\n  berth join oslo --install oslo-install --remote https://git.example.com/team/fleet.git"
+    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --install oslo-install --remote https://git.example.com/team/fleet.git"
 )]
 pub struct JoinArgs {
     /// The cluster's name

@@ -16,6 +16,7 @@ mod host;
 mod imported;
 mod mark;
 mod mentioned;
+mod names;
 mod new_faults;
 mod own_file;
 mod slips;
@@ -130,6 +131,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run_command_line() -> Exit {
+    // Where a shell asks for candidates, this answers and ends the process.
+    clap_complete::CompleteEnv::with_factory(command_line).var(names::COMPLETE).complete();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

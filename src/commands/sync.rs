@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
+use clap_complete::engine::ArgValueCandidates;
+
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::following::{FollowArgs, Following};
 use super::kube_args::KubeArgs;
 use super::link::PacedLink;
+use super::names;
 use super::remote::RemoteArgs;
 use super::sync_log::RoundLog;
 use super::sync_text::{plan_text, previews_text};
@@ -39,7 +42,7 @@ use crate::transport::Cancel;
 )]
 pub struct SyncArgs {
     /// The cluster whose folder is applied
-    #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER")]
+    #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     cluster: String,
     /// The repository with the rendered branch; without it, the current folder. With a remote, the folder for its working copy
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]

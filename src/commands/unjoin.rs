@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use clap_complete::engine::ArgValueCandidates;
+
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::names;
 use super::plan_form::{Reasons, plan_json, plan_text};
 use super::ui::{Tone, Ui};
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
@@ -25,6 +28,7 @@ use crate::edit::Found;
 )]
 pub struct UnjoinArgs {
     /// The cluster's name
+    #[arg(add = ArgValueCandidates::new(names::clusters))]
     name: String,
     /// Edit the files; without it they are only looked at
     #[arg(short, long)]

@@ -167,3 +167,28 @@ fn no_line_of_a_syncers_log_has_a_key_twice() {
     assert_eq!(line.matches("\"target\":").count(), 1, "{line}");
     assert!(line.contains("\"place\":\"dir:"), "{line}");
 }
+
+#[test]
+fn names_of_clusters_and_placements_are_completed() {
+    let repo = small_fleet();
+    let complete = |words: &[&str]| {
+        let mut command = berth();
+        command.current_dir(repo.path()).env("BERTH_COMPLETE", "bash").env("_CLAP_IFS", "\n");
+        command.env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+        let ran = Ran::of(command.arg("--").args(words)).expect(0);
+        ran.out.lines().map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(complete(&["berth", "cordon", ""])[..3], ["a", "b", "c"]);
+    assert!(complete(&["berth", "explain", "we"]).contains(&"web".to_owned()));
+    assert!(complete(&["berth", "explain", "web", "--cluster", ""]).contains(&"c".to_owned()));
+    // A fleet that cannot be read completes nothing and says nothing.
+    repo.write("clusters/a.yaml", "kind: [\n");
+    let mut command = berth();
+    command.current_dir(repo.path()).env("BERTH_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "2");
+    let ran = Ran::of(command.args(["--", "berth", "cordon", ""])).expect(0);
+    assert_eq!(ran.err, "");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(&["completions", shell]).expect(0).out;
+        assert!(script.contains("BERTH_COMPLETE"), "{shell}: {script}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Names that a shell can complete: the clusters and placements of the fleet in the current folder, or of
+//! the one that `BERTH_REPO` names.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap_complete::engine::CompletionCandidate;
+
+use crate::git::Repo;
+use crate::model::{Fleet, Shared, Timestamp};
+use crate::reading::{Reading, Search};
+
+/// The variable by which a shell's script asks for candidates.
+pub const COMPLETE: &str = "BERTH_COMPLETE";
+
+/// The names of clusters.
+pub fn clusters() -> Vec<CompletionCandidate> {
+    fleet().map(|fleet| candidates(fleet.clusters.keys().cloned().collect())).unwrap_or_default()
+}
+
+/// The names of placements, and those that several have with their namespace and kind.
+pub fn placements() -> Vec<CompletionCandidate> {
+    let Some(fleet) = fleet() else { return Vec::new() };
+    let mut names = BTreeSet::new();
+    for key in fleet.placements.keys() {
+        let is_taken = fleet.placements.keys().any(|other| other.name == key.name && other != key);
+        names.insert(match (is_taken, key.namespace.is_empty()) {
+            (false, _) => key.name.to_string(),
+            (true, true) => format!("{}/{}", key.kind, key.name),
+            (true, false) => format!("{}/{}/{}", key.kind, key.namespace, key.name),
+        });
+    }
+    candidates(names)
+}
+
+fn candidates(names: BTreeSet<String>) -> Vec<CompletionCandidate> {
+    // A shell would take control characters, and what looks like a flag, for something else.
+    let is_plain = |name: &String| !name.starts_with('-') && !name.contains(char::is_control);
+    names.into_iter().filter(is_plain).map(CompletionCandidate::new).collect()
+}
+
+/// The fleet as far as it can be read. Nobody sees an error while a word is completed.
+fn fleet() -> Option<Shared<Fleet>> {
+    let path = std::env::var_os("BERTH_REPO").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let reading = if Repo::is_git_folder(&path) {
+        Reading::revision(&path, "HEAD", None, None, &Search::leniently())
+    } else {
+        Reading::folder(&path, Timestamp::now(), None, &Search::leniently())
+    };
+    Some(reading.ok()?.decide().0.fleet)
+}
