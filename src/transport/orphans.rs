@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-/// Ends every orphan that holds the lock. False where a berth holds it, or where no holder is to be seen.
+/// Ends every orphan that holds the lock, or waits for it without force. False where a berth holds it, or where no holder is to be seen.
 #[cfg(target_os = "linux")]
-pub(super) fn end(lock: &Path) -> bool {
+pub(super) fn end(lock: &Path, by_force: bool) -> bool {
     let Some(holders) = holders(lock) else { return false };
-    for pid in &holders {
+    for pid in holders.iter().filter(|_| by_force) {
         let Some(pid) = rustix::process::Pid::from_raw(*pid) else { continue };
         // Only `git` itself leads a group; a helper that has outlived it is ended alone.
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
@@ -19,7 +19,7 @@ pub(super) fn end(lock: &Path) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn end(_lock: &Path) -> bool {
+pub(super) fn end(_lock: &Path, _by_force: bool) -> bool {
     // Most exchanges end soon: without the system's help, waiting is all that can be done.
     true
 }

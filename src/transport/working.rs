@@ -51,7 +51,10 @@ const MOST_PACKS: usize = 40;
 
 /// How long a lock may outlast its berth, and a `git` that was told to end.
 const HANDOVER: Duration = Duration::from_millis(500);
-const ENDING: Duration = Duration::from_secs(10);
+const ENDING: Duration = Duration::from_secs(15);
+/// How long a `git` may take to end by itself. Broken off in the middle, it would leave its locks at a remote
+/// of this machine.
+const GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 
 /// The folder, locked for as long as this lives.
@@ -196,7 +199,8 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     let begun = Instant::now();
     while lock.try_lock().is_err() {
         // A process that was just started has its parent's files for a moment.
-        if !orphans::end(&place) && begun.elapsed() > HANDOVER || begun.elapsed() > ENDING {
+        let waited = begun.elapsed();
+        if !orphans::end(&place, waited > GRACE) && waited > HANDOVER || waited > ENDING {
             return Ok(None);
         }
         std::thread::sleep(POLL);
