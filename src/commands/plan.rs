@@ -7,11 +7,12 @@ use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for, moment};
 use super::foresee::{refusals_json, refusals_text, refused_by_hubs};
 use super::gate::{GateArgs, When, deadlines_json, deadlines_text, held_json, held_text};
-use super::plan_form::{self, Reasons, object_diff, plan_json, plan_text};
+use super::plan_form::{self, Reasons, object_diff, plan_json};
 use super::rehearsal::{
     Change as MergedChange, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
 use super::state::StateArgs;
+use super::summary::{Length, plan_of_length};
 use super::trust;
 use super::ui::Ui;
 use super::validate::diagnostics_json;
@@ -27,7 +28,8 @@ use crate::reading::{Current, current};
 /// Shows the step from the current state that `berth run` would make once the head was merged into the source
 /// branch. With --base, the step from the state that the base gives, once the head was merged into the base.
 /// Nothing is written. Files that the two sides changed in ways that do not go together end with 1, a state or a
-/// history that is missing in this clone with 6.
+/// history that is missing in this clone with 6. A plan of more than 40 lines is summed up; -v or --diff prints
+/// every change, and JSON and YAML have them all. Refusals, held workloads and deadlines are never cut.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --fail-on held -o json"
@@ -138,7 +140,9 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
             if !refused.is_empty() {
                 ui.out(&refusals_text(&refused, ui));
             }
-            ui.out(&plan_text(&plan, &reasons, ui));
+            let screen = Length::Screen("`-v`, or `-o json` for programs");
+            let length = if verbose > 0 || args.diff { Length::Whole } else { screen };
+            ui.out(&plan_of_length(&plan, &reasons, length, ui));
             if !step.deadlines.is_empty() {
                 ui.out(&deadlines_text(&step.deadlines, ui));
             }

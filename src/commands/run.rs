@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::exit::{CommandError, Exit};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
-use super::plan_form::{Reasons, plan_text};
+use super::plan_form::Reasons;
 use super::remote::RemoteArgs;
-use super::summary::plan_summary;
+use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::{Outcome, logging};
@@ -121,8 +121,9 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     std::mem::forget(cache);
     ui.status(&format!("read commit {}", passed.source));
     ui.diagnostics(&passed.diagnostics);
-    let whole = || plan_text(&passed.plan, &Reasons::default(), ui);
-    ui.out(&if verbose > 0 { whole() } else { plan_summary(&passed.plan, ui) });
+    let screen = Length::Screen("`git show --stat` of the commit below; or `-v` with `run`");
+    let length = if verbose > 0 { Length::Whole } else { screen };
+    ui.out(&plan_of_length(&passed.plan, &Reasons::default(), length, ui));
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
             ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));

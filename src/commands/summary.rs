@@ -1,4 +1,4 @@
-//! What a run did, on one screen: the whole plan where that is short, the largest parts of it otherwise.
+//! A plan on one screen: a short plan is printed whole, a long plan by its largest parts.
 
 use std::fmt::Write as _;
 
@@ -14,12 +14,21 @@ const SCREEN: usize = 40;
 const WORKLOADS: usize = 12;
 const NAMES: usize = 5;
 
-/// The plan, summed up where it would not fit a screen.
-pub fn plan_summary(plan: &Plan, ui: &Ui) -> String {
+/// How much of a plan is printed.
+#[derive(Clone, Copy, Debug)]
+pub enum Length {
+    Whole,
+    /// Sums a long plan up, and ends with this hint on where every change is found
+    Screen(&'static str),
+}
+
+/// Renders the plan, and sums it up where it would not fit a screen.
+pub fn plan_of_length(plan: &Plan, reasons: &Reasons, length: Length, ui: &Ui) -> String {
+    let Length::Screen(hint) = length else { return plan_text(plan, reasons, ui) };
     let counts = plan.counts();
     // Each change is a line: a plan with more of them need not be written to see that it is too long.
     if counts.added + counts.changed + counts.removed <= SCREEN {
-        let text = plan_text(plan, &Reasons::default(), ui);
+        let text = plan_text(plan, reasons, ui);
         if text.lines().count() <= SCREEN {
             return text;
         }
@@ -52,7 +61,7 @@ pub fn plan_summary(plan: &Plan, ui: &Ui) -> String {
     if !plan.unaccounted.is_empty() {
         let _ = writeln!(text, "  and {}", counted(plan.unaccounted.len(), "other file"));
     }
-    text.push_str("\nevery change: `git show --stat` of the commit below; or `-v` with `run`\n");
+    let _ = writeln!(text, "\nevery change: {hint}");
     text
 }
 

@@ -20,18 +20,7 @@ fn init_adds_nothing_to_a_fleet_that_is_there() {
 
 #[test]
 fn a_first_run_over_many_clusters_fits_a_screen_unless_asked() {
-    let large = || {
-        let repo = Repo::new();
-        let clusters: Vec<String> = (0..60).map(|n| cluster(&format!("c{n:02}"), &[])).collect();
-        repo.write("clusters.yaml", clusters.join("---\n"));
-        repo.write("shop.yaml", namespace("shop"));
-        for n in 0..20 {
-            repo.write(&format!("m{n}.yaml"), config_map(&format!("m{n}"), "one", "{clusterSelector: {}}"));
-        }
-        repo.commit("many");
-        repo
-    };
-    let ran = large().publish().expect(0);
+    let ran = large_fleet().publish().expect(0);
     assert!(ran.out.lines().count() <= 24, "{} lines", ran.out.lines().count());
     for words in [
         "0 removed, 0 changed, 1260 added in 60 clusters",
@@ -43,12 +32,64 @@ fn a_first_run_over_many_clusters_fits_a_screen_unless_asked() {
     ] {
         assert!(ran.out.contains(words), "no `{words}` in\n{}", ran.out);
     }
-    let repo = large();
+    let repo = large_fleet();
     let whole = run(&["run", "--once", "-v", "--repo", repo.arg()]).expect(0);
     assert!(whole.out.lines().count() > 1260, "{}", whole.out.lines().count());
     // A small one is shown whole, as ever.
     let small = small_fleet().publish().expect(0);
     assert!(small.out.contains("  + a: ConfigMap shop/web"), "{}", small.out);
+}
+
+#[test]
+fn a_plan_over_many_clusters_fits_a_screen_unless_asked_and_cuts_nothing_that_is_held() {
+    let repo = large_fleet();
+    let plan = |flags: &[&str]| run(&[&["plan", "--repo", repo.arg()], flags].concat()).expect(0);
+    let lines = |ran: &Ran| ran.out.lines().count();
+    let first = plan(&[]);
+    assert!(lines(&first) <= 24, "{} lines", lines(&first));
+    for words in
+        ["0 removed, 0 changed, 1260 added in 60 clusters", "and 9 other workloads", "every change: `-v`"]
+    {
+        assert!(first.out.contains(words), "no `{words}` in\n{}", first.out);
+    }
+    // Who asks for every change gets every change.
+    let whole = plan(&["-v"]);
+    assert!(lines(&whole) > 1260, "{}", lines(&whole));
+    let json = plan(&["-o", "json"]).json();
+    let changes =
+        json["workloads"].as_array().unwrap().iter().map(|one| one["changes"].as_array().unwrap().len());
+    assert_eq!(changes.sum::<usize>(), 1260);
+    let diff = plan(&["--diff"]);
+    assert!(diff.out.starts_with(&whole.out), "{}", &diff.out[..2000]);
+    assert_eq!(diff.out.matches("\n+++ ").count(), 1260);
+
+    // Everything that is held is named, however many workloads that are.
+    repo.publish().expect(0);
+    for n in 0..20 {
+        repo.write(&format!("m{n}.yaml"), config_map(&format!("m{n}"), "one", "{clusters: []}"));
+    }
+    repo.commit("nowhere");
+    let held = plan(&[]);
+    assert!(held.out.contains("1200 removed, 0 changed, 0 added in 60 clusters"), "{}", held.out);
+    assert!(!held.out.contains("  - c00: ConfigMap"), "{}", held.out);
+    let all = (0..20).all(|n| held.out.contains(&format!("FederatedConfigMap shop/m{n} (in m{n}.yaml)")));
+    assert!(all && held.out.contains("\nBerth-Allow-Delete: "), "{}", held.out);
+    run(&["plan", "--repo", repo.arg(), "--fail-on", "held"]).expect(5);
+    let whole = plan(&["-v"]);
+    assert!(whole.out.contains("  - c00: ConfigMap shop/m0\n"), "{}", whole.out);
+}
+
+/// A fleet of 60 clusters, each with 21 objects.
+fn large_fleet() -> Repo {
+    let repo = Repo::new();
+    let clusters: Vec<String> = (0..60).map(|n| cluster(&format!("c{n:02}"), &[])).collect();
+    repo.write("clusters.yaml", clusters.join("---\n"));
+    repo.write("shop.yaml", namespace("shop"));
+    for n in 0..20 {
+        repo.write(&format!("m{n}.yaml"), config_map(&format!("m{n}"), "one", "{clusterSelector: {}}"));
+    }
+    repo.commit("many");
+    repo
 }
 
 #[test]
