@@ -18,7 +18,7 @@ const SYSTEMS: [&str; 3] = ["kubefed-render", "kubefleet-render", "ocm-render"];
 const DEFAULTS: [(&str, &str); 2] = [("protocol", "\"TCP\""), ("replicas", "1")];
 
 /// What a real server refuses of what the fixtures render: the object, and a part of its reason.
-const REFUSED: [(&str, &str); 6] = [
+const REFUSED: [(&str, &str); 7] = [
     // Kubernetes dropped this version; the fixtures have what old clusters were given.
     ("Deployment.apps shop/web", "the cluster does not serve Deployment of apps/v1beta2"),
     ("Deployment.apps shop/till", "the cluster does not serve Deployment of apps/v1beta2"),
@@ -30,6 +30,8 @@ const REFUSED: [(&str, &str); 6] = [
     // These jobs are about selectors alone, and have no containers.
     ("Job.batch shop/made", "the API server refuses it: Job.batch \"made\" is invalid"),
     ("Job.batch shop/manual", "the API server refuses it: Job.batch \"manual\" is invalid"),
+    // This deployment is about its containers' arguments alone.
+    ("Deployment.apps shop/d", "the API server refuses it: Deployment.apps \"d\" is invalid: [spec.selector"),
     // These keys are there to be escaped in a patch.
     ("ConfigMap shop/settings", "the API server refuses it: ConfigMap \"settings\" is invalid: [data["),
 ];

@@ -356,7 +356,8 @@ fn nothing_that_a_repositorys_settings_name_is_run_and_files_are_read_as_they_ar
         std::fs::write(hooks.join(hook), format!("#!/bin/sh\n{touch}\n")).expect("a file");
         std::fs::set_permissions(hooks.join(hook), PermissionsExt::from_mode(0o755)).expect("permissions");
     }
-    fleet.publish().expect(0);
+    // A remote of which nothing was fetched may have a state already.
+    Ran::of(berth().args(["run", "--once", "--first", "--repo", fleet.arg()])).expect(0);
     let target = fleet.path().join("target");
     let mut sync = berth();
     sync.args([
