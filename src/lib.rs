@@ -33,6 +33,7 @@ pub mod model;
 pub mod patch;
 pub mod pipeline;
 pub mod plan;
+pub mod progress;
 pub mod publish;
 pub mod reading;
 pub mod release;

@@ -139,6 +139,7 @@ impl AdvanceError {
 pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
     let mut contents = GitContents::writing(repo)?;
     let (reading, built, rules) = read_and_build(repo, given, &mut contents)?;
+    repo.progress().begin("comparing with the current state");
     let gated = ask_gate(repo, given, &reading, &built)?;
     let records = gated.verdict.records();
     let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
@@ -213,12 +214,15 @@ fn read_and_build(
     given: &Given<'_>,
     contents: &mut GitContents<'_>,
 ) -> Result<(Reading, Built, Option<CommitId>), AdvanceError> {
+    let progress = repo.progress();
+    progress.begin("reading the fleet");
     match &given.outside {
         Outside::Now { clock, at, basis, reports, known, .. } => {
             let (reports, known) = (reports.take(), known.take());
             let rules = given.previous.and_then(|_| basis.rules_for(given.source));
             let mut reading =
                 Reading::commit(repo, given.source, rules, given.previous, reports, *clock, known)?;
+            progress.begin("rendering objects");
             let built = match at {
                 Some(at) => {
                     reading.now = *at;

@@ -49,13 +49,13 @@ impl FleetArgs {
     pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<Reading, CommandError> {
         let mut search = self.state.search(&self.repo)?;
         search.first |= self.previous.is_some();
-        let mut reading = match &self.rev {
-            Some(revision) => Reading::revision(&self.repo, revision, self.now, base, &search)?,
-            None => {
-                self.refuse_git_folder()?;
-                Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, &search)?
-            }
-        };
+        if self.rev.is_none() {
+            self.refuse_git_folder()?;
+        }
+        let mut reading = ui.watching("reading the fleet", || match &self.rev {
+            Some(revision) => Reading::revision(&self.repo, revision, self.now, base, &search),
+            None => Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, &search),
+        })?;
         if let Some(path) = &self.previous {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| CommandError::io(format!("reading {}", path.display()), &error))?;

@@ -139,10 +139,10 @@ pub fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
 fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoArgs, ui: &Ui) -> Outcome {
     let refs = Refs::default();
     let fleet = into.repo.as_ref().map(|path| Fleet::open(path, &into.out, &refs)).transpose()?;
-    let cluster = host.connect()?;
+    let cluster = host.connect()?.watched(ui.progress());
     let server = cluster.server().to_owned();
     ui.status(&format!("reading {server}"));
-    let mut gathered = (importer.gather)(&cluster, options)?;
+    let mut gathered = ui.watching("reading objects", || (importer.gather)(&cluster, options))?;
     let prefix = fleet.as_ref().map_or("", |fleet| fleet.prefix.as_str());
     let loaded = load_files(&files::files(&gathered.objects), prefix);
     (importer.settle)(&mut gathered, &loaded.fleet);

@@ -1,5 +1,6 @@
 //! The command line: one file a command, each parses, calls the library and prints.
 
+mod bar;
 mod bug;
 mod diff;
 mod difference;

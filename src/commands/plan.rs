@@ -81,8 +81,9 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         let error = CommandError::usage("--diff goes with text only");
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
-    let repo = Repo::rehearsal(&args.repo)?;
-    let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
+    let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
+    let search = args.state.search(&args.repo)?;
+    let current = ui.watching("reading the current state", || Current::find(&repo, &search))?;
     let head = Revision { name: args.head.clone(), commit: repo.require(&args.head)? };
     if current.previous.as_ref().is_some_and(|previous| previous.commit == head.commit) {
         return Err(PassError::SourceIsRendered(current::short(&current.refs.rendered).to_owned()).into());
@@ -108,10 +109,10 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     let limits = args.gate.limits();
     let first = args.state.first;
     let rehearsal = Rehearsal { repo: &repo, current: &current, limits, at: args.now, first };
-    let Rehearsed { step, refusals } = match &base {
-        Some(base) => rehearsal.change_upon(base, &change)?,
-        None => rehearsal.change(&change)?,
-    };
+    let Rehearsed { step, refusals } = ui.watching("reading the fleet", || match &base {
+        Some(base) => rehearsal.change_upon(base, &change),
+        None => rehearsal.change(&change),
+    })?;
     let subject = repo.commit(change.head.commit)?.subject().to_owned();
     let upon = match &base {
         Some(base) => format!("{} on {}", base.name, current.words()),
@@ -130,7 +131,10 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     ui.diagnostics(&diagnostics);
     let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
     if let Some(previous) = &current.previous {
-        refused.extend(trust::refusal(&repo, &current.refs, previous.commit, &args.gate.limits())?);
+        let (refs, limits) = (&current.refs, args.gate.limits());
+        refused.extend(ui.watching("proving the current state", || {
+            trust::refusal(&repo, refs, previous.commit, &limits)
+        })?);
     }
     let held = &step.held;
     let plan = plan(&step.reading.previous, &step.built.state);

@@ -35,24 +35,28 @@ pub struct RenderArgs {
 pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
     let reading = args.fleet.read(ui)?;
     let mut contents = MemoryContents::default();
-    let built = reading.build(&mut contents)?;
+    let built = ui.watching("rendering objects", || reading.build(&mut contents))?;
     ui.diagnostics(&built.diagnostics);
     let notes = if args.annotate { Notes::of(&reading, &built) } else { Notes::default() };
     prepare(&args.out)?;
-    let mut written = 0;
-    for (cluster, folder) in &built.state.folders {
-        let folder_path = args.out.join("clusters").join(path::encode(cluster));
-        create_folder(&folder_path)?;
-        for (file, id) in folder {
-            // A copy that keeps its last good form has its bytes in the repository, not in this run.
-            let bytes = match contents.bytes(id) {
-                Some(bytes) => bytes.to_vec(),
-                None => reading.earlier_content(id)?,
-            };
-            write(&folder_path.join(&**file), notes.above(cluster, file, bytes))?;
-            written += 1;
+    let objects = built.state.folders.values().map(|folder| folder.len()).sum();
+    ui.watching("writing objects", || {
+        ui.progress().begin_of("writing objects", objects);
+        for (cluster, folder) in &built.state.folders {
+            let folder_path = args.out.join("clusters").join(path::encode(cluster));
+            create_folder(&folder_path)?;
+            for (file, id) in folder {
+                // A copy that keeps its last good form has its bytes in the repository, not in this run.
+                let bytes = match contents.bytes(id) {
+                    Some(bytes) => bytes.to_vec(),
+                    None => reading.earlier_content(id)?,
+                };
+                write(&folder_path.join(&**file), notes.above(cluster, file, bytes))?;
+                ui.progress().add(1);
+            }
         }
-    }
+        Ok::<(), CommandError>(())
+    })?;
     for (key, decision) in &built.state.decisions {
         let text = state::record::write_decision(decision);
         write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
@@ -60,7 +64,7 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
     write(&args.out.join(state::layout::MARKER), state::layout::marker().as_bytes())?;
     ui.status(&format!(
         "wrote {} for {} to {}",
-        counted(written, "object"),
+        counted(objects, "object"),
         counted(built.state.folders.len(), "cluster"),
         args.out.display()
     ));

@@ -15,6 +15,7 @@ use super::{Outcome, logging};
 use crate::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
 use crate::git::Identity;
 use crate::model::Timestamp;
+use crate::progress::Progress;
 use crate::publish::Refs;
 use crate::signature::Signer;
 use crate::transport::Cancel;
@@ -103,6 +104,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         is_copy: mirror.is_some(),
         heartbeat: args.heartbeat,
         first: args.first,
+        progress: if args.once { ui.progress().clone() } else { Progress::default() },
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
@@ -112,10 +114,10 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     let now = Timestamp::now();
     let mut cache = Cache::default();
-    let passed = match mirror {
-        Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror)?,
-        None => daemon::pass_knowing(&settings, now, &mut cache)?,
-    };
+    let passed = ui.watching("reading the current state", || match mirror {
+        Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror),
+        None => daemon::pass_knowing(&settings, now, &mut cache),
+    })?;
     cache.store(&settings);
     // The process ends soon: taking it all apart would only take time.
     std::mem::forget(cache);

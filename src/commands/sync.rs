@@ -195,7 +195,10 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         info!("stopped");
         return Ok(Exit::Done);
     }
-    let round = settle::until_settled(&config, &repo, target.as_mut(), &mut Known::default(), &mut world);
+    target.watched(ui.progress());
+    let round = ui.watching("reading the cluster's folder", || {
+        settle::until_settled(&config, &repo, target.as_mut(), &mut Known::default(), &mut world)
+    });
     if round.has_failed() {
         push_report(args, &mut world, ui);
     }

@@ -6,9 +6,11 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
+use super::bar::Bar;
 use super::exit::CommandError;
 use crate::diag::is_harmless;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::progress::Progress;
 
 /// Streams and colours of this process.
 #[derive(Debug)]
@@ -16,6 +18,10 @@ pub struct Ui {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
+    /// Where work says how far it is. Counts nothing where nobody looks.
+    progress: Progress,
+    /// Shows it while long work goes on.
+    bar: RefCell<Option<Bar>>,
     /// The first error of writing to stdout; nothing is written after it.
     failure: RefCell<Option<std::io::Error>>,
 }
@@ -61,10 +67,19 @@ impl Ui {
                 terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         };
+        let terminal = std::io::stderr().is_terminal();
+        // A job of a build server may have a terminal, and nobody who looks at it.
+        let is_unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
         Ui {
             quiet,
             colour_out: allowed(std::io::stdout().is_terminal()),
-            colour_err: allowed(std::io::stderr().is_terminal()),
+            colour_err: allowed(terminal),
+            progress: if terminal && !quiet && is_unset("CI") {
+                Progress::counting()
+            } else {
+                Progress::default()
+            },
+            bar: RefCell::new(None),
             failure: RefCell::new(None),
         }
     }
@@ -72,6 +87,28 @@ impl Ui {
     /// Whether stdout shows colours.
     pub fn colours(&self) -> bool {
         self.colour_out
+    }
+
+    /// Where work says how far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Does long work that begins with this stage, and shows meanwhile how far it is where somebody looks.
+    pub fn watching<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> T {
+        self.progress.begin(stage);
+        self.bar.replace(self.progress.is_counting().then(|| Bar::start(self.progress.clone())));
+        let done = work();
+        self.bar.replace(None);
+        done
+    }
+
+    /// Prints, with no line of progress in the way.
+    fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &*self.bar.borrow() {
+            Some(bar) => bar.aside(print),
+            None => print(),
+        }
     }
 
     /// Data. Where it can not be written the command goes on: its work and its exit code stand.
@@ -94,11 +131,15 @@ impl Ui {
         if failure.is_some() {
             return;
         }
-        let mut stdout = std::io::stdout().lock();
-        let written = stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-        *failure = written.and_then(|()| stdout.flush()).err();
+        let print = || {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(text.as_bytes())?;
+            if !text.ends_with('\n') {
+                stdout.write_all(b"\n")?;
+            }
+            stdout.flush()
+        };
+        *failure = self.aside(print).err();
     }
 
     /// Why results could not be written. Who closes a pipe has seen enough, which is no fault.
@@ -149,7 +190,8 @@ impl Ui {
     }
 
     fn err(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{}", harmless(text, self.colour_err));
+        let text = harmless(text, self.colour_err);
+        let _ = self.aside(|| writeln!(std::io::stderr().lock(), "{text}"));
     }
 
     /// Colours text meant for stdout.

@@ -83,13 +83,18 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
         verifier = verifier.trusting(pinned(&repo, root)?);
     }
     let mut proofs = Vec::with_capacity(commits.len());
-    for commit in commits {
-        let proof = verifier.prove(commit)?;
-        if args.output == Format::Text {
-            ui.out(&proof_text(&proof, args.most, ui));
+    ui.watching("proving commits", || {
+        ui.progress().begin_of("proving commits", commits.len());
+        for commit in commits {
+            let proof = verifier.prove(commit)?;
+            ui.progress().add(1);
+            if args.output == Format::Text {
+                ui.out(&proof_text(&proof, args.most, ui));
+            }
+            proofs.push(proof);
         }
-        proofs.push(proof);
-    }
+        Ok::<(), CommandError>(())
+    })?;
     match args.output {
         Format::Text => {}
         Format::Json => ui.json(&proofs_json(&proofs)),

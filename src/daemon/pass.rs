@@ -11,6 +11,7 @@ use crate::gate::{Held, Limits};
 use crate::git::{CommitId, GitError, Identity, Repo};
 use crate::model::Timestamp;
 use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::publish::remembered::{IN_FORCE, remember};
 use crate::publish::{self, PublishError, Published, Refs, cluster_refs};
 use crate::reading::Reports;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub heartbeat: Option<i64>,
     /// Lets a first state be made where a remote's was not fetched.
     pub first: bool,
+    /// Where a pass says how far it is.
+    pub progress: Progress,
 }
 
 impl Settings {
@@ -61,6 +64,7 @@ impl Settings {
             is_copy: false,
             heartbeat: None,
             first: false,
+            progress: Progress::default(),
         }
     }
 
@@ -267,14 +271,16 @@ fn attempt_pass(
     cache: &mut Cache,
     made: &mut Option<(PassOutcome, Plan)>,
 ) -> Result<Passed, PassError> {
-    let repo = Repo::open(&settings.repo)?;
+    let repo = Repo::open(&settings.repo)?.watched(&settings.progress);
     let refs = &settings.refs;
+    settings.progress.begin("reading the current state");
     // The state before the source: a source read earlier could be older than what the state was made from.
     let previous = cache.take_previous(&repo, &refs.rendered)?;
     let (name, source) = source(&repo, settings)?;
     let asked = asked_refs(&repo, settings, &name, source)?;
     let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
     let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
+    settings.progress.begin("proving the current state");
     let trusted = match &previous {
         Some(previous) => Some(refuse_untrusted(&repo, settings, previous, source, clock, cache)?),
         None => None,

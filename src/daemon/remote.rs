@@ -53,6 +53,7 @@ impl Mirror {
 
     /// Brings the local repository to what the remote has.
     pub fn fetch(&mut self, settings: &Settings) -> Result<(), PassError> {
+        settings.progress.begin("fetching");
         let refs = &settings.refs;
         let source = self.source_name(settings)?;
         let mut wants = vec![Want::same(&source)];
@@ -144,6 +145,7 @@ impl Mirror {
 
     /// Brings what the pass made to the remote: the state first, then what is derived from it.
     fn push(&mut self, settings: &Settings) -> Result<(), PassError> {
+        settings.progress.begin("pushing");
         let refs = &settings.refs;
         let repo = Repo::open(self.copy.path())?;
         let mut moves = Vec::new();

@@ -55,7 +55,10 @@ impl<'r> GitContents<'r> {
 impl Contents for GitContents<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError> {
         match &mut self.mode {
-            Mode::Writing(writer) => writer.blob(bytes).map_err(|error| ContentError(error.to_string())),
+            Mode::Writing(writer) => {
+                self.repo.progress.add(1);
+                writer.blob(bytes).map_err(|error| ContentError(error.to_string()))
+            }
             Mode::Remembering { odb, new } => {
                 let id = Oid::hash_object(ObjectType::Blob, bytes)
                     .map_err(|error| ContentError(error.message().to_owned()))?;

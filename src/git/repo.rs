@@ -13,6 +13,7 @@ use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::pending::Pending;
 use crate::diag::did_you_mean;
 use crate::model::ContentId;
+use crate::progress::Progress;
 
 /// A Git repository on this machine, bare or not.
 pub struct Repo {
@@ -22,6 +23,7 @@ pub struct Repo {
     pub(super) cleared: RefCell<Vec<String>>,
     /// New objects stay in memory, and refs stay where they are.
     pub(super) is_rehearsal: bool,
+    pub(super) progress: Progress,
 }
 
 impl std::fmt::Debug for Repo {
@@ -88,7 +90,13 @@ impl Repo {
         let path = path.as_ref();
         let named = path.display().to_string();
         let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
-        Ok(Repo { inner, pending: RefCell::default(), cleared: RefCell::default(), is_rehearsal: false })
+        Ok(Repo {
+            inner,
+            pending: RefCell::default(),
+            cleared: RefCell::default(),
+            is_rehearsal: false,
+            progress: Progress::default(),
+        })
     }
 
     /// Opens the repository for a rehearsal: new objects are kept in memory and end with it, refs cannot move.
@@ -101,6 +109,17 @@ impl Repo {
         odb.add_new_mempack_backend(FIRST).map_err(GitError::failed(doing))?;
         drop(odb);
         Ok(repo)
+    }
+
+    /// Lets work on this repository say how far it is.
+    #[must_use]
+    pub fn watched(self, progress: &Progress) -> Repo {
+        Repo { progress: progress.clone(), ..self }
+    }
+
+    /// Where work on this repository says how far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// Lets HEAD stand for a ref, whether it has a commit or not.

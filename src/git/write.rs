@@ -7,6 +7,7 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::repo::{Entry, EntryKind, MODE_FILE, MODE_FOLDER, Repo};
 use crate::model::ContentId;
+use crate::progress::Progress;
 use crate::signature::{self, Signer};
 
 /// Who a commit is by. Always an argument: a user's Git configuration must not change a commit's id.
@@ -60,6 +61,11 @@ impl<'r> Writer<'r> {
         let (id, new) = self.object(ObjectType::Blob, bytes)?;
         self.counts.blobs += usize::from(new);
         Ok(ContentId(bytes_of(id)))
+    }
+
+    /// Where writing says how far it is.
+    pub fn progress(&self) -> &'r Progress {
+        &self.repo.progress
     }
 
     /// The entries of a tree that the repository has.

@@ -17,6 +17,7 @@ use super::Host;
 use super::access::{Access, connect};
 use super::error::{LiveError, of_kube};
 use super::resource::{Query, Resource};
+use crate::progress::Progress;
 
 /// How many objects come in one answer: as kubectl asks.
 const PAGE: u32 = 500;
@@ -39,6 +40,7 @@ struct Asker {
     client: kube::Client,
     server: Arc<str>,
     patience: Duration,
+    progress: Progress,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -55,8 +57,16 @@ impl Cluster {
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let (client, server) = runtime.block_on(connect(access))?;
-        let asker = Asker { client, server: server.into(), patience: access.patience };
+        let asker =
+            Asker { client, server: server.into(), patience: access.patience, progress: Progress::default() };
         Ok(Cluster { runtime, asker })
+    }
+
+    /// Lets questions say how many objects came.
+    #[must_use]
+    pub fn watched(mut self, progress: &Progress) -> Cluster {
+        self.asker.progress = progress.clone();
+        self
     }
 
     /// Runs one task per item, some at once, and gives their results in the items' order.
@@ -195,7 +205,9 @@ impl Asker {
                 .and_then(Json::as_str)
                 .filter(|token| !token.is_empty())
                 .map(str::to_owned);
-            found.extend(items(page, &query.resource));
+            let items = items(page, &query.resource);
+            self.progress.add(items.len());
+            found.extend(items);
             if token.is_none() {
                 break;
             }

@@ -221,7 +221,9 @@ pub fn repair_knowing(
     let prunable = ledger::prunable(repo, rendered.commit, &stale.keys().copied().collect())?;
     let mut repaired = Repaired::default();
     let mut moves = Vec::new();
+    repo.progress().begin_of("writing the clusters' refs", stale.len());
     for (cluster, (tree, old)) in stale {
+        repo.progress().add(1);
         let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
         let said = ClusterRef {
             cluster: one_line(cluster),

@@ -22,10 +22,17 @@ pub(super) fn write(
     next: &State,
 ) -> Result<Written, PublishError> {
     let mut ids = Ids::default();
-    for (cluster, folder) in next.folders.iter().filter(|(_, folder)| !folder.is_empty()) {
+    writer.progress().begin_of("building the clusters' folders", next.folders.len());
+    for (cluster, folder) in &next.folders {
+        writer.progress().add(1);
+        if folder.is_empty() {
+            continue;
+        }
         ids.clusters.insert(cluster.clone(), cluster_tree(writer, previous, cluster, folder)?);
     }
+    writer.progress().begin_of("building the decisions", next.decisions.len());
     for (key, decision) in &next.decisions {
+        writer.progress().add(1);
         ids.decisions.insert(key.clone(), decision_file(writer, previous, key, decision)?);
     }
     for (cluster, status) in &next.facts {

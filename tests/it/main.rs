@@ -57,6 +57,8 @@ mod newcomers;
 mod ocm;
 mod ocm_chapter;
 mod operate;
+#[cfg(unix)]
+mod progress;
 mod prune;
 mod refused;
 #[cfg(unix)]

@@ -12,6 +12,7 @@ use super::inventory::{Entry, Inventory};
 use super::{Apply, Record, Target, TargetError, pause};
 use crate::model::status::Suspension;
 use crate::model::{ObjectId, Timestamp, path};
+use crate::progress::Progress;
 use crate::sync::desired::Desired;
 use crate::sync::plan::{Form, Live, Prune, Version};
 
@@ -28,6 +29,7 @@ pub struct DirTarget {
     /// Entries whose places hold strangers' files.
     stale: Vec<ObjectId>,
     lock: Option<Lock>,
+    progress: Progress,
 }
 
 // The inventory holds hashes of Secrets.
@@ -42,7 +44,7 @@ impl DirTarget {
     pub fn open(path: &Path) -> Result<DirTarget, TargetError> {
         let root = Root::new(path)?;
         let (leaving, stale) = (BTreeMap::new(), Vec::new());
-        Ok(DirTarget { root, inventory: None, leaving, stale, lock: None })
+        Ok(DirTarget { root, inventory: None, leaving, stale, lock: None, progress: Progress::default() })
     }
 
     fn read_inventory(&self) -> Result<Option<Inventory>, TargetError> {
@@ -112,6 +114,10 @@ impl Target for DirTarget {
         Ok(self.inventory.as_ref().map(|inventory| inventory.record.clone()))
     }
 
+    fn watched(&mut self, progress: &Progress) {
+        self.progress = progress.clone();
+    }
+
     fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
         pause::read(&self.root, now)
     }
@@ -120,6 +126,7 @@ impl Target for DirTarget {
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
     ) -> Result<BTreeMap<ObjectId, Live>, TargetError> {
+        self.progress.begin("looking at the objects that are there");
         let known = self.inventory.clone().unwrap_or_default().entries;
         let mut live = BTreeMap::new();
         for id in desired.keys().chain(known.keys()) {
@@ -136,6 +143,7 @@ impl Target for DirTarget {
     }
 
     fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune]) -> Result<(), TargetError> {
+        self.progress.begin_of("applying objects", writes.len() + prunes.len());
         self.root.make()?;
         // One left from a round that ended early would stand in its own way.
         self.lock = None;
@@ -169,11 +177,13 @@ impl Target for DirTarget {
     }
 
     fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), TargetError>> {
-        batch.iter().map(|item| self.apply_one(item)).collect()
+        let progress = self.progress.clone();
+        batch.iter().map(|item| self.apply_one(item)).inspect(|_| progress.add(1)).collect()
     }
 
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>> {
-        batch.iter().map(|prune| self.delete_one(prune)).collect()
+        let progress = self.progress.clone();
+        batch.iter().map(|prune| self.delete_one(prune)).inspect(|_| progress.add(1)).collect()
     }
 
     fn forget(&mut self) -> Result<(), TargetError> {

@@ -23,6 +23,7 @@ use super::strategy::Finding;
 use super::tell::Said;
 use crate::model::status::{Problem, Suspension};
 use crate::model::{ClusterStatus, ObjectId, Timestamp};
+use crate::progress::Progress;
 
 pub use self::kube::KubeTarget;
 pub use dir::DirTarget;
@@ -90,6 +91,9 @@ pub trait Target {
     fn admit(&mut self) -> Result<(), NotAdmitted> {
         Ok(())
     }
+
+    /// Says from now on there how far work is.
+    fn watched(&mut self, _progress: &Progress) {}
 
     /// What was last recorded. `None` where berth was never at work.
     fn record(&mut self) -> Result<Option<Record>, TargetError>;

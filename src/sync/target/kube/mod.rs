@@ -56,6 +56,7 @@ use super::{Apply, Call, NotAdmitted, Preview, Record, Standing, Target, TargetE
 use crate::live::{Access, LiveError};
 use crate::model::status::{Problem, Suspension};
 use crate::model::{ClusterStatus, ObjectId, Timestamp};
+use crate::progress::Progress;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
@@ -72,7 +73,6 @@ use kinds::Kinds;
 use later::Later;
 use lease::{Keeper, Lease};
 use modes::Mode;
-use one::Job;
 use parent::Parent;
 pub use pause::pause;
 use protected::Protected;
@@ -252,6 +252,10 @@ impl Target for KubeTarget {
         self.keeper.as_ref().map_or(Ok(()), Keeper::admit)
     }
 
+    fn watched(&mut self, progress: &Progress) {
+        self.core.wire.progress = progress.clone();
+    }
+
     fn record(&mut self) -> Result<Option<Record>, TargetError> {
         self.runtime.block_on(self.core.read_parent())
     }
@@ -269,10 +273,12 @@ impl Target for KubeTarget {
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
     ) -> Result<BTreeMap<ObjectId, Live>, TargetError> {
+        self.core.wire.progress.begin("looking at the objects that are there");
         self.runtime.block_on(self.core.survey(desired))
     }
 
-    fn begin(&mut self, record: &Record, writes: &[Apply<'_>], _: &[&Prune]) -> Result<(), TargetError> {
+    fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune]) -> Result<(), TargetError> {
+        self.core.wire.progress.begin_of("applying objects", writes.len() + prunes.len());
         self.runtime.block_on(self.core.write_parent(record, writes))
     }
 
@@ -289,6 +295,7 @@ impl Target for KubeTarget {
     }
 
     fn finish(&mut self) -> Result<(), TargetError> {
+        self.core.wire.progress.begin("waiting for objects to become healthy");
         self.runtime.block_on(self.core.narrow_parent())
     }
 
@@ -387,12 +394,5 @@ impl Core {
         let wanted = self.watching.shared.store().wanted();
         let known = wanted.get(&object.id).filter(|it| Arc::ptr_eq(&it.desired.bytes, &object.bytes));
         known.map_or_else(|| self.identity.hash(&object.bytes).into(), |known| known.hash.clone())
-    }
-
-    /// The work on an object, with all that is known of it.
-    fn job(&self, object: &Desired, path: String) -> Job {
-        let seen = self.seen.get(&object.id);
-        let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
-        Job::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
     }
 }

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use super::failure::Failure;
 use super::lease::Fence;
 use super::tenant::Tenants;
+use crate::progress::Progress;
 
 /// How often one request is made before its failure counts.
 const ATTEMPTS: u32 = 5;
@@ -40,6 +41,8 @@ pub struct Wire {
     tenants: Option<Tenants>,
     /// Outside of it nothing is written, and no write takes longer than it leaves.
     fence: Option<(Fence, Duration)>,
+    /// Where a batch says how far it is.
+    pub progress: Progress,
 }
 
 /// One request.
@@ -110,7 +113,14 @@ impl Answer {
 
 impl Wire {
     pub fn new(client: Client, server: &str, patience: Duration) -> Wire {
-        Wire { client, server: server.into(), patience, tenants: None, fence: None }
+        Wire {
+            client,
+            server: server.into(),
+            patience,
+            tenants: None,
+            fence: None,
+            progress: Progress::default(),
+        }
     }
 
     /// The same, for what is done on behalf of tenants.

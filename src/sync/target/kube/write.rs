@@ -47,6 +47,7 @@ impl Core {
             job.lively |= self.rules.are_for(&job.id.group, &job.id.kind);
         }
         self.try_first(&mut jobs, &mut results).await;
+        self.wire.progress.add(batch.len() - jobs.len());
         let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
         self.watching.shared.store().writing(ids);
         let (wire, identity, rules) = (self.acting(), self.identity.clone(), self.rules.clone());
@@ -54,7 +55,9 @@ impl Core {
         let brought = each(tasks, self.at_once, |job| {
             let (wire, identity, rules) = (wire.clone(), identity.clone(), rules.clone());
             async move {
-                let brought = job.bring(&wire, &identity).await?;
+                let brought = job.bring(&wire, &identity).await;
+                wire.progress.add(1);
+                let brought = brought?;
                 let made = brought
                     .answer
                     .as_ref()
@@ -120,6 +123,13 @@ impl Core {
         let found = is_missing.then(|| not_ours(Form::Faulty(message.clone())));
         self.put_off(id, &hash, &message, failure.pause(), found);
         TargetError(message)
+    }
+
+    /// The work on an object, with all that is known of it.
+    pub(super) fn job(&self, object: &Desired, path: String) -> Job {
+        let seen = self.seen.get(&object.id);
+        let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
+        Job::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
     }
 
     /// Tries what was not tried yet; what the server refuses is not written.
@@ -261,6 +271,7 @@ impl Core {
                 Err(failure) => results[index] = Err(TargetError(failure.words(prune.id.is_secret()))),
             }
         }
+        self.wire.progress.add(batch.len());
         results
     }
 

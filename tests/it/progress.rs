@@ -1,0 +1,58 @@
+//! Long work says how far it is where somebody looks, and nowhere else.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::{Ran, Repo, hermetic, small_fleet};
+
+/// A fleet at a remote that takes its time for each answer.
+struct Slow {
+    repo: Repo,
+    folder: tempfile::TempDir,
+}
+
+impl Slow {
+    fn new() -> Slow {
+        let slow = Slow { repo: small_fleet(), folder: tempfile::tempdir().unwrap() };
+        let git = slow.folder.path().join("git");
+        let path = std::env::var("PATH").unwrap();
+        std::fs::write(&git, format!("#!/bin/sh\nsleep 0.6\nPATH='{path}' exec git \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+        slow
+    }
+
+    /// Runs `run --once` in a terminal. Returns what the terminal got.
+    fn run(&self, flags: &str, variables: &[(&str, &str)]) -> String {
+        let binary =
+            std::env::var("BERTH_TEST_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_berth").to_owned());
+        let copy = self.folder.path().join("copy");
+        let berth = format!(
+            "'{binary}' run --once --color never --remote '{}' --repo '{}'",
+            self.repo.arg(),
+            copy.display()
+        );
+        let path = format!("{}:{}", self.folder.path().display(), std::env::var("PATH").unwrap());
+        let mut script = hermetic("script");
+        script.args(["-qec", &format!("{berth} {flags}"), "/dev/null"]);
+        script.env("PATH", path).env("TERM", "xterm").env("SHELL", "/bin/sh");
+        Ran::of(script.envs(variables.iter().copied())).expect(0).out
+    }
+}
+
+#[test]
+fn long_work_is_shown_on_a_terminal_and_cleared_before_anything_is_printed() {
+    // BSD's `script` has other flags.
+    if !Ran::of(hermetic("sh").args(["-c", "script --version"])).out.contains("util-linux") {
+        return;
+    }
+    let slow = Slow::new();
+    let shown = slow.run("", &[]);
+    assert!(shown.contains("fetching, "), "{shown:?}");
+    let first = shown.find("read commit").unwrap_or_else(|| panic!("{shown:?}"));
+    let (work, results) = shown.split_at(first);
+    assert!(work.ends_with("\r\x1b[2K") && !results.contains('\x1b'), "{shown:?}");
+    assert!(results.contains("nothing to publish") || results.contains("published"), "{shown:?}");
+    for (flags, variables) in [("--quiet", &[][..]), ("", &[("CI", "true")][..])] {
+        let shown = slow.run(flags, variables);
+        assert!(!shown.contains("fetching"), "{flags} {variables:?}: {shown:?}");
+    }
+}
