@@ -191,7 +191,7 @@ fn what_never_changes_is_said_before_anything_is_done_and_is_removed_for_nothing
 
 #[test]
 fn a_secret_that_is_not_taken_is_told_without_a_word_of_it() {
-    let Some(member) = Member::new("hushed") else { return };
+    let Some(member) = Member::new("untold") else { return };
     let secret = |name: &str, rest: Json| {
         let mut object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
         object.as_object_mut().expect("an object").extend(rest.as_object().expect("an object").clone());
@@ -215,7 +215,7 @@ fn a_secret_that_is_not_taken_is_told_without_a_word_of_it() {
         let ran = member.sync(more).expect(7);
         for object in &bad {
             let name = object["metadata"]["name"].as_str().expect("a name");
-            let line = ran.err.lines().find(|line| line.starts_with(&format!("Secret hushed/{name}: ")));
+            let line = ran.err.lines().find(|line| line.starts_with(&format!("Secret untold/{name}: ")));
             assert!(line.is_some(), "{more:?}: nothing about {name}\n{}", ran.err);
         }
         if !more.contains(&"--dry-run") {
@@ -253,7 +253,7 @@ fn a_secrets_text_is_kept_to_like_anything_else() {
 
 #[test]
 fn what_is_encrypted_is_never_applied_as_it_is() {
-    let Some(member) = Member::new("sealed") else { return };
+    let Some(member) = Member::new("encrypted") else { return };
     let value = "ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A==,type:str]";
     let sops = json!({"mac": value, "version": "3.9.0", "age": []});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "text"}, "stringData": {"key": value}});
@@ -265,7 +265,7 @@ fn what_is_encrypted_is_never_applied_as_it_is() {
     ]);
     for more in [&["--dry-run"][..], &[]] {
         let ran = member.sync(more).expect(7);
-        for name in ["Secret sealed/text", "ConfigMap sealed/whole"] {
+        for name in ["Secret encrypted/text", "ConfigMap encrypted/whole"] {
             assert!(ran.err.contains(&format!("{name}: it is encrypted by SOPS")), "{}", ran.err);
         }
         assert!(!ran.err.contains("AES256"), "{}", ran.err);

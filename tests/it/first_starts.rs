@@ -272,7 +272,8 @@ fn broken_starts_and_passes_need_no_person() {
         wedged.len()
     );
     assert!(wedged.is_empty(), "{}", wedged.join("\n"));
-    assert!(killed * 4 >= wanted, "only {killed} of {wanted} were killed");
+    // Half of the rounds are kills, of which some come after the end.
+    assert!(killed * 8 >= wanted, "only {killed} of {wanted} were killed");
 }
 
 /// Each case is what a start that was cut short can leave: files with their text; folders end in `/`.

@@ -200,7 +200,7 @@ fn an_edit_by_hand_is_put_back_and_a_deleted_object_comes_back() {
 
 #[test]
 fn fields_of_others_are_a_conflict_that_is_forced_or_yielded_where_the_object_says_so() {
-    let Some(member) = Member::new("owners") else { return };
+    let Some(member) = Member::new("fields") else { return };
     let take = |value: &str| annotated(member.config_map("web", value), "berth.dev/take-over", "true");
     member
         .kubectl_apply(&member.config_map("web", "theirs"), &["--server-side", "--field-manager=autopilot"]);
