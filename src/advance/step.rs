@@ -97,7 +97,7 @@ fn run(repo: &Repo, start: Start<'_>, refuse: &mut Refuse<'_>) -> Result<Advance
     Ok(advanced)
 }
 
-/// What was processed once is part of what comes after it, or somebody rewrote history.
+/// Refuses a source that does not contain the commit processed last: somebody rewrote history.
 fn refuse_rewind(
     repo: &Repo,
     name: &str,

@@ -31,7 +31,7 @@ pub struct Published {
     held: Vec<HeldRecord>,
 }
 
-/// What changes for one placement, and why.
+/// The changes of one placement, with their reasons.
 #[derive(Debug, Default)]
 pub struct Difference {
     /// The digest that approves the held removal.

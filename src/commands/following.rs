@@ -40,11 +40,11 @@ impl FollowArgs {
 /// The commit that is followed, and what is wrong with the newest one.
 pub struct Following {
     vouching: Vouching,
-    /// Whether the fleet of what is applied is remembered.
+    /// The member remembers the fleet of the folder that it applies.
     remembers: bool,
     /// Why the newest folder is not applied, or cannot be the newest.
     refused: Option<String>,
-    /// Whether it is the latter.
+    /// True for the latter.
     is_stale: bool,
 }
 

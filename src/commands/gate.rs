@@ -144,7 +144,7 @@ fn named(clusters: &BTreeSet<String>) -> String {
     }
 }
 
-/// What is held, for programs.
+/// The held workloads, for programs.
 pub fn held_json(held: &[Held]) -> Json {
     let one = |held: &Held| {
         let removes = held

@@ -39,7 +39,7 @@ pub struct Rehearsal<'a> {
     pub first: bool,
 }
 
-/// What a rehearsed step came to.
+/// The outcome of a rehearsed step.
 #[derive(Debug)]
 pub struct Rehearsed {
     pub step: Advanced,
@@ -47,7 +47,7 @@ pub struct Rehearsed {
     pub refusals: Vec<AdvanceError>,
 }
 
-/// What came of merging a head.
+/// The outcome of merging a head.
 #[derive(Debug)]
 pub enum Merging {
     Done(Change),

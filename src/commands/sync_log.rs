@@ -1,4 +1,4 @@
-//! What a running `berth sync` logs of its rounds: each thing once, and what many objects share as one line.
+//! The log of a running `berth sync`: each event once, and one line for a fault that many objects share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::sync::watch::{Round, RoundError};
 /// How many lines one round may take for its problems.
 const MOST: usize = 20;
 
-/// What was logged of the round before.
+/// The lines logged for the previous round.
 #[derive(Debug, Default)]
 pub struct RoundLog {
     suspended: Option<Suspension>,

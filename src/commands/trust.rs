@@ -50,7 +50,7 @@ impl TrustArgs {
     }
 }
 
-/// What `run` would refuse of a rendered tip here. A machine that knows nothing of the branch believes it.
+/// The refusal that `run` would give for a rendered tip here. A machine that knows nothing of the branch believes it.
 pub fn refusal(
     repo: &Repo,
     refs: &Refs,

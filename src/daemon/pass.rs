@@ -38,7 +38,7 @@ pub struct Settings {
     pub allow_empty: bool,
     /// Whom to believe about the rendered branch.
     pub anchors: Anchors,
-    /// Whether the repository is a copy of a remote, which a failed push sets back.
+    /// The repository is a copy of a remote, which a failed push sets back.
     pub is_copy: bool,
     /// Seconds after which cluster refs say again that they are the newest. `None` for never.
     pub heartbeat: Option<i64>,

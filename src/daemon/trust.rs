@@ -1,4 +1,4 @@
-//! Whether a pass goes on from the rendered branch's tip.
+//! The check that a pass may go on from the rendered branch's tip.
 
 use super::cache::Cache;
 use super::pass::{PassError, Settings};

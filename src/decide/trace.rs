@@ -82,7 +82,7 @@ pub enum Stage {
     Filter,
     /// Whether a followed placement picked it.
     Follow,
-    /// Whether it stays, whatever the filters say now.
+    /// The cluster stays picked, whatever the filters say now.
     Stay,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Reader<'a, 'b> {
     pub lowered: &'b mut Lowered,
     /// Whether a document is of a version whose fields are not all known.
     pub is_newer: fn(&Document) -> bool,
-    /// Whether nulls in a spec are errors.
+    /// Nulls in a spec are errors.
     pub refuses_nulls: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct Outlook {
     pub until: Option<Timestamp>,
 }
 
-/// What one workload would lose by deadlines, and when.
+/// The objects that one workload would lose by deadlines, with their moments.
 pub type Due = BTreeMap<(String, ObjectId), Timestamp>;
 
 /// A deadline that a change brought and the gate let pass, as a line of a commit's trailers.
@@ -36,7 +36,7 @@ pub type Due = BTreeMap<(String, ObjectId), Timestamp>;
 pub struct Deadline {
     pub key: Key,
     pub at: Timestamp,
-    /// Whether somebody approved it, so that it counts for nothing later.
+    /// Somebody approved the loss, so it counts for nothing later.
     pub approved: bool,
     pub clusters: BTreeSet<String>,
 }

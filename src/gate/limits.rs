@@ -44,7 +44,7 @@ pub struct Recall {
     pub window: Span,
     /// A rollback may go back to any state that was replaced within this time, beside the last few.
     pub rollback: Span,
-    /// Whether trailers of source commits approve removals, beside files under `approvals/`.
+    /// Trailers of source commits approve removals, beside files under `approvals/`.
     pub trailers: bool,
     /// The labels that members may report.
     pub labels: LabelKeys,

@@ -77,7 +77,7 @@ impl FromStr for Removed {
 #[derive(Debug)]
 pub(super) struct Since<'a> {
     past: &'a Past,
-    /// What was let go since then.
+    /// The places let go since then.
     let_go: BTreeSet<&'a Place>,
     /// Losses since then that nobody edited.
     pub(super) by_itself: BTreeSet<&'a Place>,

@@ -103,9 +103,9 @@ pub struct Held {
     pub due: Due,
     /// How far ahead was looked for deadlines, where it is held for some.
     pub until: Option<Timestamp>,
-    /// What an approval of this removal alone must name.
+    /// The digest that an approval of this removal alone must name.
     pub digest: Digest,
-    /// What one approval of everything that is held must name.
+    /// The digest that one approval of everything held must name.
     pub all: Digest,
     pub why: Vec<Why>,
     /// Whether the source describes it no more.
@@ -179,13 +179,13 @@ impl Verdict {
 /// One workload's removals, before anything is said about them.
 #[derive(Debug)]
 struct Removal {
-    /// What is judged: what goes now and nobody foresaw, and what the change's deadlines take later.
+    /// The removals to judge: those of now that nobody foresaw, and those that the change's deadlines bring later.
     pairs: Pairs,
-    /// What an approval names: the same, with all deadlines that it has.
+    /// The removals that an approval names: the same, with all their deadlines.
     named: Pairs,
     due: Due,
     until: Option<Timestamp>,
-    /// What goes now at a deadline that was judged before, by whether it was approved.
+    /// The removals of now at a deadline that was judged before, by whether it was approved.
     foreseen: [Pairs; 2],
     digest: Digest,
     cause: Cause,
@@ -260,7 +260,7 @@ impl Removal {
     }
 }
 
-/// What each workload loses, now and by the change's deadlines.
+/// The losses of each workload, now and by the change's deadlines.
 fn weigh_all<'a>(
     question: &Question<'_>,
     mut now: BTreeMap<&'a Key, Pairs>,

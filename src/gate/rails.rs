@@ -35,7 +35,7 @@ pub(super) fn reasons<'a>(
     reasons
 }
 
-/// What the rails look at.
+/// The inputs of the rails.
 #[derive(Clone, Copy)]
 struct Case<'c, 'a> {
     question: &'c Question<'c>,

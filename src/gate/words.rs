@@ -49,7 +49,7 @@ impl Held {
         spent.chain(self.expired.map(|expired| format!("its approval expired at {expired}"))).collect()
     }
 
-    /// What it would lose later, a line for each moment.
+    /// The later losses, a line for each moment.
     pub fn deadlines(&self) -> Vec<String> {
         let mut by_moment: BTreeMap<Timestamp, Pairs> = BTreeMap::new();
         for (pair, at) in &self.due {

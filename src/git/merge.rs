@@ -1,4 +1,4 @@
-//! What merging one commit into another gives. Meant for a rehearsal: the merge is written like any other object.
+//! Three-way merges of one commit into another. Meant for a rehearsal: the merge is written like any other object.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::id::{CommitId, TreeId};
 use super::repo::Repo;
 use super::write::{Identity, Writer};
 
-/// What came of a merge.
+/// The outcome of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
     /// One of the two contains the other.

@@ -105,11 +105,11 @@ pub struct Applied {
     pub left_out: usize,
     /// Why nothing is applied for now.
     pub suspended: Option<Suspension>,
-    /// Whether something may still become as wanted by itself.
+    /// Something may still become as wanted by itself.
     pub progressing: bool,
     /// The objects of which that is so; none where they are too many to name.
     pub waiting: Vec<ObjectId>,
-    /// What keeps the member from its folder. All else is then as it was before.
+    /// The fault that keeps the member from its folder. All other fields are then those of the last sync.
     pub failing: Option<Failing>,
 }
 

@@ -25,7 +25,7 @@ pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What to do instead of committing encrypted values.
+/// The alternative to committing encrypted values.
 pub const ADVICE: &str = "keep secrets out of Git: place objects of External Secrets or Sealed Secrets, which members open themselves";
 
 /// The first place of an object that SOPS encrypted, as a path: its own note, or a value.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Option<Arc<Mutex<Stage>>>);
 
-/// What is being done, and how much of it is done.
+/// The work in progress, and how much of it is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
     /// Empty before the first one.

@@ -25,7 +25,7 @@ pub struct Stamp {
     pub identity: Identity,
     /// Further trailers, such as the approvals that a gate used.
     pub trailers: Vec<(String, String)>,
-    /// Whether a commit is due even where the state stays the same, for its trailers.
+    /// A commit is due even where the state stays the same, for its trailers.
     pub must_record: bool,
     /// Lets a state without any object follow one that had some.
     pub allow_empty: bool,

@@ -45,11 +45,11 @@ pub struct Current {
     pub remote: Option<String>,
 }
 
-/// What members reported, as decisions read it.
+/// The members' reports, as decisions read them.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
     pub statuses: BTreeMap<String, ClusterStatus>,
-    /// What was odd about the reports. Told, but no part of what is published: nobody could repeat it later.
+    /// Faults of the reports. They are told but not published: nobody could repeat them later.
     pub odd: Diagnostics,
 }
 
@@ -128,7 +128,7 @@ impl Current {
         Ok(Current { refs, previous, processed, remote })
     }
 
-    /// What members reported. A clone that has the state of a remote and no reports goes by those in the state.
+    /// The members' reports. A clone that has the state of a remote and no reports goes by those in the state.
     pub fn reports(&self, repo: &Repo, labels: &LabelKeys) -> Result<Reports, ReadingError> {
         let Reports { mut statuses, mut odd } =
             Reports::read(repo, &self.refs, labels, self.previous.as_ref())?;

@@ -70,7 +70,7 @@ pub struct Gated {
     /// The rendered commit that this goes back to.
     pub rollback: Option<CommitId>,
     pub trailers: Vec<(String, String)>,
-    /// Whether a commit is due even where the state stays the same: approvals were used, or deadlines let pass.
+    /// A commit is due even where the state stays the same: approvals were used, or deadlines let pass.
     pub must_record: bool,
     pub diagnostics: Diagnostics,
 }
@@ -202,7 +202,7 @@ fn holds_risky(verdict: &Verdict, basis: &Basis) -> bool {
     verdict.held.iter().flat_map(|held| &held.pairs).any(|(_, id)| id.takes_more_along())
 }
 
-/// What the gate needs beside the two states, where something is removed.
+/// The inputs of the gate beside the two states, where something is removed.
 #[derive(Default)]
 struct Looked {
     pasts: Vec<Past>,

@@ -169,7 +169,7 @@ fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'
 }
 
 /// Adds what was in force and is nowhere now: to the file it stood in, where that is at fault, else to the
-/// first file that can not be read and has the right to hold it, since it may have moved there.
+/// first file that cannot be read and has the right to hold it, since it may have moved there.
 fn add_missing(
     first: &First,
     today: &Survey,

@@ -9,7 +9,7 @@ use crate::pipeline::{self, Inputs};
 use crate::state::State;
 
 impl Reading {
-    /// Who would have which objects with other statuses, or at another moment, and when that changes by itself.
+    /// The decisions with other statuses, or at another moment, and when they change by themselves.
     fn place(
         &self,
         previous: &State,
@@ -44,7 +44,7 @@ impl Reading {
         moments
     }
 
-    /// What the edit alone would give: decisions with the outside as the state in force has it. Facts hold
+    /// The decisions that the edit alone would give, with the outside as the state in force has it. Facts hold
     /// only what decisions read then, so what the new source reads for the first time is taken as it is now
     /// and, where that differs, as never reported as well.
     pub fn edit_alone(

@@ -118,13 +118,13 @@ impl<'s> Member<'s> {
         applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
     }
 
-    /// Whether it reports, and its folder is the published one.
+    /// Reports whether the member reports, and has the published folder.
     pub(super) fn has_folder(&self) -> bool {
         let tree = self.status.and_then(|status| status.applied.as_ref()).map(|applied| &applied.tree);
         self.state.is_heard() && (self.published.is_none() || tree == self.published.map(|it| &it.tree))
     }
 
-    /// Whether some of these objects may still have to become as wanted.
+    /// Reports whether some of these objects may still have to become as wanted.
     fn awaits(&self, objects: &[ObjectId]) -> bool {
         let Some(applied) = self.status.and_then(|status| status.applied.as_ref()) else { return false };
         let is_unknown = applied.waiting.is_empty();
@@ -166,7 +166,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Whether what it reports is how its cluster is.
+    /// Reports whether the report still describes the cluster.
     pub(super) fn is_heard(self) -> bool {
         !matches!(self, State::Failing | State::Silent | State::NeverReported)
     }

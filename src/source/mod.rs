@@ -48,7 +48,7 @@ pub fn wanted_folder(path: &str) -> bool {
     path.split('/').all(|part| !part.starts_with('.'))
 }
 
-/// What is wrong with the name of a file or folder, so that it is not read: what no checkout would make, and what
+/// The fault of a file's or folder's name, for which it is not read: names that no checkout would make, and names that
 /// people cannot see.
 pub fn fault_of_entry(name: &str) -> Option<&'static str> {
     if name.contains('/') {

@@ -20,7 +20,7 @@ use crate::model::status::Problem;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     pub written: BTreeSet<ObjectId>,
-    /// What was removed or let go.
+    /// The objects removed or let go.
     pub pruned: BTreeSet<ObjectId>,
     pub held: Vec<Held>,
     pub problems: Vec<Problem>,

@@ -63,7 +63,7 @@ pub fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
     Applied { progressing: !waiting.is_empty(), waiting: ids, ..applied }
 }
 
-/// What was applied before, with what failed now, and since when syncs fail.
+/// The status of the last sync, with the failure of now, and since when syncs fail.
 pub fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> Applied {
     let mut applied = earlier.unwrap_or_default();
     let since = applied.failing.take().map_or_else(|| whole_seconds(now), |failing| failing.since);
@@ -81,7 +81,7 @@ pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Pr
     applied
 }
 
-/// What was applied, with a fault of the cluster as a whole.
+/// The status of a sync, with a fault of the cluster as a whole.
 pub fn with_fault(applied: Option<Applied>, cluster: &str, message: &str) -> Applied {
     let mut applied = applied.unwrap_or_default();
     let object = ObjectId::new("berth.dev", "Cluster", "", cluster);

@@ -55,7 +55,7 @@ pub struct Teardown {
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     pub plan: SyncPlan,
-    /// What goes along that is not berth's, or would if it were not held.
+    /// The foreign objects that go along, or would if their holder were not held.
     pub along: Vec<Problem>,
     record: Record,
     stages: Vec<Vec<Prune>>,

@@ -17,7 +17,7 @@ use crate::model::annotation::WORKLOAD;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
     pub object: ObjectId,
-    /// Whether the wait ends by itself.
+    /// The wait ends by itself.
     pub has_time: bool,
 }
 

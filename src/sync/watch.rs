@@ -221,7 +221,7 @@ impl Round {
             .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
     }
 
-    /// Whether it failed, and that is its own to report: not another syncer's, and not for want of a folder.
+    /// Reports whether the round failed by a fault of its own: not another syncer's, and not for want of a folder.
     pub fn has_failed(&self) -> bool {
         use RoundError::{NotAdmitted as Turn, Refresh};
         !matches!(self.result, Ok(_) | Err(Turn(NotAdmitted::Standby(_)) | Refresh(_)))

@@ -36,7 +36,7 @@ pub enum TransportError {
     /// What arrived was not whole; nothing of it is used.
     #[error("the exchange with `{remote}` was cut off: {message}")]
     Truncated { remote: String, message: String },
-    /// The folder for the local repository can not be written or read: a disk that is full, a lack of rights.
+    /// The folder for the local repository cannot be written or read: a disk that is full, a lack of rights.
     #[error("the working copy can not be used: {message}")]
     WorkingCopy { message: String },
     #[error("`git` failed with `{remote}`: {message}")]

@@ -46,7 +46,7 @@ pub struct GitTransport {
     checked: OnceLock<()>,
     /// The server once said that it can not move refs together.
     one_by_one: OnceLock<()>,
-    /// What each `git` has as its standard input.
+    /// The standard input of each `git`.
     lock: Option<File>,
 }
 

@@ -44,7 +44,7 @@ impl Expected {
     }
 }
 
-/// What a commit claims beyond its bounds, and the first commit that is missing to tell.
+/// The claims of a commit beyond its bounds, and the first commit that is missing to tell.
 #[derive(Debug, Default)]
 pub struct Bounds {
     pub findings: Vec<String>,

@@ -84,7 +84,7 @@ pub struct Untrusted {
 }
 
 impl Trust {
-    /// What a person should know of it.
+    /// The note for a person.
     pub fn note(&self, name: &str) -> Option<String> {
         match self {
             Trust::FirstSight { proven, from: Some(from) } => Some(format!(
@@ -337,7 +337,7 @@ fn known<'q>(repo: &Repo, question: &'q Question<'_>) -> impl Iterator<Item = Co
     remembered(repo, &question.refs.rendered).into_iter().chain(question.anchors.root)
 }
 
-/// What is wrong with a commit, beyond the words that only people read.
+/// The fault of a commit, beyond the words that only people read.
 fn fault(proof: &Proof) -> Option<String> {
     match &proof.verdict {
         Verdict::Proven | Verdict::Root(_) => None,

@@ -29,7 +29,7 @@ pub struct Limits {
 /// Bytes of repeated text that count like one repeated value.
 pub(super) const TEXT_PER_STEP: usize = 100;
 
-/// What aliases of one honest file may take.
+/// The work that aliases of one honest file may take.
 pub const HONEST_REPEATS: usize = 10_000;
 
 impl Limits {

@@ -53,7 +53,7 @@ const BOOKKEEPING: [(&str, &str); 5] = [
     (ADD_ON, "ClusterManagementAddOn"),
 ];
 
-/// What RHACM and Argo CD do with a kind on a hub, and what does it here.
+/// The work that RHACM and Argo CD do with a kind on a hub, and its counterpart here.
 pub(super) fn acted_on_by_hub(key: &Key) -> Option<&'static str> {
     const POLICIES: &str = "RHACM's policy framework still reads it on a hub; place the objects it enforces, and berth keeps them";
     const APPLICATIONS: &str = "RHACM's applications still read it on a hub; place what it deploys";

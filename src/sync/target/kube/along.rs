@@ -1,4 +1,4 @@
-//! What an object takes along when it goes and is not berth's: what others have in a namespace, and the objects of
+//! Foreign objects that a removal takes along: those of others in a namespace, and the objects of
 //! a definition.
 
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ const PAGE: u32 = 500;
 const EVERYWHERE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
 const PASSING: [&str; 3] = ["Endpoints", "EndpointSlice", "Event"];
 
-/// What one look at a kind has shown.
+/// The result of one look at a kind.
 struct Look {
     kind: (String, String),
     found: Result<Vec<Json>, Failure>,

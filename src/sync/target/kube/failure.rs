@@ -144,7 +144,7 @@ impl Failure {
         refusal.retry_after.map(Duration::from_secs)
     }
 
-    /// Whether the manifest does not fit its kind: an unknown field, a text for a number. Servers say 500 of it.
+    /// Reports whether the manifest does not fit its kind: an unknown field, a text for a number. Servers answer 500.
     fn is_misfit(&self) -> bool {
         matches!(self, Failure::Refused(refusal) if refusal.message.contains(TYPED))
     }

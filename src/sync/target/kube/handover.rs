@@ -16,7 +16,7 @@ pub struct HandOver {
     /// `metadata.managedFields` as berth writes it before it applies.
     entries: Vec<Json>,
     manager: String,
-    /// Whether the object becomes berth's by it.
+    /// The object becomes berth's by it.
     is_take_over: bool,
     /// Earlier appliers whose fields become berth's.
     pub from: Vec<String>,

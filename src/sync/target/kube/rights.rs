@@ -1,4 +1,4 @@
-//! What berth's account may list, asked in one question where many lists would be refused.
+//! The kinds that berth's account may list, asked in one question where many lists would be refused.
 
 use kube::api::PostParams;
 use kube::core::Request;
@@ -50,7 +50,7 @@ impl Rights {
         Rights { rules: said.filter(|said| !said.incomplete).map(|said| said.resource_rules) }
     }
 
-    /// Whether a list of all objects of a kind may be answered.
+    /// Reports whether a list of all objects of a kind may be answered.
     pub fn may_list(&self, group: &str, plural: &str) -> bool {
         let has = |all: &[String], one: &str| all.iter().any(|it| it == "*" || it == one);
         let allows = |rule: &Rule| {

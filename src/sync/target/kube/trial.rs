@@ -257,7 +257,7 @@ async fn try_one(job: Job, wire: &super::Wire, identity: &Identity) -> Result<Tr
     }
 }
 
-/// Whether another applier says that the object is its own.
+/// Reports whether another applier says that the object is its own.
 fn is_of_another(live: &Json, identity: &Identity) -> bool {
     part_of(live).is_some_and(|set| *set != identity.set)
 }

@@ -163,9 +163,9 @@ struct Work {
     me: String,
     lease: Lease,
     rival: Rival,
-    /// Who had the lease when it was read last, if that was somebody else.
+    /// The holder when the lease was read last, if that was somebody else.
     other: Option<String>,
-    /// Whether the last attempt had no answer that counts, which was said when it began.
+    /// The last attempt had no answer that counts, which was said when it began.
     is_failing: bool,
     /// The lease as it was written last, while it is ours.
     held: Option<Read>,
