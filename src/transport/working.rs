@@ -50,12 +50,12 @@ const PARTS: [&str; 12] = [
 const MOST_PACKS: usize = 40;
 
 /// How long a lock may outlast its berth, and a `git` that was told to end.
-const HANDOVER: Duration = Duration::from_millis(500);
-const ENDING: Duration = Duration::from_secs(15);
+const HANDOVER: Duration = Duration::from_secs(2);
+const ENDING: Duration = Duration::from_secs(30);
 /// How long a `git` may take to end by itself. Broken off in the middle, it would leave its locks at a remote
 /// of this machine.
-const GRACE: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(10);
+const GRACE: Duration = Duration::from_secs(15);
+const POLL: Duration = Duration::from_millis(50);
 
 /// The folder, locked for as long as this lives.
 #[derive(Debug)]
