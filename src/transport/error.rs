@@ -37,7 +37,7 @@ pub enum TransportError {
     #[error("the exchange with `{remote}` was cut off: {message}")]
     Truncated { remote: String, message: String },
     /// The folder for the local repository cannot be written or read: a disk that is full, a lack of rights.
-    #[error("the working copy can not be used: {message}")]
+    #[error("the working copy cannot be used: {message}")]
     WorkingCopy { message: String },
     #[error("`git` failed with `{remote}`: {message}")]
     Failed { remote: String, message: String },

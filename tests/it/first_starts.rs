@@ -272,8 +272,7 @@ fn broken_starts_and_passes_need_no_person() {
         wedged.len()
     );
     assert!(wedged.is_empty(), "{}", wedged.join("\n"));
-    // Half of the rounds are kills, of which some come after the end.
-    assert!(killed * 8 >= wanted, "only {killed} of {wanted} were killed");
+    assert!(killed * 4 >= wanted, "only {killed} of {wanted} were killed");
 }
 
 /// Each case is what a start that was cut short can leave: files with their text; folders end in `/`.
@@ -446,7 +445,7 @@ fn an_exchange_without_room_says_so_and_leaves_none_of_it_behind() {
     disk.leave(Room::Blocks(60));
     let ran = fleet.run_once(&server, &[]).expect(6);
     assert!(
-        ran.err.contains("the working copy can not be used") && ran.err.contains("No space"),
+        ran.err.contains("the working copy cannot be used") && ran.err.contains("No space"),
         "{}",
         ran.err
     );
