@@ -5,6 +5,7 @@ use super::expression::{Expression, Holds, Kind};
 use super::fault::Fault;
 use super::functions::{self, Function};
 use super::parse::{Form, Node};
+use super::shape::{self, Shape};
 use super::types::{NAMED, Type};
 use super::value::{MapKey, Value};
 use crate::diag::did_you_mean;
@@ -16,68 +17,75 @@ pub(super) fn check(node: &Node, names: Names<'_>) -> Result<Expression, Fault> 
 struct Checker<'n> {
     names: Names<'n>,
     /// The variables of macros around what is checked, each with its type.
-    locals: Vec<(String, Type)>,
+    locals: Vec<(String, Shape)>,
 }
 
-type Typed = (Expression, Type);
+type Typed = (Expression, Shape);
 
 const LOGICAL: &str = "a boolean";
+const OPTIONAL: &str = "an optional";
 
 impl Checker<'_> {
     fn one(&mut self, node: &Node) -> Result<Typed, Fault> {
         let at = node.at;
-        let made = |kind, gives| Ok((Expression { at, kind }, gives));
+        let made = |kind, gives: Shape| Ok((Expression { at, kind }, gives));
         match &node.form {
-            Form::Literal(value) => made(Kind::Literal(value.clone()), Type::of(value)),
+            Form::Literal(value) => made(Kind::Literal(value.clone()), Type::of(value).into()),
             Form::Name(name) => self.name(at, name),
             Form::Select { of, field, optional } => {
-                let of = self.holder(of)?;
+                let (of, holder) = self.holder(of)?;
                 let field = MapKey::Text(field.as_str().into());
-                let gives = if *optional { Type::Optional } else { Type::Any };
-                made(Kind::Select { of, field, optional: *optional }, gives)
+                made(
+                    Kind::Select { of: Box::new(of), field, optional: *optional },
+                    looked_up(&holder, *optional),
+                )
             }
             Form::Index { of, index, optional } => {
-                let (of, kind) = self.one(of)?;
-                if ![Type::Any, Type::List, Type::Map, Type::Optional].contains(&kind) {
-                    return Err(Fault::new(at, format!("{} has nothing to look up", a(kind))));
+                let (of, holder) = self.one(of)?;
+                if ![Type::Any, Type::List, Type::Map].contains(&within(&holder).kind) {
+                    return Err(Fault::new(at, format!("{} has nothing to look up", a(&holder))));
                 }
                 let at_index = index.at;
                 let (index, found) = self.one(index)?;
-                let wanted = match (kind, &of.kind) {
-                    (Type::List, _) => Type::Int,
-                    (_, Kind::Variable) => Type::Text,
-                    _ => Type::Any,
+                let wanted = match within(&holder) {
+                    inner if inner.kind == Type::List => Type::Int.into(),
+                    inner if inner.kind == Type::Map => inner.part(0),
+                    _ => Type::Any.into(),
                 };
-                if !found.may_be(wanted) {
-                    let message = format!("a key of type {} is expected, not {}", wanted.name(), a(found));
+                if !found.may_be(&wanted) {
+                    let message = format!("a key of type {} is expected, not {}", wanted.name(), a(&found));
                     return Err(Fault::new(at_index, message));
                 }
-                let index = Box::new(index);
-                let gives = if *optional || kind == Type::Optional { Type::Optional } else { Type::Any };
-                made(Kind::Index { of: Box::new(of), index, optional: *optional }, gives)
+                let gives = looked_up(&holder, *optional);
+                made(Kind::Index { of: Box::new(of), index: Box::new(index), optional: *optional }, gives)
             }
             Form::List(items) => {
                 let item = |(optional, item): &(bool, Node)| {
-                    let wanted = if *optional { Type::Optional } else { Type::Any };
-                    Ok((*optional, self.of_type(item, wanted, "an optional")?))
+                    let (item, shape) = self.held(item, *optional)?;
+                    Ok(((*optional, item), vec![shape]))
                 };
-                made(Kind::List(items.iter().map(item).collect::<Result<_, _>>()?), Type::List)
+                let (items, shapes): (Vec<_>, Vec<_>) =
+                    items.iter().map(item).collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
+                made(Kind::List(items), Shape::of_all(Type::List, shapes.into_iter()))
             }
             Form::Map(entries) => {
                 let entry = |(optional, key, value): &(bool, Node, Node)| {
-                    let wanted = if *optional { Type::Optional } else { Type::Any };
-                    Ok((*optional, self.one(key)?.0, self.of_type(value, wanted, "an optional")?))
+                    let (key, keys) = self.one(key)?;
+                    let (value, values) = self.held(value, *optional)?;
+                    Ok(((*optional, key, value), vec![keys, values]))
                 };
-                made(Kind::Map(entries.iter().map(entry).collect::<Result<_, _>>()?), Type::Map)
+                let (entries, shapes): (Vec<_>, Vec<_>) =
+                    entries.iter().map(entry).collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
+                made(Kind::Map(entries), Shape::of_all(Type::Map, shapes.into_iter()))
             }
-            Form::And(parts) => made(Kind::And(self.logical(parts)?), Type::Bool),
-            Form::Or(parts) => made(Kind::Or(self.logical(parts)?), Type::Bool),
+            Form::And(parts) => made(Kind::And(self.logical(parts)?), Type::Bool.into()),
+            Form::Or(parts) => made(Kind::Or(self.logical(parts)?), Type::Bool.into()),
             Form::If(parts) => {
                 let [condition, yes, no] = parts.as_ref();
-                let condition = self.of_type(condition, Type::Bool, LOGICAL)?;
+                let (condition, _) = self.of_type(condition, &Type::Bool.into(), LOGICAL)?;
                 let at_no = no.at;
                 let ((yes, one), (no, other)) = (self.one(yes)?, self.one(no)?);
-                if !one.may_be(other) {
+                if !one.may_be(&other) {
                     let message = format!(
                         "both sides of `:` must have one type, not {} and {}",
                         one.name(),
@@ -85,42 +93,52 @@ impl Checker<'_> {
                     );
                     return Err(Fault::new(at_no, message));
                 }
-                made(Kind::If(Box::new([condition, yes, no])), if one == other { one } else { Type::Any })
+                made(Kind::If(Box::new([condition, yes, no])), one.or(&other))
             }
             Form::Call { target, name, arguments } => self.call(at, target.as_deref(), name, arguments),
         }
     }
 
-    fn of_type(&mut self, node: &Node, wanted: Type, what: &str) -> Result<Expression, Fault> {
+    fn of_type(&mut self, node: &Node, wanted: &Shape, what: &str) -> Result<Typed, Fault> {
         let (expression, found) = self.one(node)?;
         match found.may_be(wanted) {
-            true => Ok(expression),
-            false => Err(Fault::new(node.at, format!("{what} is expected, not {}", a(found)))),
+            true => Ok((expression, found)),
+            false => Err(Fault::new(node.at, format!("{what} is expected, not {}", a(&found)))),
         }
     }
 
+    /// An item of a list or map, or what an optional one holds.
+    fn held(&mut self, node: &Node, optional: bool) -> Result<Typed, Fault> {
+        if !optional {
+            return self.one(node);
+        }
+        let (expression, found) = self.of_type(node, &Type::Optional.into(), OPTIONAL)?;
+        Ok((expression, found.part(0)))
+    }
+
     fn logical(&mut self, parts: &[Node]) -> Result<Vec<Expression>, Fault> {
-        parts.iter().map(|part| self.of_type(part, Type::Bool, LOGICAL)).collect()
+        parts.iter().map(|part| Ok(self.of_type(part, &Type::Bool.into(), LOGICAL)?.0)).collect()
     }
 
     /// What fields are selected of.
-    fn holder(&mut self, node: &Node) -> Result<Box<Expression>, Fault> {
-        let (of, kind) = self.one(node)?;
-        match [Type::Any, Type::Map, Type::Optional].contains(&kind) {
-            true => Ok(Box::new(of)),
-            false => Err(Fault::new(node.at, format!("{} has no fields", a(kind)))),
+    fn holder(&mut self, node: &Node) -> Result<Typed, Fault> {
+        let (of, shape) = self.one(node)?;
+        match [Type::Any, Type::Map].contains(&within(&shape).kind) {
+            true => Ok((of, shape)),
+            false => Err(Fault::new(node.at, format!("{} has no fields", a(&shape)))),
         }
     }
 
     fn name(&self, at: usize, name: &str) -> Result<Typed, Fault> {
         if let Some(index) = self.locals.iter().rposition(|(local, _)| local == name) {
-            return Ok((Expression { at, kind: Kind::Local(index) }, self.locals[index].1));
+            return Ok((Expression { at, kind: Kind::Local(index) }, self.locals[index].1.clone()));
         }
         if name == self.names.variable {
-            return Ok((Expression { at, kind: Kind::Variable }, Type::Any));
+            let object = Shape::holding(Type::Map, &[Type::Text.into(), Type::Any.into()]);
+            return Ok((Expression { at, kind: Kind::Variable }, object));
         }
         if let Some(kind) = NAMED.into_iter().find(|kind| kind.name() == name) {
-            return Ok((Expression { at, kind: Kind::Literal(Value::Type(kind.name())) }, Type::Kind));
+            return Ok((Expression { at, kind: Kind::Literal(Value::Type(kind.name())) }, Type::Kind.into()));
         }
         let known = self.locals.iter().map(|(local, _)| local.as_str()).chain([self.names.variable]);
         let hint = did_you_mean(name, known);
@@ -152,15 +170,18 @@ impl Checker<'_> {
             return self.ask(at, target, name, method, arguments);
         }
         let target = self.one(target)?;
-        if let ("or" | "orValue", [other], true) = (name, arguments, target.1.may_be(Type::Optional)) {
+        if let ("or" | "orValue", [other], true) = (name, arguments, target.1.kind.may_be(Type::Optional)) {
             let unwrap = name == "orValue";
-            let wanted = if unwrap { Type::Any } else { Type::Optional };
-            let other = Box::new(self.of_type(other, wanted, "an optional")?);
-            let gives = if unwrap { Type::Any } else { Type::Optional };
-            return Ok((
-                Expression { at, kind: Kind::OrElse { of: Box::new(target.0), other, unwrap } },
-                gives,
-            ));
+            let (at_other, (other, found)) = (other.at, self.one(other)?);
+            let found = if unwrap { Shape::holding(Type::Optional, &[found]) } else { found };
+            if !target.1.may_be(&found) {
+                let message = format!("`{name}` gives {} or {}", target.1.name(), found.name());
+                return Err(Fault::new(at_other, message));
+            }
+            let gives = target.1.or(&found);
+            let gives = if unwrap { gives.part(0) } else { gives };
+            let (of, other) = (Box::new(target.0), Box::new(other));
+            return Ok((Expression { at, kind: Kind::OrElse { of, other, unwrap } }, gives));
         }
         self.function(at, name, true, Some(target), arguments)
     }
@@ -184,8 +205,8 @@ impl Checker<'_> {
             let message = format!("`{name}` is a method of `{variable}` alone, with one text in brackets");
             return Err(Fault::new(at, message));
         };
-        let argument = Box::new(self.of_type(argument, Type::Text, "a text")?);
-        Ok((Expression { at, kind: Kind::Ask { method, argument } }, Type::Any))
+        let argument = Box::new(self.of_type(argument, &Type::Text.into(), "a text")?.0);
+        Ok((Expression { at, kind: Kind::Ask { method, argument } }, Type::Any.into()))
     }
 
     /// A function, or a method whose target is the first argument.
@@ -215,29 +236,31 @@ impl Checker<'_> {
             let hint = is_written_otherwise.then(other).or(hint);
             return Err(Fault::new(at, format!("there is no {what} `{name}`")).maybe_hint(hint));
         }
-        let types: Vec<Type> = typed.iter().map(|(_, kind)| *kind).collect();
+        let (expressions, shapes): (Vec<Expression>, Vec<Shape>) = typed.into_iter().unzip();
+        let types: Vec<Type> = shapes.iter().map(|shape| shape.kind).collect();
         let overloads: Vec<&Function> =
             of_name.into_iter().filter(|function| function.may_take(&types)).collect();
-        let differ = match name {
-            "_==_" | "_!=_" => !comparable(&types),
-            "_<_" | "_<=_" | "_>_" | "_>=_" => numbers_of_two_types(&types),
-            _ => false,
-        };
-        let Some(first) = overloads.first().filter(|_| !differ) else {
+        let gives = overloads.first().map(|first| first.gives);
+        let gives =
+            gives.map(|gives| if overloads.iter().all(|one| one.gives == gives) { gives } else { Type::Any });
+        // Within macros cel-go lets them pass.
+        let is_mixed = matches!(name, "_<_" | "_<=_" | "_>_" | "_>=_") && numbers_of_two_types(&types);
+        let given = gives
+            .filter(|_| !is_mixed || !self.locals.is_empty())
+            .and_then(|gives| shape::given(name, &shapes, gives));
+        let Some(given) = given else {
             let hint = numbers_of_two_types(&types)
                 .then(|| "convert one of the numbers, as in `double(…)` or `int(…)`".to_owned());
-            return Err(Fault::new(at, functions::no_overload(name, method, &types)).maybe_hint(hint));
+            return Err(Fault::new(at, functions::no_overload(name, method, &shapes)).maybe_hint(hint));
         };
-        let gives =
-            if overloads.iter().all(|one| one.gives == first.gives) { first.gives } else { Type::Any };
-        let mut arguments: Vec<Expression> = typed.into_iter().map(|(expression, _)| expression).collect();
+        let mut arguments = expressions;
         if functions::reads_pattern(name)
             && let Some(Expression { at, kind: Kind::Literal(value) }) = arguments.get_mut(1)
             && let Value::Text(text) = value
         {
             *value = functions::pattern(text).map_err(|why| Fault::new(*at, why))?;
         }
-        Ok((Expression { at, kind: Kind::Call { name: shown(name), overloads, arguments } }, gives))
+        Ok((Expression { at, kind: Kind::Call { name: shown(name), overloads, arguments } }, given))
     }
 
     fn call_macro(
@@ -253,77 +276,92 @@ impl Checker<'_> {
                     return Err(Fault::new(argument.at, "`has` is asked about a field, as in `has(a.b)`"));
                 };
                 let field = MapKey::Text(field.as_str().into());
-                (Kind::Has { of: self.holder(of)?, field }, Type::Bool)
+                (Kind::Has { of: Box::new(self.holder(of)?.0), field }, Type::Bool.into())
             }
             (Some(over), "all" | "exists" | "exists_one" | "existsOne", [local, body]) => {
-                let over = self.range(over)?;
-                let body = Box::new(self.body(local, Type::Any, body, Type::Bool, LOGICAL)?);
+                let (over, item) = self.range(over)?;
+                let body = self.condition(local, &item, body)?;
                 let holds = match name {
                     "all" => Holds::All,
                     "exists" => Holds::Some,
                     _ => Holds::One,
                 };
-                (Kind::Every { over, holds, body }, Type::Bool)
+                (Kind::Every { over, holds, body }, Type::Bool.into())
             }
             (Some(over), "filter", [local, body]) => {
-                let over = self.range(over)?;
-                let keep = self.body(local, Type::Any, body, Type::Bool, LOGICAL)?;
-                (Kind::Gather { over, keep: Some(Box::new(keep)), give: None }, Type::List)
+                let (over, item) = self.range(over)?;
+                let keep = Some(self.condition(local, &item, body)?);
+                (Kind::Gather { over, keep, give: None }, Shape::holding(Type::List, &[item]))
             }
             (Some(over), "map", [local, rest @ .., give]) if rest.len() < 2 => {
-                let over = self.range(over)?;
+                let (over, item) = self.range(over)?;
                 let keep = match rest {
-                    [keep] => Some(Box::new(self.body(local, Type::Any, keep, Type::Bool, LOGICAL)?)),
+                    [keep] => Some(self.condition(local, &item, keep)?),
                     _ => None,
                 };
-                let give = Box::new(self.body(local, Type::Any, give, Type::Any, "")?);
-                (Kind::Gather { over, keep, give: Some(give) }, Type::List)
+                let (give, given) = self.body(local, &item, give, &Type::Any.into(), "")?;
+                let give = Some(Box::new(give));
+                (Kind::Gather { over, keep, give }, Shape::holding(Type::List, &[given]))
             }
             (Some(of), "optMap" | "optFlatMap", [local, body]) => {
-                let of = Box::new(self.of_type(of, Type::Optional, "an optional")?);
+                let (of, optional) = self.of_type(of, &Type::Optional.into(), OPTIONAL)?;
                 let flat = name == "optFlatMap";
-                let wanted = if flat { Type::Optional } else { Type::Any };
-                let body = Box::new(self.body(local, Type::Any, body, wanted, "an optional")?);
-                (Kind::Within { of, body, flat }, Type::Optional)
+                let wanted = if flat { Type::Optional } else { Type::Any }.into();
+                let (body, given) = self.body(local, &optional.part(0), body, &wanted, OPTIONAL)?;
+                let gives = if flat { given } else { Shape::holding(Type::Optional, &[given]) };
+                (Kind::Within { of: Box::new(of), body: Box::new(body), flat }, gives)
             }
             _ => return Ok(None),
         };
         Ok(Some((Expression { at, kind }, gives)))
     }
 
-    fn range(&mut self, over: &Node) -> Result<Box<Expression>, Fault> {
-        let (expression, kind) = self.one(over)?;
-        match [Type::Any, Type::List, Type::Map].contains(&kind) {
-            true => Ok(Box::new(expression)),
-            false => Err(Fault::new(over.at, format!("a list or map is expected, not {}", a(kind)))),
+    /// What a macro goes over, and the type of what it names: a list's items, a map's keys.
+    fn range(&mut self, over: &Node) -> Result<(Box<Expression>, Shape), Fault> {
+        let (expression, shape) = self.one(over)?;
+        match [Type::Any, Type::List, Type::Map].contains(&shape.kind) {
+            true => Ok((Box::new(expression), shape.part(0))),
+            false => Err(Fault::new(over.at, format!("a list or map is expected, not {}", a(&shape)))),
         }
+    }
+
+    fn condition(&mut self, local: &Node, item: &Shape, body: &Node) -> Result<Box<Expression>, Fault> {
+        Ok(Box::new(self.body(local, item, body, &Type::Bool.into(), LOGICAL)?.0))
     }
 
     /// What a macro does for each item, which is known in it by a name.
     fn body(
         &mut self,
         local: &Node,
-        kind: Type,
+        item: &Shape,
         body: &Node,
-        wanted: Type,
+        wanted: &Shape,
         what: &str,
-    ) -> Result<Expression, Fault> {
+    ) -> Result<Typed, Fault> {
         let Form::Name(name) = &local.form else {
             return Err(Fault::new(local.at, "a plain name for the items is expected"));
         };
-        self.locals.push((name.clone(), kind));
+        self.locals.push((name.clone(), item.clone()));
         let body = self.of_type(body, wanted, what);
         self.locals.pop();
         body
     }
 }
 
-/// Reports whether values of two types can be equal. Numbers of two types can be once their types are not known.
-fn comparable(types: &[Type]) -> bool {
-    let [one, other] = types else { return true };
-    one.may_be(*other)
-        || (one.may_be_null() && *other == Type::Null)
-        || (other.may_be_null() && *one == Type::Null)
+/// What is looked at in a value: in an optional, what it holds.
+fn within(holder: &Shape) -> Shape {
+    if holder.kind == Type::Optional { holder.part(0) } else { holder.clone() }
+}
+
+/// The type of what is found in a list or map.
+fn looked_up(holder: &Shape, optional: bool) -> Shape {
+    let found = match within(holder) {
+        inner if inner.kind == Type::List => inner.part(0),
+        inner if inner.kind == Type::Map => inner.part(1),
+        _ => Type::Any.into(),
+    };
+    let is_optional = optional || holder.kind == Type::Optional;
+    if is_optional { Shape::holding(Type::Optional, &[found]) } else { found }
 }
 
 /// Reports whether both are numbers, and of types that the checker does not mix.
@@ -333,8 +371,8 @@ fn numbers_of_two_types(types: &[Type]) -> bool {
 }
 
 /// A type in a message.
-fn a(kind: Type) -> String {
-    format!("a value of type {}", kind.name())
+fn a(shape: &Shape) -> String {
+    format!("a value of type {}", shape.name())
 }
 
 /// An operator or function in a message.

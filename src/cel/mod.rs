@@ -14,6 +14,7 @@ mod literal;
 mod meter;
 mod parse;
 mod run;
+mod shape;
 mod types;
 mod value;
 

@@ -11,6 +11,7 @@ use super::expression::{Expression, Holds, Kind};
 use super::fault::Fault;
 use super::functions;
 use super::meter::Meter;
+use super::shape::Shape;
 use super::types::Type;
 use super::value::{MapKey, Value};
 
@@ -66,7 +67,8 @@ impl Run<'_> {
                     Some(function) => (function.call)(&mut self.meter, &values),
                     None => {
                         let method = overloads.first().is_some_and(|function| function.method);
-                        Err(functions::no_overload(name, method, &types))
+                        let shapes: Vec<Shape> = types.into_iter().map(Shape::from).collect();
+                        Err(functions::no_overload(name, method, &shapes))
                     }
                 };
                 called.map_err(|why| Fault::new(at, why))

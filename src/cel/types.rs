@@ -2,7 +2,7 @@
 
 use super::value::Value;
 
-/// What a value is. What lists and maps hold is not kept track of.
+/// The type of a value, without what it holds; see [`Shape`](super::shape::Shape).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     /// Not known before the run; in a function's list of what it takes, whatever there is.

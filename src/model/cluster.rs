@@ -23,7 +23,7 @@ pub struct Cluster {
     pub capacity: BTreeMap<String, String>,
     pub allocatable: BTreeMap<String, String>,
     pub available: BTreeMap<String, String>,
-    /// Scores that add-ons gave it, by resource and score name.
+    /// Scores that add-ons gave it, by resource and score name. An empty name is for a resource without scores.
     pub scores: BTreeMap<(String, String), AddOnScore>,
     /// What it reports of workloads.
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
@@ -59,7 +59,7 @@ impl Cluster {
 }
 
 /// A score an add-on measured, and until when it counts; for ever where it does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddOnScore {
     pub value: i64,
     /// Position in the list it was read from: expressions see scores in that order.

@@ -20,7 +20,7 @@ pub struct ClusterStatus {
     pub labels: Labels,
     pub claims: Labels,
     pub properties: BTreeMap<String, String>,
-    /// Scores that add-ons gave the cluster, by resource and score name.
+    /// Scores that add-ons gave the cluster, by resource and score name. An empty name is for a resource without scores.
     pub scores: BTreeMap<(String, String), AddOnScore>,
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
     /// When taints that do not say since when they are there were first seen: only facts have these.

@@ -88,6 +88,9 @@ fn applied_to_json(applied: &Applied) -> Json {
 }
 
 fn score_to_json(((resource, name), score): (&(String, String), &AddOnScore)) -> Json {
+    if name.is_empty() {
+        return json!({ "resource": resource });
+    }
     let mut form = json!({ "resource": resource, "name": name, "value": score.value });
     if let Some(until) = score.valid_until {
         form["validUntil"] = json!(until.to_string());
@@ -204,7 +207,12 @@ fn failing(mut fields: Fields<'_>) -> Option<Failing> {
 }
 
 fn score((index, mut fields): (usize, Fields<'_>)) -> Option<((String, String), AddOnScore)> {
-    let (resource, name) = (fields.required_str("resource"), fields.required_str("name"));
+    let resource = fields.required_str("resource");
+    if fields.node("name").is_none() && fields.node("value").is_none() {
+        fields.finish();
+        return Some(((resource?.to_owned(), String::new()), AddOnScore::default()));
+    }
+    let name = fields.required_str("name");
     let value = fields.require("value").then(|| fields.int_in("value", -100..=100)).flatten();
     let valid_until = moment(&mut fields, "validUntil");
     fields.finish();

@@ -18,6 +18,7 @@ mod text_format;
 mod url;
 
 use super::meter::Meter;
+use super::shape::Shape;
 use super::types::Type;
 use super::value::Value;
 
@@ -50,15 +51,19 @@ impl Function {
         Function { name, method: true, takes, gives, call }
     }
 
-    /// Whether values may turn out to be such as it takes, by what is known of their types.
+    /// Reports whether values may turn out to be such as it takes, by what is known of their types. A null passes for
+    /// what may be null, and fails when the expression runs.
     pub(super) fn may_take(&self, types: &[Type]) -> bool {
-        let fits = |(found, wanted): (&Type, &Type)| found.may_be(*wanted);
+        let fits = |(found, wanted): (&Type, &Type)| {
+            found.may_be(*wanted) || (*found == Type::Null && wanted.may_be_null())
+        };
         self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
     }
 
-    /// The same for values, of which all is known.
+    /// Reports whether it takes values of these types.
     pub(super) fn takes(&self, types: &[Type]) -> bool {
-        self.may_take(types)
+        let fits = |(found, wanted): (&Type, &Type)| found.may_be(*wanted);
+        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
     }
 }
 
@@ -96,8 +101,8 @@ pub(super) fn shown(name: &str) -> &str {
 }
 
 /// What is wrong with a call that no function of the name can take.
-pub(super) fn no_overload(name: &str, method: bool, types: &[Type]) -> String {
-    let words: Vec<&str> = types.iter().map(|kind| kind.name()).collect();
+pub(super) fn no_overload(name: &str, method: bool, types: &[Shape]) -> String {
+    let words: Vec<String> = types.iter().map(Shape::name).collect();
     let name = shown(name);
     match words.as_slice() {
         [of, rest @ ..] if method => {

@@ -11,9 +11,9 @@ use crate::yaml::Scope;
 pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<String, ClusterStatus>) {
     let Some((mut fields, metadata)) = open_namespaced(scope, &document.root) else { return };
     let status = statuses.entry(metadata.namespace.clone()).or_default();
+    let mut met = BTreeSet::new();
     if let Some(mut fields) = fields.fields("status") {
         let valid_until = moment(&mut fields, "validUntil");
-        let mut met = BTreeSet::new();
         for (index, mut score) in fields.each("scores").into_iter().enumerate() {
             let name = score.required_str("name");
             if let Some(name) = name.filter(|name| !met.insert(*name)) {
@@ -29,6 +29,9 @@ pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<S
         }
         fields.accept(&["conditions"]);
         fields.finish();
+    }
+    if met.is_empty() {
+        status.scores.insert((metadata.name, String::new()), AddOnScore::default());
     }
     fields.finish();
 }

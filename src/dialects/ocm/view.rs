@@ -84,12 +84,15 @@ fn taint(taint: &Taint) -> Json {
     shown
 }
 
-/// All scores of one resource; an error where the cluster has no such resource.
+/// All scores of one resource, which may be none; an error where the cluster has no such resource.
 fn scores(cluster: &Cluster, resource: &str) -> Option<Json> {
     let mut of_resource: Vec<_> = cluster.scores.iter().filter(|((of, _), _)| of == resource).collect();
+    if of_resource.is_empty() {
+        return None;
+    }
+    of_resource.retain(|((_, name), _)| !name.is_empty());
     of_resource.sort_by_key(|(_, score)| score.index);
     let shown =
         |((_, name), score): (&(String, String), &AddOnScore)| json!({"name": name, "value": score.value});
-    let scores: Vec<Json> = of_resource.into_iter().map(shown).collect();
-    (!scores.is_empty()).then(|| json!(scores))
+    Some(of_resource.into_iter().map(shown).collect())
 }

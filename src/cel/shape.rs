@@ -1,0 +1,117 @@
+//! Types with what they hold, as far as it is known before a run: `list(int)`, `map(string, dyn)`.
+//!
+//! The rules are those of cel-go: a type fits another one where both are known and equal, or one is unknown.
+
+use super::types::Type;
+
+/// A type and the types in it: a list's items, a map's keys and values, an optional's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) kind: Type,
+    /// Empty for a type that holds nothing, and for an empty list, map or optional, which fits any other.
+    parts: Vec<Shape>,
+}
+
+/// Types nested deeper are unknown: a chain of macros could double a type at each step.
+const DEEPEST: usize = 10;
+
+/// The types of items that have a sum, and those that have an order.
+const SUMMABLE: [Type; 5] = [Type::Any, Type::Int, Type::Uint, Type::Double, Type::Span];
+const ORDERED: [Type; 4] = [Type::Bool, Type::Text, Type::Bytes, Type::Moment];
+
+impl From<Type> for Shape {
+    /// The type with unknown parts.
+    fn from(kind: Type) -> Shape {
+        let parts = match kind {
+            Type::List | Type::Optional => 1,
+            Type::Map => 2,
+            _ => 0,
+        };
+        Shape { kind, parts: (0..parts).map(|_| Shape::from(Type::Any)).collect() }
+    }
+}
+
+impl Shape {
+    pub(super) fn holding(kind: Type, parts: &[Shape]) -> Shape {
+        let known = |part: &Shape| if part.depth() < DEEPEST { part.clone() } else { Type::Any.into() };
+        Shape { kind, parts: parts.iter().map(known).collect() }
+    }
+
+    /// The type of a list, map or optional with these parts, each as all of its values have it.
+    pub(super) fn of_all(kind: Type, parts: impl Iterator<Item = Vec<Shape>>) -> Shape {
+        let all = |one: Vec<Shape>, other: Vec<Shape>| {
+            one.iter().zip(&other).map(|(one, other)| one.or(other)).collect()
+        };
+        Shape::holding(kind, &parts.reduce(all).unwrap_or_default())
+    }
+
+    fn depth(&self) -> usize {
+        self.parts.iter().map(Shape::depth).max().map_or(0, |depth| depth + 1)
+    }
+
+    /// A part by its place.
+    pub(super) fn part(&self, place: usize) -> Shape {
+        self.parts.get(place).cloned().unwrap_or(Type::Any.into())
+    }
+
+    /// Reports whether a value of this type may turn out to be of the other one.
+    pub(super) fn may_be(&self, other: &Shape) -> bool {
+        let is_null = |one: &Shape, other: &Shape| one.kind == Type::Null && other.kind.may_be_null();
+        let parts = || self.parts.iter().zip(&other.parts).all(|(one, other)| one.may_be(other));
+        self.kind.may_be(other.kind) && parts() || is_null(self, other) || is_null(other, self)
+    }
+
+    /// The type of a value that is of either type.
+    pub(super) fn or(&self, other: &Shape) -> Shape {
+        match (self.kind, other.kind) {
+            _ if !self.may_be(other) => Type::Any.into(),
+            (Type::Null, _) => other.clone(),
+            (_, Type::Null) => self.clone(),
+            (one, another) if one != another => Type::Any.into(),
+            _ if self.parts.is_empty() => other.clone(),
+            _ if other.parts.is_empty() => self.clone(),
+            (kind, _) => {
+                let parts = self.parts.iter().zip(&other.parts).map(|(one, other)| one.or(other));
+                Shape { kind, parts: parts.collect() }
+            }
+        }
+    }
+
+    /// The type in a message: `list(int)`.
+    pub(super) fn name(&self) -> String {
+        let parts: Vec<String> = self.parts.iter().map(Shape::name).collect();
+        let name = self.kind.name();
+        if parts.is_empty() { name.to_owned() } else { format!("{name}({})", parts.join(", ")) }
+    }
+}
+
+/// What a function gives for these arguments, whose own types it takes. `None` where it does not take what they
+/// hold.
+pub(super) fn given(function: &str, arguments: &[Shape], gives: Type) -> Option<Shape> {
+    let text = Shape::from(Type::Text);
+    let items = arguments.first().map(|first| first.part(0)).unwrap_or(Type::Any.into());
+    let has_order = || SUMMABLE.contains(&items.kind) || ORDERED.contains(&items.kind);
+    match (function, arguments) {
+        ("_==_" | "_!=_", [one, other]) => one.may_be(other).then(|| gives.into()),
+        ("@in", [item, holder]) => item.may_be(&holder.part(0)).then(|| gives.into()),
+        ("_+_", [one, other]) if gives == Type::List => one.may_be(other).then(|| one.or(other)),
+        ("indexOf" | "lastIndexOf", [list, item]) if list.kind == Type::List => {
+            item.may_be(&items).then(|| gives.into())
+        }
+        ("sum", [_]) => SUMMABLE.contains(&items.kind).then_some(items),
+        ("min" | "max", [_]) => has_order().then_some(items),
+        ("isSorted", [_]) => has_order().then(|| gives.into()),
+        ("join", _) => items.may_be(&text).then(|| gives.into()),
+        ("split" | "findAll", _) => Some(Shape::holding(Type::List, &[text])),
+        ("validate", _) => Some(Shape::holding(gives, &[Shape::holding(Type::List, &[text])])),
+        ("getQuery", _) => Some(Shape::holding(gives, &[text.clone(), Shape::holding(Type::List, &[text])])),
+        ("optional.none", _) => Some(Shape::holding(gives, &[])),
+        ("optional.of" | "optional.ofNonZeroValue", held) => Some(Shape::holding(gives, held)),
+        ("value", [_]) => Some(items),
+        ("first" | "last", [_]) => Some(Shape::holding(gives, &[items])),
+        ("optional.unwrap" | "unwrapOpt", [_]) => {
+            items.kind.may_be(Type::Optional).then(|| Shape::holding(gives, &[items.part(0)]))
+        }
+        _ => Some(gives.into()),
+    }
+}
