@@ -85,7 +85,11 @@ fn take(
             tree.found.push(fault.hint("put the files themselves there"));
         }
     } else if file_type.is_dir() {
-        if wanted_folder(&path) {
+        // No commit of this repository would hold its files.
+        if wanted_folder(&path) && entry.path().join(".git").exists() {
+            let fault = Diagnostic::warning(Pos::file(path), "a submodule is not read");
+            tree.found.push(fault.hint("put the files into this repository"));
+        } else if wanted_folder(&path) {
             open.push((entry.path(), path));
         }
     } else if wanted(&path) {
@@ -145,6 +149,19 @@ mod tests {
         assert_eq!(paths, ["a-b.yaml", "a/b/c.yaml", "a/z.yml", "b.yaml"]);
         assert_eq!(&*tree.files[1].bytes, b"a/b/c.yaml");
         assert!(tree.found.is_empty());
+    }
+
+    #[test]
+    fn submodules_and_repositories_inside_are_named_and_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        for path in [".git/HEAD", "a.yaml", "inner/.git/HEAD", "inner/b.yaml", "module/.git", "module/c.yaml"]
+        {
+            write(root.path(), path, path);
+        }
+        let tree = read_dir(root.path(), &Limits::default()).unwrap();
+        assert_eq!(tree.files.iter().map(|file| &*file.path).collect::<Vec<_>>(), ["a.yaml"]);
+        let named = found(&tree);
+        assert!(named.len() == 2 && named[0].starts_with("inner: warning: a submodule"), "{named:?}");
     }
 
     #[test]
