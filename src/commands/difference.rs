@@ -13,7 +13,7 @@ use crate::gate::{HeldRecord, words::ALLOW_DELETE};
 use crate::git::{CommitId, Repo};
 use crate::model::cluster::Cluster;
 use crate::model::placement::Source;
-use crate::model::{Decision, Fleet, Key};
+use crate::model::{Decision, Fleet, Key, Shared};
 use crate::publish::{self, Trailers};
 use crate::reading::current::{self, Place};
 use crate::reading::{Reading, Search};
@@ -22,6 +22,9 @@ const HELD: &str = "Berth-Held";
 
 /// How many lines of equal kind a person reads.
 const SHOWN: usize = 20;
+
+/// How many publications with unreadable files are looked behind, each of which takes a whole fleet to read.
+const MOST_UNREADABLE: usize = 20;
 
 /// The published side: the source commits that its decisions were made from, and what is held back.
 pub struct Published {
@@ -78,14 +81,7 @@ impl Published {
             return Ok(None);
         }
         let held = self.held.iter().find(|record| record.key == *key);
-        let since = self.source_of(key)?;
-        let earlier = match since {
-            Some(commit) if self.repo.has_commit(commit) => {
-                let reading = Reading::revision(path, &commit.to_string(), None, None, &self.search)?;
-                Some(reading.decide().0.fleet)
-            }
-            _ => None,
-        };
+        let (since, earlier) = self.earlier(path, key)?;
         let why = |cluster: &String| match &earlier {
             Some(earlier) => cause(key, cluster, earlier, fleet),
             None => "the source of the published decision is not in this repository".to_owned(),
@@ -95,9 +91,40 @@ impl Published {
         Ok(Some(Difference { held: held.map(|record| record.digest.to_string()), since, clusters }))
     }
 
-    /// The source commit of the newest publication in which the placement was not held back.
-    fn source_of(&self, key: &Key) -> Result<Option<CommitId>, CommandError> {
-        let mut next = self.tip;
+    /// The source commit that the published decision was made from, and its fleet where it is in this repository.
+    fn earlier(
+        &self,
+        path: &std::path::Path,
+        key: &Key,
+    ) -> Result<(Option<CommitId>, Option<Shared<Fleet>>), CommandError> {
+        let mut from = self.tip;
+        let mut left = MOST_UNREADABLE;
+        loop {
+            let Some((source, before)) = self.source_of(key, from)? else { return Ok((None, None)) };
+            if !self.repo.has_commit(source) {
+                return Ok((Some(source), None));
+            }
+            let fleet =
+                Reading::revision(path, &source.to_string(), None, None, &self.search)?.decide().0.fleet;
+            // Where its file could not be read, the decision was made from an older form.
+            let file = fleet.placements.get(key).map(|placement| &*placement.origin.file);
+            let is_older =
+                fleet.doubt.everything || file.is_some_and(|file| fleet.doubt.files.contains(file));
+            if !is_older || before.is_none() || left == 0 {
+                return Ok((Some(source), Some(fleet)));
+            }
+            (from, left) = (before, left - 1);
+        }
+    }
+
+    /// The source commit of the newest publication from here on in which the placement was not held back, and the
+    /// publication before it.
+    fn source_of(
+        &self,
+        key: &Key,
+        from: Option<CommitId>,
+    ) -> Result<Option<(CommitId, Option<CommitId>)>, CommandError> {
+        let mut next = from;
         while let Some(commit) = next {
             let info = self.repo.commit(commit)?;
             let Some(trailers) = Trailers::read(&info.message) else { return Ok(None) };
@@ -106,10 +133,10 @@ impl Published {
                 .iter()
                 .filter(|(name, _)| name == HELD)
                 .any(|(_, line)| line.parse::<HeldRecord>().is_ok_and(|record| record.key == *key));
-            if !is_held {
-                return Ok(trailers.source);
-            }
             next = info.parents.first().copied().filter(|parent| self.repo.has_commit(*parent));
+            if !is_held {
+                return Ok(trailers.source.map(|source| (source, next)));
+            }
         }
         Ok(None)
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::support::{Repo, cluster, config_map, namespace, run};
+use crate::support::{Repo, cluster, config_map, fleet_member, namespace, run};
 
 const KUBEFLEET: &str = "\
 apiVersion: placement.kubernetes-fleet.io/v1
@@ -24,13 +24,6 @@ kind: Namespace
 metadata: {name: shop}
 ";
 
-fn member(name: &str, env: &str) -> String {
-    format!(
-        "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {{name: {name}, labels: {{env: {env}}}}}\n\
-         spec: {{identity: {{kind: ServiceAccount, name: hub, namespace: fleet-system}}}}\n"
-    )
-}
-
 fn explain(repo: &Repo, args: &[&str]) -> String {
     run(&[&["explain", "--repo", repo.arg()], args].concat()).out
 }
@@ -38,9 +31,9 @@ fn explain(repo: &Repo, args: &[&str]) -> String {
 #[test]
 fn after_publication_scores_and_steps_are_those_of_today() {
     let repo = Repo::with(&[
-        ("a.yaml", &member("a", "prod")),
-        ("b.yaml", &member("b", "prod")),
-        ("c.yaml", &member("c", "dev")),
+        ("a.yaml", &fleet_member("a", "prod")),
+        ("b.yaml", &fleet_member("b", "prod")),
+        ("c.yaml", &fleet_member("c", "dev")),
         ("two.yaml", KUBEFLEET),
     ]);
     repo.publish().expect(0);
@@ -55,7 +48,7 @@ fn after_publication_scores_and_steps_are_those_of_today() {
         assert!(steps.contains(step), "no `{step}` in\n{steps}");
     }
     // A cluster stays although a new one would fit better; its steps say what it would be given today.
-    repo.write("a.yaml", member("a", "dev"));
+    repo.write("a.yaml", fleet_member("a", "dev"));
     let text = explain(&repo, &["two"]);
     let row = text.lines().find(|line| line.starts_with("a  ")).unwrap_or_default();
     assert!(row.contains("yes") && row.contains("affinityScore 0"), "{text}");
@@ -140,4 +133,22 @@ fn of_a_broken_file_the_fault_is_named_and_nothing_is_called_unchanged() {
     let text = run(&["explain", "--repo", repo.arg(), "web"]).expect(1).out;
     assert!(text.contains("its file cannot be read") && text.contains("apps/web.yaml:"), "{text}");
     assert!(!text.contains("unchanged") && !text.contains("stands as it was"), "{text}");
+}
+
+#[test]
+fn an_edit_after_a_broken_file_is_named_although_the_broken_one_was_published() {
+    let repo = fleet();
+    repo.publish().expect(0);
+    let good = config_map("web", "one", "{clusterSelector: {matchLabels: {env: prod}}}");
+    repo.write("apps/web.yaml", format!("{good}oops: [\n"));
+    repo.commit("broken");
+    repo.publish().expect(1);
+    repo.write("apps/web.yaml", config_map("web", "one", "{clusterSelector: {matchLabels: {evn: prod}}}"));
+    repo.commit("mended, with a slip");
+    repo.publish().expect(5);
+    let text = explain(&repo, &["web"]);
+    assert!(
+        text.contains("  - a, b, c: FederatedConfigMap shop/web was edited in apps/web.yaml:1:1"),
+        "{text}"
+    );
 }
