@@ -15,7 +15,7 @@ use super::link::PacedLink;
 use super::names;
 use super::remote::RemoteArgs;
 use super::sync_log::RoundLog;
-use super::sync_text::{plan_text, previews_text};
+use super::sync_text::{SOME, plan_text, previews_text};
 use super::teardown::{self, TeardownArgs};
 use super::telling::TellingArgs;
 use super::ui::Ui;
@@ -31,7 +31,7 @@ use crate::sync::remote::Link;
 use crate::sync::target::kube::Settings;
 use crate::sync::target::kube::lease::Lease;
 use crate::sync::target::{DirTarget, KubeTarget, NotAdmitted, Target};
-use crate::sync::watch::{self, Config, Known, Refreshed, Round, RoundError, Surroundings};
+use crate::sync::watch::{Config, Refreshed, Round, RoundError, Surroundings, Syncer};
 use crate::sync::{Options, facts, settle};
 use crate::transport::Cancel;
 
@@ -191,13 +191,14 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
         world.meter = args.telling.meter()?;
-        watch::run(&config, &repo, target.as_mut(), &stop_signal(cancel)?, &mut world);
+        let bell = stop_signal(cancel)?;
+        Syncer::new(&config, &repo, target.as_mut(), &mut world).run(&bell);
         info!("stopped");
         return Ok(Exit::Done);
     }
     target.watched(ui.progress());
     let round = ui.watching("reading the cluster's folder", || {
-        settle::until_settled(&config, &repo, target.as_mut(), &mut Known::default(), &mut world)
+        settle::until_settled(Syncer::new(&config, &repo, target.as_mut(), &mut world))
     });
     if round.has_failed() {
         push_report(args, &mut world, ui);
@@ -211,8 +212,11 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         Format::Json => ui.json(&outcome.plan.to_json()),
         Format::Yaml => ui.yaml(&outcome.plan.to_json()),
         Format::Text => {
-            ui.out(&plan_text(&outcome.plan, args.dry_run, ui));
-            ui.out(&previews_text(&outcome.previews, ui));
+            let most = if verbose > 0 { usize::MAX } else { SOME };
+            ui.out(&plan_text(&outcome.plan, args.dry_run, most, ui));
+            if !outcome.previews.is_empty() {
+                ui.out(&previews_text(&outcome.previews, ui));
+            }
         }
     }
     let (differences, problems) = (&outcome.applied.differences, &outcome.applied.problems);

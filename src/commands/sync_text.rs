@@ -6,10 +6,20 @@ use crate::model::ObjectId;
 use crate::sync::plan::SyncPlan;
 use crate::sync::target::Preview;
 
-pub fn plan_text(plan: &SyncPlan, dry_run: bool, ui: &Ui) -> String {
+/// How many writes are named where nobody asked for all of them.
+pub const SOME: usize = 30;
+
+/// The plan, with so many of its writes. What is removed, let go or kept is never cut.
+pub fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String {
     let mut text = String::new();
-    for write in &plan.writes {
+    for write in plan.writes.iter().take(most) {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
+    }
+    if plan.writes.len() > most {
+        text.push_str(&format!(
+            "  and {} (-v names them)\n",
+            counted(plan.writes.len() - most, "other write")
+        ));
     }
     for prune in plan.removed() {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));

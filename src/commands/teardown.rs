@@ -68,7 +68,7 @@ pub fn end_member(
     if about.json {
         ui.json(&found.plan.to_json());
     } else {
-        ui.out(&plan_text(&found.plan, true, ui));
+        ui.out(&plan_text(&found.plan, true, usize::MAX, ui));
     }
     for along in &found.along {
         ui.status(&format!("{}: {}", along.object, along.message));

@@ -50,7 +50,12 @@ impl FleetPin {
         if let Some(folder) = file.parent() {
             let _ = fs::create_dir_all(folder);
         }
-        let _ = fs::write(&file, format!("{named}\n"));
+        // A full disk leaves the earlier name whole.
+        let fresh = file.with_file_name(format!("fleet.{}", std::process::id()));
+        let written = fs::write(&fresh, format!("{named}\n")).and_then(|()| fs::rename(&fresh, &file));
+        if written.is_err() {
+            let _ = fs::remove_file(&fresh);
+        }
     }
 
     fn read(&self, repo: &Repo) -> Option<String> {

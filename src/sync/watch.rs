@@ -106,34 +106,184 @@ pub enum RoundError {
 /// The shortest time from one round to the next that a target asks for: what happens together is one change.
 pub(super) const SHORTEST: Duration = Duration::from_millis(250);
 
-/// Runs rounds until somebody asks to stop.
-pub fn run(config: &Config, repo: &Repo, target: &mut dyn Target, bell: &Bell, world: &mut dyn Surroundings) {
-    let tells = target.watch(bell.call());
-    let mut known = None;
-    let (mut failures, mut unsettled): (u32, u32) = (0, 0);
-    loop {
-        let inputs = tells.then(|| Inputs::now(config, repo, world));
-        let begun = Instant::now();
-        let round = round(config, repo, target, &mut known, world);
-        unsettled = if round.is_settled() { 0 } else { unsettled.saturating_add(1) };
-        let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(_)));
-        failures = if failed { failures.saturating_add(1) } else { 0 };
-        world.after(&round);
-        // Whose turn it is costs nothing to ask.
-        let inputs = inputs.filter(|_| !matches!(round.result, Err(RoundError::NotAdmitted(_))));
-        let Some(inputs) = inputs else {
-            match bell.wait(pause(config.interval, failures)) {
-                Some(Rung::Stop) => return,
-                Some(Rung::Round) | None => continue,
+/// A syncer at work: what it goes by, what it changes, and what it remembers.
+pub(crate) struct Syncer<'a> {
+    pub config: &'a Config,
+    pub repo: &'a Repo,
+    pub target: &'a mut dyn Target,
+    pub world: &'a mut dyn Surroundings,
+    /// The folder of the last round, so that an unchanged one is not read again.
+    known: Option<(Fetched, DesiredSet)>,
+}
+
+impl<'a> Syncer<'a> {
+    pub fn new(
+        config: &'a Config,
+        repo: &'a Repo,
+        target: &'a mut dyn Target,
+        world: &'a mut dyn Surroundings,
+    ) -> Syncer<'a> {
+        Syncer { config, repo, target, world, known: None }
+    }
+
+    /// Runs rounds until somebody asks to stop.
+    pub fn run(mut self, bell: &Bell) {
+        let interval = self.config.interval;
+        let tells = self.target.watch(bell.call());
+        let (mut failures, mut unsettled): (u32, u32) = (0, 0);
+        loop {
+            let inputs = tells.then(|| self.inputs());
+            let begun = Instant::now();
+            let round = self.round();
+            unsettled = if round.is_settled() { 0 } else { unsettled.saturating_add(1) };
+            let failed = !matches!(round.result, Ok(_) | Err(RoundError::NotAdmitted(_)));
+            failures = if failed { failures.saturating_add(1) } else { 0 };
+            self.world.after(&round);
+            // Whose turn it is costs nothing to ask.
+            let inputs = inputs.filter(|_| !matches!(round.result, Err(RoundError::NotAdmitted(_))));
+            let Some(inputs) = inputs else {
+                match bell.wait(pause(interval, failures)) {
+                    Some(Rung::Stop) => return,
+                    Some(Rung::Round) | None => continue,
+                }
+            };
+            let again = (unsettled > 0).then(|| Instant::now() + pause(interval, unsettled - 1));
+            let again = again.into_iter().chain(round.resumes(self.world.now())).min();
+            let earliest = begun + if failures > 0 { pause(interval, failures) } else { SHORTEST };
+            let quiet = Quiet { round: &round, inputs, again, earliest };
+            if self.is_stopped(&quiet, bell) {
+                return;
+            }
+        }
+    }
+
+    fn inputs(&mut self) -> Inputs {
+        let mut refreshed = self.world.refresh();
+        // What is wrong with a ref is the next round's to say.
+        let chosen = self.choose(&mut refreshed).ok();
+        Inputs { refreshed, chosen, overrides: self.world.overrides() }
+    }
+
+    /// The commit to follow, where the newest may not be.
+    fn choose(&mut self, refreshed: &mut Refreshed) -> Result<CommitId, RoundError> {
+        let newest = fetch::newest(self.repo, &self.config.refs, &self.config.cluster)?;
+        let (chosen, refused) = self.world.choose(self.repo, newest).map_err(RoundError::Refused)?;
+        if let Some(why) = refused {
+            *refreshed = Refreshed::Refused(why);
+        }
+        Ok(chosen)
+    }
+
+    /// Waits for what asks for a round. True where somebody asks to stop.
+    fn is_stopped(&mut self, quiet: &Quiet<'_>, bell: &Bell) -> bool {
+        let interval = self.config.interval;
+        loop {
+            let due = quiet.again.into_iter().chain(self.target.due()).min();
+            let left = due.map(|due| due.max(quiet.earliest).saturating_duration_since(Instant::now()));
+            match bell.wait(left.map_or(interval, |left| left.min(interval))) {
+                Some(Rung::Stop) => return true,
+                Some(Rung::Round) => {
+                    return bell.is_stopped_within(quiet.earliest.saturating_duration_since(Instant::now()));
+                }
+                None => {}
+            }
+            if left.is_some_and(|left| left <= interval) {
+                return false;
+            }
+            if self.target.admit().is_err() || self.inputs() != quiet.inputs {
+                return false;
+            }
+            let now = self.world.now();
+            let reported = self.report(&quiet.round.result, &quiet.inputs.refreshed, now);
+            self.world.between(&reported);
+        }
+    }
+
+    /// One round: fetch, apply, report.
+    pub fn round(&mut self) -> Round {
+        let dry = self.config.options.dry_run;
+        if let Err(why) = if dry { Ok(()) } else { self.target.admit() } {
+            return self.turned_away(why);
+        }
+        let mut refreshed = self.world.refresh();
+        let result = match (self.apply(&mut refreshed), &refreshed) {
+            (
+                Err(RoundError::Fetch(FetchError::NoFolder { .. })),
+                Refreshed::Unreachable(why) | Refreshed::Refused(why),
+            ) => Err(RoundError::Refresh(why.clone())),
+            (result, _) => result,
+        };
+        // What was cut short because the lease was lost is the next holder's to say.
+        if let Err(why) = if dry { Ok(()) } else { self.target.admit() } {
+            return self.turned_away(why);
+        }
+        let now = self.world.now();
+        if dry {
+            return Round { result, reported: Ok(false) };
+        }
+        let reported = self.report(&result, &refreshed, now);
+        self.target.tell(&tell::of(&result), now);
+        Round { result, reported }
+    }
+
+    /// A round without a turn. That is reported where nobody is known to have it: the cluster may be gone.
+    fn turned_away(&mut self, why: NotAdmitted) -> Round {
+        let is_trouble = matches!(why, NotAdmitted::Trouble(_));
+        let (result, now) = (Err(why.into()), self.world.now());
+        let reported = if is_trouble { self.report(&result, &Refreshed::Newest, now) } else { Ok(false) };
+        Round { result, reported }
+    }
+
+    fn apply(&mut self, refreshed: &mut Refreshed) -> Result<Outcome, RoundError> {
+        let chosen = self.choose(refreshed)?;
+        let (config, repo) = (self.config, self.repo);
+        let head = fetch::head_at(repo, &config.refs, &config.cluster, chosen)?;
+        let tree = head.tree.to_string();
+        let current = match self.known.take() {
+            Some((mut fetched, set)) if fetched.tree == tree => {
+                fetched.sequence = head.sequence;
+                fetched.allow_prune = head.allow_prune;
+                (fetched, set)
+            }
+            _ => {
+                let fetched = fetch::read(repo, head)?;
+                let set = desired::read(&fetched);
+                (fetched, set)
             }
         };
-        let again = (unsettled > 0).then(|| Instant::now() + pause(config.interval, unsettled - 1));
-        let again = again.into_iter().chain(round.resumes(world.now())).min();
-        let earliest = begun + if failures > 0 { pause(config.interval, failures) } else { SHORTEST };
-        let quiet = Quiet { round: &round, inputs, again, earliest };
-        if quiet.is_stopped(config, repo, target, bell, world) {
-            return;
+        let (fetched, set) = self.known.insert(current);
+        let overrides = self.world.overrides().map_err(RoundError::Overrides)?;
+        let options = Options { now: Some(self.world.now()), ..config.options.clone() };
+        Ok(sync_set(fetched, set, &overrides, self.target, &options)?)
+    }
+
+    fn report(
+        &mut self,
+        result: &Result<Outcome, RoundError>,
+        refreshed: &Refreshed,
+        now: Timestamp,
+    ) -> Result<bool, GitError> {
+        let (config, repo) = (self.config, self.repo);
+        let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
+        let applied: Applied = match result {
+            Ok(outcome) => {
+                let applied =
+                    status::with_notes(earlier.as_ref(), outcome.applied.clone(), tell::notes(outcome));
+                let applied = status::with_waiting(applied, &outcome.waiting);
+                match refreshed {
+                    Refreshed::Refused(why) => status::with_fault(Some(applied), &config.cluster, why),
+                    Refreshed::Newest | Refreshed::Unreachable(_) => applied,
+                }
+            }
+            Err(error) => status::with_failure(earlier, &error.to_string(), now),
+        };
+        let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+        facts::add(&mut status, self.world.facts(), || read_status(repo, &config.refs, &config.cluster))?;
+        // Where there is no turn to be had, there is no cluster to show it in either.
+        if !matches!(result, Err(RoundError::NotAdmitted(_))) {
+            self.target.show(&status);
         }
+        if self.world.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
     }
 }
 
@@ -146,30 +296,6 @@ struct Inputs {
     overrides: Result<LocalOverrides, String>,
 }
 
-impl Inputs {
-    fn now(config: &Config, repo: &Repo, world: &mut dyn Surroundings) -> Inputs {
-        let mut refreshed = world.refresh();
-        // What is wrong with a ref is the next round's to say.
-        let chosen = choose(config, repo, world, &mut refreshed).ok();
-        Inputs { refreshed, chosen, overrides: world.overrides() }
-    }
-}
-
-/// The commit to follow, where the newest may not be.
-fn choose(
-    config: &Config,
-    repo: &Repo,
-    world: &mut dyn Surroundings,
-    refreshed: &mut Refreshed,
-) -> Result<CommitId, RoundError> {
-    let newest = fetch::newest(repo, &config.refs, &config.cluster)?;
-    let (chosen, refused) = world.choose(repo, newest).map_err(RoundError::Refused)?;
-    if let Some(why) = refused {
-        *refreshed = Refreshed::Refused(why);
-    }
-    Ok(chosen)
-}
-
 /// The time after a round, until something asks for the next.
 struct Quiet<'a> {
     round: &'a Round,
@@ -177,40 +303,6 @@ struct Quiet<'a> {
     /// When the next round comes anyway.
     again: Option<Instant>,
     earliest: Instant,
-}
-
-impl Quiet<'_> {
-    /// Waits for what asks for a round. True where somebody asks to stop.
-    fn is_stopped(
-        &self,
-        config: &Config,
-        repo: &Repo,
-        target: &mut dyn Target,
-        bell: &Bell,
-        world: &mut dyn Surroundings,
-    ) -> bool {
-        loop {
-            let due = self.again.into_iter().chain(target.due()).min();
-            let left = due.map(|due| due.max(self.earliest).saturating_duration_since(Instant::now()));
-            match bell.wait(left.map_or(config.interval, |left| left.min(config.interval))) {
-                Some(Rung::Stop) => return true,
-                Some(Rung::Round) => {
-                    return bell.is_stopped_within(self.earliest.saturating_duration_since(Instant::now()));
-                }
-                None => {}
-            }
-            if left.is_some_and(|left| left <= config.interval) {
-                return false;
-            }
-            if target.admit().is_err() || Inputs::now(config, repo, world) != self.inputs {
-                return false;
-            }
-            let now = world.now();
-            let round = (&self.round.result, &self.inputs.refreshed);
-            let reported = report(config, repo, round, target, world, now);
-            world.between(&reported);
-        }
-    }
 }
 
 impl Round {
@@ -232,118 +324,6 @@ impl Round {
         let left = self.result.as_ref().ok()?.resumes_at?.duration_since(now);
         Instant::now().checked_add(Duration::try_from(left).unwrap_or_default())
     }
-}
-
-/// The folder of the last round, so that an unchanged one is not read again.
-pub type Known = Option<(Fetched, DesiredSet)>;
-
-/// One round: fetch, apply, report.
-pub fn round(
-    config: &Config,
-    repo: &Repo,
-    target: &mut dyn Target,
-    known: &mut Known,
-    world: &mut dyn Surroundings,
-) -> Round {
-    let dry = config.options.dry_run;
-    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
-        return turned_away(config, repo, target, world, why);
-    }
-    let mut refreshed = world.refresh();
-    let result = match (apply(config, repo, target, known, world, &mut refreshed), &refreshed) {
-        (
-            Err(RoundError::Fetch(FetchError::NoFolder { .. })),
-            Refreshed::Unreachable(why) | Refreshed::Refused(why),
-        ) => Err(RoundError::Refresh(why.clone())),
-        (result, _) => result,
-    };
-    // What was cut short because the lease was lost is the next holder's to say.
-    if let Err(why) = if dry { Ok(()) } else { target.admit() } {
-        return turned_away(config, repo, target, world, why);
-    }
-    let now = world.now();
-    if dry {
-        return Round { result, reported: Ok(false) };
-    }
-    let reported = report(config, repo, (&result, &refreshed), target, world, now);
-    target.tell(&tell::of(&result), now);
-    Round { result, reported }
-}
-
-/// A round without a turn. That is reported where nobody is known to have it: the cluster may be gone.
-fn turned_away(
-    config: &Config,
-    repo: &Repo,
-    target: &mut dyn Target,
-    world: &mut dyn Surroundings,
-    why: NotAdmitted,
-) -> Round {
-    let is_trouble = matches!(why, NotAdmitted::Trouble(_));
-    let (result, now) = (Err(why.into()), world.now());
-    let reported = if is_trouble {
-        report(config, repo, (&result, &Refreshed::Newest), target, world, now)
-    } else {
-        Ok(false)
-    };
-    Round { result, reported }
-}
-
-fn apply(
-    config: &Config,
-    repo: &Repo,
-    target: &mut dyn Target,
-    known: &mut Known,
-    world: &mut dyn Surroundings,
-    refreshed: &mut Refreshed,
-) -> Result<Outcome, RoundError> {
-    let chosen = choose(config, repo, world, refreshed)?;
-    let head = fetch::head_at(repo, &config.refs, &config.cluster, chosen)?;
-    let tree = head.tree.to_string();
-    let current = match known.take() {
-        Some((mut fetched, set)) if fetched.tree == tree => {
-            fetched.sequence = head.sequence;
-            fetched.allow_prune = head.allow_prune;
-            (fetched, set)
-        }
-        _ => {
-            let fetched = fetch::read(repo, head)?;
-            let set = desired::read(&fetched);
-            (fetched, set)
-        }
-    };
-    let (fetched, set) = known.insert(current);
-    let overrides = world.overrides().map_err(RoundError::Overrides)?;
-    let options = Options { now: Some(world.now()), ..config.options.clone() };
-    Ok(sync_set(fetched, set, &overrides, target, &options)?)
-}
-
-fn report(
-    config: &Config,
-    repo: &Repo,
-    (result, refreshed): (&Result<Outcome, RoundError>, &Refreshed),
-    target: &mut dyn Target,
-    world: &mut dyn Surroundings,
-    now: Timestamp,
-) -> Result<bool, GitError> {
-    let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
-    let applied: Applied = match result {
-        Ok(outcome) => {
-            let applied = status::with_notes(earlier.as_ref(), outcome.applied.clone(), tell::notes(outcome));
-            let applied = status::with_waiting(applied, &outcome.waiting);
-            match refreshed {
-                Refreshed::Refused(why) => status::with_fault(Some(applied), &config.cluster, why),
-                Refreshed::Newest | Refreshed::Unreachable(_) => applied,
-            }
-        }
-        Err(error) => status::with_failure(earlier, &error.to_string(), now),
-    };
-    let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
-    facts::add(&mut status, world.facts(), || read_status(repo, &config.refs, &config.cluster))?;
-    // Where there is no turn to be had, there is no cluster to show it in either.
-    if !matches!(result, Err(RoundError::NotAdmitted(_))) {
-        target.show(&status);
-    }
-    if world.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
 }
 
 /// The interval, doubled for each failure in a row.

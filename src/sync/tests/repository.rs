@@ -8,7 +8,7 @@ use crate::git::{Identity, Repo, Writer};
 use crate::model::Timestamp;
 use crate::publish::{Refs, read_status};
 use fetch::{FetchError, fetch};
-use watch::{Config, Round, Surroundings};
+use watch::{Config, Round, Surroundings, Syncer};
 
 fn publish(repo: &Repo, message: &str, objects: &[Json]) {
     let mut writer = Writer::new(repo).unwrap();
@@ -139,7 +139,7 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     };
     let mut world = Script { repo: &repo, target: &path, stop, rounds: Vec::new(), reports: Vec::new() };
     let mut target = DirTarget::open(&path).unwrap();
-    watch::run(&config, &repo, &mut target, &bell, &mut world);
+    Syncer::new(&config, &repo, &mut target, &mut world).run(&bell);
 
     let rewound = Err("the folder has sequence 6, but 8 was applied before it".to_owned());
     assert_eq!(world.rounds, [Ok((1, 0)), Ok((0, 0)), Ok((1, 0)), Ok((1, 1)), rewound, Ok((1, 0))]);
