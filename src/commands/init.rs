@@ -6,7 +6,7 @@ use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::files::write;
 use super::ui::Ui;
-use crate::diag::Severity;
+use crate::diag::{Pos, Severity};
 use crate::model::Timestamp;
 use crate::reading::{Reading, Search};
 
@@ -29,7 +29,7 @@ const FILES: &[(&str, &str)] = &[
     ("apps/hello/config.yaml", include_str!("../../fixtures/init/apps/hello/config.yaml")),
 ];
 
-/// An object of a fleet that the folder has already, with its place.
+/// The sign of a fleet that the folder has already, with its place.
 fn existing_fleet(dir: &Path) -> Option<String> {
     if !dir.is_dir() {
         return None;
@@ -41,11 +41,13 @@ fn existing_fleet(dir: &Path) -> Option<String> {
     let cluster = cluster.map(|(name, it)| (format!("cluster {name}"), it.origins.first().cloned()));
     let placement =
         fleet.placements.iter().next().map(|(key, it)| (key.to_string(), Some(it.origin.clone())));
-    // A file that cannot be read may describe a fleet as well.
-    let fault = diagnostics.iter().find(|one| one.severity == Severity::Error);
-    let fault = fault.map(|one| (one.message.clone(), one.at.clone()));
-    let (what, at) = cluster.or(placement).or(fault)?;
-    Some(at.map_or(what.clone(), |at| format!("{what} in {at}")))
+    let place = |at: Option<Pos>| at.map(|at| format!(" in {at}")).unwrap_or_default();
+    if let Some((what, at)) = cluster.or(placement) {
+        return Some(format!("already describes a fleet: {what}{}", place(at)));
+    }
+    let fault = diagnostics.iter().find(|one| one.severity == Severity::Error)?;
+    let at = place(fault.at.clone());
+    Some(format!("may describe a fleet already, in a file that cannot be read{at}: {}", fault.message))
 }
 
 pub fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
@@ -56,7 +58,7 @@ pub fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
         return Err(CommandError::new(Exit::Usage, message).hint("nothing was written; name another folder"));
     }
     if let Some(found) = existing_fleet(&args.dir) {
-        let message = format!("{} already describes a fleet: {found}", args.dir.display());
+        let message = format!("{} {found}", args.dir.display());
         return Err(CommandError::new(Exit::Usage, message).hint(
             "nothing was written; `berth validate` checks the fleet, `berth join` adds clusters, a new folder starts another",
         ));

@@ -1,13 +1,13 @@
 //! Names that a shell can complete: the clusters and placements of the fleet in the current folder, or of
 //! the one that `BERTH_REPO` names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
 
 use crate::git::Repo;
-use crate::model::{Fleet, Shared, Timestamp};
+use crate::model::{Fleet, Key, Shared, Timestamp};
 use crate::reading::{Reading, Search};
 
 /// The variable by which a shell's script asks for candidates.
@@ -21,16 +21,14 @@ pub fn clusters() -> Vec<CompletionCandidate> {
 /// The names of placements, and those that several have with their namespace and kind.
 pub fn placements() -> Vec<CompletionCandidate> {
     let Some(fleet) = fleet() else { return Vec::new() };
-    let mut names = BTreeSet::new();
-    for key in fleet.placements.keys() {
-        let is_taken = fleet.placements.keys().any(|other| other.name == key.name && other != key);
-        names.insert(match (is_taken, key.namespace.is_empty()) {
-            (false, _) => key.name.to_string(),
-            (true, true) => format!("{}/{}", key.kind, key.name),
-            (true, false) => format!("{}/{}/{}", key.kind, key.namespace, key.name),
-        });
-    }
-    candidates(names)
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    fleet.placements.keys().for_each(|key| *named.entry(&key.name).or_default() += 1);
+    let shown = |key: &Key| match (named.get(&*key.name), key.namespace.is_empty()) {
+        (Some(1), _) => key.name.to_string(),
+        (_, true) => format!("{}/{}", key.kind, key.name),
+        (_, false) => format!("{}/{}/{}", key.kind, key.namespace, key.name),
+    };
+    candidates(fleet.placements.keys().map(shown).collect())
 }
 
 fn candidates(names: BTreeSet<String>) -> Vec<CompletionCandidate> {

@@ -2,7 +2,6 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::{Format, exit_for, moment};
 use super::foresee::{refusals_json, refusals_text, refused_by_hubs};
@@ -16,6 +15,7 @@ use super::summary::{Length, plan_of_length};
 use super::trust;
 use super::ui::Ui;
 use super::validate::diagnostics_json;
+use super::{Outcome, slips};
 use crate::daemon::PassError;
 use crate::diag::harmless_line;
 use crate::git::Repo;
@@ -127,6 +127,10 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     let published = current.previous.as_ref().and_then(|previous| previous.trailers.source);
     let since = base.as_ref().map(|base| base.commit).or(published);
     diagnostics.extend(refused_by_hubs(&repo, since, step.reading.tree())?);
+    let plan = plan(&step.reading.previous, &step.built.state);
+    let workloads = &step.built.fleet.workloads;
+    let touched = plan.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
+    diagnostics.extend(slips::of(touched, step.reading.tree()));
     diagnostics.sort();
     ui.diagnostics(&diagnostics);
     let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
@@ -137,7 +141,6 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         })?);
     }
     let held = &step.held;
-    let plan = plan(&step.reading.previous, &step.built.state);
     let reasons = Reasons::of(&plan, &step);
     match args.output {
         Format::Text => {

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diag::{Diagnostic, Diagnostics, Pos};
-use crate::model::Fleet;
+use crate::model::Workload;
 use crate::schema::{self, Slip};
 use crate::source::SourceTree;
 use crate::yaml::{self, Limits, Mark, Node, Value};
 
-/// Warnings for fields of built-in kinds that are surely misspelt, for every object that is placed.
-pub fn of(fleet: &Fleet, tree: &SourceTree) -> Diagnostics {
+/// Warnings for fields of built-in kinds that are surely misspelt, for every object of these workloads.
+pub fn of<'f>(workloads: impl Iterator<Item = &'f Workload>, tree: &SourceTree) -> Diagnostics {
     let mut found = Diagnostics::new();
     let mut files = BTreeMap::new();
-    let templates = fleet.workloads.values().flat_map(|workload| &workload.templates);
+    let templates = workloads.flat_map(|workload| &workload.templates);
     let mut seen = BTreeSet::new();
     for object in templates.map(|template| &template.object) {
         // Several placements may carry one object.

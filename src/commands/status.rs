@@ -11,6 +11,7 @@ use super::rehearsal::{Revision, source_tip};
 use super::state::StateArgs;
 use super::table::table;
 use super::ui::{Tone, Ui, counted};
+use crate::diag::harmless_line;
 use crate::gate::{HeldRecord, digest_of_all, words::ALLOW_DELETE};
 use crate::git::{CommitId, Repo};
 use crate::model::{Digest, Timestamp};
@@ -34,7 +35,15 @@ pub struct StatusArgs {
 pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
-    ui.status(&format!("reading {}", current.words()));
+    if current.previous.is_some() {
+        ui.status(&format!("reading {}", current.words()));
+    }
+    if let (Some(remote), None) = (&current.remote, &current.processed) {
+        ui.status(&format!(
+            "note: no report of a member was fetched: git fetch {} '+refs/berth/*:refs/berth/*'",
+            harmless_line(remote)
+        ));
+    }
     let status = gather(&repo, &current, ui)?;
     match args.output {
         Format::Json => ui.json(&status),

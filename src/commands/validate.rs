@@ -40,7 +40,9 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     // Rendering finds what reading can not: overrides that do not apply, objects that collide.
     let mut contents = crate::render::MemoryContents::default();
     let mut built = reading.build(&mut contents)?;
-    built.diagnostics.extend(slips::of(&built.fleet, reading.tree()));
+    built
+        .diagnostics
+        .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), reading.tree()));
     built.diagnostics.sort();
     match args.output {
         Format::Json => ui.json(&diagnostics_json(&built.diagnostics)),

@@ -11,7 +11,12 @@ fn init_adds_nothing_to_a_fleet_that_is_there() {
     assert_eq!(repo.git(&["status", "--porcelain"]), before);
     // A file that cannot be read may be one of a fleet.
     let broken = Repo::with(&[("a.yaml", "kind: [\n")]);
-    run(&["init", broken.arg()]).expect(2);
+    let ran = run(&["init", broken.arg()]).expect(2);
+    assert!(
+        ran.err.contains("may describe a fleet already, in a file that cannot be read in a.yaml:"),
+        "{}",
+        ran.err
+    );
     // What is no fleet does not stand in the way.
     let other = Repo::with(&[("main.go", "package main\n"), ("values.yaml", "a: b\n")]);
     run(&["init", other.arg()]).expect(0);
@@ -232,4 +237,41 @@ fn names_of_clusters_and_placements_are_completed() {
         let script = run(&["completions", shell]).expect(0).out;
         assert!(script.contains("BERTH_COMPLETE"), "{shell}: {script}");
     }
+}
+
+#[test]
+fn a_repository_inside_the_fleet_is_no_part_of_it() {
+    let repo = small_fleet();
+    let inner = repo.path().join("inner");
+    run(&["init", inner.to_str().expect("text")]).expect(0);
+    let ran = run(&["validate", repo.arg()]).expect(0);
+    assert!(ran.err.contains("inner: warning: a submodule is not read"), "{}", ran.err);
+    assert!(!ran.err.contains("twice"), "{}", ran.err);
+}
+
+#[test]
+fn a_first_sync_of_many_objects_fits_a_screen_unless_asked() {
+    let maps: String = (0..50)
+        .map(|n| format!("---\n{}", config_map(&format!("m{n:02}"), "one", "{clusters: [{name: a}]}")))
+        .collect();
+    let repo = Repo::with(&[
+        ("a.yaml", &cluster("a", &[])),
+        ("shop.yaml", &namespace("shop")),
+        ("maps.yaml", &maps),
+    ]);
+    repo.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = format!("dir:{}", folder.path().join("a").display());
+    let sync = |more: &[&str]| {
+        let args =
+            ["sync", "--once", "--dry-run", "--cluster", "a", "--repo", repo.arg(), "--target", &target];
+        run(&[&args, more].concat()).expect(0).out
+    };
+    let short = sync(&[]);
+    assert!(short.starts_with("would make 51 writes, 0 removals, 0 unchanged\n"), "{short}");
+    assert!(
+        short.lines().count() <= 32 && short.contains("  and 21 other writes (-v names them)"),
+        "{short}"
+    );
+    assert_eq!(sync(&["-v"]).lines().count(), 52);
 }
