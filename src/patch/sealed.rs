@@ -33,10 +33,9 @@ pub fn place_of_cipher(object: &Json) -> Option<String> {
     if object.get("sops").is_some_and(Json::is_object) {
         return Some("sops".to_owned());
     }
-    match object {
-        Json::Object(fields) => fields.iter().find_map(|(key, value)| cipher_below(value, key)),
-        _ => None,
-    }
+    // Hardly any object has one, and paths take time to write.
+    let fields = object.as_object().filter(|_| holds_sealed(object))?;
+    fields.iter().find_map(|(key, value)| cipher_below(value, key))
 }
 
 fn cipher_below(value: &Json, path: &str) -> Option<String> {

@@ -204,13 +204,15 @@ fn note_objects(
     previous: Previous<'_>,
 ) {
     // Objects that an override moved to another API group are the copies' alone.
-    let moved = groups.values().flatten().filter(|claim| *claim.id != claim.template.object.id);
-    let moved: Vec<(&Key, &ObjectId)> = moved.map(|claim| (&claim.workload.key, &*claim.id)).collect();
+    let mut moved: BTreeMap<&Key, Vec<&ObjectId>> = BTreeMap::new();
+    for claim in groups.values().flatten().filter(|claim| *claim.id != claim.template.object.id) {
+        moved.entry(&claim.workload.key).or_default().push(&claim.id);
+    }
     for (key, decision) in decisions.iter_mut() {
         let templates = fleet.workloads.get(key).map(|workload| workload.templates.as_slice());
         let objects = templates.unwrap_or_default().iter().map(|template| template.object.id.clone());
         decision.objects = objects.collect();
-        decision.objects.extend(moved.iter().filter(|(of, _)| *of == key).map(|(_, id)| (*id).clone()));
+        decision.objects.extend(moved.get(key).into_iter().flatten().copied().cloned());
         decision.objects.sort();
         decision.objects.dedup();
         decision.failures.clear();

@@ -54,8 +54,9 @@ fn homeless(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diag
             continue;
         }
         let bringing = bringing.get(namespace).map(Vec::as_slice).unwrap_or_default();
-        let bringing: Vec<&Decision> = bringing.iter().filter_map(|key| decisions.get(*key)).collect();
-        let has = |cluster: &str| bringing.iter().any(|decision| decision.has(cluster));
+        let bringing = bringing.iter().filter_map(|key| decisions.get(*key));
+        let mut bringing: Vec<PickCursor<'_>> = bringing.map(Decision::cursor).collect();
+        let mut has = |cluster: &str| bringing.iter_mut().any(|picks| picks.has(cluster));
         let without = decision.picks.iter().filter(|pick| !has(&pick.cluster)).count();
         if without == 0 {
             continue;

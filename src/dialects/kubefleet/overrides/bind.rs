@@ -22,9 +22,8 @@ pub fn bind(
 ) -> Vec<Diagnostic> {
     specs.sort_by_cached_key(|spec| order(spec));
     let mut hits = vec![BTreeSet::new(); specs.len()];
-    let carried: BTreeMap<ObjectId, (String, Key)> = carried(workloads);
     let index = Index::new(&specs);
-    for workload in workloads {
+    for workload in workloads.iter_mut() {
         for (spec, objects) in index.for_workload(workload) {
             if !is_for(&specs[spec], &workload.key) {
                 continue;
@@ -34,6 +33,8 @@ pub fn bind(
             workload.overrides.extend(overrides(&specs[spec], &ids.into_iter().collect::<Vec<_>>()));
         }
     }
+    let is_missed = specs.iter().zip(&hits).any(|(spec, hits)| hits.len() < spec.targets.len());
+    let carried = if is_missed { carried(workloads) } else { BTreeMap::new() };
     specs.iter().zip(&hits).flat_map(|(spec, hits)| misses(spec, hits, placements, &carried)).collect()
 }
 
