@@ -3,16 +3,12 @@
 use berth::daemon::{Passed, Settings, pass};
 use berth::model::Timestamp;
 
-use crate::support::removals::{drained, fleet_of, managed, tolerating, work};
+use crate::support::removals::{WEB, copies, drained, fleet_of, managed, tolerating, work};
 use crate::support::{RENDERED, Repo, run};
 
 /// The moment of the tests' first commit, and so many minutes later.
 fn minute(minutes: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + minutes * 60).expect("a moment")
-}
-
-fn copies(repo: &Repo) -> usize {
-    repo.files(RENDERED).keys().filter(|path| path.ends_with("ConfigMap_web-0.yaml")).count()
 }
 
 #[track_caller]
@@ -55,15 +51,14 @@ fn a_toleration_that_will_end_is_shown_and_held_before_it_does() {
         plan.out
     );
     let ran = repo.publish().expect(5);
-    let line =
-        ran.out.lines().find(|line| line.starts_with("Berth-Allow-Delete: ")).expect("a line").to_owned();
+    let line = ran.approval();
     assert!(plan.out.contains(&line), "the same approval");
     assert!(repo.publish().expect(5).out.contains(&line), "and in the next pass");
     repo.git(&["commit", "-q", "--allow-empty", "-m", &format!("it may end\n\n{line}")]);
     repo.publish().expect(0);
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains(&format!("Berth-Deadline: {end} approved ")), "{message}");
-    assert_eq!(copies(&repo), 10, "it has not come yet");
+    assert_eq!(copies(&repo, WEB), 10, "it has not come yet");
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
@@ -81,12 +76,12 @@ fn an_approved_deadline_is_not_held_again_when_it_comes() {
     assert_eq!((held(&again), again.held[0].approval_of_all()), (1, line.clone()), "still held");
     repo.commit(&format!("it may end\n\n{line}"));
     assert_eq!(held(&pass_at(&repo, minute(8))), 0);
-    assert_eq!(copies(&repo), 10);
+    assert_eq!(copies(&repo, WEB), 10);
     repo.write("apps/work.yaml", work(2));
     repo.commit("something else in between");
     assert_eq!(held(&pass_at(&repo, minute(20))), 0);
     assert_eq!(held(&pass_at(&repo, minute(61))), 0);
-    assert_eq!(copies(&repo), 1);
+    assert_eq!(copies(&repo, WEB), 1);
     run(&["verify", "--repo", repo.arg()]).expect(0);
 
     // What came back and goes again is another removal.
@@ -94,11 +89,11 @@ fn an_approved_deadline_is_not_held_again_when_it_comes() {
     repo.write("apps/work.yaml", work(3));
     repo.commit("all of them again");
     pass_at(&repo, minute(70));
-    assert_eq!(copies(&repo), 10);
+    assert_eq!(copies(&repo, WEB), 10);
     repo.write("apps/placement.yaml", tolerating(Some(60)));
     repo.commit("and off");
     assert_eq!(held(&pass_at(&repo, minute(80))), 1);
-    assert_eq!(copies(&repo), 10);
+    assert_eq!(copies(&repo, WEB), 10);
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
@@ -109,7 +104,7 @@ fn a_deadline_that_nobody_approved_stays_held_when_it_comes() {
     repo.commit("for an hour only");
     assert_eq!(held(&pass_at(&repo, minute(6))), 1);
     assert_eq!(held(&pass_at(&repo, minute(61))), 1);
-    assert_eq!(copies(&repo), 10);
+    assert_eq!(copies(&repo, WEB), 10);
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
@@ -130,7 +125,7 @@ fn a_deadline_below_the_limits_passes_and_passes_again_when_it_comes() {
     assert_eq!(held(&pass_at(&repo, minute(7))), 0);
     assert_eq!(repo.id(RENDERED), before);
     assert_eq!(held(&pass_at(&repo, minute(61))), 0);
-    assert_eq!(copies(&repo), 7);
+    assert_eq!(copies(&repo, WEB), 7);
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
@@ -145,7 +140,7 @@ fn a_dated_taint_is_part_of_the_change_that_writes_it() {
     assert_eq!(held(&passed), 1);
     assert_eq!(passed.held[0].due.values().next(), Some(&minute(61)));
     assert_eq!(held(&pass_at(&repo, minute(90))), 1, "and stays so");
-    assert_eq!(copies(&repo), 10);
+    assert_eq!(copies(&repo, WEB), 10);
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 

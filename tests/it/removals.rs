@@ -1,17 +1,12 @@
 //! The gate has a memory and knows causes: removals in many steps, by members' reports, beside edits.
 
-use crate::support::removals::{fleet_of, label, placement, report, work};
+use crate::support::removals::{WEB, copies, fleet_of, label, placement, report, work};
 use crate::support::{RENDERED, Repo, cluster, config_map, namespace, run};
 
 /// A config map on these clusters by name.
 fn on(clusters: &[String]) -> String {
     let names: Vec<String> = clusters.iter().map(|name| format!("{{name: {name}}}")).collect();
     config_map("web", "one", &format!("{{clusters: [{}]}}", names.join(", ")))
-}
-
-/// How many clusters have the object.
-fn copies(repo: &Repo, file: &str) -> usize {
-    repo.files(RENDERED).keys().filter(|path| path.starts_with("clusters/") && path.ends_with(file)).count()
 }
 
 /// Ten KubeFed clusters with a namespace, and a config map on all of them.
@@ -61,8 +56,7 @@ fn what_an_approval_let_go_does_not_count_against_the_next_removal() {
     repo.write("apps/web.yaml", on(&names[..4]));
     repo.commit("ten to four");
     let ran = repo.publish().expect(5);
-    let line =
-        ran.out.lines().find(|line| line.starts_with("Berth-Allow-Delete: ")).expect("a line").to_owned();
+    let line = ran.approval();
     repo.commit(&format!("it may\n\n{line}"));
     repo.publish().expect(0);
     assert_eq!(copies(&repo, "ConfigMap_web.yaml"), 4);
@@ -106,7 +100,7 @@ fn members_that_leave_one_report_at_a_time_are_held_like_all_at_once() {
         }
     }
     assert_eq!(held, Some(3), "four of ten clusters are more than 30 %");
-    assert_eq!(copies(&repo, "ConfigMap_web-0.yaml"), 7);
+    assert_eq!(copies(&repo, WEB), 7);
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
@@ -119,7 +113,7 @@ fn a_part_of_the_fleet_at_each_pass_adds_up() {
         }
         repo.publish().expect(if pass == 0 { 0 } else { 5 });
     }
-    assert_eq!(copies(&repo, "ConfigMap_web-0.yaml"), 14, "six of twenty are no more than 30 %");
+    assert_eq!(copies(&repo, WEB), 14, "six of twenty are no more than 30 %");
 }
 
 #[test]
@@ -142,7 +136,7 @@ fn a_commit_that_changes_nothing_releases_no_freeze() {
     repo.write("README.md", "words\n");
     repo.commit("words");
     repo.publish().expect(5);
-    assert_eq!(copies(&repo, "ConfigMap_web-0.yaml"), 10, "still frozen");
+    assert_eq!(copies(&repo, WEB), 10, "still frozen");
 
     // Reports and a commit that come in one pass.
     let (repo, names) = fleet_of(10, placement("size", "small"), 1);
@@ -153,7 +147,7 @@ fn a_commit_that_changes_nothing_releases_no_freeze() {
     repo.commit("words");
     let ran = repo.publish().expect(5);
     assert!(ran.out.contains("by statuses or time"), "{}", ran.out);
-    assert_eq!(copies(&repo, "ConfigMap_web-0.yaml"), 10, "frozen");
+    assert_eq!(copies(&repo, WEB), 10, "frozen");
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
@@ -175,7 +169,7 @@ fn a_status_that_cannot_be_read_changes_nothing() {
         report(&repo, name, 60, "claims: {size: NotThere}\n");
     }
     repo.publish().expect(0);
-    assert_eq!(copies(&repo, "ConfigMap_web-0.yaml"), 4);
+    assert_eq!(copies(&repo, WEB), 4);
     let before = repo.id(RENDERED);
     report(&repo, &names[0], 61, "claims: [\n");
     report(&repo, &names[1], 61, "");
@@ -195,7 +189,7 @@ fn members_report_no_label_that_the_daemon_does_not_allow() {
         report(&repo, name, 60, "labels: {zone: dark}\n");
     }
     repo.publish().expect(0);
-    assert_eq!(copies(&repo, "ConfigMap_web-0.yaml"), 4, "a label of no file does not count");
+    assert_eq!(copies(&repo, WEB), 4, "a label of no file does not count");
     let allowed = ["run", "--once", "--repo", repo.arg(), "--member-labels", "tier,zo*"];
     run(&allowed).expect(5);
     let ran = run(&["run", "--once", "--repo", repo.arg(), "--member-labels", "a b"]).expect(2);

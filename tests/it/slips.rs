@@ -1,6 +1,6 @@
 //! Slips that berth can tell without a cluster: in templates, in overrides, in what belongs to a hub.
 
-use crate::support::{Ran, Repo, cluster, namespace, run};
+use crate::support::{Ran, Repo, cluster, fleet_member, namespace, run};
 
 const DEPLOYMENT: &str = "\
 apiVersion: types.kubefed.io/v1beta1
@@ -18,13 +18,6 @@ spec:
             imagePullPolcy: Always
   placement: {clusterSelector: {}}
 ";
-
-fn member(name: &str) -> String {
-    format!(
-        "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {{name: {name}, labels: {{env: prod}}}}\n\
-         spec: {{identity: {{kind: ServiceAccount, name: hub, namespace: fleet-system}}}}\n"
-    )
-}
 
 #[track_caller]
 fn says(ran: &Ran, lines: &[&str]) {
@@ -49,6 +42,12 @@ fn a_misspelt_field_of_a_built_in_kind_is_told_with_its_place_and_fails_where_as
     ];
     says(&run(&["validate", repo.arg()]).expect(0), &found);
     says(&run(&["validate", "--strict", repo.arg()]).expect(1), &found);
+    // A plan tells them of what it changes, and of nothing else.
+    repo.commit("two slips");
+    says(&run(&["plan", "--repo", repo.arg()]).expect(0), &found);
+    repo.publish().expect(0);
+    let ran = run(&["plan", "--repo", repo.arg()]).expect(0);
+    assert!(!ran.err.contains("unknown field"), "{}", ran.err);
     let good = DEPLOYMENT.replace("replica:", "replicas:").replace("Polcy", "Policy");
     repo.write("web.yaml", good);
     let ran = run(&["validate", "--strict", repo.arg()]).expect(0);
@@ -81,7 +80,7 @@ kind: Service
 metadata: {name: web, namespace: shop}
 spec: {selecter: {app: web}}
 ";
-    let repo = Repo::with(&[("a.yaml", &member("a")), ("all.yaml", plain)]);
+    let repo = Repo::with(&[("a.yaml", &fleet_member("a", "prod")), ("all.yaml", plain)]);
     let ran = run(&["validate", repo.arg()]).expect(0);
     says(&ran, &["all.yaml:16:3: warning: Service shop/web: unknown field `spec.selecter`"]);
     assert_eq!(ran.err.matches("selecter").count(), 1, "{}", ran.err);
@@ -101,7 +100,11 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: web, namespace: shop}
 ";
-    let repo = Repo::with(&[("a.yaml", &member("a")), ("b.yaml", &member("b")), ("web.yaml", placement)]);
+    let repo = Repo::with(&[
+        ("a.yaml", &fleet_member("a", "prod")),
+        ("b.yaml", &fleet_member("b", "prod")),
+        ("web.yaml", placement),
+    ]);
     let warning = "web.yaml:1:1: warning: ResourcePlacement shop/web goes to 2 of 2 clusters without the namespace `shop`";
     says(&run(&["validate", repo.arg()]).expect(0), &[warning, "place the Namespace too"]);
     let namespace = |policy: &str| {
@@ -157,7 +160,7 @@ spec:
     - clusterSelector: {clusterSelectorTerms: []}
       jsonPatchOverrides: [{op: add, path: /metadata/labels/x, value: y}]
 ";
-    let repo = Repo::with(&[("a.yaml", &member("a")), ("all.yaml", files)]);
+    let repo = Repo::with(&[("a.yaml", &fleet_member("a", "prod")), ("all.yaml", files)]);
     let ran = run(&["validate", repo.arg()]).expect(0);
     says(
         &ran,
@@ -212,7 +215,7 @@ spec:
           preference:
             metricSorter: {name: resources.kubernetes-fleet.io/available-cpu, sortOrder: Descending}
 ";
-    let repo = Repo::with(&[("a.yaml", &member("a")), ("all.yaml", placement)]);
+    let repo = Repo::with(&[("a.yaml", &fleet_member("a", "prod")), ("all.yaml", placement)]);
     let ran = run(&["validate", repo.arg()]).expect(1);
     says(&ran, &["all.yaml:14:", "metricSorter", "did you mean `propertySorter`?"]);
     assert_eq!(ran.err.matches("metricSorter`").count(), 1, "{}", ran.err);

@@ -74,6 +74,15 @@ impl Ran {
         }
     }
 
+    /// The one line that approves everything held.
+    #[track_caller]
+    pub fn approval(&self) -> String {
+        let lines: Vec<&str> =
+            self.out.lines().filter(|line| line.starts_with("Berth-Allow-Delete: ")).collect();
+        assert_eq!(lines.len(), 1, "one line to paste\n{}\n{}", self.out, self.err);
+        lines[0].to_owned()
+    }
+
     /// Insists on an exit code, showing everything where it differs.
     #[track_caller]
     pub fn expect(self, code: i32) -> Ran {
@@ -266,6 +275,14 @@ pub fn namespace(name: &str) -> String {
     format!(
         "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedNamespace\nmetadata: {{name: {name}, namespace: {name}}}\n\
          spec:\n  placement: {{clusterSelector: {{}}}}\n"
+    )
+}
+
+/// A KubeFleet member with a label `env`.
+pub fn fleet_member(name: &str, env: &str) -> String {
+    format!(
+        "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {{name: {name}, labels: {{env: {env}}}}}\n\
+         spec: {{identity: {{kind: ServiceAccount, name: hub, namespace: fleet-system}}}}\n"
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use super::{Repo, hermetic};
+use super::{RENDERED, Repo, hermetic};
 
 /// The global set, bound into the namespace `shop`.
 pub const GLOBAL_SET: &str = "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n\
@@ -24,6 +24,14 @@ pub fn fleet_of(clusters: usize, placement: String, objects: usize) -> (Repo, Ve
     repo.publish().expect(0);
     (repo, names)
 }
+
+/// How many clusters have an object, by its file's name.
+pub fn copies(repo: &Repo, file: &str) -> usize {
+    repo.files(RENDERED).keys().filter(|path| path.starts_with("clusters/") && path.ends_with(file)).count()
+}
+
+/// The first object of [`work`].
+pub const WEB: &str = "ConfigMap_web-0.yaml";
 
 /// A cluster with what else its spec says.
 pub fn managed(name: &str, spec: &str) -> String {
