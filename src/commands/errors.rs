@@ -74,7 +74,7 @@ fn of_pass(error: &PassError) -> Exit {
 
 fn of_transport(error: &TransportError) -> Exit {
     match error {
-        TransportError::Raced { .. } => Exit::Raced,
+        TransportError::Raced { .. } | TransportError::Locked { .. } => Exit::Raced,
         TransportError::Setting { .. } => Exit::Usage,
         _ => Exit::Unreachable,
     }

@@ -91,7 +91,11 @@ impl PacedLink {
         if !self.pushing.is_due() {
             return;
         }
-        match self.link.push_status() {
+        let pushed = self.link.push_status();
+        for lock in self.link.cleared_locks() {
+            warn!(lock, "removed a stale lock left by a process that has exited");
+        }
+        match pushed {
             Ok(_) => (self.pushing.next, self.pushing.failures) = (None, 0),
             Err(LinkError::Transport(problem)) if problem.is_refusal() => {
                 if self.pushing.failures == 0 {
@@ -114,6 +118,11 @@ impl PacedLink {
             let lacks = matches!(&problem, LinkError::Transport(problem) if problem.is_refusal());
             (problem, lacks)
         })
+    }
+
+    /// The stale locks that the last push removed.
+    pub fn cleared_locks(&self) -> Vec<String> {
+        self.link.cleared_locks()
     }
 }
 

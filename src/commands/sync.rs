@@ -249,8 +249,15 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
 /// Brings the status to the remote, if there is one. Returns the exit code of a failure that counts.
 fn push_report(args: &SyncArgs, world: &mut World, ui: &Ui) -> Option<Exit> {
     let link = world.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)?;
-    let (problem, lacks_rights) = link.push_once().err()?;
+    let pushed = link.push_once();
+    for lock in link.cleared_locks() {
+        ui.status(&format!("removed `{lock}`, a stale lock left by a process that has exited"));
+    }
+    let (problem, lacks_rights) = pushed.err()?;
     ui.status(&format!("the status could not be reported: {problem}"));
+    if let Some(hint) = problem.hint() {
+        ui.status(&format!("  hint: {hint}"));
+    }
     // Members work without the right to push.
     (!lacks_rights).then(|| CommandError::from(problem).exit)
 }

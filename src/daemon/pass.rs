@@ -356,8 +356,8 @@ fn attempt_pass(
     Ok(Passed { source, outcome, plan, held, diagnostics, next_change, seen })
 }
 
-fn cleared(lock: String) -> Diagnostic {
-    Diagnostic::warning(Pos::file(lock), "a process that is gone had left this lock, so it was removed")
+pub(super) fn cleared(lock: String) -> Diagnostic {
+    Diagnostic::warning(Pos::file(lock), "removed a stale lock left by a process that has exited")
 }
 
 /// Derived refs were written for one state. If another process published meanwhile, they may now stand

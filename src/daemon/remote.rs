@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tracing::debug;
 
 use super::cache::Cache;
-use super::pass::{ATTEMPTS, PassError, Passed, Settings, pass_knowing};
+use super::pass::{ATTEMPTS, PassError, Passed, Settings, cleared, pass_knowing};
 use crate::diag::did_you_mean;
 use crate::git::{CommitId, GitError, Repo, is_valid_ref};
 use crate::model::Timestamp;
@@ -229,7 +229,7 @@ pub(super) fn pass_fetched(
 ) -> Result<Passed, PassError> {
     let mut attempt: u32 = 1;
     loop {
-        let passed = pass_knowing(settings, clock, cache)?;
+        let mut passed = pass_knowing(settings, clock, cache)?;
         match mirror.push(settings) {
             Err(error) if error.is_race() && attempt < ATTEMPTS => {
                 debug!(%error, attempt, "somebody else was quicker");
@@ -241,6 +241,7 @@ pub(super) fn pass_fetched(
             Err(error) => return Err(error),
             Ok(()) => {
                 mirror.tidy();
+                passed.diagnostics.extend(mirror.transport.cleared_locks().into_iter().map(cleared));
                 return Ok(passed);
             }
         }

@@ -190,6 +190,11 @@ impl Link {
         }
     }
 
+    /// The lock files of processes that are gone, removed where statuses go since the last call.
+    pub fn cleared_locks(&self) -> Vec<String> {
+        self.for_statuses().cleared_locks()
+    }
+
     /// Packs the local repository anew when it has become slow. Failing does no harm.
     pub fn tidy(&self) {
         if self.copy.is_scattered() {

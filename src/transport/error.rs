@@ -30,6 +30,9 @@ pub enum TransportError {
     /// Somebody else moved the ref first: fetch, compute again, try again.
     #[error("`{name}` was changed at `{remote}` by somebody else in the meantime")]
     Raced { remote: String, name: String },
+    /// Another process is moving the ref right now, or died while doing so.
+    #[error("`{name}` is locked at `{remote}`: {lock}")]
+    Locked { remote: String, name: String, lock: String },
     /// A hook or a rule of the server says no.
     #[error("`{remote}` refuses to move `{name}`: {message}")]
     Refused { remote: String, name: String, message: String },
@@ -46,7 +49,9 @@ pub enum TransportError {
 impl TransportError {
     /// Whether the same may work a moment later, without anybody doing anything.
     pub fn is_passing(&self) -> bool {
-        use TransportError::{Cancelled, Failed, Raced, TimedOut, Truncated, Unreachable, WorkingCopy};
+        use TransportError::{
+            Cancelled, Failed, Locked, Raced, TimedOut, Truncated, Unreachable, WorkingCopy,
+        };
         matches!(
             self,
             Unreachable { .. }
@@ -54,13 +59,14 @@ impl TransportError {
                 | Cancelled { .. }
                 | Truncated { .. }
                 | Raced { .. }
+                | Locked { .. }
                 | Failed { .. }
                 | WorkingCopy { .. }
         )
     }
 
     pub fn is_race(&self) -> bool {
-        matches!(self, TransportError::Raced { .. })
+        matches!(self, TransportError::Raced { .. } | TransportError::Locked { .. })
     }
 
     /// Whether the remote lets us read, but not do this.
@@ -87,6 +93,9 @@ impl TransportError {
                 "let berth's account move `refs/heads/berth/*` and `refs/berth/*` in the server's rules and hooks"
             }
             TransportError::Raced { .. } => "try again",
+            TransportError::Locked { .. } => {
+                "see which process of that machine holds the file, or try again; if no Git works in that repository, remove the file"
+            }
             TransportError::WorkingCopy { .. } => {
                 "free some room or mend the folder's permissions; or name another folder with `--repo`"
             }

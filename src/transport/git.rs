@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::credentials::{Secret, Token};
 use super::process::{self, Cancel, Ended};
 use super::remote::RemoteUrl;
 use super::{Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working};
-use crate::git::is_valid_ref;
+use crate::git::{Repo, is_valid_ref};
 
 /// So many refs go into one push: their names and ids are arguments.
 const MOST_REFS: usize = 500;
+
+/// How often a lock at a remote may change hands before it counts as held.
+const MOST_TURNS: usize = 5;
 
 /// The oldest version that takes settings from the environment.
 const OLDEST: (u32, u32) = (2, 31);
@@ -48,13 +51,15 @@ pub struct GitTransport {
     one_by_one: OnceLock<()>,
     /// The standard input of each `git`.
     lock: Option<File>,
+    /// Locks of dead processes, removed at the remote and not told yet.
+    cleared: Mutex<Vec<String>>,
 }
 
 impl GitTransport {
     pub fn new(access: Access, cancel: Cancel) -> GitTransport {
         let shown = access.url.to_string();
         let (checked, one_by_one) = (OnceLock::new(), OnceLock::new());
-        GitTransport { access, shown, cancel, checked, one_by_one, lock: None }
+        GitTransport { access, shown, cancel, checked, one_by_one, lock: None, cleared: Mutex::default() }
     }
 
     /// The same transport, for work in this working copy: as long as a `git` runs, it holds the lock, too.
@@ -116,6 +121,27 @@ impl GitTransport {
     }
 
     fn push_some(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError> {
+        for _ in 0..MOST_TURNS {
+            match self.try_push(from, moves, atomic) {
+                Err(TransportError::Locked { .. }) if self.outlast_locks(moves) => {}
+                done => return done,
+            }
+        }
+        self.try_push(from, moves, atomic)
+    }
+
+    /// Waits for the locks of refs at a remote of this machine, and removes those whose holders are gone: a push
+    /// that was killed leaves them. False where they stay, and at other remotes.
+    fn outlast_locks(&self, moves: &[RefPush]) -> bool {
+        let Some(repo) = self.access.url.folder().and_then(|folder| Repo::open(folder).ok()) else {
+            return false;
+        };
+        let are_free = repo.outlast_locks(moves.iter().map(|one| one.name.as_str())).is_ok();
+        self.cleared.lock().unwrap_or_else(PoisonError::into_inner).extend(repo.cleared_locks());
+        are_free
+    }
+
+    fn try_push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError> {
         let mut args: Vec<String> = [
             "push",
             "--porcelain",
@@ -235,6 +261,10 @@ impl Transport for GitTransport {
             }
         }
         Ok(())
+    }
+
+    fn cleared_locks(&self) -> Vec<String> {
+        std::mem::take(&mut self.cleared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn shown(&self) -> &str {

@@ -50,6 +50,9 @@ pub trait Transport: std::fmt::Debug + Send + Sync {
     /// leads to.
     fn tidy(&self, repository: &Path, forget: bool) -> Result<(), TransportError>;
 
+    /// The lock files of processes that are gone, removed at the remote since the last call.
+    fn cleared_locks(&self) -> Vec<String>;
+
     /// The remote as messages may show it.
     fn shown(&self) -> &str;
 }

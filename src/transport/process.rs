@@ -1,7 +1,8 @@
 //! Runs a program to its end, or to the end of the time it has, or until asked to stop.
 //!
-//! It leads a process group of its own, and what ends it ends its helpers as well. What it says is kept
-//! up to a limit, so that a remote that never stops talking fills no memory.
+//! It leads a process group of its own, and what ends it ends its helpers as well: asked first, so that they
+//! remove their locks, and by force if they do not. What it says is kept up to a limit, so that a remote that
+//! never stops talking fills no memory.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -43,6 +44,8 @@ const MOST_ERR: usize = 64 << 10;
 const POLL: Duration = Duration::from_millis(25);
 /// How long helpers may keep the program's pipes open after its end.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a program and its helpers may take to end after they are asked to.
+const ENDING: Duration = Duration::from_secs(10);
 
 pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<Ended> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -62,6 +65,7 @@ pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> 
     let begun = Instant::now();
     let (mut out, mut err, mut cut) = (Vec::new(), Vec::new(), false);
     let mut exited: Option<(ExitStatus, Instant)> = None;
+    let mut asked: Option<(Ended, Instant)> = None;
     loop {
         if open == 0 {
             std::thread::sleep(POLL / 5);
@@ -75,27 +79,46 @@ pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> 
         if exited.is_none() {
             exited = child.try_wait()?.map(|status| (status, Instant::now()));
         }
+        if let Some((ended, at)) = asked {
+            // Its helpers have ended as well where nobody holds its pipes any more.
+            if exited.is_some() && open == 0 {
+                return Ok(ended);
+            }
+            if at.elapsed() > ENDING {
+                end(&mut child, true);
+                let _ = child.wait();
+                return Ok(ended);
+            }
+            asked = Some((ended, at));
+            continue;
+        }
         match exited {
             Some((status, at)) if open == 0 || at.elapsed() > GRACE => {
                 return Ok(if cut { Ended::TooMuch } else { Ended::Done { status, out, err } });
             }
             Some(_) => {}
-            None if cancel.is_cancelled() => return Ok(kill(child, Ended::Cancelled)),
-            None if begun.elapsed() > patience => return Ok(kill(child, Ended::TimedOut)),
+            None if cancel.is_cancelled() => asked = Some((Ended::Cancelled, Instant::now())),
+            None if begun.elapsed() > patience => asked = Some((Ended::TimedOut, Instant::now())),
             None => {}
+        }
+        if asked.is_some() {
+            end(&mut child, false);
         }
     }
 }
 
-/// Ends the group. The program is waited for only afterwards, so that its number is still its own.
-fn kill(mut child: Child, ended: Ended) -> Ended {
+/// Asks the group to end, or ends it by force. The group's number is its own for as long as the program is
+/// not waited for, or a helper lives.
+fn end(child: &mut Child, by_force: bool) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        use rustix::process::Signal;
+        let signal = if by_force { Signal::KILL } else { Signal::TERM };
+        let _ = rustix::process::kill_process_group(group, signal);
     }
-    let _ = child.kill();
-    let _ = child.wait();
-    ended
+    if by_force || cfg!(not(unix)) {
+        let _ = child.kill();
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +186,28 @@ mod tests {
             assert!(Instant::now() < deadline, "the helper lives on");
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn a_program_that_is_ended_may_clear_up_and_so_may_its_helpers() {
+        let folder = tempfile::tempdir().unwrap();
+        let helper =
+            "trap 'sleep 1; rm helper.lock; exit' TERM; touch helper.lock; while :; do sleep 0.1; done";
+        let script = format!(
+            "cd {}; trap 'rm own.lock; exit' TERM; touch own.lock; sh -c \"{helper}\" & while :; do sleep 0.1; done",
+            folder.path().display()
+        );
+        let locks = || std::fs::read_dir(folder.path()).unwrap().count();
+        let cancel = Cancel::default();
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| run(shell(&script), Duration::from_secs(600), &cancel).unwrap());
+            while locks() < 2 {
+                std::thread::yield_now();
+            }
+            cancel.cancel();
+            assert!(matches!(running.join().unwrap(), Ended::Cancelled));
+        });
+        assert_eq!(locks(), 0);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! them. What would make `git` run a program (`ext::`, a host that looks like an option) is refused.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::credentials::{Secret, without_userinfo};
 use super::error::TransportError;
@@ -64,6 +64,12 @@ impl fmt::Display for RemoteUrl {
 }
 
 impl RemoteUrl {
+    /// The repository's folder, if it is one of this machine.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let path = || self.clean.strip_prefix("file://").map_or_else(|| self.clean.clone(), decode);
+        (self.scheme == Scheme::File).then(|| PathBuf::from(path()))
+    }
+
     /// Reads `https://…`, `ssh://…`, `user@host:path`, `file://…` or a path, and with `plain` also
     /// `http://…` and `git://…`.
     pub fn parse(text: &str, plain: bool) -> Result<RemoteUrl, TransportError> {

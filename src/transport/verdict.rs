@@ -183,12 +183,23 @@ pub(super) fn of_push(remote: &str, out: &str, said: &str) -> Option<TransportEr
     let moved =
         MOVED.iter().any(|word| reason.contains(word)) || (!theirs && reason.contains("fast-forward"));
     if moved {
-        return Some(TransportError::Raced { remote, name });
+        return Some(match lock_in_the_way(said) {
+            Some(lock) => TransportError::Locked { remote, name, lock },
+            None => TransportError::Raced { remote, name },
+        });
     }
     let told: Vec<&str> =
         said.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
     let message = gist(&[&[reason][..], &told].concat().join("\n"));
     Some(TransportError::Refused { remote, name, message })
+}
+
+/// The file that was in the way of a ref, as the server says it: `Unable to create 'FILE': File exists`.
+fn lock_in_the_way(said: &str) -> Option<String> {
+    let line =
+        said.lines().find(|line| line.contains("Unable to create '") && line.contains("File exists"))?;
+    let file = line.split_once("Unable to create '")?.1.split_once("':")?.0;
+    file.ends_with(".lock").then(|| gist(&format!("`{}` exists", file.replace("/./", "/"))))
 }
 
 /// The lines that say something, as one.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::TransportError;
-use super::orphans;
+use super::orphans::{self, Means};
 use super::remote::RemoteUrl;
 use crate::git::Repo;
 
@@ -49,12 +49,11 @@ const PARTS: [&str; 12] = [
 /// More packs than this slow every look-up down.
 const MOST_PACKS: usize = 40;
 
-/// How long a lock may outlast its berth, and a `git` that was told to end.
+/// How long a lock may outlast its berth. A `git` that has it may end by itself until then.
 const HANDOVER: Duration = Duration::from_secs(2);
+/// When a `git` that was asked to end is ended by force, and when even that counts as failed.
+const FORCE: Duration = Duration::from_secs(15);
 const ENDING: Duration = Duration::from_secs(30);
-/// How long a `git` may take to end by itself. Broken off in the middle, it would leave its locks at a remote
-/// of this machine.
-const GRACE: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(50);
 
 /// The folder, locked for as long as this lives.
@@ -200,7 +199,12 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     while lock.try_lock().is_err() {
         // A process that was just started has its parent's files for a moment.
         let waited = begun.elapsed();
-        if !orphans::end(&place, waited > GRACE) && waited > HANDOVER || waited > ENDING {
+        let by = match waited {
+            waited if waited > FORCE => Means::Force,
+            waited if waited > HANDOVER => Means::Request,
+            _ => Means::Patience,
+        };
+        if !orphans::end(&place, by) && waited > HANDOVER || waited > ENDING {
             return Ok(None);
         }
         std::thread::sleep(POLL);
@@ -255,12 +259,15 @@ fn remove_parts(path: &Path) -> io::Result<()> {
 /// Removes what a killed process left: nobody else works here, so a lock is nobody's.
 fn remove_leftovers(path: &Path) {
     remove_files(path, is_leftover);
+    remove_files(&path.join("objects/info"), is_leftover);
     remove_unfinished_objects(path);
     remove_useless_refs(&path.join("refs"), 0);
 }
 
 fn is_leftover(name: &str) -> bool {
-    name == FRESH || name == "gc.pid" || name.ends_with(".lock") || name.starts_with("berth-stale-lock-")
+    [FRESH, "gc.pid", "packed-refs.new"].contains(&name)
+        || name.ends_with(".lock")
+        || name.starts_with("berth-stale-lock-")
 }
 
 /// Removes objects and packs that were never finished. A `git` without room leaves them, and so keeps the
@@ -269,7 +276,8 @@ pub(super) fn remove_unfinished_objects(path: &Path) {
     let objects = path.join("objects");
     remove_files(&objects, |name| name.starts_with("tmp_"));
     remove_files(&objects.join("pack"), |name| {
-        name.starts_with("tmp_") || name.starts_with("pack_git2_") || has_extension(name, "keep")
+        ["tmp_", ".tmp-", "pack_git2_"].iter().any(|start| name.starts_with(start))
+            || has_extension(name, "keep")
     });
     for byte in 0..=255_u8 {
         remove_files(&objects.join(format!("{byte:02x}")), |name| name.starts_with("tmp_"));

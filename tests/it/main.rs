@@ -44,6 +44,8 @@ mod import_kubefleet;
 mod import_ocm;
 mod import_odd;
 mod install;
+#[cfg(target_os = "linux")]
+mod killed_pushes;
 mod kube_smoke;
 mod kubefed_commands;
 mod kubefed_edits;

@@ -95,6 +95,27 @@ fn what_is_not_there_is_named() {
     assert!(matches!(error, TransportError::NoRepository { .. }), "{error:?}");
 }
 
+/// A `git` that was started and is not loaded yet still has all files of its berth.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_git_that_is_not_loaded_yet_counts_as_no_berth() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy");
+    let url = RemoteUrl::parse("https://h/a", false).unwrap();
+    drop(WorkingCopy::open(&path, &url).unwrap());
+    let lock = std::fs::File::open(path.join("berth-lock")).unwrap();
+    lock.lock().unwrap();
+    let start = |lock: std::fs::File| {
+        let script = "exec 9<&0; while :; do sleep 0.1; done";
+        std::process::Command::new("sh").args(["-c", script]).stdin(lock).spawn().unwrap()
+    };
+    let mut git = start(lock);
+    // Reaped as the system reaps an orphan.
+    let end = std::thread::spawn(move || git.wait());
+    WorkingCopy::open(&path, &url).unwrap();
+    end.join().unwrap().unwrap();
+}
+
 #[test]
 fn a_working_copy_is_berths_own_of_one_remote_and_of_one_process() {
     let folder = tempfile::tempdir().unwrap();

@@ -85,6 +85,11 @@ fn a_refused_push_names_what_stood_in_the_way() {
         let error = of_push("r", &format!("!\tx:refs/heads/b\t{why}\n"), "").unwrap();
         assert_eq!(error.is_race(), race, "{why}: {error}");
     }
+    let out = "!\tx:refs/heads/b\t[remote rejected] (failed to update ref)\n";
+    let said = "remote: error: cannot lock ref 'refs/heads/b': Unable to create '/r/./refs/heads/b.lock': File exists.        \nremote: \n";
+    let error = of_push("r", out, said).unwrap();
+    assert_eq!(error.to_string(), "`refs/heads/b` is locked at `r`: `/r/refs/heads/b.lock` exists");
+    assert!(error.is_race() && error.is_passing());
     assert_eq!(of_push("r", "To r\nDone\n", "fatal: x"), None);
 }
 

@@ -8,6 +8,7 @@ pub mod faults;
 pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
+pub mod leftovers;
 pub mod member;
 pub mod ocm;
 pub mod owned;
