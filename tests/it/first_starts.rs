@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::disk::{Disk, Room};
+use crate::support::leftovers::{at_work, family, locks};
 use crate::support::random::{Random, rounds};
 use crate::support::remote::{Fleet, Plain, Running, Server, until};
 use crate::support::{RENDERED, Ran, Repo, berth, config_map, hermetic, small_fleet};
@@ -145,6 +146,18 @@ impl<'p> World<'p> {
         command
     }
 
+    /// Tells a world that is wedged from one that is merely slow: the locks in it, the processes at work in it,
+    /// and the end of one more start once there are none.
+    fn traces(&self) -> String {
+        let (locks, at_work_now) = (locks(self.folder.path()), at_work(self.folder.path()));
+        until("nobody is at work in the world", || at_work(self.folder.path()).is_empty());
+        let last = Ran::of(&mut self.command());
+        format!(
+            "locks: {locks:?}\nat work: {at_work_now:?}\nat last it ended with {}: {}",
+            last.code, last.err
+        )
+    }
+
     fn target(&self) -> PathBuf {
         self.own().join("target")
     }
@@ -166,6 +179,8 @@ impl<'p> World<'p> {
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     KillAfter(Duration),
+    /// The `git` that it started dies with it, as in a container that ends.
+    KillAllAfter(Duration),
     FullDisk(Room),
 }
 
@@ -181,7 +196,8 @@ impl Tally {
     /// Breaks one start or pass and makes the next.
     fn round(&mut self, world: &World<'_>, fault: Fault, which: usize) {
         let broken = match fault {
-            Fault::KillAfter(after) => kill_after(&mut world.command(), after),
+            Fault::KillAfter(after) => kill_after(&mut world.command(), after, false),
+            Fault::KillAllAfter(after) => kill_after(&mut world.command(), after, true),
             Fault::FullDisk(room) => {
                 if let Some(disk) = &world.disk {
                     disk.leave(room);
@@ -195,31 +211,40 @@ impl Tally {
         };
         match (fault, broken.code) {
             (_, 0) => self.unharmed += 1,
-            (Fault::KillAfter(_), -1) => self.killed += 1,
+            (Fault::KillAfter(_) | Fault::KillAllAfter(_), -1) => self.killed += 1,
             (Fault::FullDisk(_), 6) => self.full += 1,
             (_, code) => self.wedge(world, fault, format!("it ended with {code}: {}", broken.err)),
         }
         let next = Ran::of(&mut world.command());
         let fault_after = if next.code == 0 { world.fault(which) } else { None };
         if next.code != 0 || fault_after.is_some() {
-            let after = fault_after.unwrap_or_default();
-            self.wedge(world, fault, format!("the next ended with {}: {}{after}", next.code, next.err));
+            let (after, traces) = (fault_after.unwrap_or_default(), world.traces());
+            let why = format!("the next ended with {}: {}{after}\n{traces}", next.code, next.err);
+            self.wedge(world, fault, why);
         }
     }
 
     fn wedge(&mut self, world: &World<'_>, fault: Fault, why: String) {
-        self.wedged.push(format!("{} after {fault:?}: {why}", world.setup.name()));
+        let wedged = format!("{} after {fault:?}: {why}", world.setup.name());
+        // A long run may be cut off before its end.
+        eprintln!("WEDGED: {wedged}");
+        self.wedged.push(wedged);
     }
 }
 
-/// Runs a command and kills it after a while, if it has not ended by then: its code is -1 if it was killed.
-fn kill_after(command: &mut Command, after: Duration) -> Ran {
+/// Runs a command and kills it after a while, alone or with all that it started, if it has not ended by then: its
+/// code is -1 if it was killed.
+fn kill_after(command: &mut Command, after: Duration, with_helpers: bool) -> Ran {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("berth starts");
     let begun = Instant::now();
     while begun.elapsed() < after {
         std::thread::sleep(Duration::from_micros(100));
     }
-    child.kill().expect("killed, or ended before");
+    // Its own number is its own until it is waited for; those of the others as good as surely.
+    for process in if with_helpers { family(child.id()) } else { vec![child.id()] } {
+        let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+        let _ = rustix::process::kill_process(process.expect("a number"), rustix::process::Signal::KILL);
+    }
     let status = child.wait().expect("it ends");
     assert!(status.signal().is_none_or(|signal| signal == 9), "{status}");
     Ran { code: status.code().unwrap_or(-1), out: String::new(), err: String::new() }
@@ -244,7 +269,8 @@ fn broken_starts_and_passes_need_no_person() {
             for which in [0, 1] {
                 prepared.set(&world.repository(), which, setup.member);
                 let fault = match (world.disk.is_some(), random.below(2)) {
-                    (false, _) => Fault::KillAfter(Duration::from_micros(random.below(span))),
+                    (false, 0) => Fault::KillAfter(Duration::from_micros(random.below(span))),
+                    (false, _) => Fault::KillAllAfter(Duration::from_micros(random.below(span))),
                     (true, 0) => Fault::FullDisk(Room::Files(random.below(60))),
                     (true, _) => Fault::FullDisk(Room::Blocks(random.below(40))),
                 };
@@ -324,6 +350,9 @@ fn a_half_made_working_copy_is_completed() {
                 ("refs/heads/main.lock", ""),
                 ("packed-refs.lock", ""),
                 ("shallow.lock", ""),
+                ("packed-refs.new", "half"),
+                ("objects/info/commit-graph.lock", ""),
+                ("objects/pack/.tmp-1-pack-1.pack", "half"),
             ],
         ),
     ];
@@ -344,10 +373,10 @@ fn a_half_made_working_copy_is_completed() {
         lay(&copy, files);
         let ran = fleet.run_from(&name, &server, &[]);
         assert_eq!(ran.code, 0, "{what}: {}", ran.err);
-        assert!(
-            !copy.join("objects/pack/tmp_pack_1").exists() && !copy.join("config.lock").exists(),
-            "{what}"
-        );
+        for (left, _) in files.iter().filter(|(path, _)| path.contains("tmp") || path.contains(".lock")) {
+            assert!(!copy.join(left).exists(), "{what}: {left}");
+        }
+        assert!(!copy.join("packed-refs.new").exists(), "{what}");
         Ran::of(hermetic("git").arg("--git-dir").arg(&copy).args(["fsck", "--no-dangling"])).expect(0);
     }
     // A member's is the same.
