@@ -150,8 +150,10 @@ impl Mirror {
         let repo = Repo::open(self.copy.path())?;
         let mut moves = Vec::new();
         for prefix in [&refs.rendered, &refs.processed, &refs.report, &refs.clusters] {
-            // The first three are names, not families.
-            let own = |name: &str| prefix.ends_with('/') || name == prefix;
+            // The first three are names, not families. What stands below the branch is people's.
+            let own = |name: &str| {
+                prefix.ends_with('/') || name == prefix || *prefix != refs.rendered && is_below(name, prefix)
+            };
             let here = repo.list_refs(prefix)?;
             let there = self.there.iter().filter(|(name, _)| name.starts_with(prefix.as_str()));
             let gone = there.filter(|(name, _)| !here.contains_key(*name));
@@ -168,6 +170,21 @@ impl Mirror {
             return self.note_newest(&repo, settings);
         }
         refuse_backwards(&repo, &refs.rendered, &moves)?;
+        // Servers make no ref where another one's name is in the way, though that one goes with the same push.
+        let made: Vec<String> =
+            moves.iter().filter(|change| change.old.is_none()).map(|change| change.name.clone()).collect();
+        let blocks = |change: &RefPush| {
+            let name = &change.name;
+            change.new.is_none() && made.iter().any(|made| is_below(name, made) || is_below(made, name))
+        };
+        let (blocking, moves): (Vec<RefPush>, Vec<RefPush>) = moves.into_iter().partition(blocks);
+        for moves in [blocking, moves].into_iter().filter(|moves| !moves.is_empty()) {
+            self.push_all(moves)?;
+        }
+        self.note_newest(&repo, settings)
+    }
+
+    fn push_all(&mut self, moves: Vec<RefPush>) -> Result<(), PassError> {
         debug!(refs = moves.len(), "pushing");
         let pushed = self.transport.push(self.copy.path(), &moves, true);
         if pushed.is_err() {
@@ -181,7 +198,7 @@ impl Mirror {
                 None => self.there.remove(&name),
             };
         }
-        self.note_newest(&repo, settings)
+        Ok(())
     }
 
     /// Packs the local repository anew when it has become slow. Failing does no harm.
@@ -192,6 +209,11 @@ impl Mirror {
             debug!(%error, "the local repository could not be packed");
         }
     }
+}
+
+/// Reports whether a ref's name stands below another one, as a file below a folder.
+fn is_below(name: &str, other: &str) -> bool {
+    name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A lease alone would let the state go back, whatever moved it here.

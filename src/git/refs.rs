@@ -63,6 +63,27 @@ impl Repo {
         })
     }
 
+    /// Deletes refs that keep another one from being made, because its name is below theirs. Only for names that are
+    /// berth's alone.
+    pub fn clear_above(&self, name: &str) -> Result<(), GitError> {
+        // Not `refs` itself.
+        for (at, _) in name.match_indices('/').skip(1) {
+            let above = name.get(..at).unwrap_or_default();
+            if self.has_ref(above)?
+                && let Some(commit) = self.read_ref(above)?
+            {
+                self.delete_ref(above, commit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes refs that keep another one from being made, because their names are below it.
+    pub fn clear_below(&self, name: &str) -> Result<(), GitError> {
+        let below = self.list_refs(&format!("{name}/"))?;
+        below.into_iter().try_for_each(|(name, commit)| self.delete_ref(&name, commit))
+    }
+
     /// A ref must not name an object that ends with the process.
     fn refuse_in_rehearsal(&self, name: &str) -> Result<(), GitError> {
         if !self.is_rehearsal {

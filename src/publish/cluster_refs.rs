@@ -246,11 +246,15 @@ pub fn repair_knowing(
         known.sound.insert(commit);
         repaired.written.push(cluster.to_owned());
     }
-    repo.move_refs(&moves)?;
+    // First those that nobody wants: a new ref's name can be above theirs, or below.
     for (name, commit) in existing {
         repo.delete_ref(&name, commit)?;
         repaired.deleted.push(name);
     }
+    if let Some(new) = moves.iter().find(|one| one.old.is_none()) {
+        repo.clear_above(&new.name)?;
+    }
+    repo.move_refs(&moves)?;
     Ok(repaired)
 }
 
@@ -297,7 +301,10 @@ fn last_changes<'c>(
         open.retain(|cluster, tree| {
             trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY) == *tree
         });
-        since.extend(open.keys().map(|cluster| (*cluster, (trailers.seq, commit.seconds))));
+        // A proof compares the moment, and passes over the date, which somebody may have set back.
+        let moment = trailers.now.map_or(commit.seconds, |now| now.as_second());
+        let seconds = commit.seconds.max(moment);
+        since.extend(open.keys().map(|cluster| (*cluster, (trailers.seq, seconds))));
     }
     Ok(since)
 }

@@ -71,7 +71,9 @@ pub fn write_processed(
 
 /// `None` where there is no such ref, or it says nothing that can be read.
 pub fn read_processed(repo: &Repo, refs: &Refs) -> Result<Option<Processed>, PublishError> {
-    let Some(commit) = repo.read_ref(&refs.processed)? else { return Ok(None) };
+    let Some(commit) = repo.read_ref(&refs.processed)?.filter(|commit| repo.has_commit(*commit)) else {
+        return Ok(None);
+    };
     let Some(bytes) = single::file(repo, commit, FILE)? else { return Ok(None) };
     Ok(parse(&bytes))
 }

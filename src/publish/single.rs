@@ -28,6 +28,10 @@ pub(super) fn replace(
         return Ok(id);
     }
     let commit = writer.commit(tree, &[], message, identity, seconds)?;
+    if old.is_none() {
+        repo.clear_above(name)?;
+        repo.clear_below(name)?;
+    }
     repo.move_ref(name, old, commit)?;
     Ok(commit)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
 
+use crate::support::remote::{Fleet, Plain};
 use crate::support::{RENDERED, Repo, cluster, config_map, hermetic, namespace, run, small_fleet};
 
 const HIDDEN: &str =
@@ -305,4 +306,55 @@ fn an_unparsable_file_keeps_only_what_its_folder_may_hold() {
     // Its own may have moved into the file that can not be read.
     assert!(files.contains_key("clusters/oslo/shop/ConfigMap_more.yaml"));
     assert!(files.contains_key("clusters/oslo/shop/ConfigMap_web.yaml"));
+}
+
+/// Points a ref to something that is no commit.
+fn garble(repo: &Repo, name: &str) {
+    let blob = repo.git(&["rev-parse", "HEAD:apps/web.yaml"]);
+    repo.git(&["update-ref", name, &blob]);
+}
+
+#[test]
+fn refs_that_are_no_commits_or_stand_in_the_way_are_put_right_by_the_next_pass() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    // The record of a pass over an unchanged source.
+    repo.publish().expect(0);
+    let good = repo.git(&["for-each-ref", "refs/berth"]);
+    for name in ["refs/berth/processed", "refs/berth/report", "refs/berth/clusters/b"] {
+        garble(&repo, name);
+        repo.publish().expect(0);
+        assert_eq!(repo.git(&["for-each-ref", "refs/berth"]), good, "{name}");
+        repo.git(&["update-ref", "-d", name]);
+        repo.git(&["update-ref", &format!("{name}/x"), "main"]);
+        repo.publish().expect(0);
+        assert_eq!(repo.git(&["for-each-ref", "refs/berth"]), good, "{name}/x");
+    }
+    for name in good.lines().filter_map(|line| line.split_once("refs/berth/clusters/")) {
+        repo.git(&["update-ref", "-d", &format!("refs/berth/clusters/{}", name.1)]);
+    }
+    repo.git(&["update-ref", "refs/berth/clusters", "main"]);
+    repo.publish().expect(0);
+    assert_eq!(repo.git(&["for-each-ref", "refs/berth"]), good);
+    repo.write("clusters/d.yaml", cluster("d", &[]));
+    repo.git(&["update-ref", "refs/berth/clusters/d/x/y", "main"]);
+    repo.commit("another cluster");
+    repo.publish().expect(0);
+    assert!(!repo.id("refs/berth/clusters/d").is_empty());
+}
+
+#[test]
+fn refs_that_stand_in_the_way_at_a_remote_are_put_right_by_the_next_pass() {
+    let fleet = Fleet::new();
+    let server = Plain::new(fleet.root());
+    fleet.run_once(&server, &[]).expect(0);
+    let names = || fleet.bare(&["for-each-ref", "--format=%(refname)", "refs/berth"]);
+    let good = names();
+    let first = good.lines().find(|name| name.contains("/clusters/")).expect("a cluster").to_owned();
+    for name in ["refs/berth/processed", "refs/berth/report", &first] {
+        fleet.bare(&["update-ref", "-d", name]);
+        fleet.bare(&["update-ref", &format!("{name}/x"), "refs/heads/main"]);
+        fleet.run_once(&server, &[]).expect(0);
+        assert_eq!(names(), good, "{name}");
+    }
 }
