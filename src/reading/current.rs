@@ -55,7 +55,7 @@ pub struct Reports {
 
 impl Reports {
     /// Reads what members report: the `labels` given and no others. Where a member has a status that cannot be
-    /// read, the facts of the current state stand for it: nobody is evicted for that.
+    /// read, the facts of the current state stand for it, within the same labels: nobody is evicted for that.
     pub fn read(
         repo: &Repo,
         refs: &Refs,
@@ -63,16 +63,14 @@ impl Reports {
         previous: Option<&Previous>,
     ) -> Result<Reports, ReadingError> {
         let (mut statuses, odd) = publish::read_statuses(repo, refs)?;
+        for (cluster, fact) in previous.iter().flat_map(|previous| &previous.state.facts) {
+            if !statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
+                statuses.insert(cluster.clone(), fact.clone());
+            }
+        }
         for status in statuses.values_mut() {
             status.forget_first_seen();
             status.labels.retain(|key, _| labels.allow(key));
-        }
-        for (cluster, fact) in previous.iter().flat_map(|previous| &previous.state.facts) {
-            if !statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
-                let mut fact = fact.clone();
-                fact.forget_first_seen();
-                statuses.insert(cluster.clone(), fact);
-            }
         }
         Ok(Reports { statuses, odd })
     }
@@ -138,6 +136,7 @@ impl Current {
             && !facts.is_empty()
         {
             statuses.clone_from(facts);
+            statuses.values_mut().for_each(|status| status.labels.retain(|key, _| labels.allow(key)));
             let message = "the members' reports are not in this clone; those that the state remembers count";
             let hint = format!("fetch them: git fetch {remote} '+refs/berth/*:refs/berth/*'");
             odd.push(Diagnostic::note(message).hint(hint));

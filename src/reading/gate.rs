@@ -121,6 +121,16 @@ pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
     Basis::of_trailers(trailers)?.rules_for(source)
 }
 
+/// What was held back when a rendered commit was made.
+pub fn held_in(trailers: &Trailers) -> Vec<HeldRecord> {
+    records(&all(trailers, HELD))
+}
+
+/// How far ahead a pass at a moment looks for the deadlines of a change.
+pub fn looked_ahead(now: Timestamp) -> Timestamp {
+    AHEAD.after(now)
+}
+
 fn all(trailers: &Trailers, name: &str) -> Vec<String> {
     trailers.others.iter().filter(|(found, _)| found == name).map(|(_, value)| value.clone()).collect()
 }
@@ -221,7 +231,7 @@ fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, R
     let edited = basis.since != Some(step.source);
     let held_until = basis.retried.iter().filter_map(|held| held.until).max();
     if let Some(outlook) = step.outlook.filter(|_| edited || held_until.is_some()) {
-        let until = AHEAD.after(step.now);
+        let until = looked_ahead(step.now);
         looked.outlook = outlook(held_until.map_or(until, |held| held.max(until)))?;
         looked.outlook.until = Some(until);
     }

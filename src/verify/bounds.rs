@@ -4,9 +4,11 @@
 //! A commit that was computed from a lie is proven as well as any other: the lie is one of its inputs. So each
 //! trailer that is an input is compared with what the commits before it leave possible.
 
-use crate::gate::Limits;
+use std::collections::BTreeMap;
+
+use crate::gate::{Cause, Limits};
 use crate::git::{CommitId, CommitInfo, GitError, Repo};
-use crate::model::Timestamp;
+use crate::model::{ClusterStatus, Timestamp};
 use crate::publish::{Previous, Trailers};
 use crate::reading::gate::{self, Basis};
 
@@ -51,16 +53,18 @@ pub struct Bounds {
     pub missing: Option<(&'static str, CommitId)>,
 }
 
-/// Compares a commit's trailers with what its parent, its source and the settings allow.
+/// Compares a commit's trailers and facts with what its parent, its source and the settings allow.
 pub fn check(
     repo: &Repo,
     expected: &Expected,
     info: &CommitInfo,
     trailers: &Trailers,
+    facts: &BTreeMap<String, ClusterStatus>,
     previous: Option<&Previous>,
 ) -> Result<Bounds, GitError> {
     let mut bounds = Bounds::default();
     bounds.moment(expected, info, trailers);
+    bounds.labels(expected, trailers, facts);
     if let (Some(wanted), Some(fleet)) = (&expected.fleet, trailers.fleet())
         && wanted != fleet
     {
@@ -76,9 +80,8 @@ pub fn check(
         return Ok(bounds);
     };
     bounds.limits(expected, &basis.limits, previous);
-    if let Some(before) = previous.trailers.source {
-        bounds.follows(repo, source, &basis, before, previous)?;
-    }
+    bounds.held(&basis, previous);
+    bounds.follows(repo, source, &basis, previous)?;
     Ok(bounds)
 }
 
@@ -121,15 +124,56 @@ impl Bounds {
         }
     }
 
+    /// The labels that members reported are those that the daemon lets them report.
+    fn labels(&mut self, expected: &Expected, trailers: &Trailers, facts: &BTreeMap<String, ClusterStatus>) {
+        let given = match &expected.limits {
+            ExpectedLimits::Given(limits) => Some(limits),
+            ExpectedLimits::AsBefore | ExpectedLimits::Any => None,
+        };
+        let own = Basis::of_trailers(trailers).map(|basis| basis.limits);
+        // The first version of the gate took every label.
+        let Some(allowed) = own.as_ref().or(given).filter(|limits| limits.recall.is_some()) else { return };
+        let allowed = allowed.member_labels();
+        for (cluster, fact) in facts {
+            if let Some(key) = fact.labels.keys().find(|key| !allowed.allow(key)) {
+                self.findings.push(format!(
+                    "it has the label `{key}` from a status of `{cluster}`, and members may report \
+                     `labels={allowed}`"
+                ));
+            }
+        }
+    }
+
+    /// What was held before comes from the parent. A pass over a later source can have added to it, but knows
+    /// deadlines no shorter than the parent could, and a pass over the same source holds nothing for an edit.
+    fn held(&mut self, basis: &Basis, previous: &Previous) {
+        let inherited = gate::held_in(&previous.trailers);
+        let earliest = previous.trailers.now.map(gate::looked_ahead);
+        for record in &basis.retried {
+            let parents = inherited.iter().find(|one| one.key == record.key);
+            let until = record.until.filter(|_| parents.and_then(|one| one.until) != record.until);
+            let is_edit =
+                record.cause == Cause::Source && parents.is_none_or(|one| one.cause != Cause::Source);
+            let same_source = basis.since.is_some() && basis.since == previous.trailers.source;
+            if until.zip(earliest).is_some_and(|(until, earliest)| until < earliest)
+                || same_source && (is_edit || until.is_some())
+            {
+                self.findings.push(format!(
+                    "its `Berth-Retried` says `{record}`, which no pass after its parent can have held"
+                ));
+            }
+        }
+    }
+
     /// The source comes after the parent's; so do, up to the source, what was processed before and the rules.
     fn follows(
         &mut self,
         repo: &Repo,
         source: CommitId,
         basis: &Basis,
-        before: CommitId,
         previous: &Previous,
     ) -> Result<(), GitError> {
+        let Some(before) = previous.trailers.source else { return self.begins(repo, source, basis) };
         let ids = [("parent's source", Some(before)), ("source", Some(source))];
         let ids = ids.into_iter().chain([("processed", basis.since), ("rules'", basis.rules)]);
         let mut known = ids.filter_map(|(what, id)| Some((what, id?)));
@@ -170,6 +214,22 @@ impl Bounds {
                 "its source commit was published under access rules of its own, which no change may give itself"
                     .to_owned(),
             ),
+        }
+        Ok(())
+    }
+
+    /// After an import, which has no source, what was processed and the rules are of the source branch.
+    fn begins(&mut self, repo: &Repo, source: CommitId, basis: &Basis) -> Result<(), GitError> {
+        for (trailer, id) in [("Berth-Processed", basis.since), ("Berth-Rules", basis.rules)] {
+            let Some(id) = id else { continue };
+            if !repo.has_commit(id) {
+                self.missing = Some((if id == source { "source" } else { "processed" }, id));
+            } else if !repo.first_parents(source).any(|commit| commit.id == id) {
+                let (id, source) = (id.short(), source.short());
+                self.findings.push(format!(
+                    "its `{trailer}` names {id}, which was never the source branch's tip up to {source}"
+                ));
+            }
         }
         Ok(())
     }

@@ -139,9 +139,9 @@ impl<'r> Verifier<'r> {
             },
             None => None,
         };
-        let bounds = bounds::check(self.repo, &self.expected, info, trailers, previous.as_ref())?;
-        let claims = bounds.findings.into_iter().map(Difference::Claim);
         let facts = publish::read_state(self.repo, info.id)?.state.facts;
+        let bounds = bounds::check(self.repo, &self.expected, info, trailers, &facts, previous.as_ref())?;
+        let claims = bounds.findings.into_iter().map(Difference::Claim);
         let given = Given {
             source,
             previous: previous.as_ref(),

@@ -125,6 +125,10 @@ impl Untrusted {
 /// or nothing is known here that could speak against it.
 pub fn believes(repo: &Repo, refs: &Refs, name: &str, anchors: &Anchors) -> Result<bool, GitError> {
     let Some(commit) = repo.read_ref(name)? else { return Ok(true) };
+    // A ref may point to a tag or a blob.
+    if !repo.has_commit(commit) {
+        return Ok(false);
+    }
     Ok(remembered(repo, name).contains(&commit)
         || is_signed(repo, commit, anchors.keys.as_ref())?
         || anchors.keys.is_none() && anchors.root.is_none() && remembered(repo, &refs.rendered).is_empty())

@@ -182,3 +182,23 @@ fn a_deadline_that_passes_beside_one_that_is_held_is_recorded_once() {
     }
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
+
+#[test]
+fn a_taint_that_counts_within_thirty_days_is_held_and_a_second_later_it_is_not() {
+    for (more, count) in [(0, 1), (1, 0)] {
+        let repo = tainted(9);
+        repo.write("apps/placement.yaml", tolerating(Some(1)));
+        let changed = repo.commit("to be dated");
+        let date: i64 = repo.git(&["log", "-1", "--format=%ct", &changed]).parse().expect("a date");
+        let seconds = date - minute(0).as_second() + 30 * 86_400 + more;
+        repo.write("apps/placement.yaml", tolerating(Some(seconds)));
+        repo.git(&["add", "-A"]);
+        let same = ["commit", "-q", "--amend", "--no-edit", "--date", &format!("{date} +0000")];
+        let mut amend = crate::support::hermetic("git");
+        amend.current_dir(repo.path()).env("GIT_COMMITTER_DATE", format!("{date} +0000"));
+        crate::support::Ran::of(amend.args(same)).expect(0);
+        let passed = pass_at(&repo, Timestamp::from_second(date + 1).expect("a moment"));
+        assert_eq!(held(&passed), count, "{more}");
+        assert_eq!(copies(&repo, WEB), 10);
+    }
+}

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use sha2::{Digest as _, Sha256};
 
 use crate::signing::Keys;
+use crate::support::removals::report;
 use crate::support::{
     RENDERED, Ran, Repo, berth, cluster, config_map, hermetic, namespace, run, small_fleet,
 };
@@ -98,7 +99,7 @@ fn feed(repo: &Repo, args: &[&str], input: &str) -> String {
 }
 
 /// A commit with trailers changed and a digest that fits, as anybody can compute it, signed by nobody or a stranger.
-fn forge(repo: &Repo, tree: &str, parents: &[&str], edit: impl Fn(&str) -> String) -> String {
+pub fn forge(repo: &Repo, tree: &str, parents: &[&str], edit: impl Fn(&str) -> String) -> String {
     let tip = repo.id(RENDERED);
     let message = edit(&repo.git(&["log", "-1", "--format=%B", &tip]));
     let (text, trailers) = message.trim_end().rsplit_once("\n\n").expect("trailers");
@@ -224,6 +225,84 @@ fn a_moment_in_the_future_and_the_last_number_do_not_stick() {
             world.push(&thief);
             world.is_disproved(why);
             world.refuses(&last, why);
+        }
+    }
+}
+
+/// A commit as the daemon itself would make it next, made by somebody else: the thief, with the source merged.
+fn made_by_another(world: &World) -> (String, Repo) {
+    world.publish(&[]).expect(0);
+    let last = world.repo.id(RENDERED);
+    world.repo.write("apps/api.yaml", config_map("api", "one", EVERYWHERE));
+    world.repo.commit("an addition");
+    let thief = world.attacker();
+    thief.publish().expect(0);
+    (last, thief)
+}
+
+#[test]
+fn labels_that_members_may_not_report_place_nothing() {
+    for world in World::both() {
+        world.repo.write("clusters/d.yaml", cluster("d", &[("pci", "yes")]));
+        let safe = "{clusterSelector: {matchLabels: {pci: \"yes\"}}}";
+        world.repo.write("apps/cards.yaml", config_map("cards", "one", safe));
+        world.repo.commit("cards are for d alone");
+        world.publish(&[]).expect(0);
+        let last = world.repo.id(RENDERED);
+        let thief = world.attacker();
+        report(&thief, "a", 60, "labels: {pci: \"yes\"}\n");
+        run(&["run", "--once", "--repo", thief.arg(), "--member-labels", "pci"]).expect(0);
+        assert!(thief.files(RENDERED).contains_key("clusters/a/shop/ConfigMap_cards.yaml"));
+        forge(&thief, &tree_of(&thief), &[&last], |message| message.replace("labels=pci", "labels=none"));
+        world.push(&thief);
+        world.is_disproved("it has the label `pci` from a status of `a`");
+        world.refuses(&last, "it has the label `pci` from a status of `a`");
+        // A status that cannot be read leaves the facts, and no such label among them.
+        run(&["run", "--once", "--repo", world.repo.arg(), "--root", &last]).expect(0);
+        report(&world.repo, "a", 61, "labels: {pci: \"yes\"}\n");
+        world.publish(&["--member-labels", "pci"]).expect(0);
+        report(&world.repo, "a", 62, "labels: [\n");
+        world.publish(&[]);
+        assert!(!world.repo.files(RENDERED).contains_key("clusters/a/shop/ConfigMap_cards.yaml"));
+    }
+}
+
+#[test]
+fn a_commit_that_is_dated_back_dates_no_folder_back() {
+    for world in World::both() {
+        let (_, thief) = made_by_another(&world);
+        let date = thief.git(&["log", "-1", "--format=%ct", RENDERED]);
+        let raw = thief.git(&["cat-file", "commit", RENDERED]).replace(&format!("{date} +0000"), "1 +0000");
+        let old = feed(&thief, &["hash-object", "-t", "commit", "-w", "--stdin"], &format!("{raw}\n"));
+        thief.git(&["update-ref", RENDERED, &old]);
+        world.push(&thief);
+        world.is_disproved("the date is 1,");
+        // A key that is valid from some day on would not count for an older folder.
+        world.publish(&[]).expect(0);
+        assert_eq!(world.repo.git(&["log", "-1", "--format=%ct", "refs/berth/clusters/a"]), date);
+    }
+}
+
+#[test]
+fn a_hold_that_no_pass_made_lifts_no_budget() {
+    let key = "FederatedConfigMap.types.kubefed.io shop/web";
+    let digest = "0123456789abcdef0123456789abcdef";
+    for world in World::both() {
+        let (last, thief) = made_by_another(&world);
+        let tip = thief.id(RENDERED);
+        for cause in ["source", "both@2026-01-01T00:00:00Z", "together"] {
+            thief.git(&["update-ref", RENDERED, &tip]);
+            let edit = |message: &str| {
+                let (before, after) = message.split_once("\nBerth-Digest").expect("a digest");
+                format!("{before}\nBerth-Retried: {digest} {cause} {key}\nBerth-Digest{after}")
+            };
+            forge(&thief, &tree_of(&thief), &[&last], edit);
+            world.push(&thief);
+            world.is_disproved("its `Berth-Retried` says");
+            if cause == "source" {
+                world.refuses(&last, "its `Berth-Retried` says");
+                world.repo.git(&["update-ref", RENDERED, &last]);
+            }
         }
     }
 }

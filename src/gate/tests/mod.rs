@@ -1,5 +1,6 @@
 //! Tests of the pure gate: what is held, what is published, and why.
 
+mod ahead;
 mod memory;
 mod properties;
 mod rails;
