@@ -12,7 +12,7 @@ use super::rehearsal::{
 };
 use super::state::StateArgs;
 use super::summary::{Length, plan_of_length};
-use super::trust;
+use super::trust::{Tip, TrustArgs};
 use super::ui::Ui;
 use super::validate::diagnostics_json;
 use super::{Outcome, slips};
@@ -28,7 +28,7 @@ use crate::reading::{Current, current};
 /// Shows the step from the current state that `berth run` would make once the head was merged into the source
 /// branch. With --base, the step from the state that the base gives, once the head was merged into the base.
 /// Nothing is written. Files that the two sides changed in ways that do not go together end with 1, a state or a
-/// history that is missing in this clone with 6. A plan of more than 40 lines is summed up; -v or --diff prints
+/// history that is missing in this clone with 6, and a state that `run` would not go on from with 5. A plan of more than 40 lines is summed up; -v or --diff prints
 /// every change, and JSON and YAML have them all. Refusals, held workloads and deadlines are never cut.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -63,6 +63,8 @@ pub struct PlanArgs {
     fail_on: Option<FailOn>,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    #[command(flatten)]
+    trust: TrustArgs,
     #[command(flatten)]
     gate: GateArgs,
 }
@@ -131,15 +133,22 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     let workloads = &step.built.fleet.workloads;
     let touched = plan.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
     diagnostics.extend(slips::of(touched, step.reading.tree()));
+    let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
+    let mut is_trusted = true;
+    if let Some(previous) = &current.previous {
+        let limits = args.gate.limits();
+        let source = change.into.as_ref().filter(|_| base.is_none()).map(|into| into.commit);
+        let tip = Tip { refs: &current.refs, commit: previous.commit, source, limits: &limits };
+        match ui.watching("proving the current state", || args.trust.judge(&repo, &tip))? {
+            Ok(note) => diagnostics.extend(note),
+            Err(refusal) => {
+                is_trusted = false;
+                refused.insert(0, refusal);
+            }
+        }
+    }
     diagnostics.sort();
     ui.diagnostics(&diagnostics);
-    let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
-    if let Some(previous) = &current.previous {
-        let (refs, limits) = (&current.refs, args.gate.limits());
-        refused.extend(ui.watching("proving the current state", || {
-            trust::refusal(&repo, refs, previous.commit, &limits)
-        })?);
-    }
     let held = &step.held;
     let reasons = Reasons::of(&plan, &step);
     match args.output {
@@ -184,6 +193,7 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         Some(FailOn::Held) => fails(!held.is_empty() || !refused.is_empty(), Exit::Held),
         None => Exit::Done,
     };
+    let exit = if is_trusted { exit } else { exit.worst(Exit::Held) };
     Ok(exit_for(&diagnostics).worst(exit))
 }
 

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use super::exit::CommandError;
 use crate::daemon::PassError;
+use crate::diag::Diagnostic;
 use crate::gate::Limits;
 use crate::git::{CommitId, Repo};
 use crate::model::Timestamp;
 use crate::publish::Refs;
+use crate::reading::current;
 use crate::signature::{AllowedSigners, Signer};
 use crate::sync::vouch;
-use crate::verify::trust::{self, Anchors, DEPTH, Question};
+use crate::verify::trust::{self, Anchors, DEPTH, Question, Trust};
 
 /// Whom to believe about the rendered branch.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,10 +27,14 @@ pub struct TrustArgs {
     /// Trust this commit of the rendered branch, whatever is known of it: its id in full
     #[arg(long, value_name = "COMMIT", value_parser = id)]
     root: Option<CommitId>,
-    /// Prove so many commits of a rendered branch that this machine knows nothing of and no key signed
-    #[arg(long, value_name = "NUMBER", default_value_t = DEPTH, env = "BERTH_TRUST_DEPTH")]
-    trust_depth: usize,
+    /// Prove so many commits of a rendered branch that this machine knows nothing of and no key signed; without it,
+    /// 3 for `run`, and 1 for `plan`, which each takes as long as the plan itself
+    #[arg(long, value_name = "NUMBER", env = "BERTH_TRUST_DEPTH")]
+    trust_depth: Option<usize>,
 }
+
+/// Commits that a plan proves of a branch that this machine knows nothing of.
+const PLAN_DEPTH: usize = 1;
 
 impl TrustArgs {
     pub fn fleet(&self) -> Option<String> {
@@ -46,21 +52,51 @@ impl TrustArgs {
             (Some(own), Some(others)) => Some(own.and(others)),
             (own, others) => own.or(others),
         };
-        Ok(Anchors { keys, fleet: self.fleet.clone(), root: self.root, depth: self.trust_depth })
+        let depth = self.trust_depth.unwrap_or(DEPTH);
+        Ok(Anchors { keys, fleet: self.fleet.clone(), root: self.root, depth })
     }
 }
 
-/// The refusal that `run` would give for a rendered tip here. A machine that knows nothing of the branch believes it.
-pub fn refusal(
-    repo: &Repo,
-    refs: &Refs,
-    tip: CommitId,
-    limits: &Limits,
-) -> Result<Option<CommandError>, CommandError> {
-    let anchors = Anchors { depth: 0, ..Anchors::default() };
-    let (clock, source, allow_rewritten) = (Timestamp::now(), None, false);
-    let question = Question { tip, refs, anchors: &anchors, clock, source, limits, allow_rewritten };
-    Ok(trust::ask(repo, &question)?.err().map(|untrusted| PassError::from(untrusted).into()))
+/// A rendered tip to judge without remembering anything of it.
+#[derive(Debug)]
+pub struct Tip<'a> {
+    pub refs: &'a Refs,
+    pub commit: CommitId,
+    /// The tip of the source branch, where it is known.
+    pub source: Option<CommitId>,
+    pub limits: &'a Limits,
+}
+
+impl TrustArgs {
+    /// Judges a rendered tip as `run` would here. Gives its refusal, or the note on a tip that nothing could be
+    /// proven of.
+    pub fn judge(
+        &self,
+        repo: &Repo,
+        tip: &Tip<'_>,
+    ) -> Result<Result<Option<Diagnostic>, CommandError>, CommandError> {
+        let depth = self.trust_depth.unwrap_or(PLAN_DEPTH);
+        let anchors = Anchors { depth, ..self.anchors(None)? };
+        let Tip { refs, commit, source, limits } = *tip;
+        let (clock, allow_rewritten) = (Timestamp::now(), false);
+        let question =
+            Question { tip: commit, refs, anchors: &anchors, clock, source, limits, allow_rewritten };
+        Ok(match trust::ask(repo, &question)? {
+            Err(untrusted) => Err(PassError::from(untrusted).into()),
+            Ok(Trust::FirstSight { proven: 0, from: Some(_) }) => Ok(Some(unproven(repo, tip, depth))),
+            Ok(_) => Ok(None),
+        })
+    }
+}
+
+fn unproven(repo: &Repo, tip: &Tip<'_>, depth: usize) -> Diagnostic {
+    let name = current::short(&tip.refs.rendered);
+    let why = match repo.is_shallow() {
+        true => "this clone lacks the history that a proof needs",
+        false if depth == 0 => "`--trust-depth` is 0",
+        false => "it is an import",
+    };
+    Diagnostic::note(format!("nothing proves the state `{name}` here, since {why}; the plan believes it"))
 }
 
 fn id(text: &str) -> Result<CommitId, String> {

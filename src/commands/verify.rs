@@ -7,12 +7,12 @@ use serde_json::{Value as Json, json};
 use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::state::StateArgs;
 use super::ui::{Tone, Ui, counted};
 use crate::gate::Limits;
 use crate::git::{CommitId, Repo};
 use crate::model::Timestamp;
 use crate::publish::{Refs, Trailers};
-use crate::reading::Search;
 use crate::reading::current::{self, Place};
 use crate::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, VerifyError, select};
 
@@ -32,8 +32,9 @@ pub struct VerifyArgs {
     /// The repository that holds both the source and the rendered branch
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     repo: std::path::PathBuf,
-    /// The branch berth writes, in place of this repository's own or, where it has none, its remote's
-    #[arg(long, value_name = "REF", env = "BERTH_RENDERED")]
+    /// The branch berth writes, in place of this repository's own or, where it has none, its remote's: a ref, or a
+    /// remote's URL to fetch from
+    #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]
     rendered: Option<String>,
     /// The id of the import to trust as the root, as `berth import` printed it; without it, the one that
     /// `refs/berth/root` names
@@ -61,7 +62,8 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let wanted = args.commits.as_deref();
     // A commit can be proven wherever it stands.
-    let search = Search { rendered: args.rendered.clone(), first: wanted.is_some(), refs: None };
+    let state = StateArgs { rendered: args.rendered.clone(), first: wanted.is_some() };
+    let search = state.search(&args.repo)?;
     let place = match (&args.rendered, current::locate(&repo, &search)) {
         (Some(name), Err(_)) if wanted.is_some() => Place::named(name),
         (_, found) => found?,

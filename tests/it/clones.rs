@@ -437,3 +437,84 @@ fn files_that_are_not_committed_are_named_and_reasons_and_ids_are_told() {
     let change = &form["workloads"][0]["changes"][0];
     assert!(change["before"].as_str().is_some_and(|id| id.len() == 40), "{change}");
 }
+
+/// A tip that nothing gives: an approval nobody gave, with a digest that fits.
+fn forge_tip(repo: &Repo) -> String {
+    let add = |message: &str| {
+        message.replace("\nBerth-Digest", "\nBerth-Allow-Prune: shop/Namespace_shop.yaml b\nBerth-Digest")
+    };
+    let tree = repo.id(&format!("{RENDERED}^{{tree}}"));
+    crate::forged::forge(repo, &tree, &[&repo.id(&format!("{RENDERED}~1"))], add)
+}
+
+#[test]
+fn a_plan_of_a_forged_state_is_refused_in_any_clone() {
+    let forge = Forge::new();
+    let forged = forge_tip(&forge.repo);
+    forge.repo.git(&["update-ref", "-d", "refs/berth/processed"]);
+    for kind in KINDS {
+        let clone = forge.clone(kind);
+        let head: &[&str] = if kind == Kind::Bare { &["--head", "main"] } else { &[] };
+        let ask = |more: &[&str]| at(&clone, &[&["plan"], head, more].concat());
+        let mut plan = ask(&[]);
+        if plan.code == 6 {
+            paste_fetch(&clone, &plan);
+            plan = ask(&[]);
+        }
+        let plan = plan.expect(5);
+        for said in [&forged, "berth run would refuse this", "is not trusted", "Berth-Allow-Prune", "--root"]
+        {
+            assert!(plan.out.contains(said), "{kind:?}, {said}: {}", plan.out);
+        }
+        let plan = ask(&["--root", &forged, "-o", "json"]).expect(0);
+        assert_eq!(plan.json()["refused"].as_array().map(Vec::len), Some(0), "{}", plan.out);
+        let plan = ask(&["--trust-depth", "0"]).expect(0);
+        assert_eq!(plan.err.matches("nothing proves the state").count(), 1, "{}", plan.err);
+    }
+}
+
+#[test]
+fn a_plan_asks_for_signatures_where_it_is_told_keys() {
+    let Some(keys) = crate::signing::Keys::new() else { return };
+    let forge = Forge::new();
+    let clone = forge.clone(Kind::GithubFull);
+    let allowed = keys.allow(&[("berth", "")]);
+    let ask = || at(&clone, &["plan", "--allowed-signers", allowed.to_str().expect("text")]);
+    let plan = ask().expect(5);
+    assert!(plan.out.contains("no commit of it is signed by an allowed key"), "{}", plan.out);
+    forge.repo.write("apps/more.yaml", config_map("more", "one", "{clusterSelector: {}}"));
+    forge.repo.commit("more");
+    let mut signed = crate::support::berth();
+    signed.args(["run", "--once", "--repo", forge.repo.arg(), "--signing-key"]).arg(keys.path("berth"));
+    let root = forge.repo.id(RENDERED);
+    Ran::of(signed.args(["--root", &root])).expect(0);
+    git(&clone, &["fetch", "-q", "origin"]);
+    ask().expect(0);
+}
+
+#[test]
+fn a_shallow_clone_that_can_prove_nothing_says_so_in_one_line() {
+    let forge = Forge::new();
+    let clone = forge.clone(Kind::GithubPush);
+    // The state's history, and no more of the source's than the newest commits.
+    git(&clone, &["fetch", "-q", "--depth=3", "origin", "+refs/heads/main:refs/remotes/origin/main"]);
+    let branch = format!("+{RENDERED}:refs/remotes/origin/berth/rendered");
+    git(&clone, &["fetch", "-q", "--depth=2", "origin", &branch, "+refs/berth/*:refs/berth/*"]);
+    let plan = at(&clone, &["plan"]).expect(0);
+    assert_eq!(plan.err.matches("nothing proves the state").count(), 1, "{}", plan.err);
+    assert!(plan.err.contains("this clone lacks the history that a proof needs"), "{}", plan.err);
+}
+
+#[test]
+fn a_state_at_an_address_is_proven_like_any_other() {
+    let forge = Forge::new();
+    let clone = forge.clone(Kind::GithubFull);
+    git(&clone, &["update-ref", "-d", "refs/remotes/origin/berth/rendered"]);
+    let url = forge.url();
+    let proof = at(&clone, &["verify", "--rendered", &url]).expect(0);
+    assert!(proof.err.contains("2 commits proven"), "{}", proof.err);
+    forge_tip(&forge.repo);
+    let proof = at(&clone, &["verify", "--rendered", &url]).expect(3);
+    assert!(proof.out.contains("Berth-Allow-Prune"), "{}", proof.out);
+    at(&clone, &["verify", "--rendered", &format!("{url}-nowhere")]).expect(6);
+}
