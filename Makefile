@@ -4,8 +4,8 @@
 
 # Everything that must pass.
 test:
-	cargo test --all-targets --no-fail-fast
-	cargo test --doc
+	cargo test --workspace --all-targets --no-fail-fast
+	cargo test --workspace --doc
 
 check: fmt lint test deny
 
@@ -15,14 +15,14 @@ control-plane:
 	tests/control-plane/build
 
 fmt:
-	cargo fmt --check
+	cargo fmt --all --check
 
 lint:
-	cargo clippy --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets -- -D warnings
 
 # Needs cargo-deny: `cargo install --locked cargo-deny`.
 deny:
-	cargo deny --all-features check
+	cargo deny --workspace --all-features check
 
 bench:
 	cargo bench

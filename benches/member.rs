@@ -11,7 +11,7 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use berth::model::ObjectId;
+use berth_base::model::ObjectId;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value as Json, json};

@@ -10,10 +10,10 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use berth::decide::decide;
-use berth::load::{self, History};
-use berth::model::{Decision, Fleet, Key, Shared, Timestamp};
-use berth::source::{SourceFile, SourceTree};
+use berth_base::model::{Decision, Fleet, Key, Shared, Timestamp};
+use berth_base::source::{SourceFile, SourceTree};
+use berth_engine::decide::decide;
+use berth_engine::load::{self, History};
 
 /// Clusters, and the milliseconds that OCM's scheduler was measured to need for one such Placement, in its own
 /// process with its own fakes: without a predicate, and with matchLabels.

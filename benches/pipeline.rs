@@ -3,21 +3,22 @@
 
 mod fleet;
 
+use berth_git::protocol::Refs;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use berth::daemon::{Cache, Settings, pass, pass_knowing};
-use berth::decide::decide;
-use berth::git::{CommitId, GitContents, Repo};
-use berth::load::{self, History, Parsed};
-use berth::model::Timestamp;
-use berth::pipeline::{Inputs, build};
-use berth::plan::plan;
-use berth::publish::{Refs, Stamp, Summary, publish};
-use berth::render::{self, MemoryContents};
-use berth::source::{SourceFile, SourceTree};
-use berth::state::State;
+use berth_base::model::Timestamp;
+use berth_base::source::{SourceFile, SourceTree};
+use berth_engine::decide::decide;
+use berth_engine::load::{self, History, Parsed};
+use berth_engine::pipeline::{Inputs, build};
+use berth_engine::plan::plan;
+use berth_engine::render::{self, MemoryContents};
+use berth_engine::state::State;
+use berth_git::{CommitId, GitContents, Repo};
+use berth_hub::daemon::{Cache, Settings, pass, pass_knowing};
+use berth_hub::publish::{Stamp, Summary, publish};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleet::{Dialect, Shape};
 

@@ -3,8 +3,8 @@
 
 use std::hint::black_box;
 
-use berth::decide::divide::planner::{Contender, Request, plan};
-use berth::model::placement::Share;
+use berth_base::model::placement::Share;
+use berth_engine::decide::divide::planner::{Contender, Request, plan};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const PREFERENCES: usize = 10_000;

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use berth::decide::decide;
-use berth::load::{self, History};
-use berth::model::{Fleet, Shared, Timestamp};
-use berth::source::{SourceFile, SourceTree};
+use berth_base::model::{Fleet, Shared, Timestamp};
+use berth_base::source::{SourceFile, SourceTree};
+use berth_engine::decide::decide;
+use berth_engine::load::{self, History};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Placements, and fleets by their number of clusters.

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use berth::daemon::{self, Settings};
-use berth::model::Timestamp;
+use berth_base::model::Timestamp;
+use berth_hub::daemon::{self, Settings};
 use fleet::{Dialect, Shape};
 
 /// The level both sides compress at.

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    berth::commands::main()
+    berth_cli::commands::main()
 }

@@ -1,7 +1,7 @@
 //! Any text is an expression or is refused at a character of it; what is one ends, whatever it is asked over, and
 //! gives the same again.
 
-use berth::cel::{Names, Program, Value};
+use berth_cel::{Names, Program, Value};
 use serde_json::json;
 
 const NAMES: Names<'_> = Names { variable: "managedCluster", methods: &["scores"] };

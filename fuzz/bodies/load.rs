@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use berth::load::{History, load};
-use berth::source::{SourceFile, SourceTree};
+use berth_base::source::{SourceFile, SourceTree};
+use berth_engine::load::{History, load};
 
 pub fn run(bytes: &[u8]) {
     let mut parts = bytes.split(|byte| *byte == 0xFF);

@@ -1,8 +1,9 @@
 //! Whatever stands in a rendered branch is read or refused: decisions, statuses and trailers. What was
 //! read is written so that it reads back.
 
-use berth::publish::Trailers;
-use berth::state::record::{read_decision, read_status, write_decision, write_status};
+use berth_base::status::{read_status, write_status};
+use berth_engine::state::record::{read_decision, write_decision};
+use berth_hub::publish::Trailers;
 
 pub fn run(bytes: &[u8]) {
     if let Ok(decision) = read_decision(bytes) {

@@ -1,6 +1,6 @@
 //! Any bytes are read or refused, and what was read is written so that it reads back.
 
-use berth::yaml::{Limits, emit, read};
+use berth_base::yaml::{Limits, emit, read};
 
 pub fn run(bytes: &[u8]) {
     let limits = Limits::default();

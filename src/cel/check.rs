@@ -8,7 +8,7 @@ use super::parse::{Form, Node};
 use super::shape::{self, Shape};
 use super::types::{NAMED, Type};
 use super::value::{MapKey, Value};
-use crate::diag::did_you_mean;
+use berth_base::diag::did_you_mean;
 
 pub(super) fn check(node: &Node, names: Names<'_>) -> Result<Expression, Fault> {
     Checker { names, locals: Vec::new() }.one(node).map(|(expression, _)| expression)

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::functions::{Format, Semver, Url};
 use super::meter::Meter;
-use crate::model::{Quantity, Timestamp};
+use berth_base::model::{Quantity, Timestamp};
 
 /// Whatever an expression can name or make. Parts are shared, so that copying is cheap.
 #[derive(Clone, Debug)]

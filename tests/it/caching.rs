@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use berth::daemon::{Cache, PassError, Passed, Settings, pass, pass_knowing};
-use berth::git::{CommitId, Identity, Repo, Writer};
-use berth::model::Timestamp;
+use berth_base::model::Timestamp;
+use berth_git::{CommitId, Identity, Repo, Writer};
+use berth_hub::daemon::{Cache, PassError, Passed, Settings, pass, pass_knowing};
 use proptest::prelude::*;
 
 use crate::support::{cluster, namespace};
@@ -269,8 +269,9 @@ impl Walk {
         let repo = Repo::open(&self.cold.settings.repo).unwrap();
         let refs = &self.cold.settings.refs;
         if let Some(commit) = repo.read_ref(&refs.rendered).unwrap() {
-            let expected = berth::verify::Expected::at(clock);
-            let proof = berth::verify::Verifier::new(&repo, refs, expected).unwrap().prove(commit).unwrap();
+            let expected = berth_hub::verify::Expected::at(clock);
+            let proof =
+                berth_hub::verify::Verifier::new(&repo, refs, expected).unwrap().prove(commit).unwrap();
             assert!(!proof.verdict.is_failed(), "{:?} at {clock}", proof.verdict);
         }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth::daemon::{Cache, Settings, pass_knowing};
-use berth::model::Timestamp;
+use berth_base::model::Timestamp;
+use berth_hub::daemon::{Cache, Settings, pass_knowing};
 
 use crate::fleet::{Dialect, Shape, commit, git};
 use crate::support::RENDERED;

@@ -1,7 +1,7 @@
 //! Deadlines are part of the change that makes them: the ends of tolerations, dated taints.
 
-use berth::daemon::{Passed, Settings, pass};
-use berth::model::Timestamp;
+use berth_base::model::Timestamp;
+use berth_hub::daemon::{Passed, Settings, pass};
 
 use crate::support::removals::{WEB, copies, drained, fleet_of, managed, tolerating, work};
 use crate::support::{RENDERED, Repo, run};

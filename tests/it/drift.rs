@@ -164,7 +164,7 @@ fn drift_is_ignored_until_a_time_and_put_right_then() {
     let Some(member) = Member::new("ignored") else { return };
     let seconds =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").as_secs();
-    let until = berth::model::Timestamp::from_second(i64::try_from(seconds).expect("a time") + 40);
+    let until = berth_base::model::Timestamp::from_second(i64::try_from(seconds).expect("a time") + 40);
     let until = format!("ignore-until={}", until.expect("a time"));
     let odd = annotated(member.config_map("odd", "one"), "berth.dev/drift", "sometimes");
     member.publish(&[annotated(member.config_map("web", "one"), "berth.dev/drift", &until), odd]);

@@ -1,9 +1,10 @@
 //! Nobody deletes by accident: what the gate holds, what it prints, and what lets a removal pass.
 
-use berth::git::GitContents;
-use berth::publish::{Refs, Trailers, read_previous};
-use berth::reading::gate::{Basis, Step, ask};
-use berth::reading::{Known, Reading, Reports};
+use berth_git::GitContents;
+use berth_git::protocol::Refs;
+use berth_hub::inputs::gate::{Basis, Step, ask};
+use berth_hub::inputs::{Known, Reading, Reports};
+use berth_hub::publish::{Trailers, read_previous};
 
 use crate::support::{RENDERED, Ran, Repo, cluster, config_map, namespace, run, small_fleet};
 
@@ -385,7 +386,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
     repo.git(&["revert", "--no-edit", "HEAD"]);
     repo.publish().expect(0);
 
-    let git = berth::git::Repo::open(repo.path()).expect("a repository");
+    let git = berth_git::Repo::open(repo.path()).expect("a repository");
     let commits = repo.git(&["rev-list", "--max-parents=1", "--min-parents=1", RENDERED]);
     assert_eq!(commits.lines().count(), 4, "held, approved, added, rolled back");
     for id in commits.lines() {
@@ -418,7 +419,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         assert_eq!(gated.trailers, trailers.others, "{}", commit.message);
         let mut published = gated.verdict.state.unwrap_or(built.state);
         published.folders.retain(|_, folder| !folder.is_empty());
-        let written = berth::publish::read_state(&git, commit.id).expect("readable").state;
+        let written = berth_hub::publish::read_state(&git, commit.id).expect("readable").state;
         assert_eq!(published.folders, written.folders);
         assert_eq!(published.decisions, written.decisions);
     }

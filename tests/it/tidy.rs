@@ -4,113 +4,80 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Folder (or file) of `src/`, and the others it may name.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("diag", &[]),
-    ("codec", &[]),
-    ("metrics", &[]),
-    ("progress", &[]),
-    ("model", &["diag"]),
-    ("yaml", &["diag"]),
-    ("cel", &["diag", "model"]),
-    ("meta", &["diag", "model", "yaml"]),
-    ("edit", &["yaml"]),
-    ("source", &["diag", "yaml"]),
-    ("patch", &["diag", "model", "yaml"]),
-    ("report", &["diag", "model", "yaml"]),
-    ("schema", &["diag"]),
-    ("dialects", &["cel", "diag", "meta", "model", "patch", "yaml"]),
-    ("access", &["diag", "dialects", "meta", "model", "yaml"]),
-    ("load", &["access", "codec", "diag", "dialects", "meta", "model", "report", "source", "yaml"]),
-    ("decide", &["cel", "diag", "model"]),
-    ("release", &["diag", "model"]),
-    ("render", &["codec", "diag", "model", "patch", "yaml"]),
-    ("state", &["codec", "diag", "model", "report", "yaml"]),
-    ("plan", &["diag", "model", "state"]),
-    ("gate", &["diag", "model", "state"]),
-    ("pipeline", &["decide", "diag", "load", "model", "release", "render", "source", "state"]),
-    ("signature", &["model"]),
-    ("git", &["diag", "model", "progress", "signature", "source", "yaml"]),
-    ("transport", &["git"]),
-    ("publish", &["codec", "diag", "git", "model", "plan", "report", "signature", "state", "yaml"]),
+/// The modules of a crate, and the others that each may name.
+type Modules = &'static [(&'static str, &'static [&'static str])];
+
+/// Modules of each crate, and the others of their crate they may name. Cargo.toml says which crates a crate may
+/// use, so the compiler holds those arrows.
+const MAY_USE: &[(&str, Modules)] = &[
     (
-        "reading",
+        "base",
         &[
-            "decide", "diag", "dialects", "gate", "git", "load", "model", "pipeline", "publish", "render",
-            "source", "state", "yaml",
-        ],
-    ),
-    ("live", &["diag", "meta", "progress"]),
-    ("install", &[]),
-    ("import", &["decide", "diag", "live", "model", "render", "state", "yaml"]),
-    ("advance", &["diag", "gate", "git", "model", "pipeline", "plan", "publish", "reading", "state"]),
-    ("verify", &["advance", "gate", "git", "model", "publish", "reading", "signature", "state"]),
-    (
-        "daemon",
-        &[
-            "advance",
-            "codec",
-            "diag",
-            "gate",
-            "git",
-            "load",
-            "model",
-            "pipeline",
-            "plan",
-            "progress",
-            "publish",
-            "reading",
-            "render",
-            "report",
-            "transport",
-            "verify",
+            ("diag", &[]),
+            ("codec", &[]),
+            ("progress", &[]),
+            ("model", &["diag"]),
+            ("yaml", &["diag"]),
+            ("edit", &["yaml"]),
+            ("source", &["diag", "yaml"]),
+            ("meta", &["diag", "model", "yaml"]),
+            ("patch", &["diag", "model", "yaml"]),
+            ("status", &["diag", "model", "yaml"]),
         ],
     ),
     (
-        "sync",
+        "engine",
         &[
-            "cel",
-            "diag",
-            "git",
-            "live",
-            "meta",
-            "metrics",
-            "model",
-            "patch",
-            "progress",
-            "publish",
-            "report",
-            "signature",
-            "state",
-            "transport",
-            "yaml",
+            ("dialects", &[]),
+            ("access", &["dialects"]),
+            ("load", &["access", "dialects"]),
+            ("decide", &[]),
+            ("release", &[]),
+            ("render", &[]),
+            ("report", &[]),
+            ("state", &[]),
+            ("plan", &["state"]),
+            ("gate", &["state"]),
+            ("pipeline", &["decide", "load", "release", "render", "state"]),
         ],
     ),
+    (
+        "git",
+        &[
+            ("signature", &[]),
+            ("objects", &["signature"]),
+            ("transport", &["objects"]),
+            ("protocol", &["objects", "signature"]),
+        ],
+    ),
+    (
+        "hub",
+        &[
+            ("publish", &[]),
+            ("inputs", &["publish"]),
+            ("next_commit", &["inputs", "publish"]),
+            ("verify", &["inputs", "next_commit", "publish"]),
+            ("daemon", &["inputs", "next_commit", "publish", "verify"]),
+        ],
+    ),
+    ("member", &[("install", &[]), ("live", &[]), ("metrics", &[]), ("sync", &["live", "metrics"])]),
+    ("cli", &[("import", &[]), ("schema", &[]), ("commands", &["import", "schema"])]),
 ];
 
-/// Folders whose result is a function of their arguments.
+/// Crates and modules whose result is a function of their arguments.
 const PURE: &[&str] = &[
-    "diag",
-    "model",
-    "yaml",
+    "base/diag",
+    "base/edit",
+    "base/meta",
+    "base/model",
+    "base/patch",
+    "base/status",
+    "base/yaml",
     "cel",
-    "meta",
-    "patch",
-    "report",
-    "schema",
-    "dialects",
-    "load",
-    "decide",
-    "release",
-    "render",
-    "state",
-    "plan",
-    "gate",
-    "pipeline",
-    "edit",
-    "install",
-    "access",
-    "signature",
+    "cli/schema",
+    "engine",
+    "git/signature",
+    "member/install",
 ];
 
 const IMPURE: &[&str] = &[
@@ -131,28 +98,20 @@ const IMPURE: &[&str] = &[
     "thread_local",
 ];
 
-/// A crate, and the one folder that may name it.
-const CONFINED: &[(&str, &str)] = &[
-    ("git2::", "git"),
-    ("flate2::", "git"),
-    ("sha1::", "git"),
-    ("saphyr_parser", "yaml"),
-    ("json_patch", "patch"),
-    ("notify::", "daemon"),
-    ("tokio::", "daemon"),
-    ("kube::", "live"),
-    ("k8s_openapi", "live"),
-    ("clap", "commands"),
-    ("indicatif", "commands"),
-    ("regex::", "cel"),
-    ("similar::", "commands"),
-    ("tracing_subscriber", "commands"),
-    ("rustix::", "transport"),
-    ("ring::", "signature"),
+/// A library, and the places that may name it.
+const CONFINED: &[(&str, &[&str])] = &[
+    ("git2::", &["git/objects", "git/testing.rs"]),
+    ("flate2::", &["git/objects"]),
+    ("sha1::", &["git/objects"]),
+    ("saphyr_parser", &["base/yaml"]),
+    ("json_patch", &["base/patch"]),
+    ("notify::", &["hub/daemon"]),
+    ("tokio::", &["hub/daemon", "member/live", "member/sync/backends/kube", "cli/commands"]),
+    ("kube::", &["member/live", "member/sync/backends/kube"]),
+    ("k8s_openapi", &["member/live", "member/sync/backends/kube", "cli/schema"]),
+    ("rustix::", &["git/transport"]),
+    ("ring::", &["git/signature"]),
 ];
-
-/// Besides `live`, which reads, the one place that writes to clusters.
-const KUBE_TARGET: &str = "sync/target/kube";
 
 const LONGEST_FILE: usize = 400;
 
@@ -174,10 +133,16 @@ fn sources() -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// The first part of a path in `src/`: its folder, or its name without `.rs`.
-fn home(path: &Path) -> String {
-    let first = path.iter().next().expect("a part").to_string_lossy();
-    first.trim_end_matches(".rs").to_owned()
+/// The crate and the module of a path below `src/`; no module for a crate's own lib.rs.
+fn home(path: &Path) -> (String, Option<String>) {
+    let mut parts = path.iter().map(|part| part.to_string_lossy().trim_end_matches(".rs").to_owned());
+    let name = parts.next().expect("a crate");
+    (name, parts.next().filter(|module| module != "lib" && module != "testing"))
+}
+
+/// Reports whether a path below `src/` is in one of these places.
+fn is_in(path: &Path, places: &[&str]) -> bool {
+    places.iter().any(|place| path.starts_with(place) || path == Path::new(&format!("{place}.rs")))
 }
 
 /// A file without comments and without what is only compiled for tests.
@@ -292,40 +257,42 @@ fn is_test(path: &Path) -> bool {
     path.iter().any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// What a file uses that its folder may not.
+/// The modules of its own crate that a file names and may not.
 fn forbidden_arrows(path: &Path, text: &str) -> Vec<String> {
-    let from = home(path);
-    if ["lib", "main", "commands"].contains(&from.as_str()) || is_test(path) {
+    let (name, Some(from)) = home(path) else { return Vec::new() };
+    let Some((_, modules)) = MAY_USE.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
+    if is_test(path) {
         return Vec::new();
     }
-    let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == from) else {
-        return vec![format!("{from} is not in the table")];
+    let Some((_, allowed)) = modules.iter().find(|(module, _)| *module == from) else {
+        return vec![format!("{name}/{from} is not in the table")];
     };
     let text = code(text);
-    let wrong = uses(&text).into_iter().filter(|name| *name != from && !allowed.contains(name));
-    wrong.map(|name| format!("{} uses {name}, which {from} may not", path.display())).collect()
+    let known = |used: &&str| modules.iter().any(|(module, _)| module == used);
+    let wrong = uses(&text).into_iter().filter(known).filter(|used| *used != from && !allowed.contains(used));
+    wrong.map(|used| format!("{} uses {used}, which {name}/{from} may not", path.display())).collect()
 }
 
 #[test]
-fn folders_use_only_what_the_table_allows() {
+fn modules_use_only_what_the_table_allows() {
     let wrong: Vec<_> = sources().iter().flat_map(|(path, text)| forbidden_arrows(path, text)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn a_forbidden_arrow_is_found_wherever_it_hides() {
-    let found = |text: &str| forbidden_arrows(Path::new("decide/mod.rs"), text);
+    let found = |text: &str| forbidden_arrows(Path::new("engine/decide/mod.rs"), text);
     for bad in [
-        "use crate::git::Repo;",
-        "use crate::{model::{Key, Pick}, git};",
-        "use crate::{\n    model::{self, path::{encode}},\n    git::Repo,\n};",
-        "#[cfg(test)]\nmod tests;\n\nuse crate::git::Repo;",
-        "#[cfg(test)]\nuse crate::sync::x;\nfn f() -> crate::git::Repo {}",
-        "#[cfg(test)]\nmod tests {\n    fn f() {}\n}\nfn f(_: crate::git::Repo) {}",
+        "use crate::gate::Held;",
+        "use crate::{decide::{Key, Pick}, gate};",
+        "use crate::{\n    decide::{self, path::{encode}},\n    gate::Held,\n};",
+        "#[cfg(test)]\nmod tests;\n\nuse crate::gate::Held;",
+        "#[cfg(test)]\nuse crate::load::x;\nfn f() -> crate::gate::Held {}",
+        "#[cfg(test)]\nmod tests {\n    fn f() {}\n}\nfn f(_: crate::gate::Held) {}",
     ] {
-        assert_eq!(found(bad), ["decide/mod.rs uses git, which decide may not"], "{bad}");
+        assert_eq!(found(bad), ["engine/decide/mod.rs uses gate, which engine/decide may not"], "{bad}");
     }
-    for good in ["use crate::{model::{Key}, diag};", "#[cfg(test)]\nmod tests {\n    use crate::git;\n}\n"] {
+    for good in ["use crate::{decide::{Key}};", "#[cfg(test)]\nmod tests {\n    use crate::gate;\n}\n"] {
         assert_eq!(found(good), Vec::<String>::new(), "{good}");
     }
 }
@@ -333,20 +300,22 @@ fn a_forbidden_arrow_is_found_wherever_it_hides() {
 #[test]
 fn the_table_has_no_circle() {
     // Rows are listed so that each uses only rows above it.
-    let mut above = BTreeSet::new();
-    for (name, uses) in MAY_USE {
-        for used in *uses {
-            assert!(above.contains(used), "{name} uses {used}, which is not above it");
+    for (name, modules) in MAY_USE {
+        let mut above = BTreeSet::new();
+        for (module, uses) in *modules {
+            for used in *uses {
+                assert!(above.contains(used), "{name}/{module} uses {used}, which is not above it");
+            }
+            above.insert(*module);
         }
-        above.insert(*name);
     }
 }
 
 #[test]
-fn pure_folders_name_nothing_of_the_outside() {
+fn pure_modules_name_nothing_of_the_outside() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
-        if PURE.contains(&home(&path).as_str()) && !is_test(&path) {
+        if is_in(&path, PURE) && !is_test(&path) {
             let text = code(&text);
             wrong.extend(
                 IMPURE
@@ -378,25 +347,53 @@ fn a_library_is_told_from_a_module_of_its_name() {
 }
 
 #[test]
-fn each_library_stays_in_its_folder() {
+fn each_library_stays_in_its_place() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
-        let from = home(&path);
-        if is_test(&path) {
-            continue;
-        }
         let text = code(&text);
-        for (library, folder) in CONFINED {
-            let allowed = from == *folder
-                || (["commands", "live"].contains(&from.as_str()) && *library == "tokio::")
-                || (path.starts_with(KUBE_TARGET) && ["kube::", "k8s_openapi", "tokio::"].contains(library))
-                || (from == "schema" && *library == "k8s_openapi");
-            if names(&text, library) && !allowed {
-                wrong.push(format!("{} names {library}, which only {folder} may", path.display()));
+        for (library, places) in CONFINED {
+            if names(&text, library) && !is_in(&path, places) && !is_test(&path) {
+                wrong.push(format!(
+                    "{} names {library}, which only {} may",
+                    path.display(),
+                    places.join(", ")
+                ));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The crates of berth that a crate may use, as its Cargo.toml lists them.
+fn crates_below(name: &str) -> Vec<String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name).join("Cargo.toml");
+    let text = std::fs::read_to_string(file).expect("a Cargo.toml");
+    let own = text.split("[dependencies]").nth(1).expect("dependencies");
+    let own = own.split("\n[").next().unwrap_or_default();
+    own.lines()
+        .filter_map(|line| line.strip_prefix("berth-")?.split_once('.').map(|(name, _)| name.to_owned()))
+        .collect()
+}
+
+/// The engine stays a function of its arguments: no network, no Git library, no cryptography below it.
+#[test]
+fn nothing_of_the_outside_is_below_the_engine() {
+    let mut command = std::process::Command::new(env!("CARGO"));
+    let output = command
+        .args(["tree", "--offline", "--package", "berth-engine", "--edges", "normal", "--prefix", "none"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let tree = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success() && tree.contains("berth-base"), "{tree}");
+    let found: Vec<&str> = tree
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| {
+            ["kube", "kube-client", "git2", "libgit2-sys", "ring", "tokio", "hyper"].contains(name)
+        })
+        .collect();
+    assert!(found.is_empty(), "below the engine: {found:?}");
 }
 
 #[test]
@@ -414,14 +411,14 @@ fn files_are_short_and_say_what_they_are_for() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The rows of the page's map: folder, and its cell of what it may use.
-fn rows_of_the_page(page: &str) -> BTreeMap<String, String> {
-    let map = page.lines().skip_while(|line| !line.starts_with("| folder ")).skip(2);
+/// The rows of the page's map, in order: a crate, or a crate's module, and the cell of what it may use.
+fn rows_of_the_page(page: &str) -> Vec<(String, String)> {
+    let map = page.lines().skip_while(|line| !line.starts_with("| place ")).skip(2);
     map.take_while(|line| line.starts_with('|'))
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
             let last = cells.last().copied().unwrap_or_default();
-            (cells[0].trim_matches('`').to_owned(), last.to_owned())
+            (cells[0].trim_matches(['`', '*']).to_owned(), last.to_owned())
         })
         .collect()
 }
@@ -431,10 +428,16 @@ fn the_architecture_page_shows_the_table() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let cell = |uses: &[&str]| if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
-    let mut expected: BTreeMap<_, _> =
-        MAY_USE.iter().map(|(name, uses)| ((*name).to_owned(), cell(uses))).collect();
-    expected.insert("commands".to_owned(), "all".to_owned());
-    let shown = rows_of_the_page(&page);
+    let mut expected = BTreeMap::new();
+    for name in ["base", "cel", "engine", "git", "hub", "member", "cli"] {
+        let below = crates_below(name);
+        let below: Vec<&str> = below.iter().map(String::as_str).collect();
+        expected.insert(name.to_owned(), cell(&below));
+    }
+    for (name, modules) in MAY_USE {
+        expected.extend(modules.iter().map(|(module, uses)| (format!("{name}/{module}"), cell(uses))));
+    }
+    let shown: BTreeMap<String, String> = rows_of_the_page(&page).into_iter().collect();
     for (name, uses) in &expected {
         assert_eq!(shown.get(name), Some(uses), "the row of `{name}` in docs/architecture.md");
     }

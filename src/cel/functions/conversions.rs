@@ -1,9 +1,9 @@
 //! From one type to another, and what type a value is. What cannot be kept is an error.
 
 use super::{Function, text_of};
-use crate::cel::meter::Meter;
-use crate::cel::types::Type;
-use crate::cel::value::Value;
+use crate::meter::Meter;
+use crate::types::Type;
+use crate::value::Value;
 
 type Answer = Result<Value, String>;
 

@@ -1,8 +1,8 @@
 //! Kubernetes' named formats: `format.dns1123Label().validate("…")` gives none where the text has it.
 
 use super::{Function, text_of};
-use crate::cel::types::Type::{self, Optional, Text};
-use crate::cel::value::Value;
+use crate::types::Type::{self, Optional, Text};
+use crate::value::Value;
 
 /// A format that texts may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Format {
             },
             Format::LabelValue => text.is_empty() || is_name(text),
             Format::Uri => super::named("isURL").next().is_some_and(|function| {
-                let mut meter = crate::cel::meter::Meter::full();
+                let mut meter = crate::meter::Meter::full();
                 matches!((function.call)(&mut meter, &[Value::text(text)]), Ok(Value::Bool(true)))
             }),
             Format::Uuid => {
@@ -109,7 +109,7 @@ impl Format {
                     && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte))
             }
             Format::Date => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
-            Format::Datetime => text.parse::<crate::model::Timestamp>().is_ok(),
+            Format::Datetime => text.parse::<berth_base::model::Timestamp>().is_ok(),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::{Function, items, operators};
-use crate::cel::meter::Meter;
-use crate::cel::types::Type::{Any, Bool, Int, List, Map};
-use crate::cel::value::Value;
+use crate::meter::Meter;
+use crate::types::Type::{Any, Bool, Int, List, Map};
+use crate::value::Value;
 
 type Answer = Result<Value, String>;
 

@@ -4,9 +4,9 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
 use super::{Function, text_of};
-use crate::cel::types::Type::{Int, Moment, Span, Text};
-use crate::cel::value::Value;
-use crate::model::Timestamp;
+use crate::types::Type::{Int, Moment, Span, Text};
+use crate::value::Value;
+use berth_base::model::Timestamp;
 
 type Answer = Result<Value, String>;
 

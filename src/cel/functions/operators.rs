@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Call, Function};
-use crate::cel::types::Type;
-use crate::cel::value::Value;
+use crate::types::Type;
+use crate::value::Value;
 
 type Answer = Result<Value, String>;
 

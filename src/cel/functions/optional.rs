@@ -2,9 +2,9 @@
 //! leave their argument alone.
 
 use super::{Function, items};
-use crate::cel::meter::Meter;
-use crate::cel::types::Type::{Any, Bool, List, Optional};
-use crate::cel::value::Value;
+use crate::meter::Meter;
+use crate::types::Type::{Any, Bool, List, Optional};
+use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("optional.of", &[Any], Optional, |_, values| Ok(Value::some(values[0].clone()))),

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use regex::{Regex, RegexBuilder};
 
 use super::{Function, text_of, whole_of};
-use crate::cel::meter::Meter;
-use crate::cel::types::Type::{Bool, Int, List, Text};
-use crate::cel::value::Value;
+use crate::meter::Meter;
+use crate::types::Type::{Bool, Int, List, Text};
+use crate::value::Value;
 
 /// How large a pattern may become, in bytes.
 const LARGEST: usize = 1 << 18;
@@ -33,12 +33,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Whether a function's second argument is a pattern, which is read ahead where it stands in the text.
-pub(in crate::cel) fn reads_pattern(name: &str) -> bool {
+pub(crate) fn reads_pattern(name: &str) -> bool {
     FUNCTIONS.iter().any(|function| function.name == name)
 }
 
 /// Reads a pattern.
-pub(in crate::cel) fn pattern(text: &str) -> Result<Value, String> {
+pub(crate) fn pattern(text: &str) -> Result<Value, String> {
     read(text).map(|regex| Value::Pattern(Arc::new(regex)))
 }
 

@@ -1,9 +1,9 @@
 //! Kubernetes' quantities: `quantity("1.5Gi")` and what can be asked of it.
 
 use super::{Function, text_of, whole_of};
-use crate::cel::types::Type::{self, Bool, Double, Int, Text};
-use crate::cel::value::Value;
-use crate::model;
+use crate::types::Type::{self, Bool, Double, Int, Text};
+use crate::value::Value;
+use berth_base::model;
 
 const NANOS: i128 = 1_000_000_000;
 

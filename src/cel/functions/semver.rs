@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Function, text_of};
-use crate::cel::types::Type::{self, Bool, Int, Text};
-use crate::cel::value::Value;
+use crate::types::Type::{self, Bool, Int, Text};
+use crate::value::Value;
 
 /// A version. What was built makes no difference between versions and is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 impl Semver {
     /// A version that has neither parts behind it comes after those that do.
-    pub(in crate::cel) fn compare(&self, other: &Semver) -> Ordering {
+    pub(crate) fn compare(&self, other: &Semver) -> Ordering {
         let by_before = match (self.before.is_empty(), other.before.is_empty()) {
             (true, true) => Ordering::Equal,
             (true, false) => Ordering::Greater,

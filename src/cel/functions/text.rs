@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Function, items, text_of, whole_of};
-use crate::cel::meter::Meter;
-use crate::cel::types::Type::{self, Bool, Bytes, Int, List, Text};
-use crate::cel::value::Value;
+use crate::meter::Meter;
+use crate::types::Type::{self, Bool, Bytes, Int, List, Text};
+use crate::value::Value;
 
 type Answer = Result<Value, String>;
 

@@ -2,9 +2,9 @@
 
 use super::conversions::{signed_exponent, to_text};
 use super::{Function, items, text_of};
-use crate::cel::meter::Meter;
-use crate::cel::types::Type;
-use crate::cel::value::{MapKey, Value};
+use crate::meter::Meter;
+use crate::types::Type;
+use crate::value::{MapKey, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::method("format", &[Type::Text, Type::List], Type::Text, |meter, values| {

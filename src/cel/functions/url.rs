@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Function, text_of};
-use crate::cel::meter::Meter;
-use crate::cel::types::Type::{self, Bool, Map, Text};
-use crate::cel::value::{MapKey, Value};
+use crate::meter::Meter;
+use crate::types::Type::{self, Bool, Map, Text};
+use crate::value::{MapKey, Value};
 
 /// The parts of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{NAMES, fails, run};
-use crate::cel::Program;
+use crate::Program;
 
 #[test]
 fn deep_and_long_texts_are_refused_and_crash_nothing() {

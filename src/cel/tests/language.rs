@@ -1,5 +1,5 @@
 use super::{fails, is_true, run};
-use crate::cel::Value;
+use crate::Value;
 
 #[test]
 fn operators_bind_as_the_language_says() {

@@ -1,6 +1,6 @@
 //! Expressions that cel-go's checker takes and refuses in the environment that OCM makes: found by asking it.
 
-use crate::cel::Program;
+use crate::Program;
 
 use super::NAMES;
 

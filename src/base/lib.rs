@@ -1,0 +1,12 @@
+//! The ground that every part of berth stands on: values, files, places and words. No network, no clock.
+
+pub mod codec;
+pub mod diag;
+pub mod edit;
+pub mod meta;
+pub mod model;
+pub mod patch;
+pub mod progress;
+pub mod source;
+pub mod status;
+pub mod yaml;

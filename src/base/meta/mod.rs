@@ -1,0 +1,13 @@
+//! What every dialect reads the same way: Kubernetes' own shapes, metadata and label selectors.
+
+pub mod metadata;
+pub mod names;
+pub mod selector;
+mod selector_text;
+
+pub use metadata::{Metadata, SERVER_FIELDS, open};
+pub use selector::{label_selector, match_expressions};
+pub use selector_text::{parse_requirements, parse_selector};
+
+#[cfg(test)]
+pub(crate) mod testing;

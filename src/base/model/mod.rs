@@ -1,0 +1,48 @@
+//! The neutral model: what every dialect lowers onto and the engine works with.
+//!
+//! Plain values without behaviour of one system, without serde, without I/O. What people ask for is
+//! in [`placement`], [`workload`] and [`overrides`]; what is there is in [`cluster`] and [`status`];
+//! what berth answers is in [`decision`].
+
+pub mod annotation;
+pub mod approval;
+pub mod cluster;
+pub mod content;
+pub mod decision;
+pub mod fleet;
+pub mod key;
+pub mod label_keys;
+pub mod object;
+pub mod overrides;
+pub mod path;
+pub mod placement;
+pub mod quantity;
+pub mod rollout;
+pub mod selector;
+pub mod shared;
+pub mod status;
+pub mod view;
+pub mod workload;
+
+pub use approval::Approval;
+pub use cluster::{Cluster, Effect, Taint};
+pub use content::{ContentError, ContentId, Contents, Folder, Folders, differences};
+pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};
+pub use fleet::Fleet;
+pub use key::Key;
+pub use label_keys::LabelKeys;
+pub use object::{Object, ObjectId};
+pub use overrides::{Action, Applies, Operation, Override, Verb};
+pub use placement::{Placement, Policy, Source};
+pub use quantity::Quantity;
+pub use selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
+pub use shared::Shared;
+pub use status::ClusterStatus;
+pub use view::{Expression, View};
+pub use workload::{Template, Workload};
+
+/// The apiVersion of berth's own kinds.
+pub const API_VERSION: &str = "berth.dev/v1alpha1";
+
+/// A moment, in UTC. Always an argument, never read from a clock in here.
+pub type Timestamp = jiff::Timestamp;

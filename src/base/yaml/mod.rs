@@ -1,0 +1,35 @@
+//! YAML as kubectl reads it, with places; and YAML that every reader reads the same.
+//!
+//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults.
+//! - [`emit`]: values to canonical text. [`flow`]: values on one line.
+//! - [`listed`]: the objects of a List.
+//! - [`mod@outline`]: where each value stands in its text, for who edits it in place.
+//! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
+//!
+//! One reader serves everything people write: two parsers for one file would be a security hole.
+
+mod builder;
+pub mod emit;
+pub mod fields;
+pub mod flow;
+pub mod listed;
+mod merge;
+pub mod node;
+pub mod outline;
+mod quote;
+pub mod reader;
+pub mod scalar;
+pub mod split;
+mod stored;
+mod surrogates;
+mod tag;
+#[cfg(test)]
+mod tests;
+
+pub use emit::{emit, emit_documents};
+pub use fields::{Fields, Scope};
+pub use flow::emit_flow;
+pub use node::{Mark, Node, Value};
+pub use outline::outline;
+pub use reader::{Fault, HONEST_REPEATS, Limits, Read, ReadDocument, read};
+pub use stored::read_stored;

@@ -1,0 +1,68 @@
+//! `berth decide`: which cluster gets what.
+
+use super::Outcome;
+use super::fleet::{FleetArgs, Format, exit_for};
+use super::table::table;
+use super::ui::{Tone, Ui};
+use berth_base::model::{Decision, Key};
+use berth_engine::state;
+
+/// Decide which clusters get what
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth decide\n  berth decide --rev main -o json\n  berth decide --now 2026-01-01T00:00:00Z"
+)]
+pub struct DecideArgs {
+    #[command(flatten)]
+    fleet: FleetArgs,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
+    let reading = args.fleet.read(ui)?;
+    let (_, decided, diagnostics) = reading.decide();
+    ui.diagnostics(&diagnostics);
+    match args.output {
+        Format::Text => ui.out(&decisions_table(&decided.decisions, ui)),
+        Format::Json => ui.json(&state::decisions_json(decided.decisions.values())),
+        Format::Yaml => ui.yaml(&state::decisions_json(decided.decisions.values())),
+    }
+    Ok(exit_for(&diagnostics))
+}
+
+/// One row a decision.
+pub fn decisions_table(decisions: &std::collections::BTreeMap<Key, Decision>, ui: &Ui) -> String {
+    let row = |(key, decision): (&Key, &Decision)| {
+        let condition = decision.condition.as_ref();
+        vec![
+            key.kind.to_string(),
+            key.full_name(),
+            decision.picks.len().to_string(),
+            pick_names(decision, 8),
+            condition.map(|condition| condition.reason.clone()).unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<_> = decisions.iter().map(row).collect();
+    if rows.is_empty() {
+        return ui.tint("no placements in this fleet", Tone::Faint);
+    }
+    table(&["KIND", "NAME", "N", "CLUSTERS", "CONDITION"], &rows)
+}
+
+/// The picked clusters by name, cut after a few.
+pub fn pick_names(decision: &Decision, most: usize) -> String {
+    let mut names: Vec<String> = decision
+        .picks
+        .iter()
+        .take(most)
+        .map(|pick| match pick.replicas {
+            Some(replicas) => format!("{}={replicas}", pick.cluster),
+            None => pick.cluster.clone(),
+        })
+        .collect();
+    if decision.picks.len() > most {
+        names.push(format!("and {} more", decision.picks.len() - most));
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

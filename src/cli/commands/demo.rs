@@ -1,0 +1,221 @@
+//! `berth demo`: the whole loop on this machine, with something to look at.
+//!
+//! Uses the same code as `run`, `plan` and `sync`: a fleet repository of five clusters and three
+//! dialects, a daemon's pass, members with folders as targets, and a change as a pull request brings it.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::Outcome;
+use super::decide::decisions_table;
+use super::diff;
+use super::exit::{CommandError, Exit};
+use super::files::write;
+use super::plan_form::{Reasons, object_diff, plan_text};
+use super::status::status_of;
+use super::ui::{Tone, Ui};
+use berth_base::model::Timestamp;
+use berth_engine::plan::{Change, plan};
+use berth_git::{GitContents, Identity, Repo};
+use berth_hub::daemon::{PassOutcome, Passed, Settings, pass};
+use berth_hub::inputs::{Reading, Search};
+use berth_hub::publish;
+use berth_member::sync::backends::dir::DirTarget;
+use berth_member::sync::overrides::LocalOverrides;
+use berth_member::sync::{Options, fetch, status, sync_once};
+
+/// Show the whole loop on this machine
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth demo\n  berth demo /tmp/berth-demo")]
+pub struct DemoArgs {
+    /// The folder to make; must not exist, or be an earlier demo
+    #[arg(default_value = "berth-demo", value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// A demo's mark, so that a second demo may replace the first and nothing else.
+const MARK: &str = ".berth-demo";
+
+const CLUSTERS: [&str; 5] = ["bergen", "graz", "lisbon", "oslo", "turin"];
+
+/// The fleet's files, by path.
+const FILES: &[(&str, &str)] = &[
+    ("berth.yaml", include_str!("../../../fixtures/demo/berth.yaml")),
+    ("clusters/kubefed.yaml", include_str!("../../../fixtures/demo/clusters/kubefed.yaml")),
+    ("clusters/kubefleet.yaml", include_str!("../../../fixtures/demo/clusters/kubefleet.yaml")),
+    ("clusters/ocm.yaml", include_str!("../../../fixtures/demo/clusters/ocm.yaml")),
+    ("platform/audit.yaml", include_str!("../../../fixtures/demo/platform/audit.yaml")),
+    ("platform/monitoring.yaml", include_str!("../../../fixtures/demo/platform/monitoring.yaml")),
+    ("shop/namespace.yaml", include_str!("../../../fixtures/demo/shop/namespace.yaml")),
+    ("shop/placement.yaml", include_str!("../../../fixtures/demo/shop/placement.yaml")),
+    ("shop/settings.yaml", include_str!("../../../fixtures/demo/shop/settings.yaml")),
+    ("shop/web.yaml", WEB),
+];
+
+const WEB: &str = include_str!("../../../fixtures/demo/shop/web.yaml");
+
+/// The change: another placement, and the override of another cluster.
+const EDITS: [(&str, &str); 2] = [
+    ("      matchLabels:\n        tier: prod\n", "      matchLabels:\n        region: south\n"),
+    (
+        "    - clusterName: oslo\n      clusterOverrides:\n        - path: /spec/replicas\n          value: 5\n",
+        "    - clusterName: turin\n      clusterOverrides:\n        - path: /spec/template/spec/containers/0/image\n          value: registry.example.com/web:1.5.0-rc1\n",
+    ),
+];
+
+pub fn cmd_demo(args: &DemoArgs, ui: &Ui) -> Outcome {
+    let start = Instant::now();
+    let demo = Demo::start(&args.dir, ui)?;
+    demo.first_publication()?;
+    demo.change()?;
+    demo.where_next(start.elapsed());
+    Ok(Exit::Done)
+}
+
+struct Demo<'u> {
+    dir: PathBuf,
+    fleet: PathBuf,
+    repo: Repo,
+    settings: Settings,
+    now: Timestamp,
+    ui: &'u Ui,
+}
+
+impl<'u> Demo<'u> {
+    fn start(dir: &Path, ui: &'u Ui) -> Result<Demo<'u>, CommandError> {
+        make_way(dir)?;
+        let fleet = dir.join("fleet");
+        write(&dir.join(MARK), "made by `berth demo`, which may replace this folder\n")?;
+        for (path, text) in FILES {
+            write(&fleet.join(path), text)?;
+        }
+        let repo = Repo::init(&fleet)?;
+        let now = Timestamp::now();
+        repo.commit_all("Start the fleet\n", &person(), now.as_second())?;
+        let settings = Settings::of(fleet.clone());
+        Ok(Demo { dir: dir.to_owned(), fleet, repo, settings, now, ui })
+    }
+
+    fn first_publication(&self) -> Result<(), CommandError> {
+        self.heading("1. A fleet repository: five clusters, described for three systems");
+        for (path, _) in FILES {
+            self.ui.out(&format!("   fleet/{path}"));
+        }
+        self.heading("2. berth run: decide, render, commit to berth/rendered");
+        let passed = self.pass()?;
+        let previous = publish::read_previous(&self.repo, &self.settings.refs.rendered)?;
+        let decisions = previous.map(|previous| previous.state.decisions).unwrap_or_default();
+        self.ui.out(&decisions_table(&decisions, self.ui));
+        self.say_published(&passed);
+        self.heading("3. berth sync: each member applies its own folder");
+        self.sync_all()
+    }
+
+    fn change(&self) -> Result<(), CommandError> {
+        self.heading(
+            "4. A change, as a pull request brings it: web goes south, and turin tries a release candidate",
+        );
+        let mut text = WEB.to_owned();
+        for (from, to) in EDITS {
+            if !text.contains(from) {
+                return Err(CommandError::new(Exit::Bug, "the demo's files no longer fit its edits"));
+            }
+            text = text.replacen(from, to, 1);
+        }
+        write(&self.fleet.join("shop/web.yaml"), &text)?;
+        self.repo.commit_all(
+            "Move web to the south, try 1.5.0 in turin\n",
+            &person(),
+            self.now.as_second() + 60,
+        )?;
+        self.ui.out(&diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
+        self.heading("5. berth plan --diff: what it does, before it is merged");
+        let mut contents = GitContents::remembering(&self.repo)?;
+        let reading = Reading::revision(&self.fleet, "HEAD", None, None, &Search::default())?;
+        let built = reading.build(&mut contents)?;
+        let plan = plan(&reading.previous, &built.state);
+        self.ui.out(&plan_text(&plan, &Reasons::default(), self.ui));
+        for change in plan.changes().filter(|change| change.change == Change::Changed) {
+            let read = |id: Option<berth_base::model::ContentId>| id.map(|id| contents.get(id)).transpose();
+            self.ui.out(&object_diff(change, read(change.before)?, read(change.after)?, self.ui));
+        }
+        self.heading("6. Merged: berth publishes, the members follow");
+        let passed = self.pass()?;
+        self.say_published(&passed);
+        self.sync_all()?;
+        // The members' reports, summed up.
+        self.pass()?;
+        self.heading("7. berth status");
+        self.ui.out(&status_of(&self.repo, self.ui)?);
+        Ok(())
+    }
+
+    fn pass(&self) -> Result<Passed, CommandError> {
+        let passed = pass(&self.settings, Timestamp::now())?;
+        self.ui.diagnostics(&passed.diagnostics);
+        Ok(passed)
+    }
+
+    fn sync_all(&self) -> Result<(), CommandError> {
+        for cluster in CLUSTERS {
+            let fetched = fetch::fetch(&self.repo, &self.settings.refs, cluster)?;
+            let mut target = DirTarget::open(&self.dir.join("members").join(cluster))?;
+            let options = Options { fleet: "demo".to_owned(), ..Options::default() };
+            let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)?;
+            let now = Timestamp::now();
+            let report = status::of(cluster, outcome.applied.clone(), now, 600);
+            status::write(&self.repo, &self.settings.refs, &report, now)?;
+            self.ui.out(&format!(
+                "   {cluster:<8} {} written, {} removed, {} there",
+                outcome.written, outcome.pruned, outcome.applied.objects
+            ));
+        }
+        Ok(())
+    }
+
+    fn say_published(&self, passed: &Passed) {
+        if let PassOutcome::Published { commit, seq } = passed.outcome {
+            self.ui.out(&format!("   published {} as number {seq}", commit.short()));
+        }
+    }
+
+    fn where_next(&self, took: std::time::Duration) {
+        self.heading(&format!("That took {:.1} s. Where to look next", took.as_secs_f64()));
+        let (fleet, members) = (self.fleet.display(), self.dir.join("members"));
+        let program =
+            std::env::current_exe().map_or_else(|_| "berth".to_owned(), |path| path.display().to_string());
+        self.ui.out(&format!(
+            "   git -C {fleet} log --stat berth/rendered     every generated commit\n   \
+             {program} explain web --repo {fleet}     why each cluster, and why not\n   \
+             ls -R {}     what the members have\n   \
+             edit {fleet}/shop/web.yaml, commit, then:\n   \
+             {program} plan --diff --repo {fleet}\n   \
+             {program} run --once --repo {fleet}",
+            members.display()
+        ));
+    }
+
+    fn heading(&self, text: &str) {
+        self.ui.out(&format!("\n{}\n", self.ui.tint(text, Tone::Strong)));
+    }
+}
+/// Who edits the fleet in the demo.
+fn person() -> Identity {
+    Identity { name: "Ann Author".to_owned(), email: "ann@example.com".to_owned(), ..Identity::default() }
+}
+
+/// Removes an earlier demo; refuses anything else.
+fn make_way(dir: &Path) -> Result<(), CommandError> {
+    match dir.symlink_metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(CommandError::io(format!("looking at {}", dir.display()), &error)),
+        Ok(metadata) if metadata.is_dir() && dir.join(MARK).is_file() => std::fs::remove_dir_all(dir)
+            .map_err(|error| {
+                CommandError::io(format!("removing the earlier demo {}", dir.display()), &error)
+            }),
+        Ok(_) => {
+            let message = format!("{} exists and is no earlier demo", dir.display());
+            Err(CommandError::usage(message).hint("name another folder: `berth demo DIR`"))
+        }
+    }
+}

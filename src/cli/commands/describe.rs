@@ -1,0 +1,163 @@
+//! `berth describe PLACEMENT`: a placement with its status, in its own system's words.
+
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+
+use clap_complete::engine::ArgValueCandidates;
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::explain::find;
+use super::fleet::{Format, moment};
+use super::names;
+use super::state::StateArgs;
+use super::ui::Ui;
+use berth_base::diag::harmless_lines;
+use berth_base::model::{Fleet, Shared, Timestamp};
+use berth_engine::report::{self, Known};
+use berth_git::Repo;
+use berth_hub::inputs::gate::rules_of;
+use berth_hub::inputs::{Current, Reading};
+use berth_hub::publish::{self, Previous};
+
+/// Show a placement and its status, as its own system describes it
+///
+/// What `kubectl describe` shows of a ClusterResourcePlacement on a hub: conditions, selected resources and
+/// each cluster's status, from the rendered branch and members' reports. Federated objects and Open Cluster
+/// Management's placements come in the words of theirs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth describe web\n  berth describe crp/web -o json")]
+pub struct DescribeArgs {
+    /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
+    #[arg(add = ArgValueCandidates::new(names::placements))]
+    placement: String,
+    /// The fleet repository
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
+    /// Tell who is silent as of this moment, in place of now
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
+    ui.status(&format!("reading {}", current.words()));
+    let Some(previous) = &current.previous else {
+        let error = CommandError::usage("nothing is published yet");
+        return Err(error.hint("publish with `berth run --once`; `berth explain` tells what would be"));
+    };
+    let (statuses, odd) = berth_git::protocol::read_statuses(&repo, &current.refs)?;
+    ui.diagnostics(&odd);
+    let published = publish::cluster_refs::read_all(&repo, &current.refs)?;
+    let fleet = fleet_of(&repo, previous);
+    let known = Known {
+        fleet: fleet.as_deref(),
+        statuses: &statuses,
+        published: &published,
+        now: args.now.unwrap_or_else(Timestamp::now),
+    };
+    let decisions = &previous.state.decisions;
+    let keys = find(decisions.keys().collect(), &args.placement)?;
+    let found = keys.into_iter().filter_map(|key| decisions.get(key));
+    let described: Vec<Json> = found.map(|decision| report::describe(decision, known)).collect();
+    let list = || match described.as_slice() {
+        [one] => one.clone(),
+        all => json!({"kind": "List", "items": all}),
+    };
+    match args.output {
+        Format::Json => ui.json(&list()),
+        Format::Yaml => ui.yaml(&list()),
+        Format::Text => {
+            let texts: Vec<String> = described.iter().map(text).collect();
+            ui.out(&texts.join("\n"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The fleet that the state in force was made from. Without it, overrides cannot be told.
+fn fleet_of(repo: &Repo, previous: &Previous) -> Option<Shared<Fleet>> {
+    let source = previous.trailers.source.filter(|source| repo.has_commit(*source))?;
+    let (rules, facts) = (rules_of(&previous.trailers, source), previous.state.facts.clone());
+    let reading = Reading::recorded(repo, source, rules, Some(previous), facts, Timestamp::MIN).ok()?;
+    Some(reading.decide().0.fleet)
+}
+
+/// As kubectl prints what it has no form of its own for.
+fn text(object: &Json) -> String {
+    let mut text = String::new();
+    let metadata = &object["metadata"];
+    for (title, value) in [
+        ("Name", &metadata["name"]),
+        ("Namespace", &metadata["namespace"]),
+        ("Kind", &object["kind"]),
+        ("Group", &object["group"]),
+        ("Source", &object["source"]),
+    ] {
+        text.push_str(&format!(
+            "{title}:{}{}\n",
+            " ".repeat(13 - title.len()),
+            value.as_str().unwrap_or_default()
+        ));
+    }
+    text.push_str("Status:\n");
+    fields(&object["status"], 1, &mut text);
+    let trimmed: Vec<&str> = text.lines().map(str::trim_end).collect();
+    harmless_lines(&format!("{}\n", trimmed.join("\n"))).into_owned()
+}
+
+/// The fields of a mapping, those with one value aligned.
+fn fields(value: &Json, depth: usize, text: &mut String) {
+    let indent = "  ".repeat(depth);
+    let Some(fields) = value.as_object() else { return };
+    let single = fields.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
+    let width = single.map(|(key, _)| title(key).len()).max().unwrap_or_default();
+    for (key, value) in fields {
+        let title = title(key);
+        match value {
+            Json::Object(_) => {
+                text.push_str(&format!("{indent}{title}:\n"));
+                self::fields(value, depth + 1, text);
+            }
+            Json::Array(items) => {
+                text.push_str(&format!("{indent}{title}:\n"));
+                for item in items {
+                    match item {
+                        Json::Object(_) => self::fields(item, depth + 2, text),
+                        other => text.push_str(&format!("{indent}  {}\n", plain(other))),
+                    }
+                }
+            }
+            other => {
+                let gap = " ".repeat(width - title.len() + 2);
+                text.push_str(&format!("{indent}{title}:{gap}{}\n", plain(other)));
+            }
+        }
+    }
+}
+
+fn plain(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// `clusterName` → `Cluster Name`.
+fn title(key: &str) -> String {
+    let mut title = String::new();
+    for (index, letter) in key.chars().enumerate() {
+        if index == 0 {
+            title.extend(letter.to_uppercase());
+        } else {
+            if letter.is_uppercase() {
+                title.push(' ');
+            }
+            title.push(letter);
+        }
+    }
+    title
+}

@@ -1,0 +1,198 @@
+//! `berth disable TYPE`: a type's Federated objects rest, or it has none any more.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::Outcome;
+use super::enable::{one_called, propagation};
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::plan_form::{Reasons, plan_json, plan_text};
+use super::ui::{Ui, counted};
+use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use berth_base::edit::{Found, keys};
+use berth_base::yaml::emit;
+use berth_engine::dialects::kubefed::make::{FederatedKind, KnownTypes, read_type_config, type_config};
+
+/// Stop the propagation of a type
+///
+/// Shows first what it does. Sets `propagation: Disabled` in every control plane's config: members keep
+/// what they have, and nothing of the type changes until it is enabled again. With --delete the type
+/// configs are removed, which needs that no object of the type is left. A type that KubeFed ships needs
+/// no config, so that without one it is enabled.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth disable deployments.apps\n  berth disable deployments.apps --yes\n  berth disable widgets.example.com --delete --yes"
+)]
+pub struct DisableArgs {
+    /// The type: short name, kind, plural, or plural with group; or its Federated kind
+    #[arg(value_name = "TYPE")]
+    name: String,
+    /// Remove the type config; of a type that KubeFed ships, this ends `propagation: Disabled`
+    #[arg(long)]
+    delete: bool,
+    /// Edit the files; without it they are only looked at
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    repo: RepoArg,
+    /// The folder for the file, where the type has no config yet
+    #[arg(long, value_name = "DIR", default_value = "types")]
+    dir: String,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
+    let tree = WorkingTree::read(&args.repo.repo)?;
+    ui.diagnostics(&tree.unreadable());
+    let (types, resources) = tree.types();
+    let resource = one_called(&args.name, &resources, &types)?;
+    let name = resource.full_name();
+    let Some(known) = types.of_target(&resource.group, &resource.kind) else {
+        return Err(CommandError::usage(format!("{name} is not enabled")).hint("no type config names it"));
+    };
+    let configs = tree.type_configs(&name);
+    // Two control planes may call the Federated kind by two names.
+    let mut kinds: Vec<FederatedKind> =
+        configs.iter().filter_map(|(_, found)| read_type_config(&found.node.to_json())).collect();
+    kinds.push(known.clone());
+    let is_of_type =
+        |found: &Found| kinds.iter().any(|one| found.kind == one.kind && found.group() == one.group);
+    let of_type: Vec<(&Arc<str>, &Found)> = tree.objects().filter(|(_, found)| is_of_type(found)).collect();
+    let is_shipped = KnownTypes::is_shipped(&known.group, &known.kind);
+    let edits = if args.delete {
+        deletion(&tree, &configs, &name, is_shipped, &of_type)?
+    } else {
+        disabling(args, &tree, &configs, known)?
+    };
+    let (_, new_errors) = tree.check(&edits);
+    if let Some(error) = would_be_faulty(&new_errors) {
+        return Err(error);
+    }
+    let plan = tree.plan(&edits)?;
+    ui.diagnostics(&tree.lacking(&edits)?);
+    if args.yes {
+        tree.write(&edits)?;
+    }
+    let form = || {
+        json!({
+            "type": name,
+            "propagation": match (args.delete, is_shipped) {
+                (true, true) => "Enabled".into(),
+                (true, false) => Json::Null,
+                (false, _) => Json::from("Disabled"),
+            },
+            "files": edits.iter().map(|edit| json!({
+                "file": edit.path, "deleted": edit.text.is_none(),
+            })).collect::<Vec<Json>>(),
+            "objects": of_type.iter().map(|(file, found)| json!({
+                "kind": found.kind, "namespace": found.namespace, "name": found.name,
+                "file": &***file, "line": found.at.line,
+            })).collect::<Vec<Json>>(),
+            "plan": plan_json(&plan, &Reasons::default()),
+            "written": args.yes && !edits.is_empty(),
+        })
+    };
+    match args.output {
+        Format::Json => ui.json(&form()),
+        Format::Yaml => ui.yaml(&form()),
+        Format::Text => {
+            let mut text = String::new();
+            for edit in &edits {
+                let what = match &edit.text {
+                    None => "goes",
+                    Some(_) if args.delete => "loses the type config",
+                    Some(_) => "says `propagation: Disabled`",
+                };
+                let _ = writeln!(text, "{} {what}", edit.path);
+            }
+            if edits.is_empty() {
+                let _ = writeln!(text, "{name} is disabled already");
+            }
+            match (args.delete, of_type.len()) {
+                (true, _) if is_shipped => {
+                    let _ =
+                        writeln!(text, "{name} is a type that KubeFed ships: without a config it is enabled");
+                }
+                (true, _) => {}
+                (false, 0) => text.push_str("there are no objects of it\n"),
+                (false, 1) => text.push_str("1 object stays as it is in every member\n"),
+                (false, n) => {
+                    let _ = writeln!(text, "{n} objects stay as they are in every member");
+                }
+            }
+            for (file, found) in &of_type {
+                let _ = writeln!(
+                    text,
+                    "  {file}:{}:{}: {} {}",
+                    found.at.line, found.at.column, found.kind, found.name
+                );
+            }
+            let _ = write!(text, "members: {}", plan_text(&plan, &Reasons::default(), ui));
+            ui.out(&text);
+        }
+    }
+    if !args.yes && !edits.is_empty() {
+        ui.status("nothing was written; --yes edits the files");
+    }
+    Ok(Exit::Done)
+}
+
+/// `propagation: Disabled`, in the configs that are there or in a new one. Nothing where they say so already.
+fn disabling(
+    args: &DisableArgs,
+    tree: &WorkingTree,
+    configs: &[(&Arc<str>, &Found)],
+    known: &FederatedKind,
+) -> Result<Vec<Edit>, CommandError> {
+    if configs.is_empty() {
+        let path = tree.new_file(&args.dir, &known.target.full_name())?;
+        let document = type_config(&FederatedKind { propagates: false, ..known.clone() });
+        return Ok(vec![Edit { path, text: Some(emit(&document)) }]);
+    }
+    let going: Vec<_> =
+        configs.iter().copied().filter(|(_, found)| propagation(found) != Some("Disabled")).collect();
+    tree.set(&going, &keys(["spec", "propagation"]), &"Disabled".into())
+}
+
+fn deletion(
+    tree: &WorkingTree,
+    configs: &[(&Arc<str>, &Found)],
+    name: &str,
+    is_shipped: bool,
+    of_type: &[(&Arc<str>, &Found)],
+) -> Result<Vec<Edit>, CommandError> {
+    if configs.is_empty() {
+        return Err(
+            CommandError::usage(format!("{name} has no type config to delete")).hint("leave --delete out")
+        );
+    }
+    if of_type.is_empty() {
+        return tree.without(configs);
+    }
+    let places: Vec<String> = of_type
+        .iter()
+        .map(|(file, found)| {
+            format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name)
+        })
+        .collect();
+    let (objects, places) = (counted(of_type.len(), "object"), places.join("\n"));
+    let (message, hint) = if is_shipped {
+        (
+            format!(
+                "--delete would leave {name} enabled, with {objects}: KubeFed ships the type, which needs no config"
+            ),
+            format!("leave --delete out to disable it, or `berth enable {name}`"),
+        )
+    } else {
+        let their = if of_type.len() == 1 { "its" } else { "their" };
+        (
+            format!("{objects} of {name} would lose {their} meaning"),
+            "remove them first, or leave --delete out".to_owned(),
+        )
+    };
+    Err(CommandError::usage(message).hint(format!("{hint}\n{places}")))
+}

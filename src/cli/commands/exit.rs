@@ -1,0 +1,130 @@
+//! Exit codes, and the one error type of commands.
+
+use std::fmt;
+
+use berth_base::diag::harmless_lines;
+
+/// What a process says when it ends. Part of the product: scripts rely on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    /// The fleet has errors.
+    Faulty,
+    Usage,
+    /// Differences, or a failed proof, where asked to fail on them.
+    Different,
+    /// Lost the race for the rendered branch, after retries, or another syncer is at work.
+    Raced,
+    /// Held for approval.
+    Held,
+    /// A repository, remote or cluster can not be reached.
+    Unreachable,
+    /// Applied, but unhealthy.
+    Unhealthy,
+    /// A bug in berth.
+    Bug,
+}
+
+impl Exit {
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Faulty => 1,
+            Exit::Usage => 2,
+            Exit::Different => 3,
+            Exit::Raced => 4,
+            Exit::Held => 5,
+            Exit::Unreachable => 6,
+            Exit::Unhealthy => 7,
+            Exit::Bug => 70,
+        }
+    }
+
+    /// Where several apply, the one that matters most.
+    #[must_use]
+    pub fn worst(self, other: Exit) -> Exit {
+        const ORDER: [Exit; 9] = [
+            Exit::Bug,
+            Exit::Unreachable,
+            Exit::Raced,
+            Exit::Faulty,
+            Exit::Held,
+            Exit::Unhealthy,
+            Exit::Different,
+            Exit::Usage,
+            Exit::Done,
+        ];
+        ORDER.into_iter().find(|exit| *exit == self || *exit == other).unwrap_or(self)
+    }
+
+    /// The last part of `--help`.
+    pub const HELP: &'static str = "\
+Exit codes:
+   0  done
+   1  the fleet has errors
+   2  usage
+   3  differences or a failed proof, where asked to fail on them
+   4  lost the race for the rendered branch, after retries; another syncer holds the lease
+   5  held for approval, or suspended
+   6  a repository, remote or cluster can not be reached
+   7  applied but unhealthy
+  70  a bug in berth";
+}
+
+/// A command that could not do its work.
+#[derive(Debug)]
+pub struct CommandError {
+    pub exit: Exit,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl CommandError {
+    pub fn new(exit: Exit, message: impl Into<String>) -> CommandError {
+        CommandError { exit, message: message.into(), hint: None }
+    }
+
+    pub fn usage(message: impl Into<String>) -> CommandError {
+        CommandError::new(Exit::Usage, message)
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> CommandError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A file system error, with what was being done.
+    pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> CommandError {
+        CommandError::new(Exit::Unreachable, format!("{doing}: {error}"))
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", harmless_lines(&self.message))?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {}", harmless_lines(hint)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unreachable_remote_outranks_a_faulty_fleet() {
+        assert_eq!(Exit::Faulty.worst(Exit::Unreachable), Exit::Unreachable);
+        assert_eq!(Exit::Done.worst(Exit::Held), Exit::Held);
+        assert_eq!(Exit::Faulty.worst(Exit::Held), Exit::Faulty);
+    }
+
+    #[test]
+    fn the_help_names_every_code() {
+        for exit in [Exit::Done, Exit::Raced, Exit::Held, Exit::Unhealthy, Exit::Bug] {
+            assert!(Exit::HELP.contains(&format!("{:>4}  ", exit.code())));
+        }
+    }
+}

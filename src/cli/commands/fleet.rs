@@ -1,0 +1,105 @@
+//! What the reading commands share: where the fleet is, which revision, and for which moment.
+
+use std::path::PathBuf;
+
+use super::exit::{CommandError, Exit};
+use super::state::StateArgs;
+use super::ui::Ui;
+use berth_base::diag::{Diagnostics, harmless_line};
+use berth_base::model::Timestamp;
+use berth_engine::state;
+use berth_git::Repo;
+use berth_hub::inputs::Reading;
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct FleetArgs {
+    /// The fleet repository, or a folder that looks like one
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    pub repo: PathBuf,
+    /// Read this revision from Git, in place of the working tree
+    #[arg(long, value_name = "REV")]
+    pub rev: Option<String>,
+    /// Take the decisions in force from a file in the form of `decide -o json`, in place of the rendered branch
+    #[arg(long, value_name = "FILE")]
+    pub previous: Option<PathBuf>,
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// Decide for this moment (RFC 3339), in place of now or the revision's date
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub now: Option<Timestamp>,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    #[value(alias = "table")]
+    Text,
+    Json,
+    Yaml,
+}
+
+impl FleetArgs {
+    /// Gathers everything, and says on stderr what was read.
+    pub fn read(&self, ui: &Ui) -> Result<Reading, CommandError> {
+        self.read_against(None, ui)
+    }
+
+    /// [`FleetArgs::read`], under the access rules that held where the change from another revision began.
+    pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<Reading, CommandError> {
+        let mut search = self.state.search(&self.repo)?;
+        search.first |= self.previous.is_some();
+        if self.rev.is_none() {
+            self.refuse_git_folder()?;
+        }
+        let mut reading = ui.watching("reading the fleet", || match &self.rev {
+            Some(revision) => Reading::revision(&self.repo, revision, self.now, base, &search),
+            None => Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, &search),
+        })?;
+        if let Some(path) = &self.previous {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| CommandError::io(format!("reading {}", path.display()), &error))?;
+            let decisions = serde_json::from_str(&text)
+                .map_err(|error| error.to_string())
+                .and_then(|value| state::decisions_from_json(&value))
+                .map_err(|error| CommandError::usage(format!("{}: {error}", path.display())))?;
+            reading.take_previous(decisions);
+            reading.upon = Some(path.display().to_string());
+        }
+        let upon = reading.upon.as_ref().map_or_else(String::new, |upon| format!(", upon {upon}"));
+        ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", reading.label))));
+        if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo)).flatten() {
+            ui.status(&format!(
+                "note: this folder is inside the repository {}; it is read alone, without what that repository has published",
+                root.display()
+            ));
+        }
+        Ok(reading)
+    }
+
+    /// Git's own folder has no files of a fleet, and must not pass for an empty one.
+    fn refuse_git_folder(&self) -> Result<(), CommandError> {
+        if !Repo::is_git_folder(&self.repo) {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` is a bare repository or a .git folder, which has no files to read",
+            self.repo.display()
+        );
+        Err(CommandError::usage(message).hint("read a commit: `--rev HEAD`"))
+    }
+}
+
+/// A moment on the command line.
+pub fn moment(text: &str) -> Result<Timestamp, String> {
+    let in_range = text.parse::<Timestamp>();
+    in_range.map_err(|_| {
+        "write a moment in RFC 3339, such as `2026-01-31T12:00:00Z`, at most `9999-12-30T22:00:00Z`"
+            .to_owned()
+    })
+}
+
+/// A fleet with errors ends with its own exit code.
+pub fn exit_for(diagnostics: &Diagnostics) -> Exit {
+    if diagnostics.has_errors() { Exit::Faulty } else { Exit::Done }
+}

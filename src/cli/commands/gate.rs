@@ -1,0 +1,171 @@
+//! The gate's flags, and how what it holds is shown.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use super::ui::{Tone, Ui, counted};
+use berth_base::model::LabelKeys;
+use berth_engine::gate::limits::{Limit, Recall};
+use berth_engine::gate::{Deadline, Held, Limits, Percent, Span, Why};
+
+/// How much may be removed without an approval.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Removals")]
+pub struct GateArgs {
+    /// Hold a workload that would be removed from more of its clusters than this share, or all; two go free
+    #[arg(long, value_name = "SHARE", default_value = "50%", env = "BERTH_MAX_REMOVED_CLUSTERS")]
+    max_removed_clusters: Percent,
+    /// Hold what would take more of one cluster's objects than this share; ten go free
+    #[arg(long, value_name = "SHARE", default_value = "50%", env = "BERTH_MAX_REMOVED_OBJECTS")]
+    max_removed_objects: Percent,
+    /// Hold all removals that statuses or time cause where more of the fleet's clusters would lose something at once; two go free
+    #[arg(long, value_name = "SHARE", default_value = "30%", env = "BERTH_MAX_EVICTED_CLUSTERS")]
+    max_evicted_clusters: Percent,
+    /// Treat namespaces, CRDs and volume claims like any other object
+    #[arg(long, env = "BERTH_ALLOW_RISKY_REMOVALS")]
+    allow_risky_removals: bool,
+    /// Add up the removals of this time, whatever their cause and however many commits and passes they come in
+    #[arg(long, value_name = "TIME", default_value = "24h", env = "BERTH_REMOVAL_WINDOW")]
+    removal_window: Span,
+    /// Let pass what equals one of so many earlier states, or any of --rollback-window
+    #[arg(long, value_name = "COUNT", default_value_t = 10, env = "BERTH_ROLLBACK_DEPTH")]
+    rollback_depth: usize,
+    /// Let pass what equals a state that was replaced within this time, however many came since
+    #[arg(long, value_name = "TIME", default_value = "24h", env = "BERTH_ROLLBACK_WINDOW")]
+    rollback_window: Span,
+    /// Let members report these labels, where the files have none of the key: KEY or PREFIX*, with commas between
+    #[arg(long, value_name = "KEYS", default_value = "none", env = "BERTH_MEMBER_LABELS")]
+    member_labels: LabelKeys,
+    /// Take approvals from files under approvals/ only, which access rules protect, and from no commit message
+    #[arg(long, env = "BERTH_NO_APPROVAL_TRAILERS")]
+    no_approval_trailers: bool,
+}
+
+impl GateArgs {
+    pub fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            clusters: Limit { share: self.max_removed_clusters, ..usual.clusters },
+            objects: Limit { share: self.max_removed_objects, ..usual.objects },
+            evictions: Limit { share: self.max_evicted_clusters, ..usual.evictions },
+            allow_risky: self.allow_risky_removals,
+            rollback: self.rollback_depth,
+            recall: Some(Recall {
+                window: self.removal_window,
+                rollback: self.rollback_window,
+                trailers: !self.no_approval_trailers,
+                labels: self.member_labels.clone(),
+            }),
+        }
+    }
+}
+
+/// Whether something is held by now, or would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Now,
+    Foreseen,
+}
+
+/// What is held, and what to paste.
+pub fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
+    let workloads = counted(held.len(), "workload");
+    let (title, stays) = match when {
+        When::Now => (format!("{workloads} held for approval"), "stays"),
+        When::Foreseen => (format!("berth run would hold {workloads} for approval"), "would stay"),
+    };
+    let title = ui.tint(&title, Tone::Bad);
+    let mut text =
+        format!("\n{title}: what is held {stays} as it was, in every cluster; the rest is published\n");
+    for one in held {
+        let (key, source) = (ui.tint(&one.key.to_string(), Tone::Strong), &one.source);
+        let gone = if one.is_gone { "was in" } else { "in" };
+        let _ = writeln!(text, "\n{key} ({gone} {source})");
+        for line in one.why.iter().map(Why::words).chain(one.failed_approvals()) {
+            let _ = writeln!(text, "  {line}");
+        }
+        if !one.pairs.is_empty() {
+            let _ = writeln!(text, "  removes {}", one.losses());
+        }
+        for deadline in one.deadlines() {
+            let _ = writeln!(text, "  {deadline}");
+        }
+        if verbose > 0 && one.is_approvable() {
+            let _ = writeln!(text, "  alone: {}", one.approval());
+        }
+    }
+    let mut approvable = held.iter().filter(|one| one.is_approvable());
+    if let Some(one) = approvable.next() {
+        let _ = write!(
+            text,
+            "\nif this was not meant, undo the change; if it was, end a commit's message on the source branch with\n\n\
+             {}\n\nan empty commit will do (git commit --allow-empty), and so will a file under approvals/\n",
+            one.approval_of_all()
+        );
+        if approvable.next().is_some() {
+            text.push_str("to approve some of the workloads only, take their digests from -v or -o json\n");
+        }
+    }
+    text
+}
+
+/// The deadlines that a change brings and that nothing holds.
+pub fn deadlines_text(deadlines: &[Deadline], ui: &Ui) -> String {
+    let mut text = String::new();
+    for deadline in deadlines {
+        let line = format!("at {}: removes {} from {}", deadline.at, deadline.key, named(&deadline.clusters));
+        let _ = writeln!(text, "{}", ui.tint(&line, Tone::Warn));
+    }
+    if text.is_empty() { text } else { format!("\nlater, by deadlines of this change\n{text}") }
+}
+
+/// The same for programs.
+pub fn deadlines_json(deadlines: &[Deadline]) -> Json {
+    let one = |deadline: &Deadline| {
+        let key = &deadline.key;
+        json!({
+            "at": deadline.at.to_string(),
+            "kind": &*key.kind,
+            "namespace": &*key.namespace,
+            "name": &*key.name,
+            "clusters": deadline.clusters,
+        })
+    };
+    deadlines.iter().map(one).collect()
+}
+
+/// Clusters by name, or their number where they are many.
+fn named(clusters: &BTreeSet<String>) -> String {
+    match clusters.len() {
+        0..=5 => clusters.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        more => counted(more, "cluster"),
+    }
+}
+
+/// The held workloads, for programs.
+pub fn held_json(held: &[Held]) -> Json {
+    let one = |held: &Held| {
+        let removes = held
+            .pairs
+            .iter()
+            .map(|(cluster, object)| json!({"cluster": cluster, "object": object.to_string()}));
+        json!({
+            "kind": &*held.key.kind,
+            "namespace": &*held.key.namespace,
+            "name": &*held.key.name,
+            "why": held.why.iter().map(Why::words).collect::<Vec<_>>(),
+            "removes": removes.collect::<Vec<_>>(),
+            "digest": held.is_approvable().then(|| held.digest.to_string()),
+            "approval": held.is_approvable().then(|| held.approval()),
+            "approvalOfAll": held.is_approvable().then(|| held.approval_of_all()),
+            "source": held.source,
+            "later": held.due.iter().map(|((cluster, object), at)| {
+                json!({"at": at.to_string(), "cluster": cluster, "object": object.to_string()})
+            }).collect::<Vec<_>>(),
+            "failedApprovals": held.failed_approvals(),
+        })
+    };
+    held.iter().map(one).collect()
+}

@@ -1,0 +1,44 @@
+//! The flags that name a live cluster, and what its errors mean for the exit code.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::exit::{CommandError, Exit};
+use berth_member::live::{Access, Cluster, LiveError};
+
+/// Which cluster to read.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct HostArgs {
+    /// Its kubeconfig; without it, what KUBECONFIG names, or the file in the home folder
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; without it, the current one
+    #[arg(long, value_name = "NAME", alias = "host-cluster-context")]
+    context: Option<String>,
+    /// Give up on an answer after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+}
+
+impl HostArgs {
+    pub fn connect(&self) -> Result<Cluster, CommandError> {
+        let patience = Duration::from_secs(self.timeout);
+        let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
+        let access = Access { kubeconfig, context, patience, pod: None };
+        Ok(Cluster::connect(&access)?)
+    }
+}
+
+impl From<LiveError> for CommandError {
+    fn from(error: LiveError) -> CommandError {
+        let exit = match &error {
+            LiveError::NoContext { .. } | LiveError::NoPlane { .. } | LiveError::Malformed { .. } => {
+                Exit::Usage
+            }
+            LiveError::Start(_) => Exit::Bug,
+            _ => Exit::Unreachable,
+        };
+        CommandError { exit, message: error.to_string(), hint: error.hint() }
+    }
+}

@@ -1,0 +1,334 @@
+//! `berth import`: a live hub becomes files, and its placement the first commit of the rendered branch.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::files::{create_folder, refuse_links, write_new};
+use super::fleet::{Format, exit_for, moment};
+use super::host::HostArgs;
+use super::imported::Shown;
+use super::run::identity;
+use super::ui::Ui;
+use crate::import::adopt::adopt;
+use crate::import::first::{First, first_state, in_force};
+use crate::import::{Gathered, Importer, Options, files, kubefed, kubefleet, ocm};
+use berth_base::diag::{Diagnostic, Diagnostics, Severity};
+use berth_base::model::Timestamp;
+use berth_base::source::{self, SourceFile, SourceTree};
+use berth_engine::load::{self, History, Loaded};
+use berth_git::protocol::Refs;
+use berth_git::{CommitId, GitContents, Identity, Repo};
+use berth_hub::inputs::{Reading, Search, current};
+use berth_hub::publish::import::{Import, begin, refuse_begun};
+use berth_member::live::Host as _;
+
+/// Bring in what a live hub has
+///
+/// Reads the hub and writes one file an object, as its author would have written it. With --repo, the
+/// rendered branch of that repository begins with the placement as it is now, so that the first plan
+/// after committing the files moves nothing. Nothing is changed on the hub.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  git init fleet\n  berth import kubefed --context host --out fleet --repo fleet\n  cd fleet && git add -A && git commit -m 'Import from KubeFed' && berth plan"
+)]
+pub struct ImportArgs {
+    #[command(subcommand)]
+    system: System,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum System {
+    Kubefed(KubefedArgs),
+    Kubefleet(KubefleetArgs),
+    Ocm(OcmArgs),
+}
+
+/// Import from a KubeFed host cluster
+///
+/// Brings in the settings, type configs and clusters of the control plane, the Federated objects of every
+/// type it knows, replica preferences, and the plain Namespaces that hold them. What the server added
+/// (uids, statuses, managed fields and the like) is left out.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets"
+)]
+pub struct KubefedArgs {
+    /// Where the control plane's own objects are
+    #[arg(long, value_name = "NAME", default_value = kubefed::USUAL_NAMESPACE, alias = "kubefed-namespace")]
+    namespace: String,
+    #[command(flatten)]
+    into: IntoArgs,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// Import from a KubeFleet hub
+///
+/// Brings in the member clusters, placements, overrides and envelopes, and the objects that the placements
+/// select. Where everything is comes from the hub's bindings. What the server and the agents added (uids,
+/// statuses, heartbeats and the like) is left out.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth import kubefleet --context hub --out fleet\n  berth import kubefleet --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets"
+)]
+pub struct KubefleetArgs {
+    #[command(flatten)]
+    into: IntoArgs,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// Import from an Open Cluster Management hub
+///
+/// Brings in the managed clusters, cluster sets and their bindings, placements, scores of add-ons, and works that
+/// people wrote. Where everything is comes from the hub's PlacementDecisions and ManifestWorks. What the server and
+/// the agents added (uids, conditions, leases and the like) is left out, and so is what clusters join with.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth import ocm --context hub --out fleet\n  berth import ocm --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets"
+)]
+pub struct OcmArgs {
+    #[command(flatten)]
+    into: IntoArgs,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// Where an import goes.
+#[derive(Debug, clap::Args)]
+struct IntoArgs {
+    /// The folder for the files; what is there already is never overwritten
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// The fleet repository, DIR being in its work tree: its rendered branch begins with the live placement
+    #[arg(long, value_name = "PATH")]
+    repo: Option<PathBuf>,
+    /// Leave out what holds the data of Secrets
+    #[arg(long)]
+    no_secrets: bool,
+    /// Who the first rendered commit is by
+    #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
+    identity: Identity,
+    /// Date the first rendered commit at this moment, in place of now
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
+    match &args.system {
+        System::Kubefed(args) => {
+            let options = Options { namespace: args.namespace.clone(), secrets: !args.into.no_secrets };
+            import(&kubefed::IMPORTER, &args.host, &options, &args.into, ui)
+        }
+        System::Kubefleet(args) => {
+            let options = Options { namespace: String::new(), secrets: !args.into.no_secrets };
+            import(&kubefleet::IMPORTER, &args.host, &options, &args.into, ui)
+        }
+        System::Ocm(args) => {
+            let options = Options { namespace: String::new(), secrets: !args.into.no_secrets };
+            import(&ocm::IMPORTER, &args.host, &options, &args.into, ui)
+        }
+    }
+}
+
+fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoArgs, ui: &Ui) -> Outcome {
+    let refs = Refs::default();
+    let fleet = into.repo.as_ref().map(|path| Fleet::open(path, &into.out, &refs)).transpose()?;
+    let cluster = host.connect()?.watched(ui.progress());
+    let server = cluster.server().to_owned();
+    ui.status(&format!("reading {server}"));
+    let mut gathered = ui.watching("reading objects", || (importer.gather)(&cluster, options))?;
+    let prefix = fleet.as_ref().map_or("", |fleet| fleet.prefix.as_str());
+    let loaded = load_files(&files::files(&gathered.objects), prefix);
+    (importer.settle)(&mut gathered, &loaded.fleet);
+    let files = files::files(&gathered.objects);
+    write_files(&into.out, &files)?;
+    let mut told = std::mem::take(&mut gathered.diagnostics);
+    told.extend(gathered.missing.iter().map(|error| Diagnostic {
+        at: None,
+        severity: Severity::Error,
+        message: error.to_string(),
+        hint: error.hint(),
+    }));
+    let mut begun = None;
+    match &fleet {
+        None => told.extend(load_files(&files, prefix).diagnostics),
+        Some(_) if !gathered.missing.is_empty() => told.push(Diagnostic {
+            at: None,
+            severity: Severity::Error,
+            message: "no first commit was written: it would be without what could not be read".to_owned(),
+            hint: Some(
+                "import again once everything can be read; files that are there and equal stay".to_owned(),
+            ),
+        }),
+        Some(fleet) => {
+            let from = format!("{} {server}", importer.name);
+            let now = into.now.unwrap_or_else(Timestamp::now);
+            let import = Import { from, now, identity: into.identity.clone() };
+            begun = fleet.begin(&gathered, &import, &refs, &mut told)?;
+        }
+    }
+    told.extend(warning_of_secrets(gathered.secrets, begun.is_some()));
+    told.sort();
+    ui.diagnostics(&told);
+    let (server, out, wanted) = (server.as_str(), into.out.as_path(), fleet.is_some());
+    let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
+    match into.output {
+        Format::Text => ui.out(&shown.text(&refs)),
+        Format::Json => ui.json(&shown.json()),
+        Format::Yaml => ui.yaml(&shown.json()),
+    }
+    let missing = if gathered.missing.is_empty() { Exit::Done } else { Exit::Unreachable };
+    Ok(exit_for(&told).worst(missing))
+}
+
+/// The fleet repository whose rendered branch is to begin.
+struct Fleet {
+    path: PathBuf,
+    repo: Repo,
+    /// Of the files, in the repository; empty, or with a slash at its end.
+    prefix: String,
+}
+
+impl Fleet {
+    /// Refuses before the hub is asked what would be refused after.
+    fn open(path: &Path, out: &Path, refs: &Refs) -> Result<Fleet, CommandError> {
+        if Repo::is_git_folder(path) {
+            let message = format!(
+                "`{}` is a bare repository or a .git folder, where no files can be put",
+                path.display()
+            );
+            return Err(CommandError::usage(message).hint("name the root of a work tree"));
+        }
+        let repo = Repo::open(path)?;
+        refuse_begun(&repo, refs)?;
+        current::refuse_second(&repo, refs)?;
+        let whole = |path: &Path| {
+            path.canonicalize()
+                .map_err(|error| CommandError::io(format!("looking for {}", path.display()), &error))
+        };
+        let root = whole(path)?;
+        let below = |folder: PathBuf| {
+            folder.strip_prefix(&root).map(Path::to_owned).map_err(|_| {
+                let message = format!("`{}` is not in the repository `{}`", out.display(), path.display());
+                CommandError::usage(message).hint("name a folder of the repository with `--out`")
+            })
+        };
+        // What is there of the way decides whether the rest of it may be made.
+        let ways = out.ancestors().map(|way| if way == Path::new("") { Path::new(".") } else { way });
+        below(whole(ways.into_iter().find(|way| way.exists()).unwrap_or(out))?)?;
+        create_folder(out)?;
+        let below = below(whole(out)?)?;
+        let prefix: String = below.iter().map(|part| format!("{}/", part.to_string_lossy())).collect();
+        if !source::wanted_folder(prefix.trim_end_matches('/')) {
+            let message =
+                format!("berth does not read `{}`: a folder on its way begins with a dot", out.display());
+            return Err(CommandError::usage(message));
+        }
+        Ok(Fleet { path: path.to_owned(), repo, prefix })
+    }
+
+    /// Decides as the first run will, and begins the branch with what is in force now.
+    fn begin(
+        &self,
+        gathered: &Gathered,
+        import: &Import,
+        refs: &Refs,
+        told: &mut Diagnostics,
+    ) -> Result<Option<(CommitId, First)>, CommandError> {
+        let mut reading = Reading::folder(&self.path, import.now, None, &Search::leniently())?;
+        let (loaded, _, _) = reading.decide();
+        let live = in_force(&loaded.fleet, &gathered.placed);
+        reading.previous.decisions = live.clone().into();
+        let (_, decided, _) = reading.decide();
+        let live = adopt(&loaded.fleet, &decided.decisions, live, import.now);
+        reading.previous.decisions = live.clone().into();
+        let (loaded, decided, found) = reading.decide();
+        let mut contents = GitContents::writing(&self.repo)?;
+        let mut first = first_state(&loaded.fleet, decided, live, &gathered.placed, &mut contents)?;
+        told.extend(found);
+        told.extend(std::mem::take(&mut first.diagnostics));
+        if first.state.decisions.is_empty() {
+            let message = "no first commit was written: nothing that berth knows of is placed on the host";
+            let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
+            told.push(warning.hint("`berth run` begins the branch once the files are committed"));
+            return Ok(None);
+        }
+        let commit = begin(&self.repo, refs, &first.state, import)?;
+        Ok(Some((commit, first)))
+    }
+}
+
+/// What berth makes of files that are not written yet.
+fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
+    let file = |(path, text): (&String, &String)| SourceFile {
+        path: format!("{prefix}{path}").into(),
+        bytes: text.as_bytes().into(),
+    };
+    let tree = SourceTree { files: files.iter().map(file).collect(), ..SourceTree::default() };
+    load::load(&tree, History::None)
+}
+
+/// Writes all files, or none where one is there in another form, can not be read, or is behind a link.
+fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), CommandError> {
+    let mut fresh = Vec::new();
+    let mut others = Vec::new();
+    for (path, text) in files {
+        refuse_links(out, path)?;
+        match there(&out.join(path))? {
+            None => fresh.push((path, text)),
+            Some(there) if there == text.as_bytes() => {}
+            Some(_) => others.push(path.as_str()),
+        }
+    }
+    if !others.is_empty() {
+        let message = format!("{} has another form of {}", out.display(), crate::import::some_of(others));
+        return Err(
+            CommandError::usage(message).hint("nothing was written; name another folder with `--out`")
+        );
+    }
+    create_folder(out)?;
+    fresh.into_iter().try_for_each(|(path, text)| write_new(&out.join(path), text))
+}
+
+/// What a file holds; `None` only where there is nothing at all.
+fn there(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
+    let read = match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Ok(metadata) if !metadata.is_file() => {
+            let error = CommandError::usage(format!("{} is no file, and in the way of one", path.display()));
+            return Err(error.hint("nothing was written; move it, or name another folder with `--out`"));
+        }
+        Ok(_) => std::fs::read(path),
+        Err(error) => Err(error),
+    };
+    let failed = |error| CommandError::io(format!("reading {}", path.display()), &error);
+    read.map(Some).map_err(|error| failed(error).hint("nothing was written"))
+}
+
+fn warning_of_secrets(count: usize, rendered: bool) -> Option<Diagnostic> {
+    let (too, hint) = if rendered {
+        let hint = "keep the repository as closed as the Secrets are; or delete the files, the branch and \
+                    `refs/berth/root`, and import again with `--no-secrets`";
+        (", and into the rendered branch", hint)
+    } else {
+        (
+            "",
+            "do not commit them: delete them, import again with `--no-secrets`, and place External or Sealed Secrets",
+        )
+    };
+    let count = match count {
+        0 => return None,
+        1 => "1 SECRET".to_owned(),
+        count => format!("{count} SECRETS"),
+    };
+    let message =
+        format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
+    let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
+    Some(warning.hint(hint))
+}

@@ -1,0 +1,169 @@
+//! `berth join NAME`: a new member, as a file of the inventory.
+
+use std::collections::BTreeMap;
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::install::InstallArgs;
+use super::mentioned;
+use super::ui::{Ui, counted};
+use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
+use berth_base::meta::names::{is_dns_subdomain, is_label_key, is_label_value};
+use berth_base::yaml::emit;
+use berth_engine::dialects::{NewCluster, kubefed, kubefleet, ocm};
+use berth_engine::plan::Change;
+
+const REGION: &str = "topology.kubernetes.io/region";
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// Add a member to the inventory
+///
+/// Writes the file that describes it, and none that is there already. Nothing is asked of the cluster:
+/// its syncer comes and fetches what it gets. With --install, also writes the manifests that run the syncer in
+/// that cluster, with rights for the kinds it gets and no others.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --install oslo-install --remote https://git.example.com/team/fleet.git"
+)]
+pub struct JoinArgs {
+    /// The cluster's name
+    name: String,
+    /// The system whose kind describes it
+    #[arg(long, value_enum, default_value = "kubefed")]
+    dialect: Inventory,
+    /// A label, for selectors; may be given again
+    #[arg(long = "label", value_name = "KEY=VALUE", value_delimiter = ',')]
+    labels: Vec<String>,
+    /// Its region, as the label topology.kubernetes.io/region
+    #[arg(long)]
+    region: Option<String>,
+    /// Its zone, as the label topology.kubernetes.io/zone
+    #[arg(long)]
+    zone: Option<String>,
+    /// The address of its API server: a KubeFedCluster must have one, though berth never calls it
+    #[arg(long, value_name = "URL")]
+    api_endpoint: Option<String>,
+    /// The Secret (or, for KubeFleet, the account) that a hub would use; berth does not
+    #[arg(long, value_name = "NAME")]
+    secret_name: Option<String>,
+    #[command(flatten)]
+    repo: RepoArg,
+    /// The folder for the file, below the repository's root
+    #[arg(long, value_name = "DIR", default_value = "clusters")]
+    dir: String,
+    /// Print the document, and write nothing
+    #[arg(short, long, value_enum, conflicts_with = "install")]
+    output: Option<DocumentFormat>,
+    #[command(flatten)]
+    install: InstallArgs,
+}
+
+/// The kinds that describe a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Inventory {
+    /// KubeFedCluster
+    Kubefed,
+    /// MemberCluster
+    Kubefleet,
+    /// ManagedCluster
+    Ocm,
+}
+
+pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
+    let name = &args.name;
+    if !is_dns_subdomain(name) {
+        let error = CommandError::usage(format!("`{name}` can not be the name of a cluster"));
+        return Err(error.hint("use lower-case letters, digits, dashes and dots"));
+    }
+    args.install.check()?;
+    let tree = WorkingTree::read(&args.repo.repo)?;
+    if args.install.is_wanted() && tree.loaded.fleet.clusters.contains_key(name) {
+        let install = args.install.make(name, &tree, &args.repo.repo, &[])?;
+        args.install.write(&install, ui)?;
+        ui.status(&format!("{name} is in the inventory already, where nothing was changed"));
+        return Ok(Exit::Done);
+    }
+    if args.dialect == Inventory::Kubefed && args.api_endpoint.is_none() {
+        let error = CommandError::usage("a KubeFedCluster needs --api-endpoint");
+        return Err(error
+            .hint("berth never calls it; --dialect kubefleet and --dialect ocm make kinds that need none"));
+    }
+    if let Some(secret) = args.secret_name.as_ref().filter(|secret| !is_dns_subdomain(secret)) {
+        let error = CommandError::usage(format!("`{secret}` can not be the name of a Secret or an account"));
+        return Err(error.hint("use lower-case letters, digits, dashes and dots"));
+    }
+    let new = NewCluster {
+        name: name.clone(),
+        labels: labels(args)?,
+        endpoint: args.api_endpoint.clone(),
+        account: args.secret_name.clone(),
+    };
+    let document = match args.dialect {
+        Inventory::Kubefed => kubefed::make::cluster(&new),
+        Inventory::Kubefleet => kubefleet::make::cluster(&new),
+        Inventory::Ocm => ocm::make::cluster(&new),
+    };
+    let kind = document["kind"].as_str().unwrap_or_default();
+    if let Some((file, found)) = tree.objects().find(|(_, found)| found.kind == kind && found.name == *name) {
+        let message = format!("{kind} {name} is there already: {file}:{}:{}", found.at.line, found.at.column);
+        return Err(CommandError::usage(message).hint("edit that file, or choose another name"));
+    }
+    let path = tree.new_file(&args.dir, name)?;
+    let edits = [Edit { path: path.clone(), text: Some(emit(&document)) }];
+    let (after, new_errors) = tree.check(&edits);
+    if let Some(error) = would_be_faulty(&new_errors) {
+        return Err(error);
+    }
+    if let Some(format) = args.output {
+        match format {
+            DocumentFormat::Json => ui.json(&document),
+            DocumentFormat::Yaml => ui.out(&emit(&document)),
+        }
+        return Ok(Exit::Done);
+    }
+    let plan = tree.plan(&edits)?;
+    ui.diagnostics(&tree.lacking(&edits)?);
+    let wanted = args.install.is_wanted();
+    let install = wanted.then(|| args.install.make(name, &tree, &args.repo.repo, &edits)).transpose()?;
+    if let Some(install) = &install {
+        args.install.write(install, ui)?;
+    }
+    tree.write(&edits)?;
+    if args.install.is_printed() {
+        ui.status(&path);
+    } else {
+        ui.out(&path);
+    }
+    let gets =
+        plan.changes().filter(|change| change.cluster == *name && change.change == Change::Added).count();
+    ui.status(&format!(
+        "{name} gets {}\nnext: commit the file, look at `berth plan`, and run `berth sync --cluster {name}` there",
+        counted(gets, "object")
+    ));
+    let named = mentioned::text(&after.fleet, name);
+    if !named.is_empty() {
+        ui.status(&format!("named already by\n{}", named.trim_end()));
+    }
+    Ok(Exit::Done)
+}
+
+fn labels(args: &JoinArgs) -> Result<BTreeMap<String, String>, CommandError> {
+    let mut labels = BTreeMap::new();
+    let written = args.labels.iter().map(|label| match label.split_once('=') {
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(CommandError::usage(format!("--label {label}: write it as KEY=VALUE"))),
+    });
+    let places = [(REGION, &args.region), (ZONE, &args.zone)];
+    let places = places.into_iter().filter_map(|(key, value)| Some(Ok((key.to_owned(), value.clone()?))));
+    for label in written.chain(places) {
+        let (key, value) = label?;
+        if !is_label_key(&key) || !is_label_value(&value) {
+            let error = CommandError::usage(format!("`{key}={value}` is not a label"));
+            return Err(error.hint("use letters, digits, `-`, `_` and `.`, at most 63 each"));
+        }
+        if labels.insert(key.clone(), value.clone()).is_some_and(|before| before != value) {
+            return Err(CommandError::usage(format!("the label `{key}` has two values")));
+        }
+    }
+    Ok(labels)
+}

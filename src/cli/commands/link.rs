@@ -1,0 +1,143 @@
+//! The member's remote as the loop sees it: asked now and then, left alone when in trouble, told of the
+//! status where that is allowed.
+
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use super::exit::{CommandError, Exit};
+use berth_git::transport::{TransportError, backoff};
+use berth_member::sync::remote::{Link, LinkError};
+use berth_member::sync::watch::Refreshed;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// A remote, and when to ask it again.
+pub struct PacedLink {
+    link: Link,
+    every: Duration,
+    fetching: Pace,
+    pushing: Pace,
+    /// Why the folder is not the remote's newest.
+    trouble: Option<LinkError>,
+}
+
+#[derive(Default)]
+struct Pace {
+    next: Option<Instant>,
+    failures: u32,
+}
+
+impl Pace {
+    fn is_due(&self) -> bool {
+        self.next.is_none_or(|next| Instant::now() >= next)
+    }
+
+    fn done(&mut self, every: Duration) {
+        self.failures = 0;
+        self.next = Some(Instant::now() + backoff::spread(every, backoff::chance()));
+    }
+
+    fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+        let pause = backoff::pause(FIRST_PAUSE, LONGEST_PAUSE, self.failures, backoff::chance());
+        self.next = Some(Instant::now() + pause);
+    }
+}
+
+impl PacedLink {
+    pub fn new(link: Link, every: Duration) -> PacedLink {
+        let (fetching, pushing) = (Pace::default(), Pace::default());
+        PacedLink { link, every, fetching, pushing, trouble: None }
+    }
+
+    /// Asks the remote, if it is time to.
+    pub fn refresh(&mut self) -> Refreshed {
+        if self.fetching.is_due() {
+            match self.link.fetch() {
+                Ok(_) => {
+                    if self.fetching.failures > 0 {
+                        info!(remote = self.link.shown(), "the remote can be used again");
+                    }
+                    self.fetching.done(self.every);
+                    self.trouble = None;
+                    self.link.tidy();
+                }
+                Err(problem) => {
+                    self.fetching.failed();
+                    // Who asks to stop knows why.
+                    if !matches!(problem, LinkError::Transport(TransportError::Cancelled { .. })) {
+                        warn!(error = %problem, hint = problem.hint(), "keeping to the last folder");
+                    }
+                    self.trouble = Some(problem);
+                }
+            }
+        }
+        match &self.trouble {
+            None => Refreshed::Newest,
+            Some(problem) if problem.is_refusal() => Refreshed::Refused(problem.to_string()),
+            Some(problem) => Refreshed::Unreachable(problem.to_string()),
+        }
+    }
+
+    /// Why the folder is not the remote's newest.
+    pub fn trouble(&mut self) -> Option<CommandError> {
+        self.trouble.take().map(CommandError::from)
+    }
+
+    /// Offers the status, if the remote does not have it and it is time to.
+    pub fn push(&mut self) {
+        if !self.pushing.is_due() {
+            return;
+        }
+        let pushed = self.link.push_status();
+        for lock in self.link.cleared_locks() {
+            warn!(lock, "removed a stale lock left by a process that has exited");
+        }
+        match pushed {
+            Ok(_) => (self.pushing.next, self.pushing.failures) = (None, 0),
+            Err(LinkError::Transport(problem)) if problem.is_refusal() => {
+                if self.pushing.failures == 0 {
+                    let hint = problem.hint();
+                    warn!(error = %problem, hint, "the status stays here for now");
+                }
+                // It may be a matter of a moment, and is offered less and less often where it is not.
+                self.pushing.failed();
+            }
+            Err(problem) => {
+                self.pushing.failed();
+                warn!(error = %problem, hint = problem.hint(), "the status could not be reported");
+            }
+        }
+    }
+
+    /// [`PacedLink::push`] for a single round: the problem, and whether it is merely a lack of rights.
+    pub fn push_once(&mut self) -> Result<(), (LinkError, bool)> {
+        self.link.push_status().map(|_| ()).map_err(|problem| {
+            let lacks = matches!(&problem, LinkError::Transport(problem) if problem.is_refusal());
+            (problem, lacks)
+        })
+    }
+
+    /// The stale locks that the last push removed.
+    pub fn cleared_locks(&self) -> Vec<String> {
+        self.link.cleared_locks()
+    }
+}
+
+impl From<LinkError> for CommandError {
+    fn from(error: LinkError) -> CommandError {
+        let hint = error.hint();
+        let message = error.to_string();
+        let mut made = match error {
+            LinkError::Transport(error) => CommandError::from(error),
+            LinkError::Git(error) => error.into(),
+            LinkError::NotOurs { .. } | LinkError::Refused { .. } | LinkError::Rewound { .. } => {
+                CommandError::new(Exit::Held, message)
+            }
+        };
+        made.hint = hint;
+        made
+    }
+}

@@ -1,0 +1,82 @@
+//! `key=value` and `key-`, as kubectl has them → what changes among a document's labels.
+
+use std::collections::BTreeMap;
+
+use super::change::{Change, Outcome, What};
+use berth_base::edit::{Found, Step};
+use berth_base::meta::names::{is_label_key, is_label_value};
+use berth_base::yaml::Node;
+
+/// What labels should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Set(String, String),
+    Remove(String),
+}
+
+/// Whether a word of the command line is meant as a label, and not as a cluster's name.
+pub fn is_wish(word: &str) -> bool {
+    word.contains('=') || word.ends_with('-')
+}
+
+pub fn parse(word: &str) -> Result<Wish, String> {
+    let is_key = |key: &str| {
+        let fault =
+            || format!("`{key}` is not a label's name: letters, digits, `-`, `_` and `.`, at most 63");
+        if is_label_key(key) { Ok(key.to_owned()) } else { Err(fault()) }
+    };
+    match word.split_once('=') {
+        Some((key, value)) if is_label_value(value) => Ok(Wish::Set(is_key(key)?, value.to_owned())),
+        Some((_, value)) => {
+            Err(format!("`{value}` is not a label's value: letters, digits, `-`, `_` and `.`, at most 63"))
+        }
+        None => Ok(Wish::Remove(is_key(word.strip_suffix('-').unwrap_or(word))?)),
+    }
+}
+
+impl Wish {
+    pub fn key(&self) -> &str {
+        match self {
+            Wish::Set(key, _) | Wish::Remove(key) => key,
+        }
+    }
+}
+
+/// A document's labels, as text whatever was written.
+pub fn labels_of(found: &Found) -> BTreeMap<String, String> {
+    let labels = found.node.get("metadata").and_then(|metadata| metadata.get("labels"));
+    let labels = labels.map(Node::to_json).unwrap_or_default();
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    labels.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+}
+
+/// What changes, or why nothing may.
+pub fn outcome(
+    labels: &BTreeMap<String, String>,
+    wishes: &[Wish],
+    overwrite: bool,
+) -> Result<Outcome, String> {
+    let mut outcome = Outcome::default();
+    for wish in wishes {
+        let path = vec![Step::from("metadata"), Step::from("labels"), Step::from(wish.key())];
+        match (wish, labels.get(wish.key())) {
+            (Wish::Set(key, value), Some(there)) if there == value => {
+                outcome.notes.push(format!("the label `{key}` is `{value}` already"));
+            }
+            (Wish::Set(key, value), Some(there)) if !overwrite => {
+                return Err(format!("the label `{key}` is `{there}`; --overwrite makes it `{value}`"));
+            }
+            (Wish::Set(key, value), there) => {
+                let before = there.map_or_else(String::new, |there| format!(" (was {there})"));
+                outcome.said.push(format!("label {key}={value}{before}"));
+                outcome.changes.push(Change { path, what: What::Set(value.as_str().into()) });
+            }
+            (Wish::Remove(key), Some(there)) => {
+                outcome.said.push(format!("label {key}={there} removed"));
+                outcome.changes.push(Change { path, what: What::Remove });
+            }
+            (Wish::Remove(key), None) => outcome.notes.push(format!("there is no label `{key}`")),
+        }
+    }
+    Ok(outcome)
+}

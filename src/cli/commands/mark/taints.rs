@@ -1,0 +1,179 @@
+//! `key=value:Effect`, `key:Effect-` and `key-`, as kubectl has them → what changes among a document's taints.
+//!
+//! A taint that is there keeps the moment since when it is; a new one, or one with another value, gets `now`.
+
+use serde_json::{Map, Value as Json};
+
+use super::change::{Change, Outcome, What};
+use berth_base::edit::{Found, Step};
+use berth_base::meta::names::is_label_key;
+use berth_base::yaml::Node;
+
+/// What taints should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Add(Taint),
+    /// Those of the key, of this value and this effect where they are said.
+    Remove {
+        key: String,
+        value: Option<String>,
+        effect: Option<String>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taint {
+    pub key: String,
+    pub value: String,
+    pub effect: String,
+}
+
+/// Whether a word of the command line is meant as a taint, and not as a cluster's name.
+pub fn is_wish(word: &str) -> bool {
+    word.contains(['=', ':']) || word.ends_with('-')
+}
+
+pub fn parse(word: &str) -> Result<Wish, String> {
+    let (rest, effect) = word.rsplit_once(':').map_or((word, None), |(rest, effect)| (rest, Some(effect)));
+    let end = effect.unwrap_or(rest);
+    let removed = end.strip_suffix('-');
+    let (rest, effect) = match (removed, effect) {
+        (Some(end), Some(_)) => (rest, Some(end)),
+        (Some(end), None) => (end, None),
+        (None, _) => (rest, effect),
+    };
+    let (key, value) = rest.split_once('=').map_or((rest, None), |(key, value)| (key, Some(value)));
+    if !is_label_key(key) {
+        return Err(format!(
+            "`{word}`: `{key}` is not a taint's key: letters, digits, `-`, `_` and `.`, at most 63"
+        ));
+    }
+    let [key, value_text, effect_text] =
+        [key, value.unwrap_or_default(), effect.unwrap_or_default()].map(str::to_owned);
+    if removed.is_some() {
+        let (value, effect) = (value.map(|_| value_text), effect.map(|_| effect_text));
+        return Ok(Wish::Remove { key, value, effect });
+    }
+    if effect_text.is_empty() {
+        return Err(format!("`{word}` has no effect; write `{rest}:EFFECT`, or `{key}-` to take it away"));
+    }
+    Ok(Wish::Add(Taint { key, value: value_text, effect: effect_text }))
+}
+
+impl Wish {
+    /// The effect that a document's kind must know for the wish to be about it.
+    pub fn effect(&self) -> Option<&str> {
+        match self {
+            Wish::Add(taint) => Some(&taint.effect),
+            Wish::Remove { effect, .. } => effect.as_deref(),
+        }
+    }
+}
+
+impl Taint {
+    fn show(&self) -> String {
+        let Taint { key, value, effect } = self;
+        if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
+    }
+
+    fn to_json(&self, since: Option<&str>) -> Json {
+        let fields = [
+            ("key", Some(self.key.as_str())),
+            ("value", Some(self.value.as_str()).filter(|text| !text.is_empty())),
+        ];
+        let rest = [("effect", Some(self.effect.as_str())), ("timeAdded", since)];
+        let fields = fields.into_iter().chain(rest);
+        Json::Object(
+            fields.filter_map(|(key, text)| Some((key.to_owned(), text?.into()))).collect::<Map<_, _>>(),
+        )
+    }
+}
+
+/// A document's taints in their order, whatever was written.
+pub fn taints_of(found: &Found) -> Vec<Taint> {
+    let taints = found.node.get("spec").and_then(|spec| spec.get("taints")).map(Node::to_json);
+    let text = |one: &Json, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+    let taint =
+        |one: &Json| Taint { key: text(one, "key"), value: text(one, "value"), effect: text(one, "effect") };
+    taints.as_ref().and_then(Json::as_array).into_iter().flatten().map(taint).collect()
+}
+
+/// Whether the document has a list that items can be put into: `taints:` with nothing behind it is none.
+pub fn has_list(found: &Found) -> bool {
+    found.node.get("spec").and_then(|spec| spec.get("taints")).is_some_and(|taints| taints.what() == "a list")
+}
+
+/// What changes, or why nothing may. `since` is the moment for new taints, of kinds that keep one.
+pub fn outcome(
+    (taints, has_list): (&[Taint], bool),
+    wishes: &[Wish],
+    overwrite: bool,
+    since: Option<&str>,
+) -> Result<Outcome, String> {
+    let (mut sets, mut new, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut said, mut notes) = (Vec::new(), Vec::new());
+    let at = |index: usize| vec![Step::from("spec"), Step::from("taints"), Step::from(index)];
+    let within = |index: usize, key: &str| at(index).into_iter().chain([Step::from(key)]).collect();
+    for wish in wishes {
+        let there = |fits: &dyn Fn(&Taint) -> bool| -> Vec<usize> {
+            taints.iter().enumerate().filter(|(_, one)| fits(one)).map(|(index, _)| index).collect()
+        };
+        match wish {
+            Wish::Add(taint) => {
+                let same = there(&|one| one.key == taint.key && one.effect == taint.effect);
+                match same.as_slice() {
+                    [] => {
+                        said.push(format!("taint {} added", taint.show()));
+                        new.push(taint.to_json(since));
+                    }
+                    all if all.iter().any(|index| taints[*index].value == taint.value) => {
+                        notes.push(format!("the taint `{}` is there already", taint.show()));
+                    }
+                    [first, ..] if !overwrite => {
+                        let (there, wanted) = (taints[*first].show(), taint.show());
+                        return Err(format!("there is the taint `{there}`; --overwrite makes it `{wanted}`"));
+                    }
+                    [first, rest @ ..] => {
+                        said.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));
+                        let what = match taint.value.as_str() {
+                            "" => What::Remove,
+                            value => What::Set(value.into()),
+                        };
+                        sets.push(Change { path: within(*first, "value"), what });
+                        let since = since.map(|since| What::Set(since.into()));
+                        sets.extend(since.map(|what| Change { path: within(*first, "timeAdded"), what }));
+                        gone.extend(rest);
+                    }
+                }
+            }
+            Wish::Remove { key, value, effect } => {
+                let fits = |one: &Taint| {
+                    one.key == *key
+                        && value.as_ref().is_none_or(|value| one.value == *value)
+                        && effect.as_ref().is_none_or(|effect| one.effect == *effect)
+                };
+                let found = there(&fits);
+                if found.is_empty() {
+                    let of = |sign, text: &Option<String>| {
+                        text.as_ref().map_or_else(String::new, |text| format!("{sign}{text}"))
+                    };
+                    notes.push(format!("there is no taint `{key}{}{}`", of('=', value), of(':', effect)));
+                }
+                said.extend(found.iter().map(|index| format!("taint {} removed", taints[*index].show())));
+                gone.extend(found);
+            }
+        }
+    }
+    gone.sort_unstable_by(|a, b| b.cmp(a));
+    gone.dedup();
+    let list = vec![Step::from("spec"), Step::from("taints")];
+    let mut changes = sets;
+    if has_list {
+        let append = |(index, taint)| Change { path: at(taints.len() + index), what: What::Append(taint) };
+        changes.extend(new.into_iter().enumerate().map(append));
+    } else if !new.is_empty() {
+        changes.push(Change { path: list, what: What::Set(Json::Array(new)) });
+    }
+    changes.extend(gone.into_iter().map(|index| Change { path: at(index), what: What::Remove }));
+    Ok(Outcome { changes, said, notes })
+}

@@ -1,0 +1,169 @@
+//! `berth orphan enable|disable|status KIND NAME`: whether members keep an object when its file goes.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::ui::Ui;
+use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use berth_base::diag::did_you_mean;
+use berth_base::edit::{self, Found, keys};
+use berth_base::yaml::Node;
+use berth_engine::dialects::kubefed::make::ORPHAN;
+
+/// Say whether members keep an object that is let go
+///
+/// Sets or removes the annotation kubefed.io/orphan on a Federated object, in its file.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth orphan enable deployment web -n shop\n  berth orphan status FederatedDeployment web\n  berth orphan disable deploy web"
+)]
+pub struct OrphanArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Members keep the object, and are its only owners from then on
+    #[command(after_help = "Example:\n  berth orphan enable deployment web -n shop")]
+    Enable(ObjectArgs),
+    /// Members remove the object, as they do by themselves
+    #[command(after_help = "Example:\n  berth orphan disable deployment web -n shop")]
+    Disable(ObjectArgs),
+    /// Say which of the two it is
+    #[command(after_help = "Example:\n  berth orphan status deployment web -n shop -o json")]
+    Status(ObjectArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ObjectArgs {
+    /// The kind, Federated or of its target, in any of its names
+    kind: String,
+    name: String,
+    /// Its namespace, where several have one of that name
+    #[arg(short, long)]
+    namespace: Option<String>,
+    #[command(flatten)]
+    repo: RepoArg,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
+    let (object, wanted) = match &args.action {
+        Action::Enable(object) => (object, Some(true)),
+        Action::Disable(object) => (object, Some(false)),
+        Action::Status(object) => (object, None),
+    };
+    let tree = WorkingTree::read(&object.repo.repo)?;
+    ui.diagnostics(&tree.unreadable());
+    let (file, found) = find(&tree, object)?;
+    let annotations = found.node.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let written = annotations.and_then(|annotations| annotations.get(ORPHAN));
+    let is_on = written.and_then(Node::as_str) == Some("true");
+    let is_as_wanted = match wanted {
+        None => true,
+        Some(true) => is_on,
+        Some(false) => written.is_none(),
+    };
+    if !is_as_wanted {
+        let text = tree.text(file)?;
+        let path = found.path_to(&keys(["metadata", "annotations", ORPHAN]));
+        let edited = match wanted {
+            Some(true) => edit::set(text, found.document, &path, &"true".into()),
+            // An empty mapping that nobody wrote goes as well.
+            _ => edit::remove_with_holder(text, found.document, &path),
+        };
+        let text = edited.map_err(|error| refused(file, found, &error))?;
+        let edits = [Edit { path: file.to_string(), text: Some(text) }];
+        let (_, new_errors) = tree.check(&edits);
+        if let Some(error) = would_be_faulty(&new_errors) {
+            return Err(error);
+        }
+        tree.write(&edits)?;
+    }
+    let now = wanted.unwrap_or(is_on);
+    let form = || -> Json {
+        json!({
+            "kind": found.kind, "namespace": found.namespace, "name": found.name,
+            "file": &**file, "line": found.at.line, "orphan": now, "changed": !is_as_wanted,
+        })
+    };
+    match object.output {
+        Format::Json => ui.json(&form()),
+        Format::Yaml => ui.yaml(&form()),
+        Format::Text => {
+            let name = match found.namespace.as_str() {
+                "" => found.name.clone(),
+                namespace => format!("{namespace}/{}", found.name),
+            };
+            let (word, already) = (
+                if now { "enabled" } else { "disabled" },
+                if wanted.is_some() && is_as_wanted { " already" } else { "" },
+            );
+            ui.out(&format!(
+                "{file}:{}: orphaning is {word}{already} for {} {name}",
+                found.at.line, found.kind
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The one Federated object that is meant.
+fn find<'t>(tree: &'t WorkingTree, args: &ObjectArgs) -> Result<(&'t Arc<str>, &'t Found), CommandError> {
+    let (types, _) = tree.types();
+    let of_kind: Vec<(&Arc<str>, &Found)> = tree
+        .objects()
+        .filter(|(_, found)| {
+            let known = types.of_federated(found.group(), &found.kind);
+            known.is_some_and(|known| known.is_called(&args.kind))
+        })
+        .collect();
+    let in_namespace =
+        |found: &Found| args.namespace.as_ref().is_none_or(|namespace| found.namespace == *namespace);
+    let meant: Vec<_> =
+        of_kind.iter().copied().filter(|(_, found)| found.name == args.name && in_namespace(found)).collect();
+    match meant.as_slice() {
+        [one] => Ok(*one),
+        [] => {
+            let (kind, name) = (&args.kind, &args.name);
+            let place = args.namespace.as_ref().map(|namespace| format!(" in namespace `{namespace}`"));
+            let error = CommandError::usage(format!(
+                "no Federated object of kind `{kind}` is called `{name}`{}",
+                place.unwrap_or_default()
+            ));
+            let near = did_you_mean(
+                name,
+                of_kind.iter().map(|(_, found)| found.name.as_str()).filter(|near| near != name),
+            );
+            let named = tree
+                .objects()
+                .filter(|(_, found)| found.name == *name && found.kind.starts_with("Federated"));
+            let others: Vec<String> = named
+                .map(|(file, found)| {
+                    format!("{file}:{}: {} in `{}`", found.at.line, found.kind, found.namespace)
+                })
+                .collect();
+            Err(match (near, others.is_empty()) {
+                (Some(near), true) => error.hint(near),
+                (_, false) => error.hint(format!("of that name there is\n{}", others.join("\n"))),
+                (None, true) => error.hint("`berth decide` lists what there is"),
+            })
+        }
+        several => {
+            let places: Vec<String> = several
+                .iter()
+                .map(|(file, found)| {
+                    format!("{file}:{}: {} in `{}`", found.at.line, found.kind, found.namespace)
+                })
+                .collect();
+            let error = CommandError::usage(format!("{} objects are meant by this", several.len()));
+            Err(error.hint(format!("name one with --namespace and its full kind\n{}", places.join("\n"))))
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A plan as people and programs read it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use super::diff;
+use super::ui::{Tone, Ui, counted};
+use berth_base::diag::harmless_line;
+use berth_base::model::{API_VERSION, Key, ObjectId, path};
+use berth_engine::decide;
+use berth_engine::pipeline;
+use berth_engine::plan::{Change, ObjectChange, Plan, count};
+use berth_hub::next_commit::Advanced;
+
+const KIND: &str = "Plan";
+
+/// Why each placement got or lost its clusters, by placement and cluster.
+#[derive(Debug, Default)]
+pub struct Reasons(BTreeMap<Key, BTreeMap<String, String>>);
+
+impl Reasons {
+    /// Looks the reasons up in the trace of each decision that changed.
+    pub fn of(plan: &Plan, step: &Advanced) -> Reasons {
+        let (reading, fleet) = (&step.reading, &step.built.fleet);
+        let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
+        let before = &reading.previous.decisions;
+        let mut all = BTreeMap::new();
+        for (key, change) in &plan.placements {
+            let trace = decide::explain(fleet, before, &statuses, reading.now, key);
+            let why = |cluster: &String| -> String {
+                let Some(trace) = &trace else { return "the source no longer has the placement".to_owned() };
+                let found = trace.clusters.iter().find(|one| one.cluster == *cluster);
+                found.map_or_else(|| "the cluster left the inventory".to_owned(), |one| one.reason.clone())
+            };
+            let reasons = change.lost.iter().chain(&change.gained);
+            all.insert(key.clone(), reasons.map(|cluster| (cluster.clone(), why(cluster))).collect());
+        }
+        Reasons(all)
+    }
+
+    /// Clusters that share a reason, with the reason.
+    fn grouped<'r>(&'r self, key: &Key, clusters: &'r [String]) -> BTreeMap<&'r str, Vec<&'r str>> {
+        let mut grouped: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let Some(reasons) = self.0.get(key) else { return grouped };
+        for cluster in clusters {
+            if let Some(reason) = reasons.get(cluster) {
+                grouped.entry(reason).or_default().push(cluster);
+            }
+        }
+        grouped
+    }
+}
+
+/// The plan for people.
+pub fn plan_text(plan: &Plan, reasons: &Reasons, ui: &Ui) -> String {
+    if plan.is_empty() {
+        return "no changes\n".to_owned();
+    }
+    let counts = plan.counts();
+    let mut text = format!(
+        "{} removed, {} changed, {} added in {}\n",
+        counts.removed,
+        counts.changed,
+        counts.added,
+        counted(counts.clusters, "cluster")
+    );
+    for (what, names) in
+        [("is left with nothing", &plan.clusters.lost), ("gets its first objects", &plan.clusters.gained)]
+    {
+        for name in names {
+            let _ = writeln!(text, "cluster {name} {what}");
+        }
+    }
+    // Workloads that lose something are shown before those that do not.
+    let mut workloads: Vec<_> = plan.workloads.iter().collect();
+    workloads.sort_by_key(|(_, changes)| count(changes.iter()).removed == 0);
+    for (key, changes) in workloads {
+        let _ = writeln!(text, "\n{}", ui.tint(&key.to_string(), Tone::Strong));
+        changes.iter().for_each(|change| text.push_str(&change_line(change, ui)));
+        if let Some(change) = plan.placements.get(key) {
+            for (reason, clusters) in reasons.grouped(key, &change.lost) {
+                let _ = writeln!(text, "  leaves {}: {}", clusters.join(", "), harmless_line(reason));
+            }
+        }
+    }
+    if !plan.unaccounted.is_empty() {
+        text.push_str("\nother files\n");
+        plan.unaccounted.iter().for_each(|change| text.push_str(&change_line(change, ui)));
+    }
+    let without_objects = plan.placements.iter().filter(|(key, _)| !plan.workloads.contains_key(*key));
+    for (key, change) in without_objects {
+        let signed = |sign: &str, names: &[String]| {
+            names.iter().map(|name| format!(" {sign}{name}")).collect::<String>()
+        };
+        let _ =
+            writeln!(text, "\n{key}: decision{}{}", signed("-", &change.lost), signed("+", &change.gained));
+    }
+    text
+}
+
+fn change_line(change: &ObjectChange, ui: &Ui) -> String {
+    let tone = match change.change {
+        Change::Removed => Tone::Bad,
+        Change::Changed => Tone::Warn,
+        Change::Added => Tone::Good,
+    };
+    let object = change.object.as_ref().map_or_else(|| change.path.to_string(), ToString::to_string);
+    let line = format!("  {} {}: {object}", change.change.sign(), change.cluster);
+    format!("{}\n", ui.tint(&line, tone))
+}
+
+/// A merge with conflicts, for programs.
+pub fn conflicts_json(files: &[String]) -> Json {
+    json!({"apiVersion": API_VERSION, "kind": KIND, "conflicts": files})
+}
+
+/// The plan for programs.
+pub fn plan_json(plan: &Plan, reasons: &Reasons) -> Json {
+    let change = |change: &ObjectChange| {
+        json!({
+            "change": change.change.word(),
+            "cluster": change.cluster,
+            "path": &*change.path,
+            "object": change.object.as_ref().map(ToString::to_string),
+            "before": change.before.map(|id| id.to_string()),
+            "after": change.after.map(|id| id.to_string()),
+        })
+    };
+    let workload = |(key, changes): (&Key, &Vec<ObjectChange>)| {
+        json!({
+            "kind": &*key.kind,
+            "namespace": &*key.namespace,
+            "name": &*key.name,
+            "changes": changes.iter().map(change).collect::<Vec<_>>(),
+        })
+    };
+    let counts = plan.counts();
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "counts": {"removed": counts.removed, "changed": counts.changed, "added": counts.added, "clusters": counts.clusters},
+        "clusters": {"lost": plan.clusters.lost, "gained": plan.clusters.gained},
+        "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
+        "other": plan.unaccounted.iter().map(change).collect::<Vec<_>>(),
+        "placements": plan.placements.iter().map(|(key, change)| json!({
+            "kind": &*key.kind, "namespace": &*key.namespace, "name": &*key.name,
+            "lost": change.lost, "gained": change.gained, "reasons": reasons.0.get(key),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+/// One object's difference, line by line. The data of Secrets is not shown.
+pub fn object_diff(
+    change: &ObjectChange,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+    ui: &Ui,
+) -> String {
+    // A file that no decision accounts for has only its path.
+    let is_secret =
+        change.object.as_ref().is_some_and(ObjectId::is_secret) || path::is_of_secret(&change.path);
+    let title = format!("{}/{}", change.cluster, change.path);
+    if is_secret {
+        return format!("--- {title}\n(the data of a Secret is not shown)\n");
+    }
+    let text = |bytes: Option<Vec<u8>>| {
+        bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    };
+    let (before, after) = (text(before), text(after));
+    diff::coloured(&before, &after, &title, ui)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_nobody_accounts_for_is_not_shown_either() {
+        let ui = Ui::new(true, super::super::ui::ColourChoice::Never);
+        let diff = |path: &str| {
+            let change = ObjectChange {
+                change: Change::Removed,
+                cluster: "a".to_owned(),
+                path: path.into(),
+                object: None,
+                before: None,
+                after: None,
+            };
+            object_diff(&change, Some(b"data: hunter2\n".to_vec()), None, &ui)
+        };
+        assert!(!diff("shop/Secret_x.yaml").contains("hunter2"), "{}", diff("shop/Secret_x.yaml"));
+        assert!(diff("shop/ConfigMap_x.yaml").contains("hunter2"));
+    }
+}

@@ -1,0 +1,173 @@
+//! The flags of a remote, and the remote they name. Credentials come from files and the environment only.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::exit::CommandError;
+use berth_git::transport::credentials::{Secret, Token};
+use berth_git::transport::remote::shows_password;
+use berth_git::transport::{Access, Cancel, GitTransport, RemoteUrl, WorkingCopy};
+
+// The heading stands at each: one for all would cover whatever flags follow.
+/// Where a remote repository is, and how to get in.
+#[derive(Debug, clap::Args)]
+pub struct RemoteArgs {
+    /// Work on this remote repository: `https://…`, `ssh://user@host/…`, `user@host:…`, `file:///…` or a path
+    #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_REMOTE", hide_env_values = true)]
+    remote: Option<String>,
+    /// A file with the token or password for https; so does BERTH_TOKEN in the environment
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// The name that goes with it; most servers take any
+    #[arg(long, help_heading = "Remote", value_name = "NAME", env = "BERTH_USERNAME")]
+    username: Option<String>,
+    /// Trust servers whose certificates these authorities signed, and no others
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_CA_FILE")]
+    ca_file: Option<PathBuf>,
+    /// Reach the remote through this HTTP proxy; with a password only by BERTH_PROXY
+    #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_PROXY", hide_env_values = true)]
+    proxy: Option<String>,
+    /// The private key for ssh
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_SSH_KEY")]
+    ssh_key: Option<PathBuf>,
+    /// The hosts that are who they say, for ssh; others are refused
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_KNOWN_HOSTS")]
+    known_hosts: Option<PathBuf>,
+    /// Allow `http://` and `git://`, which anybody on the way can read and change
+    #[arg(long, help_heading = "Remote", env = "BERTH_ALLOW_PLAIN")]
+    allow_plain: bool,
+    /// Break off an exchange that takes longer than this as a whole
+    #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 300, env = "BERTH_GIT_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
+    git_timeout: u64,
+    /// Break off an exchange on which nothing moves for so long
+    #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 30, env = "BERTH_GIT_STALL_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
+    git_stall_timeout: u64,
+}
+
+/// The flags as the environment sets them, for commands that have none of their own.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct FromEnvironment {
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+impl RemoteArgs {
+    pub fn of_environment() -> Result<RemoteArgs, CommandError> {
+        let parsed = <FromEnvironment as clap::Parser>::try_parse_from(std::iter::empty::<&str>());
+        parsed.map(|it| it.remote).map_err(|error| CommandError::usage(error.to_string()))
+    }
+
+    /// The remote at an address, with these credentials.
+    pub fn reach(&self, url: &str) -> Result<GitTransport, CommandError> {
+        if std::env::args().any(|argument| shows_password(&argument)) {
+            return Err(password_in_arguments());
+        }
+        let access = self.access(RemoteUrl::parse(url, self.allow_plain)?)?;
+        Ok(GitTransport::new(access, Cancel::default()))
+    }
+
+    /// The remote and a working copy of it for this use, if a remote is named.
+    pub fn open(
+        &self,
+        repo: Option<&Path>,
+        usage: &str,
+        cancel: &Cancel,
+    ) -> Result<Option<(GitTransport, WorkingCopy)>, CommandError> {
+        let Some(remote) = &self.remote else { return Ok(None) };
+        if std::env::args().any(|argument| shows_password(&argument)) {
+            return Err(password_in_arguments());
+        }
+        let url = RemoteUrl::parse(remote, self.allow_plain)?;
+        let folder = match repo {
+            Some(folder) => folder.to_owned(),
+            None => default_folder(&url, usage)?,
+        };
+        let copy = WorkingCopy::open(&folder, &url)?;
+        let access = self.access(url)?;
+        let transport = Self::transport_in(&copy, access, cancel)?;
+        Ok(Some((transport, copy)))
+    }
+
+    fn access(&self, url: RemoteUrl) -> Result<Access, CommandError> {
+        Ok(Access {
+            url,
+            username: self.username.clone(),
+            token: self.token()?,
+            ca_file: self.ca_file.clone(),
+            proxy: self.proxy.as_ref().map(Secret::new),
+            ssh_key: self.ssh_key.clone(),
+            known_hosts: self.known_hosts.clone(),
+            timeout: Duration::from_secs(self.git_timeout),
+            stall: Duration::from_secs(self.git_stall_timeout),
+        })
+    }
+
+    /// Another remote, reached in the same way but with credentials of its own.
+    pub fn open_other(
+        &self,
+        url: &str,
+        token_file: Option<&Path>,
+        ssh_key: Option<&Path>,
+        copy: &WorkingCopy,
+        cancel: &Cancel,
+    ) -> Result<GitTransport, CommandError> {
+        let access = Access {
+            url: RemoteUrl::parse(url, self.allow_plain)?,
+            username: self.username.clone(),
+            token: token_file.map_or(Token::None, |path| Token::File(path.to_owned())),
+            ca_file: self.ca_file.clone(),
+            proxy: self.proxy.as_ref().map(Secret::new),
+            ssh_key: ssh_key.map(Path::to_owned),
+            known_hosts: self.known_hosts.clone(),
+            timeout: Duration::from_secs(self.git_timeout),
+            stall: Duration::from_secs(self.git_stall_timeout),
+        };
+        Self::transport_in(copy, access, cancel)
+    }
+
+    fn transport_in(
+        copy: &WorkingCopy,
+        access: Access,
+        cancel: &Cancel,
+    ) -> Result<GitTransport, CommandError> {
+        let transport = GitTransport::new(access, cancel.clone()).within(copy);
+        transport.map_err(|error| CommandError::io("opening the working copy", &error))
+    }
+
+    fn token(&self) -> Result<Token, CommandError> {
+        if let Some(path) = &self.token_file {
+            return Ok(Token::File(path.clone()));
+        }
+        match std::env::var("BERTH_TOKEN") {
+            Ok(text) if text.chars().any(char::is_control) => {
+                Err(CommandError::usage("BERTH_TOKEN holds more than one line"))
+            }
+            Ok(text) if !text.is_empty() => Ok(Token::Text(Secret::new(text))),
+            Ok(_) | Err(std::env::VarError::NotPresent) => Ok(Token::None),
+            Err(std::env::VarError::NotUnicode(_)) => Err(CommandError::usage("BERTH_TOKEN is no text")),
+        }
+    }
+}
+
+/// A folder for one remote and one use, where caches are kept.
+fn default_folder(url: &RemoteUrl, usage: &str) -> Result<PathBuf, CommandError> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("CACHE_DIRECTORY")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("berth")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache/berth")));
+    let Some(base) = base else {
+        return Err(CommandError::usage("there is no place for the working copy of the remote")
+            .hint("name a folder with `--repo`, or set XDG_CACHE_HOME"));
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let name: String = format!("{usage}-{url}").chars().map(plain).take(150).collect();
+    Ok(base.join(name))
+}
+
+fn password_in_arguments() -> CommandError {
+    let error = CommandError::usage("a password on the command line shows in the list of processes");
+    error.hint(
+        "give it with `--token-file`, or in the environment: BERTH_TOKEN, BERTH_REMOTE, BERTH_PROXY, BERTH_RENDERED",
+    )
+}

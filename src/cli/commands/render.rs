@@ -1,0 +1,137 @@
+//! `berth render --out DIR`: every cluster's manifests, without Git.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::files::{create_folder, write};
+use super::fleet::{FleetArgs, exit_for};
+use super::ui::{Ui, counted};
+use berth_base::diag::harmless_line;
+use berth_base::model::path;
+use berth_engine::pipeline::Built;
+use berth_engine::render::{self, MemoryContents, Touched};
+use berth_engine::state;
+use berth_hub::inputs::Reading;
+
+/// Write every cluster's manifests to a folder
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth render --out /tmp/rendered\n  berth render --out /tmp/rendered --annotate\n  kubectl diff -R -f /tmp/rendered/clusters/oslo"
+)]
+pub struct RenderArgs {
+    #[command(flatten)]
+    fleet: FleetArgs,
+    /// The folder to write; must be empty, or the result of an earlier render
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Say at the top of each manifest, in comments, which override touched which path
+    #[arg(long)]
+    annotate: bool,
+}
+
+pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
+    let reading = args.fleet.read(ui)?;
+    let mut contents = MemoryContents::default();
+    let built = ui.watching("rendering objects", || reading.build(&mut contents))?;
+    ui.diagnostics(&built.diagnostics);
+    let notes = if args.annotate { Notes::of(&reading, &built) } else { Notes::default() };
+    prepare(&args.out)?;
+    let objects = built.state.folders.values().map(|folder| folder.len()).sum();
+    ui.watching("writing objects", || {
+        ui.progress().begin_of("writing objects", objects);
+        for (cluster, folder) in &built.state.folders {
+            let folder_path = args.out.join("clusters").join(path::encode(cluster));
+            create_folder(&folder_path)?;
+            for (file, id) in folder {
+                // A copy that keeps its last good form has its bytes in the repository, not in this run.
+                let bytes = match contents.bytes(id) {
+                    Some(bytes) => bytes.to_vec(),
+                    None => reading.earlier_content(id)?,
+                };
+                write(&folder_path.join(&**file), notes.above(cluster, file, bytes))?;
+                ui.progress().add(1);
+            }
+        }
+        Ok::<(), CommandError>(())
+    })?;
+    for (key, decision) in &built.state.decisions {
+        let text = state::record::write_decision(decision);
+        write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
+    }
+    write(&args.out.join(state::layout::MARKER), state::layout::marker().as_bytes())?;
+    ui.status(&format!(
+        "wrote {} for {} to {}",
+        counted(objects, "object"),
+        counted(built.state.folders.len(), "cluster"),
+        args.out.display()
+    ));
+    if !notes.taken_away.is_empty() {
+        ui.out(&notes.taken_away);
+    }
+    Ok(exit_for(&built.diagnostics))
+}
+
+/// What overrides did, for `--annotate`.
+#[derive(Default)]
+struct Notes {
+    /// By cluster and path: comment lines.
+    lines: BTreeMap<(String, Arc<str>), String>,
+    /// Copies that there are none of.
+    taken_away: String,
+}
+
+impl Notes {
+    fn of(reading: &Reading, built: &Built) -> Notes {
+        let previous =
+            render::Previous { decisions: &reading.previous.decisions, folders: &reading.previous.folders };
+        let mut notes = Notes::default();
+        for touched in render::touched(&built.fleet, &built.state.decisions, previous) {
+            let Touched { cluster, path, object, by } = touched;
+            if let Some(last) = by.last().filter(|last| last.operation.is_none()) {
+                let line = format!("{cluster} gets no {object}: {last}");
+                let before = if notes.taken_away.is_empty() { "" } else { "\n" };
+                notes.taken_away.push_str(&format!("{before}{}", harmless_line(&line)));
+                continue;
+            }
+            let lines = notes.lines.entry((cluster, path)).or_default();
+            by.iter().for_each(|touch| {
+                lines.push_str(&format!("# {}\n", harmless_line(&touch.to_string())));
+            });
+        }
+        notes
+    }
+
+    fn above(&self, cluster: &str, path: &Arc<str>, manifest: Vec<u8>) -> Vec<u8> {
+        match self.lines.get(&(cluster.to_owned(), path.clone())) {
+            Some(lines) => [lines.as_bytes(), &manifest].concat(),
+            None => manifest,
+        }
+    }
+}
+
+/// Empties the result of an earlier render; refuses a folder that is anything else.
+fn prepare(out: &Path) -> Result<(), CommandError> {
+    if out.join(state::layout::MARKER).is_file() {
+        for ours in ["clusters", "decisions"] {
+            let folder = out.join(ours);
+            if folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+                std::fs::remove_dir_all(&folder)
+                    .map_err(|error| CommandError::io(format!("emptying {}", folder.display()), &error))?;
+            }
+        }
+        return Ok(());
+    }
+    let has_entries = match std::fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => return Err(CommandError::io(format!("opening {}", out.display()), &error)),
+    };
+    if has_entries {
+        let message = format!("{} is not empty and was not written by berth", out.display());
+        return Err(CommandError::new(Exit::Usage, message).hint("name a new folder"));
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! `berth run`: the daemon, or one pass of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::exit::{CommandError, Exit};
+use super::fleet::exit_for;
+use super::gate::{GateArgs, When, held_text};
+use super::plan_form::Reasons;
+use super::remote::RemoteArgs;
+use super::summary::{Length, plan_of_length};
+use super::trust::TrustArgs;
+use super::ui::Ui;
+use super::{Outcome, logging};
+use berth_base::model::Timestamp;
+use berth_base::progress::Progress;
+use berth_git::Identity;
+use berth_git::protocol::Refs;
+use berth_git::signature::Signer;
+use berth_git::transport::Cancel;
+use berth_hub::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
+
+/// Watch the fleet repository; decide, render and publish whenever it changes
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main\n  berth run --remote https://git.example.com/fleet.git --token-file /run/secrets/token"
+)]
+pub struct RunArgs {
+    /// The fleet repository; without it, the current folder. With a remote, the folder for its working copy
+    #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
+    repo: Option<PathBuf>,
+    /// The branch people edit; without it, the one HEAD names
+    #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
+    source: Option<String>,
+    /// Make one pass and end
+    #[arg(long)]
+    once: bool,
+    /// Look for changes at least this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    poll: u64,
+    /// Who generated commits are by
+    #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
+    identity: Identity,
+    /// Sign what is committed with this Ed25519 key of OpenSSH, so that members can insist on it
+    #[arg(long, value_name = "FILE", env = "BERTH_SIGNING_KEY")]
+    signing_key: Option<PathBuf>,
+    /// Let the clusters' refs say this often, in seconds, that they are the newest, so that `sync --max-age` notices a
+    /// server that hides commits. Each time writes every cluster's ref
+    #[arg(long, value_name = "SECONDS", env = "BERTH_HEARTBEAT", value_parser = clap::value_parser!(i64).range(60..))]
+    heartbeat: Option<i64>,
+    #[command(flatten)]
+    log: logging::LogArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
+    gate: GateArgs,
+    /// Begin with a first state, although the rendered branch of this clone's remote was not fetched
+    #[arg(long)]
+    first: bool,
+    /// Go on from a source that does not come after the one processed last: another branch, or a force-push
+    #[arg(long, help_heading = "Removals")]
+    allow_rewind: bool,
+    /// Go on from a rendered branch that does not come after the state in force last: rewritten, or an old copy
+    #[arg(long, help_heading = "Removals")]
+    allow_rewritten: bool,
+    /// Publish a state without any object after one that had some
+    #[arg(long, help_heading = "Removals")]
+    allow_empty: bool,
+}
+
+impl RunArgs {
+    fn signer(&self) -> Result<Option<Signer>, CommandError> {
+        let Some(file) = &self.signing_key else { return Ok(None) };
+        let unusable = |why: String| {
+            CommandError::usage(format!("the signing key `{}` can not be used: {why}", file.display()))
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
+        let signer = Signer::read(&text).map_err(|error| {
+            unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE")
+        })?;
+        Ok(Some(signer))
+    }
+}
+
+pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let cancel = Cancel::default();
+    let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
+    let mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
+    let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+    let signer = args.signer()?;
+    let anchors = args.trust.anchors(signer.as_ref())?;
+    let settings = Settings {
+        repo: mirror.as_ref().map_or_else(local, |mirror| mirror.path().to_owned()),
+        source: args.source.clone(),
+        refs: Refs::default(),
+        identity: Identity { signer, fleet: args.trust.fleet(), ..args.identity.clone() },
+        limits: args.gate.limits(),
+        allow_rewind: args.allow_rewind,
+        allow_rewritten: args.allow_rewritten,
+        allow_empty: args.allow_empty,
+        anchors,
+        is_copy: mirror.is_some(),
+        heartbeat: args.heartbeat,
+        first: args.first,
+        progress: if args.once { ui.progress().clone() } else { Progress::default() },
+    };
+    if !args.once {
+        logging::start(&args.log, verbose, ui);
+        let remote = mirror.map(|mirror| Remote { mirror, cancel });
+        daemon::run(settings, Duration::from_secs(args.poll), remote)?;
+        return Ok(Exit::Done);
+    }
+    let now = Timestamp::now();
+    let mut cache = Cache::default();
+    let passed = ui.watching("reading the current state", || match mirror {
+        Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror),
+        None => daemon::pass_knowing(&settings, now, &mut cache),
+    })?;
+    cache.store(&settings);
+    // The process ends soon: taking it all apart would only take time.
+    std::mem::forget(cache);
+    ui.status(&format!("read commit {}", passed.source));
+    ui.diagnostics(&passed.diagnostics);
+    let screen = Length::Screen("`git show --stat` of the commit below; or `-v` with `run`");
+    let length = if verbose > 0 { Length::Whole } else { screen };
+    ui.out(&plan_of_length(&passed.plan, &Reasons::default(), length, ui));
+    match passed.outcome {
+        PassOutcome::Published { commit, seq } => {
+            ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));
+        }
+        PassOutcome::Unchanged => ui.out("nothing to publish"),
+    }
+    if passed.held.is_empty() {
+        return Ok(exit_for(&passed.diagnostics));
+    }
+    ui.out(&held_text(&passed.held, When::Now, verbose, ui));
+    Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
+}
+
+/// `Name <email>` with nothing that could break a commit's header.
+pub(super) fn identity(text: &str) -> Result<Identity, String> {
+    let wrong = || "write it as `Name <email>`".to_owned();
+    let (name, rest) = text.split_once('<').ok_or_else(wrong)?;
+    let email = rest.strip_suffix('>').ok_or_else(wrong)?;
+    let name = name.trim();
+    let unfit = |part: &str| part.is_empty() || part.contains(['<', '>', '\n', '\0']);
+    if unfit(name) || unfit(email) {
+        Err(wrong())
+    } else {
+        Ok(Identity { name: name.into(), email: email.into(), signer: None, fleet: None })
+    }
+}

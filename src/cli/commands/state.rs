@@ -1,0 +1,55 @@
+//! The flags that say which state a command goes on from.
+
+use std::path::Path;
+
+use super::exit::CommandError;
+use super::remote::RemoteArgs;
+use berth_git::Repo;
+use berth_git::protocol::Refs;
+use berth_git::transport::{Transport as _, Want};
+use berth_hub::inputs::Search;
+use berth_hub::inputs::current::GIVEN;
+
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct StateArgs {
+    /// Go on from this rendered branch, in place of this repository's own or, where it has none, its remote's: a ref,
+    /// or a remote's URL to fetch from (`BERTH_TOKEN` and what else `run --remote` takes from the environment counts)
+    #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]
+    pub rendered: Option<String>,
+    /// Go on from nothing where no state is found: nothing was ever published
+    #[arg(long)]
+    pub first: bool,
+}
+
+impl StateArgs {
+    /// Where to look for the state. Fetches it where an address is given.
+    pub fn search(&self, repo: &Path) -> Result<Search, CommandError> {
+        match &self.rendered {
+            // No ref has a colon in its name.
+            Some(address) if address.contains(':') => fetch(repo, address),
+            named => Ok(Search { rendered: named.clone(), first: self.first, refs: None }),
+        }
+    }
+}
+
+/// Fetches a remote's state beside the repository's own refs.
+fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
+    let transport = RemoteArgs::of_environment()?.reach(address)?;
+    let own = Refs::default();
+    let under =
+        |name: &str| format!("{GIVEN}{}", name.trim_start_matches("refs/").trim_start_matches("berth/"));
+    let refs = Refs {
+        rendered: format!("{GIVEN}rendered"),
+        clusters: under(&own.clusters),
+        status: under(&own.status),
+        processed: under(&own.processed),
+        report: under(&own.report),
+        root: under(&own.root),
+    };
+    let wants = [
+        Want::One { there: own.rendered, here: refs.rendered.clone() },
+        Want::One { there: "refs/berth/*".to_owned(), here: format!("{GIVEN}*") },
+    ];
+    transport.fetch(Repo::open(repo)?.shared_path(), &wants, None)?;
+    Ok(Search { rendered: Some(refs.rendered.clone()), first: false, refs: Some(refs) })
+}

@@ -1,0 +1,95 @@
+//! `berth suspend` and `berth resume`: leave a member as it is for a while, and go on.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::sync::{Place, target};
+use super::ui::Ui;
+use berth_base::model::Timestamp;
+use berth_base::model::status::Suspension;
+use berth_member::live::Access;
+use berth_member::sync::backends::kube::pause as pause_cluster;
+use berth_member::sync::backends::pause::pause as pause_folder;
+
+/// Ask a member's syncer to change nothing for a while; what differs is still reported
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth suspend --target kube --context oslo --reason \"disk is full\" --until 2026-02-01T08:00:00Z\n  berth suspend --target dir:/var/lib/berth/oslo --reason \"looking into it\""
+)]
+pub struct SuspendArgs {
+    #[command(flatten)]
+    member: MemberArgs,
+    /// Why, for everybody who wonders
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// When it ends by itself, in RFC 3339; without it, `berth resume` ends it
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+}
+
+/// End a suspension
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth resume --target kube --context oslo")]
+pub struct ResumeArgs {
+    #[command(flatten)]
+    member: MemberArgs,
+}
+
+/// Which member
+#[derive(Debug, clap::Args)]
+pub struct MemberArgs {
+    /// Where it is applied: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
+    #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", default_value = "kube", value_parser = target)]
+    target: Place,
+    /// The kubeconfig of the cluster; without it the usual places, or a pod's own credentials
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Where berth keeps the record of what it owns there
+    #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", env = "BERTH_NAMESPACE")]
+    namespace: String,
+    /// The fleet's name
+    #[arg(long, value_name = "NAME", default_value = "fleet", env = "BERTH_FLEET")]
+    fleet: String,
+}
+
+impl MemberArgs {
+    fn set(&self, suspension: Option<&Suspension>) -> Result<bool, CommandError> {
+        let done = match &self.target {
+            Place::Folder(path) => pause_folder(path, suspension),
+            Place::Kube => {
+                let access = Access {
+                    kubeconfig: self.kubeconfig.clone(),
+                    context: self.context.clone(),
+                    patience: Duration::from_secs(30),
+                    pod: None,
+                };
+                pause_cluster(&access, &self.fleet, &self.namespace, suspension)
+            }
+        };
+        done.map_err(|error| CommandError::new(Exit::Unreachable, error.to_string()))
+    }
+}
+
+pub fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
+    if args.reason.trim().is_empty() {
+        return Err(CommandError::usage("a suspension needs a reason").hint("say why: `--reason TEXT`"));
+    }
+    if args.until.is_some_and(|until| until <= Timestamp::now()) {
+        return Err(CommandError::usage("`--until` is in the past"));
+    }
+    let suspension = Suspension { reason: args.reason.clone(), until: args.until };
+    args.member.set(Some(&suspension))?;
+    ui.out(&format!("{} is {suspension}", args.member.target));
+    Ok(Exit::Done)
+}
+
+pub fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
+    let was = args.member.set(None)?;
+    ui.out(&format!("{} {}", args.member.target, if was { "goes on" } else { "was not suspended" }));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,372 @@
+//! `berth sync`: the member syncer.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use clap_complete::engine::ArgValueCandidates;
+
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::following::{FollowArgs, Following};
+use super::kube_args::KubeArgs;
+use super::link::PacedLink;
+use super::names;
+use super::remote::RemoteArgs;
+use super::sync_log::RoundLog;
+use super::sync_text::{SOME, plan_text, previews_text};
+use super::teardown::{self, TeardownArgs};
+use super::telling::TellingArgs;
+use super::ui::Ui;
+use super::{Outcome, logging, own_file};
+use berth_base::model::{ClusterStatus, Timestamp, path};
+use berth_git::protocol::Refs;
+use berth_git::transport::Cancel;
+use berth_git::{CommitId, GitError, Repo};
+use berth_member::live::Access;
+use berth_member::sync::backends::kube::Settings;
+use berth_member::sync::backends::kube::lease::Lease;
+use berth_member::sync::backends::{DirTarget, KubeTarget, NotAdmitted, Target};
+use berth_member::sync::bell::Bell;
+use berth_member::sync::measure::Meter;
+use berth_member::sync::overrides::{self, LocalOverrides};
+use berth_member::sync::remote::Link;
+use berth_member::sync::watch::{Config, Refreshed, Round, RoundError, Surroundings, Syncer};
+use berth_member::sync::{Options, facts, settle};
+
+/// Bring a member to its folder of the rendered branch, and keep it there
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --once\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --dry-run"
+)]
+pub struct SyncArgs {
+    /// The cluster whose folder is applied
+    #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER", add = ArgValueCandidates::new(names::clusters))]
+    cluster: String,
+    /// The repository with the rendered branch; without it, the current folder. With a remote, the folder for its working copy
+    #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
+    repo: Option<PathBuf>,
+    /// Where to apply it: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
+    #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", value_parser = target)]
+    target: Place,
+    #[command(flatten)]
+    kube: KubeArgs,
+    /// Make one round and end
+    #[arg(long)]
+    once: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// This member's own RFC 6902 overrides, applied last
+    #[arg(long, value_name = "FILE", env = "BERTH_OVERRIDES")]
+    overrides: Option<PathBuf>,
+    /// A ClusterStatus that is reported along: labels, claims, properties, scores, room for workloads. Read again each round
+    #[arg(long, value_name = "FILE", env = "BERTH_FACTS")]
+    facts: Option<PathBuf>,
+    /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
+    #[arg(long)]
+    allow_risky_prune: bool,
+    #[command(flatten)]
+    follow: FollowArgs,
+    /// Go back to a folder with a lower sequence number
+    #[arg(long)]
+    allow_rewind: bool,
+    /// The fleet's name, part of what the target is owned by. Commits that name another fleet are not applied
+    #[arg(long, value_name = "NAME", default_value = "fleet", env = "BERTH_FLEET")]
+    fleet: String,
+    /// Look for changes this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    interval: u64,
+    /// Report at least this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(i64).range(1..))]
+    heartbeat: i64,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    teardown: TeardownArgs,
+    #[command(flatten)]
+    log: logging::LogArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
+    /// Ask the remote for changes this often, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
+    fetch_interval: u64,
+    #[command(flatten)]
+    telling: TellingArgs,
+}
+
+/// Where a folder is applied.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    Folder(PathBuf),
+    Kube,
+}
+
+impl SyncArgs {
+    fn open_target(&self) -> Result<Box<dyn Target>, CommandError> {
+        let kube = match &self.target {
+            Place::Folder(path) => return Ok(Box::new(DirTarget::open(path)?)),
+            Place::Kube => &self.kube,
+        };
+        let access = Access {
+            kubeconfig: kube.kubeconfig.clone(),
+            context: kube.context.clone(),
+            patience: Duration::from_secs(30),
+            pod: kube.pod_credentials.clone(),
+        };
+        let settings = Settings {
+            access,
+            fleet: self.fleet.clone(),
+            namespace: kube.namespace.clone(),
+            at_once: usize::from(kube.concurrency),
+            deadline: Duration::from_secs(kube.health_timeout),
+            tenant: kube.tenant(),
+            protected: kube.protected_namespaces.clone(),
+            overrides_from: kube.overrides_from.clone(),
+            rules: kube.health_rules()?.into(),
+            events: !kube.no_events,
+            silence: Duration::from_secs(kube.watch_silence),
+            lease: (!kube.no_lease && !self.dry_run).then(|| Lease {
+                duration: Duration::from_secs(kube.lease_duration),
+                once: self.once || self.teardown.end().is_some(),
+            }),
+            drift: kube.drift(),
+        };
+        let target = KubeTarget::connect(&settings).map_err(|error| {
+            let failed = CommandError::new(Exit::Unreachable, error.to_string());
+            match error.hint() {
+                Some(hint) => failed.hint(hint),
+                None => failed,
+            }
+        })?;
+        Ok(Box::new(target))
+    }
+}
+
+pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+    if let Some(end) = args.teardown.end() {
+        let about = teardown::About {
+            cluster: &args.cluster,
+            fleet: &args.fleet,
+            allow_risky_prune: args.allow_risky_prune,
+            dry_run: args.dry_run,
+            json: matches!(args.output, Format::Json),
+            patience: Duration::from_secs(args.kube.health_timeout),
+        };
+        return teardown::end_member(&args.teardown, end, &about, args.open_target()?.as_mut(), ui);
+    }
+    args.follow.check()?;
+    let cancel = Cancel::default();
+    let link = open_link(args, &cancel)?;
+    let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+    let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
+    let mut target = args.open_target()?;
+    let config = Config {
+        cluster: args.cluster.clone(),
+        refs: Refs::default(),
+        interval: Duration::from_secs(args.interval),
+        heartbeat_seconds: args.heartbeat,
+        options: Options {
+            fleet: args.fleet.clone(),
+            dry_run: args.dry_run,
+            allow_risky_prune: args.allow_risky_prune,
+            allow_rewind: args.allow_rewind,
+            now: None,
+        },
+    };
+    let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));
+    let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
+    let mut world = World {
+        overrides: args.overrides.clone(),
+        facts,
+        link: link.map(paced),
+        following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
+        reports: !args.telling.no_report,
+        meter: None,
+        begun: None,
+        log: RoundLog::default(),
+    };
+    if !args.once && !args.dry_run {
+        logging::start(&args.log, verbose, ui);
+        info!(cluster = args.cluster, place = %args.target, "syncing");
+        world.meter = args.telling.meter()?;
+        let bell = stop_signal(cancel)?;
+        Syncer::new(&config, &repo, target.as_mut(), &mut world).run(&bell);
+        info!("stopped");
+        return Ok(Exit::Done);
+    }
+    target.watched(ui.progress());
+    let round = ui.watching("reading the cluster's folder", || {
+        settle::until_settled(Syncer::new(&config, &repo, target.as_mut(), &mut world))
+    });
+    if round.has_failed() {
+        push_report(args, &mut world, ui);
+    }
+    let trouble = world.link.as_mut().and_then(PacedLink::trouble);
+    let outcome = match (round.result, &trouble) {
+        (Err(RoundError::Refresh(_)), Some(_)) => return trouble.map_or(Ok(Exit::Bug), Err),
+        (result, _) => result?,
+    };
+    match args.output {
+        Format::Json => ui.json(&outcome.plan.to_json()),
+        Format::Yaml => ui.yaml(&outcome.plan.to_json()),
+        Format::Text => {
+            let most = if verbose > 0 { usize::MAX } else { SOME };
+            ui.out(&plan_text(&outcome.plan, args.dry_run, most, ui));
+            if !outcome.previews.is_empty() {
+                ui.out(&previews_text(&outcome.previews, ui));
+            }
+        }
+    }
+    let (differences, problems) = (&outcome.applied.differences, &outcome.applied.problems);
+    for said in outcome.notes.iter().chain(differences).chain(problems) {
+        ui.status(&format!("{}: {}", said.object, said.message));
+    }
+    if let Some(suspension) = &outcome.applied.suspended {
+        ui.status(&suspension.to_string());
+    }
+    let mut exit = if outcome.applied.problems.is_empty() { Exit::Done } else { Exit::Unhealthy };
+    if outcome.applied.suspended.is_some() {
+        exit = exit.worst(Exit::Held);
+    }
+    if let Some(problem) = world.following.staleness() {
+        ui.error(&problem);
+        exit = exit.worst(problem.exit);
+    }
+    if let Err(problem) = round.reported {
+        ui.status(&format!("the status could not be reported: {problem}"));
+        exit = exit.worst(Exit::Unreachable);
+    }
+    if let Some(problem) = trouble {
+        ui.error(&problem);
+        ui.status("the folder is the last one that was fetched");
+        return Ok(exit.worst(problem.exit));
+    }
+    Ok(push_report(args, &mut world, ui).map_or(exit, |failed| exit.worst(failed)))
+}
+
+/// Brings the status to the remote, if there is one. Returns the exit code of a failure that counts.
+fn push_report(args: &SyncArgs, world: &mut World, ui: &Ui) -> Option<Exit> {
+    let link = world.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)?;
+    let pushed = link.push_once();
+    for lock in link.cleared_locks() {
+        ui.status(&format!("removed `{lock}`, a stale lock left by a process that has exited"));
+    }
+    let (problem, lacks_rights) = pushed.err()?;
+    ui.status(&format!("the status could not be reported: {problem}"));
+    if let Some(hint) = problem.hint() {
+        ui.status(&format!("  hint: {hint}"));
+    }
+    // Members work without the right to push.
+    (!lacks_rights).then(|| CommandError::from(problem).exit)
+}
+
+fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandError> {
+    let usage = format!("sync-{}", path::encode(&args.cluster));
+    let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
+    let Some((transport, copy)) = remote else { return Ok(None) };
+    let elsewhere = args.telling.status_remote(&args.remote, &copy, cancel)?;
+    Ok(Some(
+        Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
+            .vouched_for(args.follow.vouching(&args.cluster, &args.fleet))
+            .reporting_to(elsewhere),
+    ))
+}
+
+/// The process's clock, files and remote, for the loop.
+struct World {
+    overrides: Option<PathBuf>,
+    /// The file, and the cluster that it must be of.
+    facts: Option<(PathBuf, String)>,
+    link: Option<PacedLink>,
+    following: Following,
+    reports: bool,
+    meter: Option<Meter>,
+    /// When the round began.
+    begun: Option<Instant>,
+    log: RoundLog,
+}
+
+impl Surroundings for World {
+    fn now(&mut self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn reports(&self) -> bool {
+        self.reports
+    }
+
+    fn refresh(&mut self) -> Refreshed {
+        self.begun = Some(Instant::now());
+        if let Some(meter) = &self.meter {
+            meter.beat();
+        }
+        self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
+    }
+
+    fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        self.following.choose(repo, newest)
+    }
+
+    fn overrides(&mut self) -> Result<LocalOverrides, String> {
+        let Some(path) = &self.overrides else { return Ok(LocalOverrides::default()) };
+        own_file::read(path, overrides::read)
+    }
+
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        let Some((path, cluster)) = &self.facts else { return Ok(ClusterStatus::default()) };
+        own_file::read(path, |name, bytes| facts::read(name, bytes, cluster))
+    }
+
+    fn after(&mut self, round: &Round) {
+        let took = self.begun.take().map(|begun| begun.elapsed());
+        if let Some(meter) = &mut self.meter {
+            meter.count(round, took, Timestamp::now());
+        }
+        self.log.hear(round);
+        // Who has the turn is the one to report.
+        if matches!(round.result, Err(RoundError::NotAdmitted(NotAdmitted::Standby(_)))) {
+            return;
+        }
+        self.between(&round.reported);
+    }
+
+    fn between(&mut self, reported: &Result<bool, GitError>) {
+        if let Err(problem) = reported {
+            warn!(error = %problem, "the status could not be reported");
+        }
+        if let Some(link) = self.link.as_mut().filter(|_| self.reports) {
+            link.push();
+        }
+    }
+}
+
+/// A bell that SIGTERM and SIGINT ring.
+fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
+    let bell = Bell::default();
+    let stop = bell.stopper();
+    berth_hub::daemon::on_stop(move || {
+        stop();
+        cancel.cancel();
+    })
+    .map_err(|error| CommandError::io("listening for signals", &error))?;
+    Ok(bell)
+}
+
+pub(super) fn target(text: &str) -> Result<Place, String> {
+    match text.split_once(':') {
+        Some(("dir", path)) if !path.is_empty() => Ok(Place::Folder(PathBuf::from(path))),
+        None if text == "kube" => Ok(Place::Kube),
+        _ => Err("write it as `kube` or `dir:PATH`".into()),
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Folder(path) => write!(f, "dir:{}", path.display()),
+            Place::Kube => f.write_str("kube"),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `berth taint`: taints of clusters, in the files that describe them.
+
+use super::Outcome;
+use super::exit::CommandError;
+use super::fleet::moment;
+use super::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
+use super::ui::Ui;
+use berth_base::diag::did_you_mean;
+use berth_base::model::Timestamp;
+use berth_engine::dialects::CLUSTER_KINDS;
+
+/// Set and remove taints of clusters
+///
+/// Edits the files that describe the clusters, and changes no other line. A ManagedCluster has the effects
+/// NoSelect, NoSelectIfNew and PreferNoSelect, a MemberCluster has NoSchedule, a KubeFedCluster has no taints. A new
+/// taint of a ManagedCluster says since when it is there; one that is there already keeps its moment.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth taint oslo gpu=broken:NoSelect\n  berth taint oslo gpu-\n  berth taint oslo turin gpu=broken:NoSelect-\n  berth taint -l region=north upgrade:NoSelectIfNew --dry-run"
+)]
+pub struct TaintArgs {
+    /// Names of clusters, and taints: KEY[=VALUE]:EFFECT to set, KEY[=VALUE][:EFFECT]- to remove
+    #[arg(value_name = "CLUSTER|TAINT", required = true)]
+    words: Vec<String>,
+    /// Change the value of a taint with the same key and effect
+    #[arg(long)]
+    overwrite: bool,
+    /// New taints are there since this moment (RFC 3339), in place of now
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+    #[command(flatten)]
+    mark: MarkArgs,
+}
+
+pub fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
+    let (names, wishes) = sort_words(&args.words, taints::is_wish, taints::parse)?;
+    if wishes.is_empty() {
+        let error = CommandError::usage("no taint is given");
+        return Err(error.hint("write KEY=VALUE:EFFECT to set one, KEY- to remove those of a key"));
+    }
+    let mut faults: Vec<String> = wishes.iter().filter_map(unknown_effect).collect();
+    let mut set: Vec<(&str, &str)> = Vec::new();
+    for wish in &wishes {
+        let taints::Wish::Add(taint) = wish else { continue };
+        if set.contains(&(&taint.key, &taint.effect)) {
+            faults.push(format!("the taint `{}:{}` is given twice", taint.key, taint.effect));
+        }
+        set.push((&taint.key, &taint.effect));
+        let gone = |one: &taints::Wish| {
+            matches!(one, taints::Wish::Remove { key, effect, .. }
+                if *key == taint.key && effect.as_ref().is_none_or(|effect| *effect == taint.effect))
+        };
+        if wishes.iter().any(gone) {
+            faults.push(format!("the taint `{}:{}` is both set and removed", taint.key, taint.effect));
+        }
+    }
+    if !faults.is_empty() {
+        return Err(CommandError::usage(faults.join("\n")));
+    }
+    let since = since(args.now);
+    mark(&args.mark, &names, ui, |chosen| in_those_that_can(chosen, &wishes, args.overwrite, &since))
+}
+
+/// The moment for new taints, as Kubernetes writes it.
+pub fn since(now: Option<Timestamp>) -> String {
+    let now = now.unwrap_or_else(Timestamp::now);
+    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+/// Each wish in every document whose kind has its effect.
+fn in_those_that_can<'t>(
+    chosen: &Chosen<'t>,
+    wishes: &[taints::Wish],
+    overwrite: bool,
+    since: &str,
+) -> Wanted<'t> {
+    let mut problems = Vec::new();
+    for wish in wishes {
+        let fits = |one: &&str| wish.effect().is_none_or(|effect| effect == *one);
+        if !chosen.documents.iter().any(|document| document.kind.effects.iter().any(fits)) {
+            problems.push(refusal(chosen, wish.effect()));
+        }
+    }
+    let mut done = Vec::new();
+    for document in chosen.documents.iter().filter(|document| !document.kind.effects.is_empty()) {
+        let known =
+            |wish: &&taints::Wish| wish.effect().is_none_or(|effect| document.kind.effects.contains(&effect));
+        let wishes: Vec<taints::Wish> = wishes.iter().filter(known).cloned().collect();
+        let taints = taints::taints_of(document.found);
+        let since = document.kind.dated.then_some(since);
+        match taints::outcome((&taints, taints::has_list(document.found)), &wishes, overwrite, since) {
+            Ok(outcome) => done.push((*document, outcome)),
+            Err(problem) => problems.push(format!("{problem} ({})", document.file)),
+        }
+    }
+    if problems.is_empty() { Ok(done) } else { Err(problems) }
+}
+
+/// Why no document of a cluster can have the taint.
+fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
+    let kind = |document: &super::mark::Described<'_>| match document.kind.effects {
+        [] => format!("a {} has labels and no taints", document.kind.kind),
+        effects => format!("a {}'s taints have the effect {}", document.kind.kind, effects.join(", ")),
+    };
+    let kinds: Vec<String> = chosen.documents.iter().map(kind).collect();
+    let taint =
+        effect.map_or_else(|| "a taint".to_owned(), |effect| format!("a taint with the effect `{effect}`"));
+    let instead = if chosen.documents.iter().all(|document| document.kind.effects.is_empty()) {
+        "; `berth label` sets what placements select by, and `berth join NAME --dialect ocm` adds a description that has taints"
+    } else {
+        ""
+    };
+    format!("it can not have {taint}: {}{instead}", kinds.join("; "))
+}
+
+fn unknown_effect(wish: &taints::Wish) -> Option<String> {
+    let known = || CLUSTER_KINDS.iter().flat_map(|kind| kind.effects).copied();
+    let effect = wish.effect().filter(|effect| !known().any(|one| one == *effect))?;
+    let of = CLUSTER_KINDS.iter().filter(|kind| !kind.effects.is_empty());
+    let of: Vec<String> = of.map(|kind| format!("{} ({})", kind.effects.join(", "), kind.kind)).collect();
+    let near = did_you_mean(effect, known()).map_or_else(String::new, |near| format!("; {near}"));
+    Some(format!("no taint has the effect `{effect}`, only {}{near}", of.join(" and ")))
+}

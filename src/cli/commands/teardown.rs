@@ -1,0 +1,115 @@
+//! `berth sync --teardown` and `--release`: the end of a member, after somebody has said so twice.
+
+use std::io::BufRead as _;
+use std::time::Duration;
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::sync_text::plan_text;
+use super::ui::{Ui, counted};
+use berth_member::sync::backends::Target;
+use berth_member::sync::plan::Why;
+use berth_member::sync::teardown::{End, Teardown};
+
+/// The end of a member
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "The end of a member")]
+pub struct TeardownArgs {
+    /// Remove everything that berth owns there, in the opposite of the order in which it is applied
+    ///
+    /// Namespaces, CRDs and volume claims go only with `--allow-risky-prune`; what is annotated `berth.dev/prune:
+    /// disabled` stays. Nothing is fetched. Stop the syncer that runs, or it applies everything again.
+    #[arg(long, conflicts_with = "release")]
+    teardown: bool,
+    /// Leave everything as it is, and take berth's marks off, so that another tool may own it
+    #[arg(long)]
+    release: bool,
+    /// Do not ask for the cluster's name to be typed
+    #[arg(short, long)]
+    yes: bool,
+}
+
+impl TeardownArgs {
+    pub fn end(&self) -> Option<End> {
+        match (self.teardown, self.release) {
+            (true, _) => Some(End::Remove),
+            (_, true) => Some(End::Release),
+            _ => None,
+        }
+    }
+}
+
+/// What the other flags say.
+#[derive(Clone, Debug)]
+pub struct About<'a> {
+    pub cluster: &'a str,
+    pub fleet: &'a str,
+    pub allow_risky_prune: bool,
+    pub dry_run: bool,
+    pub json: bool,
+    pub patience: Duration,
+}
+
+pub fn end_member(
+    args: &TeardownArgs,
+    end: End,
+    about: &About<'_>,
+    target: &mut dyn Target,
+    ui: &Ui,
+) -> Outcome {
+    let teardown = Teardown {
+        fleet: about.fleet.to_owned(),
+        cluster: about.cluster.to_owned(),
+        end,
+        allow_risky_prune: about.allow_risky_prune,
+        patience: about.patience,
+    };
+    let found = teardown.look(target)?;
+    if about.json {
+        ui.json(&found.plan.to_json());
+    } else {
+        ui.out(&plan_text(&found.plan, true, usize::MAX, ui));
+    }
+    for along in &found.along {
+        ui.status(&format!("{}: {}", along.object, along.message));
+    }
+    let waits = found.plan.held.iter().any(|held| held.why == Why::NeedsApproval);
+    let exit = if waits { Exit::Held } else { Exit::Done };
+    if about.dry_run {
+        for problem in &found.plan.problems {
+            ui.status(&format!("{}: {}", problem.object, problem.message));
+        }
+        return Ok(exit);
+    }
+    if !args.yes {
+        confirm(about.cluster, end, ui)?;
+    }
+    let ended = teardown.carry_out(&found, target)?;
+    let let_go = format!("{} let go", counted(ended.let_go, "object"));
+    ui.status(&match (end, ended.let_go) {
+        (End::Release, _) => let_go,
+        (End::Remove, 0) => format!("{} removed", counted(ended.removed, "object")),
+        (End::Remove, some) => format!("{} removed, {some} let go", counted(ended.removed, "object")),
+    });
+    if ended.is_whole {
+        ui.status("nothing of berth is left there but its namespace and the lease in it");
+    }
+    for problem in &ended.problems {
+        ui.status(&format!("{}: {}", problem.object, problem.message));
+    }
+    Ok(if ended.problems.is_empty() { exit } else { exit.worst(Exit::Unhealthy) })
+}
+
+/// Goes on only if the cluster's name is typed.
+fn confirm(cluster: &str, end: End, ui: &Ui) -> Result<(), CommandError> {
+    let what = if end == End::Remove { "remove all this from" } else { "let all this go in" };
+    ui.status(&format!("type the cluster's name to {what} `{cluster}`:"));
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.map_err(|error| CommandError::io("reading the cluster's name", &error))?;
+    if line.trim() == cluster {
+        return Ok(());
+    }
+    Err(CommandError::usage("nothing was done: that is not the cluster's name")
+        .hint("type it, or give `--yes` where nobody can be asked"))
+}

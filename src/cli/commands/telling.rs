@@ -1,0 +1,63 @@
+//! The flags by which a syncer says how it does: where statuses go, and where its numbers are read.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use tracing::info;
+
+use super::exit::CommandError;
+use super::remote::RemoteArgs;
+use berth_git::transport::{Cancel, Transport, WorkingCopy};
+use berth_member::metrics::{self, Metrics};
+use berth_member::sync::measure::{self, Meter};
+
+/// How a syncer says how it does
+#[derive(Debug, clap::Args)]
+pub struct TellingArgs {
+    /// Report to this remote and not to the one of the folder, with credentials of its own
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BERTH_STATUS_REMOTE",
+        hide_env_values = true,
+        help_heading = "Remote",
+        requires = "remote"
+    )]
+    status_remote: Option<String>,
+    /// A file with the token or password for the status remote
+    #[arg(long, value_name = "FILE", env = "BERTH_STATUS_TOKEN_FILE", help_heading = "Remote")]
+    status_token_file: Option<PathBuf>,
+    /// The private key for the status remote
+    #[arg(long, value_name = "FILE", env = "BERTH_STATUS_SSH_KEY", help_heading = "Remote")]
+    status_ssh_key: Option<PathBuf>,
+    /// Write no status into any repository
+    #[arg(long, env = "BERTH_NO_REPORT", conflicts_with = "status_remote")]
+    pub no_report: bool,
+    /// Answer /metrics, /healthz and /readyz at this address; a port alone is one of this machine's own
+    #[arg(long, value_name = "ADDR", env = "BERTH_METRICS", value_parser = metrics::address)]
+    metrics: Option<SocketAddr>,
+}
+
+impl TellingArgs {
+    /// Another remote for statuses, where there is to be one.
+    pub fn status_remote(
+        &self,
+        remote: &RemoteArgs,
+        copy: &WorkingCopy,
+        cancel: &Cancel,
+    ) -> Result<Option<Box<dyn Transport>>, CommandError> {
+        let Some(url) = &self.status_remote else { return Ok(None) };
+        let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
+        Ok(Some(Box::new(remote.open_other(url, token, key, copy, cancel)?)))
+    }
+
+    /// Counts, and answers for as long as the process lives.
+    pub fn meter(&self) -> Result<Option<Meter>, CommandError> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        let metrics = Metrics::new(measure::KNOWN, measure::LONGEST_SILENCE);
+        let server = metrics::Server::start(address, metrics.clone())
+            .map_err(|error| CommandError::io(format!("listening at {address}"), &error))?;
+        info!(address = %server.address, "answering /metrics, /healthz and /readyz");
+        Ok(Some(Meter::new(metrics)))
+    }
+}

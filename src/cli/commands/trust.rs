@@ -1,0 +1,104 @@
+//! The flags that say whom to believe about the rendered branch.
+
+use std::path::PathBuf;
+
+use super::exit::CommandError;
+use berth_base::diag::Diagnostic;
+use berth_base::model::Timestamp;
+use berth_engine::gate::Limits;
+use berth_git::protocol::Refs;
+use berth_git::signature::{AllowedSigners, Signer};
+use berth_git::{CommitId, Repo};
+use berth_hub::daemon::PassError;
+use berth_hub::inputs::current;
+use berth_hub::verify::trust::{self, Anchors, DEPTH, Question, Trust};
+use berth_member::sync::vouch;
+
+/// Whom to believe about the rendered branch.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Trust")]
+pub struct TrustArgs {
+    /// Go on from commits that one of these keys signed: a file in the format of `ssh-keygen -Y verify`. The own signing key counts without it
+    #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
+    allowed_signers: Option<PathBuf>,
+    /// The fleet's name, which signed commits carry; without it, the name that the branch has
+    #[arg(long, value_name = "NAME", env = "BERTH_FLEET")]
+    fleet: Option<String>,
+    /// Trust this commit of the rendered branch, whatever is known of it: its id in full
+    #[arg(long, value_name = "COMMIT", value_parser = id)]
+    root: Option<CommitId>,
+    /// Prove so many commits of a rendered branch that this machine knows nothing of and no key signed; without it,
+    /// 3 for `run`, and 1 for `plan`, which each takes as long as the plan itself
+    #[arg(long, value_name = "NUMBER", env = "BERTH_TRUST_DEPTH")]
+    trust_depth: Option<usize>,
+}
+
+/// Commits that a plan proves of a branch that this machine knows nothing of.
+const PLAN_DEPTH: usize = 1;
+
+impl TrustArgs {
+    pub fn fleet(&self) -> Option<String> {
+        self.fleet.clone()
+    }
+
+    /// With the daemon's own key among those that are allowed.
+    pub fn anchors(&self, signer: Option<&Signer>) -> Result<Anchors, CommandError> {
+        let own = signer.map(|signer| AllowedSigners::of(signer.public()));
+        let others = match &self.allowed_signers {
+            Some(file) => Some(vouch::read(file).map_err(CommandError::usage)?),
+            None => None,
+        };
+        let keys = match (own, others) {
+            (Some(own), Some(others)) => Some(own.and(others)),
+            (own, others) => own.or(others),
+        };
+        let depth = self.trust_depth.unwrap_or(DEPTH);
+        Ok(Anchors { keys, fleet: self.fleet.clone(), root: self.root, depth })
+    }
+}
+
+/// A rendered tip to judge without remembering anything of it.
+#[derive(Debug)]
+pub struct Tip<'a> {
+    pub refs: &'a Refs,
+    pub commit: CommitId,
+    /// The tip of the source branch, where it is known.
+    pub source: Option<CommitId>,
+    pub limits: &'a Limits,
+}
+
+impl TrustArgs {
+    /// Judges a rendered tip as `run` would here. Gives its refusal, or the note on a tip that nothing could be
+    /// proven of.
+    pub fn judge(
+        &self,
+        repo: &Repo,
+        tip: &Tip<'_>,
+    ) -> Result<Result<Option<Diagnostic>, CommandError>, CommandError> {
+        let depth = self.trust_depth.unwrap_or(PLAN_DEPTH);
+        let anchors = Anchors { depth, ..self.anchors(None)? };
+        let Tip { refs, commit, source, limits } = *tip;
+        let (clock, allow_rewritten) = (Timestamp::now(), false);
+        let question =
+            Question { tip: commit, refs, anchors: &anchors, clock, source, limits, allow_rewritten };
+        Ok(match trust::ask(repo, &question)? {
+            Err(untrusted) => Err(PassError::from(untrusted).into()),
+            Ok(Trust::FirstSight { proven: 0, from: Some(_) }) => Ok(Some(unproven(repo, tip, depth))),
+            Ok(_) => Ok(None),
+        })
+    }
+}
+
+fn unproven(repo: &Repo, tip: &Tip<'_>, depth: usize) -> Diagnostic {
+    let name = current::short(&tip.refs.rendered);
+    let why = match repo.is_shallow() {
+        true => "this clone lacks the history that a proof needs",
+        false if depth == 0 => "`--trust-depth` is 0",
+        false => "it is an import",
+    };
+    Diagnostic::note(format!("nothing proves the state `{name}` here, since {why}; the plan believes it"))
+}
+
+fn id(text: &str) -> Result<CommitId, String> {
+    text.parse().map_err(|()| "give all 40 digits of a commit's id; names can be moved".to_owned())
+}

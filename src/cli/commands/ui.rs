@@ -1,0 +1,281 @@
+//! The one place that prints: data to stdout, everything else to stderr.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "all output goes through this file")]
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
+
+use super::bar::Bar;
+use super::exit::CommandError;
+use berth_base::diag::is_harmless;
+use berth_base::diag::{Diagnostic, Diagnostics, Severity};
+use berth_base::progress::Progress;
+
+/// Streams and colours of this process.
+#[derive(Debug)]
+pub struct Ui {
+    quiet: bool,
+    colour_out: bool,
+    colour_err: bool,
+    /// Where work says how far it is. Counts nothing where nobody looks.
+    progress: Progress,
+    /// Shows it while long work goes on.
+    bar: RefCell<Option<Bar>>,
+    /// The first error of writing to stdout; nothing is written after it.
+    failure: RefCell<Option<std::io::Error>>,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColourChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What a colour means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Bad,
+    Warn,
+    Good,
+    Faint,
+    Strong,
+}
+
+impl Tone {
+    fn code(self) -> &'static str {
+        match self {
+            Tone::Bad => "31",
+            Tone::Warn => "33",
+            Tone::Good => "32",
+            Tone::Faint => "2",
+            Tone::Strong => "1",
+        }
+    }
+}
+
+impl Ui {
+    pub fn new(quiet: bool, choice: ColourChoice) -> Ui {
+        let allowed = |terminal: bool| match choice {
+            ColourChoice::Always => true,
+            ColourChoice::Never => false,
+            ColourChoice::Auto => {
+                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        };
+        let terminal = std::io::stderr().is_terminal();
+        // A job of a build server may have a terminal, and nobody who looks at it.
+        let is_unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
+        Ui {
+            quiet,
+            colour_out: allowed(std::io::stdout().is_terminal()),
+            colour_err: allowed(terminal),
+            progress: if terminal && !quiet && is_unset("CI") {
+                Progress::counting()
+            } else {
+                Progress::default()
+            },
+            bar: RefCell::new(None),
+            failure: RefCell::new(None),
+        }
+    }
+
+    /// Whether stdout shows colours.
+    pub fn colours(&self) -> bool {
+        self.colour_out
+    }
+
+    /// Where work says how far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Does long work that begins with this stage, and shows meanwhile how far it is where somebody looks.
+    pub fn watching<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> T {
+        self.progress.begin(stage);
+        self.bar.replace(self.progress.is_counting().then(|| Bar::start(self.progress.clone())));
+        let done = work();
+        self.bar.replace(None);
+        done
+    }
+
+    /// Prints, with no line of progress in the way.
+    fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &*self.bar.borrow() {
+            Some(bar) => bar.aside(print),
+            None => print(),
+        }
+    }
+
+    /// Data. Where it can not be written the command goes on: its work and its exit code stand.
+    pub fn out(&self, text: &str) {
+        self.write(&harmless(text, self.colour_out));
+    }
+
+    /// JSON data.
+    pub fn json(&self, value: &serde_json::Value) {
+        self.write(&json_for_terminals(&format!("{value:#}")));
+    }
+
+    /// YAML data.
+    pub fn yaml(&self, value: &serde_json::Value) {
+        self.write(&berth_base::yaml::emit(value));
+    }
+
+    fn write(&self, text: &str) {
+        let mut failure = self.failure.borrow_mut();
+        if failure.is_some() {
+            return;
+        }
+        let print = || {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(text.as_bytes())?;
+            if !text.ends_with('\n') {
+                stdout.write_all(b"\n")?;
+            }
+            stdout.flush()
+        };
+        *failure = self.aside(print).err();
+    }
+
+    /// Why results could not be written. Who closes a pipe has seen enough, which is no fault.
+    pub fn write_failure(&self) -> Option<CommandError> {
+        let failure = self.failure.borrow();
+        let error = failure.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)?;
+        Some(write_error(error))
+    }
+
+    /// What a person should know and a program need not. Silent with `--quiet`.
+    pub fn status(&self, text: &str) {
+        if !self.quiet {
+            self.err(text);
+        }
+    }
+
+    /// An error of the command itself.
+    pub fn error(&self, error: &CommandError) {
+        self.err(&tint_first_word(&error.to_string(), "error", Tone::Bad, self.colour_err));
+    }
+
+    /// Every diagnostic, notes only where not quiet.
+    pub fn diagnostics(&self, diagnostics: &Diagnostics) {
+        for diagnostic in diagnostics.iter() {
+            if diagnostic.severity != Severity::Note || !self.quiet {
+                self.diagnostic(diagnostic);
+            }
+        }
+        let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        if errors + warnings > 0 {
+            self.status(&format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")));
+        }
+    }
+
+    fn diagnostic(&self, diagnostic: &Diagnostic) {
+        let tone = match diagnostic.severity {
+            Severity::Error => Tone::Bad,
+            Severity::Warning => Tone::Warn,
+            Severity::Note => Tone::Faint,
+        };
+        self.err(&tint_first_word(
+            &diagnostic.to_string(),
+            diagnostic.severity.word(),
+            tone,
+            self.colour_err,
+        ));
+    }
+
+    fn err(&self, text: &str) {
+        let text = harmless(text, self.colour_err);
+        let _ = self.aside(|| writeln!(std::io::stderr().lock(), "{text}"));
+    }
+
+    /// Colours text meant for stdout.
+    pub fn tint(&self, text: &str, tone: Tone) -> String {
+        paint(text, tone, self.colour_out)
+    }
+}
+
+/// Results could not be written.
+pub fn write_error(error: &std::io::Error) -> CommandError {
+    CommandError::io("writing to the standard output", error)
+}
+
+/// `1 error`, `2 errors`.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+fn paint(text: &str, tone: Tone, on: bool) -> String {
+    if on { format!("\x1b[{}m{text}\x1b[0m", tone.code()) } else { text.to_owned() }
+}
+
+fn tint_first_word(text: &str, word: &str, tone: Tone, on: bool) -> String {
+    if on { text.replacen(word, &paint(word, tone, true), 1) } else { text.to_owned() }
+}
+
+/// Text with the control characters of strangers (in names, subjects, messages) spelt out, so that no
+/// file of a fleet can command a terminal. Colours of berth's own stay.
+fn harmless(text: &str, colours: bool) -> Cow<'_, str> {
+    let stays = |c: char| is_harmless(c) || c == '\n' || c == '\t';
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let code = if colours { TONES.into_iter().find(|code| rest.starts_with(code)) } else { None };
+        let taken = code.map_or(c.len_utf8(), str::len);
+        match code {
+            Some(code) => shown.push_str(code),
+            None if stays(c) => shown.push(c),
+            None => shown.extend(c.escape_default()),
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Cow::Owned(shown)
+}
+
+/// JSON leaves some control characters as they are; they stand in strings only, so that escapes may replace them.
+fn json_for_terminals(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmless(c) || c == '\n' {
+            shown.push(c);
+        } else {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+    }
+    shown
+}
+
+/// Every sequence that [`paint`] writes.
+const TONES: [&str; 6] = ["\x1b[0m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_escapes_are_spelt_out_and_colours_stay() {
+        let name = "web\x1b]0;gone\x07\r";
+        assert_eq!(harmless(name, false), "web\\u{1b}]0;gone\\u{7}\\r");
+        for tone in [Tone::Bad, Tone::Warn, Tone::Good, Tone::Faint, Tone::Strong] {
+            let painted = paint("a\tb\n", tone, true);
+            assert_eq!(harmless(&painted, true), painted);
+            assert!(!harmless(&painted, false).contains('\x1b'));
+        }
+    }
+
+    #[test]
+    fn json_shows_no_control_character_and_reads_the_same() {
+        let value = serde_json::json!({"a\u{9b}": "b\x7f\u{202e}\x1b\n", "c": [1]});
+        let text = json_for_terminals(&format!("{value:#}"));
+        assert!(text.chars().all(|c| is_harmless(c) || c == '\n'), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+}

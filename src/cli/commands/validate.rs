@@ -1,0 +1,80 @@
+//! `berth validate`: every problem of a fleet, all at once.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::exit::Exit;
+use super::fleet::{FleetArgs, Format, exit_for};
+use super::ui::{Ui, counted};
+use super::{Outcome, slips};
+use berth_base::diag::{Diagnostics, Severity};
+
+/// Check every file of a fleet repository
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json\n  berth validate --base origin/main"
+)]
+pub struct ValidateArgs {
+    /// The fleet repository or folder, in place of --repo
+    path: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetArgs,
+    /// Take the access rules from where the change from this revision began, in place of the commit processed
+    /// last, or HEAD
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+    /// End with 1 where there are warnings, too
+    #[arg(long)]
+    strict: bool,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
+    let fleet = FleetArgs {
+        repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
+        ..args.fleet.clone()
+    };
+    let reading = fleet.read_against(args.base.as_deref(), ui)?;
+    // Rendering finds what reading can not: overrides that do not apply, objects that collide.
+    let mut contents = berth_engine::render::MemoryContents::default();
+    let mut built = reading.build(&mut contents)?;
+    built
+        .diagnostics
+        .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), reading.tree()));
+    built.diagnostics.sort();
+    match args.output {
+        Format::Json => ui.json(&diagnostics_json(&built.diagnostics)),
+        Format::Yaml => ui.yaml(&diagnostics_json(&built.diagnostics)),
+        Format::Text => {
+            ui.diagnostics(&built.diagnostics);
+            ui.out(&format!(
+                "{}, {}, {}, {}",
+                counted(reading.tree().files.len(), "file"),
+                counted(built.fleet.clusters.len(), "cluster"),
+                counted(built.fleet.placements.len(), "placement"),
+                counted(built.fleet.workloads.len(), "workload"),
+            ));
+        }
+    }
+    let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);
+    let exit = if args.strict && has_warnings { Exit::Faulty } else { Exit::Done };
+    Ok(exit_for(&built.diagnostics).worst(exit))
+}
+
+/// Diagnostics for programs.
+pub fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
+    let each = diagnostics.iter().map(|diagnostic| {
+        let at = diagnostic.at.as_ref();
+        json!({
+            "severity": diagnostic.severity.word(),
+            "file": at.map(|at| at.file.to_string()),
+            "line": at.map(|at| at.line).filter(|line| *line > 0),
+            "column": at.map(|at| at.column).filter(|column| *column > 0),
+            "message": diagnostic.message,
+            "hint": diagnostic.hint,
+        })
+    });
+    json!({ "diagnostics": each.collect::<Vec<_>>() })
+}

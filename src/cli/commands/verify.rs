@@ -1,0 +1,237 @@
+//! `berth verify`: computes generated commits again and compares.
+
+use berth_git::protocol::Refs;
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use super::Outcome;
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::state::StateArgs;
+use super::ui::{Tone, Ui, counted};
+use berth_base::model::Timestamp;
+use berth_engine::gate::Limits;
+use berth_git::{CommitId, Repo};
+use berth_hub::inputs::current::{self, Place};
+use berth_hub::publish::Trailers;
+use berth_hub::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, VerifyError, select};
+
+/// Prove that generated commits are what their inputs give
+///
+/// Each commit is computed again from its source commit, its parent, and the facts and trailers it holds,
+/// and compared to the last byte. Nothing is written. A failed proof ends with 3, and with 6 where a
+/// source commit is not in the repository.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth verify\n  berth verify berth/rendered~1\n  berth verify v1-state..berth/rendered -o json"
+)]
+pub struct VerifyArgs {
+    /// A commit, a branch or `A..B`; without it, all of the rendered branch
+    #[arg(value_name = "COMMIT|RANGE")]
+    commits: Option<String>,
+    /// The repository that holds both the source and the rendered branch
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: std::path::PathBuf,
+    /// The branch berth writes, in place of this repository's own or, where it has none, its remote's: a ref, or a
+    /// remote's URL to fetch from
+    #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]
+    rendered: Option<String>,
+    /// The id of the import to trust as the root, as `berth import` printed it; without it, the one that
+    /// `refs/berth/root` names
+    #[arg(long, value_name = "COMMIT")]
+    root: Option<String>,
+    /// Fail for commits that were made with looser limits on removals than these, as a `Berth-Gate` trailer writes
+    /// them, or accept `any`; without it, a commit may have no looser ones than the commit before it
+    #[arg(long, value_name = "LIMITS", value_parser = limits)]
+    expect_gate: Option<ExpectedLimits>,
+    /// The branch people edit, of which every source commit must be part; without it, the one HEAD names or a
+    /// remote's
+    #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
+    source: Option<String>,
+    /// Fail for commits of a fleet with another name
+    #[arg(long, value_name = "NAME", env = "BERTH_FLEET")]
+    fleet: Option<String>,
+    /// Name at most this many differences of a commit
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    most: usize,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let wanted = args.commits.as_deref();
+    // A commit can be proven wherever it stands.
+    let state = StateArgs { rendered: args.rendered.clone(), first: wanted.is_some() };
+    let search = state.search(&args.repo)?;
+    let place = match (&args.rendered, current::locate(&repo, &search)) {
+        (Some(name), Err(_)) if wanted.is_some() => Place::named(name),
+        (_, found) => found?,
+    };
+    let branch = &place.refs.rendered;
+    let commits = select(&repo, wanted.unwrap_or(branch), branch)?;
+    let refs = Refs { rendered: place.own_name(), ..Refs::default() };
+    if wanted.is_none() {
+        ui.status(&format!("proving {}", current::short(branch)));
+    }
+    let expected = Expected {
+        limits: args.expect_gate.clone().unwrap_or_default(),
+        fleet: args.fleet.clone(),
+        sources: sources(&repo, args.source.as_deref(), &place)?,
+        ..Expected::at(Timestamp::now())
+    };
+    let mut verifier = Verifier::new(&repo, &refs, expected)?;
+    if let Some(root) = &args.root {
+        verifier = verifier.trusting(pinned(&repo, root)?);
+    }
+    let mut proofs = Vec::with_capacity(commits.len());
+    ui.watching("proving commits", || {
+        ui.progress().begin_of("proving commits", commits.len());
+        for commit in commits {
+            let proof = verifier.prove(commit)?;
+            ui.progress().add(1);
+            if args.output == Format::Text {
+                ui.out(&proof_text(&proof, args.most, ui));
+            }
+            proofs.push(proof);
+        }
+        Ok::<(), CommandError>(())
+    })?;
+    match args.output {
+        Format::Text => {}
+        Format::Json => ui.json(&proofs_json(&proofs)),
+        Format::Yaml => ui.out(&berth_base::yaml::emit(&proofs_json(&proofs))),
+    }
+    let count = |word| proofs.iter().filter(|proof| proof.verdict.word() == word).count();
+    let rest: String = ["root", "differs", "foreign", "missing"]
+        .map(|word| (word, count(word)))
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| match word {
+            "root" => format!(", {count} trusted as the root"),
+            word => format!(", {count} {word}"),
+        })
+        .collect();
+    ui.status(&format!("{} proven{rest}", counted(count("ok"), "commit")));
+    if count("differs") + count("missing") > 0 && repo.is_shallow() {
+        ui.status("the repository is a shallow clone; proofs can need more history: git fetch --unshallow");
+    }
+    Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
+}
+
+/// The tips of the branch people edit: the one named, or the one that HEAD stands for here and at remotes, at the
+/// state's own remote where it was fetched. None for a detached HEAD, which says nothing of branches.
+fn sources(repo: &Repo, named: Option<&str>, place: &Place) -> Result<Vec<CommitId>, CommandError> {
+    if let Some(named) = named {
+        return Ok(vec![repo.require(named)?]);
+    }
+    if let Some(remote) = &place.remote {
+        // HEAD is whatever somebody looks at in this clone.
+        let head = repo.remote_head(remote)?.map(|head| repo.tracking_ref(remote, &head)).transpose()?;
+        return Ok(head.map(|head| repo.read_ref(&head)).transpose()?.flatten().into_iter().collect());
+    }
+    let Some(branch) = repo.head_branch()?.filter(|branch| *branch != place.refs.rendered) else {
+        return Ok(Vec::new());
+    };
+    // Somebody looks at a rendered state.
+    let is_rendered =
+        |tip: &CommitId| repo.commit(*tip).is_ok_and(|tip| Trailers::read(&tip.message).is_some());
+    let remotes = repo.list_refs("refs/remotes/")?.into_iter().filter(|(name, _)| name.ends_with("/HEAD"));
+    let here = repo.read_ref(&branch)?.filter(|tip| !is_rendered(tip));
+    Ok(here.into_iter().chain(remotes.map(|(_, tip)| tip)).collect())
+}
+
+fn limits(text: &str) -> Result<ExpectedLimits, String> {
+    if text == "any" {
+        return Ok(ExpectedLimits::Any);
+    }
+    let example = Limits::default();
+    text.parse().map(ExpectedLimits::Given).map_err(|()| format!("write it as `{example}`, or `any`"))
+}
+
+/// The commit that an id names. A name would follow whoever moves it, and pin nothing.
+fn pinned(repo: &Repo, id: &str) -> Result<CommitId, CommandError> {
+    if let Ok(whole) = id.parse() {
+        return Ok(whole);
+    }
+    match repo.commit_of_id(id)? {
+        Some(commit) => Ok(commit),
+        None => {
+            let error = CommandError::usage(format!("--root: `{id}` is not the id of one commit"));
+            Err(error.hint("a branch or tag can be moved: give the id that `berth import` printed, in full"))
+        }
+    }
+}
+
+fn exit_of(proof: &Proof) -> Exit {
+    match &proof.verdict {
+        Verdict::Missing(_) => Exit::Unreachable,
+        verdict if verdict.is_failed() => Exit::Different,
+        _ => Exit::Done,
+    }
+}
+
+/// One line, and one for each difference below it.
+fn proof_text(proof: &Proof, most: usize, ui: &Ui) -> String {
+    let tone = match &proof.verdict {
+        Verdict::Proven => Tone::Good,
+        Verdict::Root(_) => Tone::Strong,
+        Verdict::Foreign(changed) if changed.is_empty() => Tone::Faint,
+        Verdict::Foreign(_) | Verdict::Missing(_) => Tone::Warn,
+        Verdict::Differs(_) => Tone::Bad,
+    };
+    let word = ui.tint(&format!("{:<8}", proof.verdict.word()), tone);
+    let seq = proof.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+    let mut text = format!("{word} {} {seq:>5}  {}\n", proof.commit.short(), proof.subject);
+    let details = details(&proof.verdict);
+    for detail in details.iter().take(most) {
+        let _ = writeln!(text, "           {detail}");
+    }
+    if let Some(more @ 1..) = details.len().checked_sub(most) {
+        let _ = writeln!(text, "           and {more} more");
+    }
+    text
+}
+
+fn details(verdict: &Verdict) -> Vec<String> {
+    match verdict {
+        Verdict::Proven => Vec::new(),
+        Verdict::Root(from) => {
+            vec![format!("trusted as the root: imported from {from}; what follows is proven from it")]
+        }
+        Verdict::Differs(found) => found.iter().map(ToString::to_string).collect(),
+        Verdict::Foreign(changed) if changed.is_empty() => {
+            vec!["not made by berth; it changes nothing of berth's".to_owned()]
+        }
+        Verdict::Foreign(changed) => {
+            std::iter::once("not made by berth, but it changes".to_owned()).chain(changed.clone()).collect()
+        }
+        Verdict::Missing(what) => vec![what.clone()],
+    }
+}
+
+fn proofs_json(proofs: &[Proof]) -> Json {
+    let one = |proof: &Proof| {
+        json!({
+            "commit": proof.commit.to_string(),
+            "sequence": proof.seq,
+            "source": proof.source.map(|source| source.to_string()),
+            "subject": proof.subject,
+            "verdict": proof.verdict.word(),
+            "failed": proof.verdict.is_failed(),
+            "details": details(&proof.verdict),
+        })
+    };
+    json!({ "commits": proofs.iter().map(one).collect::<Vec<_>>() })
+}
+
+impl From<VerifyError> for CommandError {
+    fn from(error: VerifyError) -> CommandError {
+        let exit = match &error {
+            VerifyError::NotBefore { .. } => Exit::Usage,
+            _ => Exit::Unreachable,
+        };
+        CommandError { exit, message: error.to_string(), hint: error.hint() }
+    }
+}

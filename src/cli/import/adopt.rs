@@ -1,0 +1,57 @@
+//! What a hub has in force, and what berth decides after it → the hub's decisions with what they were made
+//! from, so that they stand until that changes.
+//!
+//! A hub may have picked other clusters that are as fit, by a load that was another then. That is no reason
+//! to move anything: only where a cluster is not fit any more, or another number is wanted, berth decides anew.
+
+use std::collections::BTreeMap;
+
+use berth_base::model::{Decision, Fleet, Key, Source, Timestamp};
+use berth_engine::decide;
+
+/// The hub's decisions, those that stand with a digest. `decided` is what berth decides after them.
+pub fn adopt(
+    fleet: &Fleet,
+    decided: &BTreeMap<Key, Decision>,
+    live: BTreeMap<Key, Decision>,
+    now: Timestamp,
+) -> BTreeMap<Key, Decision> {
+    let stands = |live: &Decision, wanted: &Decision| {
+        live.picks.len() == wanted.picks.len()
+            && (live.picks.iter().all(|pick| wanted.has(&pick.cluster))
+                || is_only_ranked_otherwise(fleet, &all_of(&live.key, live), wanted, now))
+    };
+    let one = |(key, live): (Key, Decision)| {
+        let decision = match decided.get(&key).filter(|_| ranks(fleet, &key)) {
+            Some(wanted) if stands(&live, wanted) => Decision { picks: live.picks, ..wanted.clone() },
+            _ => live,
+        };
+        (key, decision)
+    };
+    live.into_iter().map(one).collect()
+}
+
+/// Whether a placement compares clusters, and divides nothing among them.
+fn ranks(fleet: &Fleet, key: &Key) -> bool {
+    let source = fleet.placements.get(key).map(|placement| &placement.source);
+    matches!(source, Some(Source::Own(policy)) if !policy.scorers.is_empty() && policy.division.is_none())
+}
+
+fn all_of(key: &Key, live: &Decision) -> BTreeMap<Key, Decision> {
+    BTreeMap::from_iter([(key.clone(), live.clone())])
+}
+
+/// Whether every cluster that the hub has passes what berth asks of it.
+fn is_only_ranked_otherwise(
+    fleet: &Fleet,
+    hub: &BTreeMap<Key, Decision>,
+    wanted: &Decision,
+    now: Timestamp,
+) -> bool {
+    let Some(trace) = decide::explain(fleet, hub, &BTreeMap::new(), now, &wanted.key) else { return false };
+    let is_fit = |name: &str| {
+        let cluster = trace.clusters.iter().find(|one| one.cluster == name);
+        cluster.is_some_and(|one| one.rank.is_some() && one.steps.iter().all(|step| step.passed))
+    };
+    hub.values().flat_map(|live| live.picks.iter()).all(|pick| is_fit(&pick.cluster))
+}

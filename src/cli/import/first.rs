@@ -1,0 +1,220 @@
+//! The imported fleet and where everything is now → the first state of a rendered branch, in which every
+//! object stays where it is.
+//!
+//! Where the hub's account and berth's decision agree, the decision is in force, with its digest. Where they
+//! do not, the clusters are the hub's, without a digest: the first run decides again, and its plan shows
+//! just that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{Placed, some_of};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::model::{ContentError, Contents, Decision, Fleet, Folders, Key, Pick, Shared, Source};
+use berth_engine::decide::Decided;
+use berth_engine::render;
+use berth_engine::state::State;
+
+/// Why a cluster stands in a decision that was never made by berth.
+const REASON: &str = "placed there before the import";
+
+/// The first state, and what berth would have otherwise.
+#[derive(Debug)]
+pub struct First {
+    pub state: State,
+    pub moves: Vec<Move>,
+    pub diagnostics: Diagnostics,
+}
+
+/// Where berth's decision is another than what the hub has in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub key: Key,
+    pub file: String,
+    /// Clusters, each with the hub's word for how it stands there.
+    pub gains: Vec<(String, String)>,
+    pub loses: Vec<(String, String)>,
+    /// Replicas that change: cluster, before, after.
+    pub replicas: Vec<(String, Option<i64>, Option<i64>)>,
+}
+
+/// What the hub has in force, as decisions that berth takes for its own earlier ones.
+pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, Decision> {
+    let decision = |(key, placed): (&Key, &Placed)| {
+        let placement = fleet.placements.get(key)?;
+        let divided = matches!(&placement.source, Source::Own(policy) if policy.division.is_some());
+        let there = placed
+            .clusters
+            .iter()
+            .filter(|(name, standing)| standing.there && fleet.clusters.contains_key(*name));
+        let picks: Shared<Vec<Pick>> = there
+            .map(|(name, _)| Pick {
+                cluster: name.clone(),
+                reason: REASON.to_owned(),
+                replicas: placed.replicas.get(name).copied().filter(|_| divided),
+                scores: placed.scores.get(name).cloned().unwrap_or_default(),
+                group: placed.groups.get(name).cloned(),
+                pending: placed.pending.contains(name),
+                leaving: false,
+            })
+            .collect();
+        let source = placement.origin.file.to_string();
+        Some((
+            key.clone(),
+            Decision {
+                key: key.clone(),
+                source,
+                picks,
+                refused: Vec::new(),
+                condition: None,
+                digest: None,
+                policy: None,
+                objects: Vec::new(),
+                failures: Vec::new(),
+            },
+        ))
+    };
+    placed.iter().filter_map(decision).collect()
+}
+
+/// The first state. `decided` is what berth decides after `live`.
+pub fn first_state(
+    fleet: &Fleet,
+    mut decided: Decided,
+    live: BTreeMap<Key, Decision>,
+    placed: &BTreeMap<Key, Placed>,
+    contents: &mut dyn Contents,
+) -> Result<First, ContentError> {
+    let mut moves = Vec::new();
+    let mut decisions = BTreeMap::new();
+    for (key, live) in live {
+        let Some(wanted) = decided.decisions.remove(&key) else { continue };
+        let found = compare(&live, &wanted, placed.get(&key));
+        decisions.insert(key, if found.is_some() { live } else { wanted });
+        moves.extend(found);
+    }
+    let (no_decisions, no_folders) = (BTreeMap::new(), Folders::default());
+    let previous = render::Previous { decisions: &no_decisions, folders: &no_folders };
+    let rendered = render::render(fleet, &mut decisions, previous, contents)?;
+    let mut diagnostics = rendered.diagnostics;
+    diagnostics.extend(moves.iter().map(Move::warning));
+    report_doubts(fleet, placed, &mut diagnostics);
+    diagnostics.sort();
+    let state = State {
+        decisions: decisions.into(),
+        folders: rendered.folders,
+        facts: decided.facts,
+        kept: BTreeMap::new(),
+    };
+    Ok(First { state, moves, diagnostics })
+}
+
+fn compare(live: &Decision, wanted: &Decision, placed: Option<&Placed>) -> Option<Move> {
+    let word = |cluster: &str| {
+        let standing = placed.and_then(|placed| placed.clusters.get(cluster));
+        standing.map(|standing| standing.word.clone()).unwrap_or_default()
+    };
+    let missing_in = |one: &Decision, other: &Decision| -> Vec<(String, String)> {
+        let names = one.picks.iter().map(|pick| &pick.cluster).filter(|name| !other.has(name));
+        names.map(|name| (name.clone(), word(name))).collect()
+    };
+    let (gains, loses) = (missing_in(wanted, live), missing_in(live, wanted));
+    let both = wanted.picks.iter().filter_map(|after| Some((live.pick(&after.cluster)?, after)));
+    let replicas = both.filter(|(before, after)| before.replicas != after.replicas);
+    let replicas: Vec<_> =
+        replicas.map(|(before, after)| (after.cluster.clone(), before.replicas, after.replicas)).collect();
+    let same = gains.is_empty() && loses.is_empty() && replicas.is_empty();
+    (!same).then(|| Move { key: live.key.clone(), file: wanted.source.clone(), gains, loses, replicas })
+}
+
+impl Move {
+    fn warning(&self) -> Diagnostic {
+        Diagnostic::warning(Pos::file(self.file.as_str()), self.to_string())
+            .hint("`berth plan` shows it once the files are committed, and the first run does it")
+    }
+}
+
+impl fmt::Display for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clusters = |all: &[(String, String)]| {
+            some_of(all.iter().map(|(name, word)| match word.as_str() {
+                "" => format!("`{name}`"),
+                word => format!("`{name}` ({word})"),
+            }))
+        };
+        let number =
+            |replicas: Option<i64>| replicas.map_or("none set".to_owned(), |count| count.to_string());
+        let mut parts = Vec::new();
+        if !self.loses.is_empty() {
+            parts.push(format!("it is on {}, where berth does not place it", clusters(&self.loses)));
+        }
+        if !self.gains.is_empty() {
+            parts.push(format!("it is not on {}, where berth places it", clusters(&self.gains)));
+        }
+        if !self.replicas.is_empty() {
+            let changes = self.replicas.iter();
+            let changes = changes.map(|(name, before, after)| {
+                format!("`{name}` from {} to {}", number(*before), number(*after))
+            });
+            parts.push(format!("berth changes the replicas on {}", some_of(changes)));
+        }
+        write!(f, "{} is not as berth decides it: {}", self.key, parts.join("; "))
+    }
+}
+
+fn objects(count: usize) -> String {
+    if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
+}
+
+/// What the hub's account leaves open.
+fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diagnostics) {
+    let warn = |message: String, hint: &str| Diagnostic::warning(Pos::file(""), message).hint(hint);
+    let mut doubtful: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut gone: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut unread, mut frozen) = (BTreeSet::new(), BTreeSet::new());
+    for (key, placed) in placed {
+        if !fleet.placements.contains_key(key) {
+            unread.insert(key.to_string());
+        }
+        let is_there = placed.clusters.values().any(|standing| standing.there);
+        if is_there && fleet.workloads.get(key).is_some_and(|workload| workload.frozen) {
+            frozen.insert(key.to_string());
+        }
+        for (cluster, standing) in &placed.clusters {
+            if !fleet.clusters.contains_key(cluster) {
+                *gone.entry(cluster).or_default() += 1;
+            } else if standing.doubtful {
+                *doubtful.entry((cluster, &standing.word)).or_default() += 1;
+            }
+        }
+    }
+    let mut warnings = Vec::new();
+    for ((cluster, word), count) in doubtful {
+        let message = format!(
+            "the host says {word} of {} on `{cluster}`, which may differ there from what it has",
+            objects(count)
+        );
+        warnings.push(warn(message, "the member brings them to what is rendered when it first syncs"));
+    }
+    for (cluster, count) in gone {
+        let message =
+            format!("the host has {} on `{cluster}`, which is no cluster of the fleet", objects(count));
+        warnings.push(warn(message, "they stay behind there, unmanaged"));
+    }
+    if !frozen.is_empty() {
+        let message =
+            format!("{} is not propagated, so that the first state is without its copies", some_of(frozen));
+        warnings.push(warn(
+            message,
+            "they stay in members as they are; once it is propagated, members adopt them",
+        ));
+    }
+    if !unread.is_empty() {
+        let message = format!("berth can not read {}, so that the first state is without", some_of(unread));
+        warnings.push(warn(
+            message,
+            "mend the files; the plan then shows the copies as added, and members adopt them",
+        ));
+    }
+    found.extend(warnings.into_iter().map(|warning| Diagnostic { at: None, ..warning }));
+}

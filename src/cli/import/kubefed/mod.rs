@@ -1,0 +1,271 @@
+//! A KubeFed host cluster → its objects, ready to commit, and where each Federated object is now.
+//!
+//! The settings, the type configs and the clusters are asked for first: they say which Federated types
+//! there are, and how far the control plane reaches.
+//!
+//! - [`placed`]: the status of a Federated object → where it is. [`settle`]: what the scheduler of replicas
+//!   wrote into Federated objects → taken out again. [`tidy`]: each kind as it is written to a file.
+
+mod placed;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod tidy;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
+use berth_base::diag::{Diagnostic, Severity};
+use berth_member::live::{Host, LiveError, Query, Resource};
+pub(super) use tidy::namespace as plain_namespace;
+
+pub const IMPORTER: Importer = Importer { name: "kubefed", gather, settle: settle::settle };
+
+/// Where KubeFed's own objects are unless somebody put them elsewhere.
+pub const USUAL_NAMESPACE: &str = "kube-federation-system";
+
+/// The name of the settings that count.
+const SETTINGS: &str = "kubefed";
+
+const CORE: &str = "core.kubefed.io";
+const SCHEDULING: &str = "scheduling.kubefed.io";
+const TYPES: &str = "types.kubefed.io";
+const FEDERATED_SECRET: &str = "FederatedSecret";
+
+fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
+    let groups = host.groups()?;
+    if !groups.contains(CORE) {
+        let server = host.server().to_owned();
+        return Err(LiveError::NoHub { server, system: "KubeFed".to_owned(), group: CORE.to_owned() });
+    }
+    let mut gathered = Gathered::default();
+    let [settings, configs, clusters] = ask_core(host, options, &mut gathered)?;
+    // KubeFed goes by the one of this name alone.
+    let in_force = settings.iter().find(|one| text(one, "/metadata/name") == SETTINGS);
+    let scope = in_force.map(|one| text(one, "/spec/scope"));
+    let within = (scope == Some("Namespaced")).then_some(options.namespace.as_str());
+    let types = federated_types(&configs, options, within.is_some(), &mut gathered);
+    let mut queries: Vec<Query> =
+        types.iter().map(|one| Query::all(one.resource.clone()).within(within)).collect();
+    if groups.contains(SCHEDULING) {
+        let preferences = "replicaschedulingpreferences";
+        let preference =
+            Resource::new(SCHEDULING, "v1alpha1", preferences, "ReplicaSchedulingPreference", true);
+        queries.push(Query::all(preference).within(within));
+    }
+    let answers = host.list(&queries);
+    for object in settings.into_iter().chain(configs) {
+        take(&mut gathered, object, clean::object);
+    }
+    for cluster in clusters {
+        take_cluster(&mut gathered, cluster);
+    }
+    for (index, answer) in answers.into_iter().enumerate() {
+        let federated = types.get(index);
+        match answer {
+            Ok(objects) => {
+                for object in objects {
+                    match federated {
+                        Some(federated) => take_federated(&mut gathered, federated, object, options),
+                        None => {
+                            take(&mut gathered, object, clean::object);
+                        }
+                    }
+                }
+            }
+            Err(error @ LiveError::NotServed { .. }) if federated.is_some() => {
+                let hint = "its definition is gone; delete the type config, if nobody needs it";
+                let message = format!("{error}, although a type config of the host names it");
+                gathered.warn(message, Some(hint));
+            }
+            Err(error @ LiveError::NotServed { .. }) => {
+                gathered.warn(format!("{error}, so there are no preferences"), None);
+            }
+            Err(error) if error.is_final() => return Err(error),
+            Err(error) => gathered.missing.push(error),
+        }
+    }
+    if within.is_none() {
+        take_namespaces(host, options, &mut gathered)?;
+    }
+    tidy::report(&mut gathered);
+    Ok(gathered)
+}
+
+/// The control plane's own objects: settings, type configs, clusters.
+fn ask_core(
+    host: &dyn Host,
+    options: &Options,
+    gathered: &mut Gathered,
+) -> Result<[Vec<Json>; 3], LiveError> {
+    let query = |plural, kind| {
+        Query::all(Resource::new(CORE, "v1beta1", plural, kind, true)).within(Some(&options.namespace))
+    };
+    let queries = [
+        query("kubefedconfigs", "KubeFedConfig"),
+        query("federatedtypeconfigs", "FederatedTypeConfig"),
+        query("kubefedclusters", "KubeFedCluster"),
+    ];
+    let mut answers = host.list(&queries).into_iter();
+    let mut next = || match answers.next() {
+        Some(Ok(objects)) => Ok(objects),
+        Some(Err(error)) if error.is_final() || matches!(error, LiveError::Malformed { .. }) => Err(error),
+        Some(Err(error)) => {
+            gathered.missing.push(error);
+            Ok(Vec::new())
+        }
+        None => Ok(Vec::new()),
+    };
+    let found = [next()?, next()?, next()?];
+    if found.iter().all(Vec::is_empty) && gathered.missing.is_empty() {
+        let (system, namespace) = ("KubeFed".to_owned(), options.namespace.clone());
+        return Err(LiveError::NoPlane { system, namespace, others: planes(host) });
+    }
+    Ok(found)
+}
+
+/// The namespaces that hold settings or clusters of KubeFed, so far as they may be seen.
+fn planes(host: &dyn Host) -> Vec<String> {
+    let query = |plural, kind| Query::all(Resource::new(CORE, "v1beta1", plural, kind, true));
+    let queries = [query("kubefedconfigs", "KubeFedConfig"), query("kubefedclusters", "KubeFedCluster")];
+    let found = host.list(&queries).into_iter().flatten().flatten();
+    let names: BTreeSet<String> =
+        found.map(|object| text(&object, "/metadata/namespace").to_owned()).collect();
+    names.into_iter().filter(|name| !name.is_empty()).collect()
+}
+
+/// A federated type that a type config names.
+#[derive(Debug)]
+struct Federated {
+    resource: Resource,
+    /// Its objects hold the data of Secrets.
+    secret: bool,
+}
+
+fn federated_types(
+    configs: &[Json],
+    options: &Options,
+    namespaced_plane: bool,
+    gathered: &mut Gathered,
+) -> Vec<Federated> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for config in configs {
+        let text = |pointer: &str| text(config, pointer);
+        let (kind, version) = (text("/spec/federatedType/kind"), text("/spec/federatedType/version"));
+        if kind.is_empty() || version.is_empty() {
+            continue;
+        }
+        let namespaced = text("/spec/federatedType/scope") != "Cluster";
+        if namespaced_plane && !namespaced {
+            // A namespace-scoped control plane never places these.
+            continue;
+        }
+        let group =
+            Some(text("/spec/federatedType/group")).filter(|group| !group.is_empty()).unwrap_or(TYPES);
+        let plural = Some(text("/spec/federatedType/pluralName")).filter(|plural| !plural.is_empty());
+        let plural = plural.map_or_else(|| plural_of(kind), str::to_owned);
+        let resource = Resource::new(group, version, &plural, kind, namespaced);
+        if let Some(why) = resource.fault() {
+            gathered.diagnostics.push(Diagnostic {
+                at: None,
+                severity: Severity::Error,
+                message: format!(
+                    "no {kind} was imported: the federatedType of the type config `{}` says {why}",
+                    text("/metadata/name")
+                ),
+                hint: Some("mend or delete the type config on the host, and import again".to_owned()),
+            });
+            continue;
+        }
+        // What the config says of its target, and what the resource is called: either may be wrong.
+        let secret = text("/spec/targetType/kind") == "Secret" && text("/spec/targetType/group").is_empty()
+            || text("/spec/targetType/pluralName") == "secrets"
+            || kind == FEDERATED_SECRET
+            || plural == "federatedsecrets";
+        if secret && !options.secrets {
+            let message = format!("no {kind} was imported, as asked");
+            let hint = "what is in members stays as it is; berth will know nothing of it";
+            gathered.warn(message, Some(hint));
+            continue;
+        }
+        if seen.insert((resource.group.clone(), resource.kind.clone())) {
+            found.push(Federated { resource, secret });
+        }
+    }
+    found
+}
+
+/// The plural that KubeFed makes of a kind.
+fn plural_of(kind: &str) -> String {
+    let kind = kind.to_lowercase();
+    match kind.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if ["s", "x", "ch", "sh", "z", "o"].iter().any(|end| kind.ends_with(end)) => format!("{kind}es"),
+        None => format!("{kind}s"),
+    }
+}
+
+fn text<'a>(object: &'a Json, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Json::as_str).unwrap_or_default()
+}
+
+fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, options: &Options) {
+    let Some(key) = key_of(&object) else { return };
+    // An object says itself what it is, whatever type it was listed under.
+    let secret = federated.secret
+        || [FEDERATED_SECRET, "Secret"].contains(&&*key.kind)
+        || text(&object, "/spec/template/kind") == "Secret";
+    if secret && !options.secrets {
+        let message = format!("{key} holds the data of a Secret, so it was left out, as asked");
+        return gathered
+            .warn(message, Some("what is in members stays as it is; berth will know nothing of it"));
+    }
+    let placed = placed::placed(&object);
+    if take(gathered, object, tidy::federated) {
+        gathered.placed.insert(key, placed);
+        gathered.secrets += usize::from(secret);
+    }
+}
+
+fn take_cluster(gathered: &mut Gathered, cluster: Json) {
+    let name = text(&cluster, "/metadata/name").to_owned();
+    if !clean::is_deleting(&cluster) && !tidy::is_ready(&cluster) {
+        let message = format!("cluster `{name}` is not ready on the host, and its file says so");
+        let hint = "once its member reports, the report counts; or take `status` out of the file";
+        gathered.warn(message, Some(hint));
+    }
+    take(gathered, cluster, tidy::cluster);
+}
+
+/// The plain Namespaces that hold something. berth makes members' namespaces from FederatedNamespaces, so
+/// that doing without these loses no more than the host's own labels.
+fn take_namespaces(host: &dyn Host, options: &Options, gathered: &mut Gathered) -> Result<(), LiveError> {
+    let needed: BTreeSet<String> = gathered
+        .objects
+        .keys()
+        .map(|key| key.namespace.to_string())
+        .filter(|namespace| !namespace.is_empty() && *namespace != options.namespace)
+        .collect();
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let query = Query::all(Resource::new("", "v1", "namespaces", "Namespace", false));
+    match host.list(&[query]).pop() {
+        Some(Ok(objects)) => {
+            let is_needed = |object: &Json| needed.contains(text(object, "/metadata/name"));
+            for object in objects.into_iter().filter(is_needed) {
+                take(gathered, object, tidy::namespace);
+            }
+        }
+        Some(Err(error)) if error.is_final() => return Err(error),
+        Some(Err(error)) => {
+            let message = format!("no plain Namespace was imported ({}): {error}", some_of(needed));
+            gathered.warn(message, Some("FederatedNamespaces do without them"));
+        }
+        None => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What KubeFed's scheduler of replicas wrote into Federated objects → taken out again.
+//!
+//! For every preference it lists the clusters under `spec.placement.clusters` and sets `/spec/replicas` in
+//! the overrides. berth works both out by itself and reads neither, so that in a file they would only be
+//! numbers that grow old. Where a preference has no effect for berth, they are what counts, and stay.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::import::{Gathered, some_of};
+use berth_base::diag::Diagnostic;
+use berth_base::model::{Fleet, Source};
+
+/// Where the scheduler writes.
+pub(super) const REPLICAS: &str = "/spec/replicas";
+
+pub(super) fn settle(gathered: &mut Gathered, fleet: &Fleet) {
+    let mut settled = Vec::new();
+    for (key, placement) in &fleet.placements {
+        let divided = matches!(&placement.source, Source::Own(policy) if policy.division.is_some());
+        let Some(object) = gathered.objects.get_mut(key).filter(|_| divided) else { continue };
+        let Some(spec) = object.get_mut("spec").and_then(Json::as_object_mut) else { continue };
+        let (placement, numbers) = (drop_clusters(spec), drop_numbers(spec));
+        if placement || numbers {
+            settled.push(key.clone());
+        }
+    }
+    if !settled.is_empty() {
+        let message = format!(
+            "left out the clusters and replicas that KubeFed's scheduler had written into {}; berth divides \
+             by the preference",
+            some_of(&settled)
+        );
+        gathered.diagnostics.push(Diagnostic::note(message));
+    }
+}
+
+/// The scheduler leaves a selector in place; without one every ready cluster took part.
+fn drop_clusters(spec: &mut Map<String, Json>) -> bool {
+    let Some(placement) = spec.get_mut("placement").and_then(Json::as_object_mut) else { return false };
+    let dropped = placement.remove("clusters").is_some();
+    if dropped && placement.get("clusterSelector").is_none_or(Json::is_null) {
+        placement.insert("clusterSelector".to_owned(), json!({}));
+    }
+    dropped
+}
+
+fn drop_numbers(spec: &mut Map<String, Json>) -> bool {
+    let Some(overrides) = spec.get_mut("overrides").and_then(Json::as_array_mut) else { return false };
+    let mut dropped = false;
+    for entry in overrides.iter_mut() {
+        let Some(operations) = entry.get_mut("clusterOverrides").and_then(Json::as_array_mut) else {
+            continue;
+        };
+        // Beside an operation on what holds the number, its place in the list matters.
+        if operations.iter().any(|one| ["", "/spec"].contains(&path_of(one))) {
+            continue;
+        }
+        let before = operations.len();
+        operations.retain(|one| path_of(one) != REPLICAS || one.get("op") == Some(&json!("remove")));
+        dropped |= operations.len() < before;
+    }
+    let is_empty =
+        |entry: &Json| entry.get("clusterOverrides").and_then(Json::as_array).is_some_and(Vec::is_empty);
+    if dropped {
+        overrides.retain(|entry| !is_empty(entry));
+    }
+    if overrides.is_empty() {
+        spec.remove("overrides");
+    }
+    dropped
+}
+
+fn path_of(operation: &Json) -> &str {
+    operation.get("path").and_then(Json::as_str).unwrap_or_default()
+}

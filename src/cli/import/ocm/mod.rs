@@ -1,0 +1,175 @@
+//! An Open Cluster Management hub → its objects, ready to commit, and where each placement has its clusters now.
+//!
+//! - [`placed`]: PlacementDecisions and ManifestWorks → the first decisions. [`tidy`]: each object as it is
+//!   written to a file. [`works`]: which ManifestWorks people wrote, and which a hub made.
+//!
+//! Secrets are never asked for, nor is what a cluster joined with.
+
+mod placed;
+#[cfg(test)]
+mod tests;
+mod tidy;
+mod works;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
+use berth_base::model::{Fleet, Key};
+use berth_member::live::{Host, LiveError, Query, Resource};
+
+pub const IMPORTER: Importer = Importer { name: "ocm", gather, settle };
+
+const CLUSTERS: &str = "cluster.open-cluster-management.io";
+const WORKS: &str = "work.open-cluster-management.io";
+
+/// What is asked for: group, plural, kind, whether in a namespace, versions with the newest first.
+const ASKED: [(&str, &str, &str, bool, &[&str]); 8] = [
+    (CLUSTERS, "managedclusters", "ManagedCluster", false, &["v1"]),
+    (CLUSTERS, "managedclustersets", "ManagedClusterSet", false, &["v1beta2", "v1beta1"]),
+    (CLUSTERS, "managedclustersetbindings", "ManagedClusterSetBinding", true, &["v1beta2", "v1beta1"]),
+    (CLUSTERS, "placements", "Placement", true, &["v1beta1", "v1alpha1"]),
+    (CLUSTERS, "placementdecisions", "PlacementDecision", true, &["v1beta1", "v1alpha1"]),
+    (CLUSTERS, "addonplacementscores", "AddOnPlacementScore", true, &["v1alpha1"]),
+    (WORKS, "manifestworkreplicasets", "ManifestWorkReplicaSet", true, &["v1alpha1"]),
+    (WORKS, "manifestworks", "ManifestWork", true, &["v1"]),
+];
+
+fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
+    if !host.groups()?.contains(CLUSTERS) {
+        let (server, group) = (host.server().to_owned(), CLUSTERS.to_owned());
+        return Err(LiveError::NoHub { server, system: "Open Cluster Management".to_owned(), group });
+    }
+    let mut gathered = Gathered::default();
+    let [clusters, sets, bindings, placements, decisions, scores, replica_sets, works] =
+        ask(host, &mut gathered)?;
+    // What an expression looks at must be there; otherwise conditions are out of date in a file.
+    let conditions = placements.iter().any(|one| one["spec"].to_string().contains("conditions"));
+    for cluster in clusters {
+        warn_of_cluster(&mut gathered, &cluster);
+        take(&mut gathered, tidy::cluster(cluster, conditions), tidy::cleaned);
+    }
+    for set in sets.into_iter().filter(|set| !tidy::is_kept_by_the_hub(set)) {
+        take(&mut gathered, set, tidy::set);
+    }
+    bindings.into_iter().for_each(|binding| _ = take(&mut gathered, binding, clean::object));
+    scores.into_iter().for_each(|score| _ = take(&mut gathered, score, tidy::score));
+    for placement in placements {
+        take_placed(&mut gathered, placement, clean::object);
+    }
+    decisions.iter().for_each(|decision| placed::decide(&mut gathered, decision));
+    take_works(replica_sets, works, options, &mut gathered);
+    Ok(gathered)
+}
+
+/// The hub's controllers write nothing into what people wrote.
+fn settle(_: &mut Gathered, _: &Fleet) {}
+
+/// The answers, each in the newest version that the hub serves; what cannot be had is noted and stays empty.
+fn ask(host: &dyn Host, gathered: &mut Gathered) -> Result<[Vec<Json>; ASKED.len()], LiveError> {
+    let mut answers: [Vec<Json>; ASKED.len()] = Default::default();
+    let mut open: Vec<usize> = (0..ASKED.len()).collect();
+    for attempt in 0..ASKED.iter().map(|asked| asked.4.len()).max().unwrap_or_default() {
+        let query = |index: &usize| {
+            let (group, plural, kind, namespaced, versions) = ASKED[*index];
+            Some(Query::all(Resource::new(group, versions.get(attempt)?, plural, kind, namespaced)))
+        };
+        open.retain(|index| query(index).is_some());
+        let queries: Vec<Query> = open.iter().filter_map(query).collect();
+        let mut not_served = Vec::new();
+        for (index, answer) in open.iter().zip(host.list(&queries)) {
+            match answer {
+                Ok(objects) => answers[*index] = objects,
+                // An older hub has an older version, or does not have the kind.
+                Err(LiveError::NotServed { .. }) => not_served.push(*index),
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => gathered.missing.push(error),
+            }
+        }
+        open = not_served;
+    }
+    Ok(answers)
+}
+
+fn warn_of_cluster(gathered: &mut Gathered, cluster: &Json) {
+    if clean::is_deleting(cluster) {
+        return;
+    }
+    let name = cluster.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default();
+    if cluster.pointer("/spec/hubAcceptsClient") != Some(&true.into()) {
+        let message =
+            format!("cluster `{name}` was never accepted on the hub; placements pick it all the same");
+        gathered.warn(message, Some("to keep work off it, taint it"));
+    }
+    let kept = tidy::taints_of_the_hub(cluster);
+    if !kept.is_empty() {
+        let message = format!(
+            "cluster `{name}` has the hub's taint `{}`, which stays in its file: nobody takes it away by itself",
+            kept.join("` and `")
+        );
+        let hint = format!("once the cluster is back: `berth taint {name} {}-`", kept[0]);
+        gathered.warn(message, Some(&hint));
+    }
+    if tidy::has_undated_taints(cluster) {
+        let message = format!(
+            "a taint of cluster `{name}` does not say since when it is there; its file says the cluster's own beginning"
+        );
+        gathered.warn(message, Some("for a hub a toleration with a limit has long run out for such a taint"));
+    }
+}
+
+/// An object with a placement, which begins with no cluster until something says otherwise.
+fn take_placed(gathered: &mut Gathered, object: Json, clean: fn(&mut Json)) -> Option<Key> {
+    let key = key_of(&object).filter(|_| !clean::is_deleting(&object));
+    take(gathered, object, clean);
+    gathered.placed.entry(key.clone()?).or_default();
+    key
+}
+
+fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gathered: &mut Gathered) {
+    let mut templates = Vec::new();
+    let mut left_out = 0;
+    for mut set in replica_sets {
+        // Its works on the hub have the Secrets still.
+        let template = set["spec"]["manifestWorkTemplate"].clone();
+        left_out += works::settle_secrets(&mut set, "/spec/manifestWorkTemplate/workload", options, gathered);
+        if !works::has_manifests(&set, "/spec/manifestWorkTemplate/workload") {
+            continue;
+        }
+        if let Some(key) = take_placed(gathered, set, clean::object) {
+            templates.push((key, template));
+        }
+    }
+    let (mut made, mut bootstrap): (BTreeSet<String>, BTreeSet<String>) = Default::default();
+    for mut work in works {
+        let name = key_of(&work).map(|key| key.to_string()).unwrap_or_default();
+        match works::origin(&work) {
+            works::Origin::ReplicaSet(key) => placed::work(gathered, &key, &work, &templates),
+            works::Origin::Hub => _ = made.insert(name),
+            works::Origin::Joining => _ = bootstrap.insert(name),
+            works::Origin::People => {
+                left_out += works::settle_secrets(&mut work, "/spec/workload", options, gathered);
+                if works::has_manifests(&work, "/spec/workload") {
+                    let standing = placed::standing(&work);
+                    let cluster = work["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+                    if let Some(key) = take_placed(gathered, work, clean::object) {
+                        let placed = gathered.placed.entry(key).or_default();
+                        placed.clusters.insert(cluster, standing);
+                    }
+                }
+            }
+        }
+    }
+    placed::wait_for_works(gathered);
+    if left_out > 0 {
+        let message = format!("no Secret was imported, as asked; {left_out} are in the manifests of works");
+        gathered.warn(message, Some("what is in members stays as it is; berth will know nothing of it"));
+    }
+    for (works, why) in [(made, "controllers of the hub made them"), (bootstrap, "clusters join with them")] {
+        if !works.is_empty() {
+            let message = format!("left out, since {why}: {}", some_of(works));
+            gathered.warn(message, Some("what is in members stays there, unmanaged by berth"));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The command line: arguments in, exit code out.
+
+pub mod commands;
+pub mod import;
+pub mod schema;

@@ -1,0 +1,166 @@
+//! A reader of JSON that notes every name its reader does not ask for. A type says which names it knows when
+//! it asks for a struct, and so no table of fields is kept here.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer as _, MapAccess, SeqAccess,
+    Visitor,
+};
+use serde::forward_to_deserialize_any;
+use serde_json::Value as Json;
+
+use super::Slip;
+use berth_base::diag::nearest;
+
+/// The names near one that the type knows, in the order of reading.
+pub(super) fn unknown_names<T: DeserializeOwned>(object: &Json) -> Vec<Slip> {
+    let found = RefCell::default();
+    // What cannot be read as the type is another fault, and its author hears of it from the API server.
+    let _ = T::deserialize(Reader { value: object, path: &Path::Root, found: &found });
+    found.into_inner()
+}
+
+enum Path<'p> {
+    Root,
+    Key(&'p Path<'p>, &'p str),
+    Item(&'p Path<'p>, usize),
+}
+
+impl Path<'_> {
+    fn parts(&self) -> Vec<String> {
+        match self {
+            Path::Root => Vec::new(),
+            Path::Key(above, key) => [above.parts(), vec![(*key).to_owned()]].concat(),
+            Path::Item(above, index) => [above.parts(), vec![index.to_string()]].concat(),
+        }
+    }
+}
+
+struct Reader<'j, 'p> {
+    value: &'j Json,
+    path: &'p Path<'p>,
+    found: &'p RefCell<Vec<Slip>>,
+}
+
+#[derive(Debug)]
+struct Misfit(String);
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+impl serde::de::Error for Misfit {
+    fn custom<T: fmt::Display>(message: T) -> Misfit {
+        Misfit(message.to_string())
+    }
+}
+
+impl<'j> Deserializer<'j> for Reader<'j, '_> {
+    type Error = Misfit;
+
+    fn deserialize_any<V: Visitor<'j>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        match self.value {
+            Json::Null => visitor.visit_unit(),
+            Json::Bool(value) => visitor.visit_bool(*value),
+            Json::String(text) => visitor.visit_borrowed_str(text),
+            Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+                (Some(number), ..) => visitor.visit_i64(number),
+                (_, Some(number), _) => visitor.visit_u64(number),
+                (.., Some(number)) => visitor.visit_f64(number),
+                _ => Err(Misfit::custom("a number out of range")),
+            },
+            Json::Array(items) => visitor.visit_seq(Items { items: items.iter().enumerate(), reader: self }),
+            Json::Object(entries) => {
+                visitor.visit_map(Entries { entries: entries.iter(), value: None, reader: self })
+            }
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'j>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'j>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'j>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        let unknown = self
+            .value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, value)| !value.is_null() && !fields.contains(&key.as_str()));
+        for (key, _) in unknown {
+            // A name that is there already is not what was meant.
+            let free = fields.iter().copied().filter(|field| self.value.get(field).is_none());
+            if let Some(meant) = nearest(key, free) {
+                let path = Path::Key(self.path, key).parts();
+                self.found.borrow_mut().push(Slip { path, meant: meant.to_owned() });
+            }
+        }
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'j>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        <V: Visitor<'j>>
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map enum identifier
+    }
+}
+
+struct Items<'j, 'p> {
+    items: std::iter::Enumerate<std::slice::Iter<'j, Json>>,
+    reader: Reader<'j, 'p>,
+}
+
+impl<'j> SeqAccess<'j> for Items<'j, '_> {
+    type Error = Misfit;
+
+    fn next_element_seed<T: DeserializeSeed<'j>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+        let Some((index, value)) = self.items.next() else { return Ok(None) };
+        let path = Path::Item(self.reader.path, index);
+        seed.deserialize(Reader { value, path: &path, found: self.reader.found }).map(Some)
+    }
+}
+
+struct Entries<'j, 'p> {
+    entries: serde_json::map::Iter<'j>,
+    value: Option<(&'j str, &'j Json)>,
+    reader: Reader<'j, 'p>,
+}
+
+impl<'j> MapAccess<'j> for Entries<'j, '_> {
+    type Error = Misfit;
+
+    fn next_key_seed<K: DeserializeSeed<'j>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+        let Some((key, value)) = self.entries.next() else { return Ok(None) };
+        self.value = Some((key, value));
+        seed.deserialize(key.as_str().into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'j>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+        let Some((key, value)) = self.value.take() else { return Err(Misfit::custom("no value")) };
+        let path = Path::Key(self.reader.path, key);
+        seed.deserialize(Reader { value, path: &path, found: self.reader.found })
+    }
+}

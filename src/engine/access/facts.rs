@@ -1,0 +1,145 @@
+//! What rules look at of a commit: its clusters with their labels, its cluster sets, and where each object stands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::dialects::Document;
+use berth_base::diag::Severity;
+use berth_base::meta::label_selector;
+use berth_base::model::selector::Labels;
+use berth_base::model::{Key, Selector};
+use berth_base::yaml::node::Value;
+use berth_base::yaml::{Node, Scope};
+
+/// The label that puts a cluster into the set of this name, and the set of those without it.
+pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
+const DEFAULT_SET: &str = "default";
+const GLOBAL_SET: &str = "global";
+pub(super) const OCM: &str = "cluster.open-cluster-management.io";
+
+/// The kinds that describe a cluster.
+const CLUSTERS: [(&str, &str); 4] = [
+    (OCM, "ManagedCluster"),
+    ("cluster.kubernetes-fleet.io", "MemberCluster"),
+    ("core.kubefed.io", "KubeFedCluster"),
+    (super::OWN_GROUP, "ClusterStatus"),
+];
+
+pub(super) fn is_cluster(key: &Key) -> bool {
+    CLUSTERS.iter().any(|(group, kind)| *key.group == **group && *key.kind == **kind)
+}
+
+pub(super) fn is_set(key: &Key) -> bool {
+    *key.group == *OCM && *key.kind == *"ManagedClusterSet"
+}
+
+pub(super) fn set_key(name: &str) -> Key {
+    Key::new(OCM, "ManagedClusterSet", "", name)
+}
+
+/// One document that describes a cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) key: Key,
+    pub(super) labels: Labels,
+    pub(super) root: Arc<Node>,
+}
+
+/// A commit's clusters and sets.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub(super) clusters: BTreeMap<String, Vec<Seen>>,
+    /// Sets that take in clusters by their labels.
+    pub(super) by_labels: BTreeMap<String, Selector>,
+    /// The file of each object.
+    paths: BTreeMap<Key, Arc<str>>,
+}
+
+impl Facts {
+    pub fn of<'d>(documents: impl Iterator<Item = &'d Document>) -> Facts {
+        let mut facts = Facts::default();
+        for document in documents {
+            let (key, path) = (&document.key, &document.at.file);
+            // As everywhere, the first of two counts.
+            if facts.paths.contains_key(key) {
+                continue;
+            }
+            facts.paths.insert(key.clone(), path.clone());
+            if is_cluster(key) {
+                facts.clusters.entry(key.name.to_string()).or_default().push(seen(document));
+            } else if is_set(key)
+                && let Some(members) = members(document)
+            {
+                facts.by_labels.insert(key.name.to_string(), members);
+            }
+        }
+        facts
+    }
+
+    /// Where an object stands.
+    pub fn path(&self, key: &Key) -> Option<&Arc<str>> {
+        self.paths.get(key)
+    }
+
+    /// The clusters and sets, each with its file: what goes only where that is granted.
+    pub(super) fn kept_apart(&self) -> impl Iterator<Item = (&Key, &Arc<str>)> {
+        self.paths.iter().filter(|(key, _)| is_cluster(key) || is_set(key))
+    }
+
+    /// Whether one of these keys is of a document that described the cluster.
+    pub(super) fn is_described_by_any_of(&self, cluster: &str, keys: &BTreeSet<&Key>) -> bool {
+        self.clusters.get(cluster).is_some_and(|all| all.iter().any(|one| keys.contains(&one.key)))
+    }
+
+    /// The sets that a cluster is in by its set label. Without any, that is `default`; empty for a cluster
+    /// that there is not.
+    pub(super) fn labelled_sets(&self, cluster: &str) -> BTreeSet<String> {
+        let Some(seen) = self.clusters.get(cluster) else { return BTreeSet::new() };
+        let named: BTreeSet<String> = seen.iter().filter_map(|one| set_of(&one.labels)).collect();
+        if named.is_empty() { BTreeSet::from([DEFAULT_SET.to_owned()]) } else { named }
+    }
+
+    /// All sets that a cluster with these labels is in.
+    pub fn sets_of(&self, labels: &Labels) -> BTreeSet<String> {
+        let by_labels = self.by_labels.iter().filter(|(_, members)| members.matches(labels));
+        let mut sets: BTreeSet<String> = by_labels.map(|(name, _)| name.clone()).collect();
+        sets.insert(set_of(labels).unwrap_or_else(|| DEFAULT_SET.to_owned()));
+        sets.insert(GLOBAL_SET.to_owned());
+        sets
+    }
+}
+
+/// The set that labels name.
+pub(super) fn set_of(labels: &Labels) -> Option<String> {
+    labels.get(SET_LABEL).filter(|set| !set.is_empty()).cloned()
+}
+
+pub(super) fn seen(document: &Document) -> Seen {
+    let Document { key, root, .. } = document;
+    let mut labels = labels(document);
+    if *key.kind == *"ManagedCluster" && set_of(&labels).is_none() {
+        labels.insert(SET_LABEL.to_owned(), DEFAULT_SET.to_owned());
+    }
+    Seen { key: key.clone(), labels, root: root.clone() }
+}
+
+fn labels(document: &Document) -> Labels {
+    let is_status = *document.key.kind == *"ClusterStatus";
+    let node = match is_status {
+        true => document.root.get("labels"),
+        false => document.root.get("metadata").and_then(|metadata| metadata.get("labels")),
+    };
+    let Some(Value::Map(entries)) = node.map(|node| &node.value) else { return Labels::new() };
+    let text = |node: &Node| node.as_str().map(str::to_owned);
+    entries.iter().filter_map(|entry| Some((entry.key.clone(), text(&entry.value)?))).collect()
+}
+
+/// The selector of a set that has one. A faulty one takes in nothing: it is told by its reader.
+fn members(document: &Document) -> Option<Selector> {
+    let selector = document.root.get("spec")?.get("clusterSelector")?;
+    if selector.get("selectorType")?.as_str() != Some("LabelSelector") {
+        return None;
+    }
+    let scope = Scope::new(document.at.file.clone(), Severity::Error);
+    label_selector(&scope, selector.get("labelSelector")?, "labelSelector")
+}

@@ -1,0 +1,87 @@
+//! Access rules of a fleet repository: which folder may do what, decided by the commit before.
+//!
+//! Rules and facts are read from the documents of one commit, and judge those of the next: [`World`] is
+//! both. [`World::judge`] refuses single documents before anything is made of them; [`hold`] keeps back what
+//! shows only once placements have selected their objects. Without any rule, everything is allowed.
+
+mod check;
+mod clusters;
+mod facts;
+pub mod hold;
+mod inner;
+mod pattern;
+mod read;
+mod roles;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use crate::dialects::Document;
+use berth_base::diag::{Diagnostic, Severity};
+use berth_base::yaml::Scope;
+
+pub use check::{Judged, Words};
+pub use facts::Facts;
+pub use read::rule;
+pub use roles::{Roles, is_role, misplaced};
+pub use rule::{Grants, Rule, Rules, Subject, What};
+
+/// The folder at the root in which rules count: whoever may change it decides.
+pub const FOLDER: &str = "access/";
+pub const KIND: &str = "AccessRule";
+pub(crate) const OWN_GROUP: &str = "berth.dev";
+
+/// The rules in force and what they were in force over.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    pub rules: Rules,
+    /// What there was. Empty where there was nothing before.
+    pub before: Facts,
+    /// The rules that will be in force next, for hints.
+    pub next: Rules,
+}
+
+impl World {
+    /// Whether nothing is forbidden.
+    pub fn is_free(&self) -> bool {
+        !self.rules.enforced
+    }
+}
+
+/// The rules among documents. `unreadable` says whether a file beside them can not be read: it may be a rule,
+/// so what is not granted is forbidden.
+pub fn rules<'d>(documents: impl Iterator<Item = &'d Document>, unreadable: bool) -> Rules {
+    let mut rules = Rules { enforced: unreadable, rules: Vec::new() };
+    let mut roles = Roles::default();
+    for document in documents.filter(|document| document.at.file.starts_with(FOLDER)) {
+        let scope = Scope::new(document.at.file.clone(), Severity::Error);
+        if *document.key.kind == *KIND && *document.key.group == *OWN_GROUP {
+            rules.enforced = true;
+            rules.rules.extend(rule(&scope, &document.root));
+        } else if is_role(document) {
+            roles.read(&scope, document);
+        } else {
+            // A misspelt rule is a rule that somebody wanted.
+            let is_ours = *document.key.group == *OWN_GROUP || *document.key.kind == *KIND;
+            rules.enforced |= is_ours && !["Approval", "ClusterStatus"].contains(&&*document.key.kind);
+        }
+    }
+    let made = roles.rules(&rules.rules, |_| {});
+    rules.rules.extend(made);
+    rules
+}
+
+/// What there is to say about bindings of roles that give nothing. Their own faults are told by their readers.
+pub fn idle_bindings<'d>(documents: impl Iterator<Item = &'d Document> + Clone) -> Vec<Diagnostic> {
+    let (mut roles, mut found) = (Roles::default(), Vec::new());
+    let in_folder = documents.filter(|document| document.at.file.starts_with(FOLDER));
+    for document in in_folder.clone().filter(|document| is_role(document)) {
+        roles.read(&Scope::new(document.at.file.clone(), Severity::Error), document);
+    }
+    let found_rules: Vec<Rule> = in_folder
+        .filter(|document| *document.key.kind == *KIND && *document.key.group == *OWN_GROUP)
+        .filter_map(|document| rule(&Scope::new(document.at.file.clone(), Severity::Error), &document.root))
+        .collect();
+    roles.rules(&found_rules, |one| found.push(one));
+    found
+}

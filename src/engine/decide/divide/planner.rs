@@ -1,0 +1,211 @@
+//! Divides replicas among clusters by floors, ceilings, weights and capacities: a pure function.
+//!
+//! Floors first, then what is there already, then rounds of shares by weight, each rounded up, so that
+//! the last in the order bear the rounding. The order is weight descending, then a hash: see [`order`].
+//! Every number comes out with the parts it is made of.
+
+use super::order;
+use berth_base::model::placement::Share;
+
+/// What is to be divided, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub total: i32,
+    /// Divide from scratch, rather than keeping what is there.
+    pub rebalance: bool,
+    /// Goes into the hash that breaks ties.
+    pub key: &'a str,
+}
+
+/// One cluster that takes part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contender<'a> {
+    pub cluster: &'a str,
+    /// `None` is planned at 0.
+    pub share: Option<Share>,
+    /// The replicas it has now.
+    pub current: Option<i64>,
+    /// How many it has room for; `None` for any number.
+    pub capacity: Option<i64>,
+}
+
+/// What one cluster is given, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Portion {
+    /// From 1; 0 where the cluster has no share.
+    pub place: usize,
+    pub hash: u32,
+    /// Given as its floor.
+    pub floor: i64,
+    /// Of what it has now, kept beyond the floor.
+    pub kept: i64,
+    /// Given by weight, beyond floor and kept. Negative where a ceiling cut these back.
+    pub shared: i64,
+    pub at_ceiling: bool,
+    pub at_capacity: bool,
+    /// Asked for though there is no room.
+    pub overflow: i64,
+}
+
+impl Portion {
+    pub fn planned(&self) -> i64 {
+        self.floor.saturating_add(self.kept).saturating_add(self.shared)
+    }
+
+    /// What is to be written: planned and overflow.
+    pub fn replicas(&self) -> i64 {
+        self.planned().saturating_add(self.overflow)
+    }
+}
+
+/// More replicas than this no cluster can have; larger inputs mean the same.
+const MOST: i64 = i32::MAX as i64;
+
+/// One cluster in the game. Sums stay far from the ends of `i128`, whatever was written.
+struct Player {
+    index: usize,
+    weight: i128,
+    floor: i128,
+    ceiling: Option<i128>,
+    capacity: Option<i128>,
+    current: Option<i128>,
+    given: i128,
+    /// Kept and not yet counted as a share.
+    credit: i128,
+    out: bool,
+}
+
+/// Divides; one portion a contender, in their order.
+pub fn plan(request: Request<'_>, contenders: &[Contender<'_>]) -> Vec<Portion> {
+    let mut portions = vec![Portion::default(); contenders.len()];
+    let mut players = players(request.key, contenders, &mut portions);
+    let mut remaining = i128::from(request.total);
+    give_floors(&mut players, &mut portions, &mut remaining);
+    if !request.rebalance {
+        keep_current(&mut players, &mut portions, &mut remaining);
+    }
+    let started: Vec<i128> = players.iter().map(|player| player.given).collect();
+    let mut overflow = vec![0; players.len()];
+    while remaining > 0 && round(&mut players, &mut portions, &mut overflow, &mut remaining) {}
+    for ((player, started), overflow) in players.iter().zip(started).zip(overflow) {
+        let portion = &mut portions[player.index];
+        portion.shared = narrow(player.given - started);
+        let asked = if request.rebalance { overflow } else { overflow.min(remaining).max(0) };
+        portion.overflow = narrow(asked);
+    }
+    portions
+}
+
+/// Those with a share, in the order in which they are served.
+fn players(key: &str, contenders: &[Contender<'_>], portions: &mut [Portion]) -> Vec<Player> {
+    let clamped = |number: i64| i128::from(number.clamp(-MOST, MOST));
+    let player = |(index, contender): (usize, &Contender<'_>)| {
+        let share = contender.share?;
+        Some(Player {
+            index,
+            weight: i128::from(share.weight),
+            floor: clamped(share.floor),
+            ceiling: share.ceiling.map(clamped),
+            capacity: contender.capacity.map(clamped),
+            current: contender.current.map(clamped),
+            given: 0,
+            credit: 0,
+            out: false,
+        })
+    };
+    let mut players: Vec<Player> = contenders.iter().enumerate().filter_map(player).collect();
+    for player in &players {
+        portions[player.index].hash = order::hash(contenders[player.index].cluster, key);
+    }
+    players.sort_by(|a, b| {
+        let of = |player: &Player| {
+            order::rank(player.weight, portions[player.index].hash, contenders[player.index].cluster)
+        };
+        of(a).cmp(&of(b))
+    });
+    for (place, player) in players.iter().enumerate() {
+        portions[player.index].place = place + 1;
+    }
+    players
+}
+
+/// A shortage is borne by those who come last; ceilings are not looked at.
+fn give_floors(players: &mut [Player], portions: &mut [Portion], remaining: &mut i128) {
+    for player in players {
+        player.given = within(player.floor.min(*remaining), player.capacity);
+        *remaining -= player.given;
+        portions[player.index].floor = narrow(player.given);
+    }
+}
+
+fn keep_current(players: &mut [Player], portions: &mut [Portion], remaining: &mut i128) {
+    for player in players {
+        let Some(current) = player.current.filter(|current| *current > player.given) else { continue };
+        let target = within(within(current, player.ceiling), player.capacity);
+        let extra = (target - player.given).min(*remaining).max(0);
+        *remaining -= extra;
+        player.given += extra;
+        player.credit = extra;
+        portions[player.index].kept = narrow(extra);
+    }
+}
+
+/// Shares out what is left by weight, once. Says whether anything came of it.
+fn round(
+    players: &mut [Player],
+    portions: &mut [Portion],
+    overflow: &mut [i128],
+    remaining: &mut i128,
+) -> bool {
+    let at_start = *remaining;
+    let weights: i128 = players.iter().filter(|player| !player.out).map(|player| player.weight).sum();
+    if weights <= 0 {
+        return false;
+    }
+    let mut changed = false;
+    for (player, overflow) in players.iter_mut().zip(overflow) {
+        if player.out {
+            continue;
+        }
+        let share = share(at_start, player.weight, weights).min(*remaining);
+        let used = share.min(player.credit);
+        player.credit -= used;
+        changed |= used > 0;
+        let mut total = player.given + share - used;
+        if let Some(ceiling) = player.ceiling.filter(|ceiling| total > *ceiling) {
+            total = ceiling;
+            player.out = true;
+            portions[player.index].at_ceiling = true;
+        }
+        if let Some(capacity) = player.capacity.filter(|capacity| total > *capacity) {
+            *overflow = total - capacity;
+            total = capacity;
+            player.out = true;
+            portions[player.index].at_capacity = true;
+        }
+        *remaining -= total - player.given;
+        changed |= total > player.given;
+        player.given = total;
+    }
+    changed
+}
+
+/// `left * weight / weights`, rounded up.
+fn share(left: i128, weight: i128, weights: i128) -> i128 {
+    // Division of small numbers is many times faster.
+    let small = |number: i128| i64::try_from(number).ok();
+    if let (Some(left), Some(weight), Some(weights)) = (small(left), small(weight), small(weights))
+        && let Some(sum) = left.checked_mul(weight).and_then(|product| product.checked_add(weights - 1))
+    {
+        return i128::from(sum / weights);
+    }
+    left.saturating_mul(weight).saturating_add(weights - 1) / weights
+}
+
+fn within(number: i128, limit: Option<i128>) -> i128 {
+    limit.map_or(number, |limit| number.min(limit))
+}
+
+fn narrow(number: i128) -> i64 {
+    i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
+}

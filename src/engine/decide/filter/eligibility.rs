@@ -1,0 +1,136 @@
+//! Whether a cluster is fit to take work: not on its way out, its agent joined, healthy and heard of.
+
+use super::{Check, Code};
+use crate::decide::table::{Row, Table};
+use berth_base::model::cluster::Standing;
+use berth_base::model::placement::Limits;
+use berth_base::model::{Cluster, Timestamp};
+
+pub(super) struct NotLeaving<'a>(pub(super) &'a Table<'a>);
+
+impl Check for NotLeaving<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        self.0.cluster(row).leaving.then_some(0)
+    }
+
+    fn words(&self) -> String {
+        "not leaving the fleet".to_owned()
+    }
+
+    fn summary(&self, _code: Code) -> String {
+        "leaving the fleet".to_owned()
+    }
+}
+
+pub(super) struct Ready<'a>(pub(super) &'a Table<'a>);
+
+impl Check for Ready<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        (!is_ready(self.0.cluster(row))).then_some(0)
+    }
+
+    fn words(&self) -> String {
+        "ready".to_owned()
+    }
+
+    fn summary(&self, _code: Code) -> String {
+        "not ready".to_owned()
+    }
+}
+
+/// Whether a cluster is ready by its last report; one without any is.
+pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
+    let Standing::Reported(report) = &cluster.standing else { return true };
+    let agent_is_well = report
+        .agent
+        .as_ref()
+        .is_none_or(|agent| agent.joined != Some(false) && agent.healthy.is_none_or(|(healthy, _)| healthy));
+    report.ready != Some(false) && agent_is_well
+}
+
+pub(super) struct Eligible<'a> {
+    pub(super) table: &'a Table<'a>,
+    pub(super) limits: Limits,
+}
+
+/// By code: what is wrong with the cluster.
+const REASONS: [&str; 7] = [
+    "leaving the fleet",
+    "its agent has not joined",
+    "its agent has sent no heartbeat",
+    "its agent's last heartbeat is too old",
+    "its agent does not say whether it is healthy",
+    "its agent has been unhealthy for too long",
+    "reported as not ready",
+];
+
+/// What is wrong with a cluster at this moment, and when that may change without anybody's doing.
+pub(in crate::decide) fn eligibility(
+    cluster: &Cluster,
+    limits: Limits,
+    now: Timestamp,
+) -> (Option<Code>, Option<Timestamp>) {
+    if cluster.leaving {
+        return (Some(0), None);
+    }
+    let Standing::Reported(report) = &cluster.standing else { return (None, None) };
+    let Some(agent) = &report.agent else { return ((report.ready == Some(false)).then_some(6), None) };
+    let Some(heartbeat) = agent.heartbeat else { return (Some(2), None) };
+    let heard_until = after(heartbeat, limits.heartbeat_seconds);
+    if now > heard_until {
+        return (Some(3), None);
+    }
+    // Whatever is wrong with it, in the end it was not heard of for too long.
+    let silent_from = Some(flip(heard_until));
+    if agent.joined != Some(true) {
+        return (Some(1), silent_from);
+    }
+    match agent.healthy {
+        None => (Some(4), silent_from),
+        Some((true, _)) => (None, silent_from),
+        Some((false, since)) => {
+            let bearable_until = since.map_or(Timestamp::MIN, |since| after(since, limits.unhealthy_seconds));
+            match now > bearable_until {
+                true => (Some(5), silent_from),
+                false => (None, Some(flip(heard_until.min(bearable_until)))),
+            }
+        }
+    }
+}
+
+fn after(moment: Timestamp, seconds: i64) -> Timestamp {
+    let end = moment.checked_add(jiff::SignedDuration::from_secs(seconds));
+    end.unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX })
+}
+
+/// The limit itself still passes, and Kubernetes counts in seconds: the first whole one after it is when it
+/// no longer does.
+pub(in crate::decide) fn flip(limit: Timestamp) -> Timestamp {
+    let whole = Timestamp::from_second(limit.as_second()).unwrap_or(limit);
+    after(whole, 1)
+}
+
+impl Check for Eligible<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        eligibility(self.table.cluster(row), self.limits, self.table.now).0
+    }
+
+    fn words(&self) -> String {
+        "fit to take work".to_owned()
+    }
+
+    fn summary(&self, code: Code) -> String {
+        REASONS.get(code as usize).map_or_else(String::new, |reason| (*reason).to_owned())
+    }
+
+    fn detail(&self, code: Code, row: Row) -> String {
+        let summary = self.summary(code);
+        let Standing::Reported(report) = &self.table.cluster(row).standing else { return summary };
+        let since = report.agent.as_ref().and_then(|agent| match code {
+            3 => agent.heartbeat,
+            5 => agent.healthy.and_then(|(_, since)| since),
+            _ => None,
+        });
+        since.map_or(summary.clone(), |since| format!("{summary}: {since}"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Expressions over a cluster: run once for a cluster and text, however many placements ask.
+//!
+//! A run that ends with an error, or with anything but true, does not match: only what is wrong with the
+//! text itself is wrong with the placement, and that was found when it was read.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::decide::table::{Row, Table};
+use berth_base::model::{Cluster, Expression, View};
+use berth_cel::{Fault, Names, Program, Value};
+
+/// What was shown and run so far.
+#[derive(Default)]
+pub(in crate::decide) struct Ran {
+    shown: RefCell<BTreeMap<View, Rc<Vec<OnceCell<Value>>>>>,
+    by_expression: RefCell<BTreeMap<Expression, Rc<Column>>>,
+}
+
+/// One expression, with its verdicts by row.
+pub(in crate::decide) struct Column {
+    view: View,
+    /// A text that cannot be read matches nothing; a dialect reports it before anybody gets here.
+    program: Option<Program>,
+    shown: Rc<Vec<OnceCell<Value>>>,
+    verdicts: Vec<Cell<Option<bool>>>,
+}
+
+impl Ran {
+    pub(in crate::decide) fn column(&self, clusters: usize, expression: &Expression) -> Rc<Column> {
+        if let Some(column) = self.by_expression.borrow().get(expression) {
+            return column.clone();
+        }
+        let empty = || Rc::new(vec![OnceCell::new(); clusters]);
+        let view = expression.view;
+        let shown = self.shown.borrow_mut().entry(view).or_insert_with(empty).clone();
+        let methods: Vec<&str> = view.methods.iter().map(|(name, _)| *name).collect();
+        let names = Names { variable: view.name, methods: &methods };
+        let column = Rc::new(Column {
+            view,
+            program: Program::compile(&expression.text, names).ok(),
+            shown,
+            verdicts: vec![Cell::new(None); clusters],
+        });
+        self.by_expression.borrow_mut().insert(expression.clone(), column.clone());
+        column
+    }
+}
+
+impl Column {
+    pub(super) fn matches(&self, table: &Table<'_>, row: Row) -> bool {
+        let cell = &self.verdicts[row as usize];
+        let verdict =
+            cell.get().unwrap_or_else(|| matches!(self.run(table, row), Some(Ok(Value::Bool(true)))));
+        cell.set(Some(verdict));
+        verdict
+    }
+
+    /// Why a cluster does not match.
+    fn why(&self, table: &Table<'_>, row: Row) -> String {
+        match self.run(table, row) {
+            None => "the expression cannot be read".to_owned(),
+            Some(Ok(Value::Bool(_))) => "it gives false".to_owned(),
+            Some(Ok(_)) => "it gives no boolean".to_owned(),
+            Some(Err(fault)) => format!("it fails {fault}"),
+        }
+    }
+
+    fn run(&self, table: &Table<'_>, row: Row) -> Option<Result<Value, Fault>> {
+        let cluster: &Cluster = table.cluster(row);
+        let shown = self.shown[row as usize].get_or_init(|| Value::from(&(self.view.shown)(cluster)));
+        let answer = |method: usize, argument: &str| {
+            let (name, of) = self.view.methods.get(method).ok_or("there is no such method")?;
+            let json = of(cluster, argument);
+            json.map(|json| Value::from(&json))
+                .ok_or_else(|| format!("`{name}` knows no `{argument}` of this cluster"))
+        };
+        Some(self.program.as_ref()?.run(shown, &answer))
+    }
+}
+
+/// The reason for an expression that is not met, and with a row why not there.
+pub(super) fn reason(table: &Table<'_>, expression: &Expression, row: Option<Row>) -> String {
+    let wanted = format!("`{}` must be true", expression.text);
+    match row {
+        Some(row) => format!("{wanted}: {}", table.ran(expression).why(table, row)),
+        None => wanted,
+    }
+}

@@ -1,0 +1,91 @@
+//! A filter's rule → a check of single clusters: one small file a family of rules.
+//!
+//! A check answers with a small number for why it refuses, which costs nothing to count; the words
+//! are made from the number afterwards, coarse for a summary and precise for one cluster.
+
+mod eligibility;
+mod expressions;
+mod labels;
+mod names;
+mod namespaces;
+mod sets;
+mod taints;
+
+use super::table::{Row, Table};
+use berth_base::model::placement::{Filter, Rule};
+
+pub(super) use eligibility::{eligibility, flip, is_ready};
+pub(super) use expressions::{Column, Ran};
+pub(super) use labels::{Needs, TermNeeds};
+pub(super) use taints::{expiry, may_expire, untolerated};
+
+/// Why a check refuses, in its own numbering.
+pub(super) type Code = u32;
+
+/// One rule, ready to look at clusters.
+pub(super) trait Check {
+    fn refuse(&self, row: Row) -> Option<Code>;
+    /// The rule in words.
+    fn words(&self) -> String;
+    /// The reason a number stands for, for any cluster.
+    fn summary(&self, code: Code) -> String;
+    /// The reason for one cluster.
+    fn detail(&self, code: Code, _row: Row) -> String {
+        self.summary(code)
+    }
+}
+
+/// A filter's check, with the name of who asked for it in its reasons.
+pub(super) struct Checked<'a> {
+    pub(super) filter: &'a Filter,
+    check: Box<dyn Check + 'a>,
+}
+
+impl<'a> Checked<'a> {
+    /// `in_force` says by row which clusters the placement has now; empty where it has none.
+    pub(super) fn new(table: &'a Table<'a>, filter: &'a Filter, in_force: &'a [bool]) -> Checked<'a> {
+        let check: Box<dyn Check + 'a> = match &filter.rule {
+            Rule::Nowhere(why) => Box::new(names::Nowhere(why)),
+            Rule::Named(wanted) => Box::new(names::Named::new(table, wanted, filter.by.as_ref())),
+            Rule::Labels(selector) => Box::new(labels::Labels::new(table, selector)),
+            Rule::AnyOf(terms) => Box::new(labels::AnyOf::new(table, terms)),
+            Rule::InSets(sets) => Box::new(sets::InSets::new(table, sets)),
+            Rule::NotLeaving => Box::new(eligibility::NotLeaving(table)),
+            Rule::Eligible(limits) => Box::new(eligibility::Eligible { table, limits: *limits }),
+            Rule::Tolerates(tolerations) => Box::new(taints::Tolerates { table, tolerations, in_force }),
+            Rule::HoldsNamespace(namespace) => Box::new(namespaces::HoldsNamespace { table, namespace }),
+            Rule::Ready => Box::new(eligibility::Ready(table)),
+            Rule::Reachable(reach) => Box::new(names::Reachable::new(table, reach, in_force)),
+        };
+        Checked { filter, check }
+    }
+
+    pub(super) fn refuse(&self, row: Row) -> Option<Code> {
+        self.check.refuse(row)
+    }
+
+    pub(super) fn words(&self) -> String {
+        self.check.words()
+    }
+
+    pub(super) fn summary(&self, code: Code) -> String {
+        self.attributed(self.check.summary(code))
+    }
+
+    pub(super) fn detail(&self, code: Code, row: Row) -> String {
+        self.attributed(self.check.detail(code, row))
+    }
+
+    fn attributed(&self, reason: String) -> String {
+        match &self.filter.by {
+            // A list of names speaks of its owner by itself.
+            Some(by) if !matches!(self.filter.rule, Rule::Named(_)) => format!("{reason} (asked by {by})"),
+            _ => reason,
+        }
+    }
+}
+
+/// Whether a filter looks at what its own placement has in force, so that its outcome is not the fleet's alone.
+pub(super) fn looks_at_own_picks(filter: &Filter) -> bool {
+    matches!(filter.rule, Rule::Tolerates(_) | Rule::Reachable(_))
+}

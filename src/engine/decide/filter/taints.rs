@@ -1,0 +1,94 @@
+//! Taints and the tolerations that let them pass.
+
+use super::{Check, Code};
+use crate::decide::table::{Row, Table};
+use berth_base::model::placement::Toleration;
+use berth_base::model::{Cluster, Effect, Taint, Timestamp};
+
+pub(super) struct Tolerates<'a> {
+    pub(super) table: &'a Table<'a>,
+    pub(super) tolerations: &'a [Toleration],
+    /// By row: whether the placement has the cluster now.
+    pub(super) in_force: &'a [bool],
+}
+
+impl Tolerates<'_> {
+    fn first(&self, row: Row) -> Option<&Taint> {
+        let stays = self.in_force.get(row as usize).copied().unwrap_or(false);
+        let refuses = |taint: &&Taint| match taint.effect {
+            Effect::Refuse => true,
+            Effect::RefuseNew => !stays,
+            Effect::Prefer => false,
+        };
+        let mut open = untolerated(self.table.cluster(row), self.tolerations, self.table.now);
+        open.find(refuses)
+    }
+}
+
+impl Check for Tolerates<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        if !self.table.is_tainted(row) {
+            return None;
+        }
+        self.first(row).map(|taint| self.table.taint(taint))
+    }
+
+    fn words(&self) -> String {
+        "every taint is tolerated".to_owned()
+    }
+
+    fn summary(&self, code: Code) -> String {
+        format!("taint {} is not tolerated", self.table.taint_text(code))
+    }
+
+    fn detail(&self, code: Code, row: Row) -> String {
+        let summary = self.summary(code);
+        let Some(taint) = self.first(row) else { return summary };
+        let limited = self.tolerations.iter().filter(|toleration| fits(toleration, taint));
+        match (limited.filter_map(|toleration| toleration.seconds).max(), taint.since) {
+            (None, _) => summary,
+            (Some(seconds), None) => format!(
+                "{summary}: a toleration lets it pass for {seconds}s, but the taint does not say since when it is there"
+            ),
+            (Some(seconds), Some(since)) => {
+                format!("{summary} any more: the {seconds}s of its toleration began at {since}")
+            }
+        }
+    }
+}
+
+/// The taints that no toleration lets pass at this moment.
+pub(in crate::decide) fn untolerated<'a>(
+    cluster: &'a Cluster,
+    tolerations: &'a [Toleration],
+    now: Timestamp,
+) -> impl Iterator<Item = &'a Taint> {
+    let tolerated = move |taint: &Taint| {
+        let lets_pass = |toleration: &Toleration| {
+            fits(toleration, taint)
+                && (toleration.seconds.is_none() || expiry(toleration, taint).is_some_and(|end| now < end))
+        };
+        tolerations.iter().any(lets_pass)
+    };
+    cluster.taints.iter().filter(move |taint| !tolerated(taint))
+}
+
+/// When a toleration of a taint runs out, if it fits and ever does. Without a known beginning it already has.
+pub(in crate::decide) fn expiry(toleration: &Toleration, taint: &Taint) -> Option<Timestamp> {
+    let seconds = toleration.seconds.filter(|_| fits(toleration, taint))?;
+    let end = taint.since?.as_second().saturating_add(seconds);
+    // Beyond what a timestamp can say there is only "never": the largest one.
+    Some(Timestamp::from_second(end).unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX }))
+}
+
+/// Whether some toleration lets the taint pass for a while only.
+pub(in crate::decide) fn may_expire(tolerations: &[Toleration], taint: &Taint) -> bool {
+    tolerations.iter().any(|toleration| toleration.seconds.is_some() && fits(toleration, taint))
+}
+
+fn fits(toleration: &Toleration, taint: &Taint) -> bool {
+    let fits = |wanted: &Option<String>, has: &str| wanted.as_deref().is_none_or(|wanted| wanted == has);
+    fits(&toleration.key, &taint.key)
+        && fits(&toleration.value, &taint.value)
+        && fits(&toleration.effect, &taint.effect_word)
+}

@@ -1,0 +1,74 @@
+//! Doubt: while a file that a decision may depend on is unreadable, the decision loses no cluster.
+//!
+//! A held decision has no digest, so that it is made again as soon as the file can be read.
+
+use std::collections::BTreeSet;
+
+use super::select::recorded;
+use berth_base::model::fleet::Doubt;
+use berth_base::model::placement::{Policy, Ranking, Selection};
+use berth_base::model::{Decision, Pick};
+
+/// Whether an earlier decision may not lose a cluster now.
+pub(super) fn applies(doubt: &Doubt, previous: &Decision) -> bool {
+    doubt.everything || doubt.files.contains(&previous.source)
+}
+
+/// Reports whether a placement that is nowhere now may stand in a file that cannot be read. Where the last good
+/// forms are known, what may have moved there is among them already.
+pub(super) fn may_have_moved(doubt: &Doubt, previous: &Decision) -> bool {
+    doubt.objects || doubt.files.contains(&previous.source)
+}
+
+/// Puts back what the decision lost. Says whether that was anything.
+pub(super) fn restore(
+    decision: &mut Decision,
+    previous: &Decision,
+    policy: Option<&Policy>,
+    why: &str,
+) -> bool {
+    let has: BTreeSet<&str> = decision.picks.iter().map(|pick| pick.cluster.as_str()).collect();
+    let lost: Vec<Pick> =
+        previous.picks.iter().filter(|pick| !has.contains(pick.cluster.as_str())).cloned().collect();
+    if lost.is_empty() {
+        return false;
+    }
+    // It is decided again and again until the doubt is over: what it had keeps its record, or it would never settle.
+    for pick in &mut decision.picks {
+        if let Some(earlier) = previous.pick(&pick.cluster) {
+            pick.reason.clone_from(&earlier.reason);
+            pick.scores.clone_from(&earlier.scores);
+            // What the lost ones have is theirs, so that nobody else may be given it.
+            pick.replicas = earlier.replicas.or(pick.replicas);
+        }
+    }
+    decision.picks.extend(lost.into_iter().map(|pick| Pick { reason: why.to_owned(), ..pick }));
+    decision.picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    if let Some(policy) = policy {
+        give_way(decision, previous, policy);
+    }
+    decision.digest = None;
+    true
+}
+
+/// Where a number of clusters is wanted, new picks make room for those put back, the worst first.
+fn give_way(decision: &mut Decision, previous: &Decision, policy: &Policy) {
+    let Selection::First(count) = policy.selection else { return };
+    let earlier: BTreeSet<&str> = previous.picks.iter().map(|pick| pick.cluster.as_str()).collect();
+    let excess = decision.picks.len().saturating_sub(count.max(earlier.len()));
+    let mut new: Vec<_> = decision
+        .picks
+        .iter()
+        .filter(|pick| !earlier.contains(pick.cluster.as_str()))
+        .map(|pick| (recorded(policy, pick), pick.cluster.clone()))
+        .collect();
+    new.sort_by(|a, b| {
+        let by_name = match policy.ranking {
+            Ranking::SumThenName => b.1.cmp(&a.1),
+            Ranking::PartsThenNameDescending => a.1.cmp(&b.1),
+        };
+        a.0.cmp(&b.0).then(by_name)
+    });
+    let goes: BTreeSet<String> = new.into_iter().take(excess).map(|(_, cluster)| cluster).collect();
+    decision.picks.retain(|pick| !goes.contains(&pick.cluster));
+}

@@ -1,0 +1,147 @@
+//! The engine: a fleet, earlier decisions, statuses and a moment → decisions, each with its reasons.
+//!
+//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → [`group`]. A decision whose
+//! inputs are the same (its [`digest`]) stands as it is. Policies of their own come first, in the order
+//! of their keys, then placements that follow others. Nothing here knows which system it serves, and
+//! equal inputs give equal output, whatever the order of files.
+
+mod candidates;
+mod digest;
+pub mod divide;
+mod domains;
+mod encode;
+mod even;
+mod filter;
+mod follow;
+mod group;
+mod hold;
+mod memo;
+mod overlay;
+mod own;
+mod reads;
+mod record;
+mod run;
+mod score;
+mod seen;
+mod select;
+mod spread;
+mod table;
+mod trace;
+mod warn;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use berth_base::diag::Diagnostics;
+use berth_base::model::fleet::Doubt;
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
+
+pub use memo::Memo;
+pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
+
+/// What a run decided.
+#[derive(Clone, Debug, Default)]
+pub struct Decided {
+    pub decisions: BTreeMap<Key, Decision>,
+    /// The part of the statuses that some policy looks at.
+    pub facts: BTreeMap<String, ClusterStatus>,
+    pub diagnostics: Diagnostics,
+    /// How many decisions were made anew, and how many stood.
+    pub decided: usize,
+    pub stood: usize,
+    /// When time alone will next change a verdict: a toleration, heartbeat or score runs out.
+    pub next_change: Option<Timestamp>,
+}
+
+/// Decides every placement of the fleet.
+pub fn decide(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+) -> Decided {
+    decide_after(None, fleet, previous, statuses, now).0
+}
+
+/// [`decide`], going on from an earlier run.
+pub fn decide_after(
+    memo: Option<&Memo>,
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+) -> (Decided, Memo) {
+    let previous = &*without_leaving(previous);
+    let reads = reads_of(fleet);
+    let mut clusters = overlay::overlay(fleet, statuses);
+    let any_new = seen::date(&mut clusters, statuses, &reads, now);
+    let table = table::Table::new(&clusters, now);
+    let world = Memo::of(fleet, statuses, now);
+    // What is seen for the first time is seen at another moment by every run. While anything is in doubt,
+    // nothing is settled.
+    let settles = !any_new && fleet.doubt == Doubt::default();
+    let memo = memo.filter(|memo| settles && memo.is_of_the_world_of(&world));
+    let mut run = run::Run::new(fleet, previous, &table, world);
+    run.all(memo);
+    let mut facts = overlay::facts(fleet, statuses, &reads);
+    seen::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
+    let decided = Decided {
+        facts,
+        decisions: run.decisions,
+        diagnostics: run.diagnostics,
+        decided: run.decided,
+        stood: run.stood,
+        next_change: run.next_change,
+    };
+    (decided, run.settled)
+}
+
+/// Why each cluster is picked or not for one placement; none where there is no such placement.
+pub fn explain(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+    key: &Key,
+) -> Option<Trace> {
+    let (key, _) = fleet.placements.get_key_value(key)?;
+    let mut clusters = overlay::overlay(fleet, statuses);
+    seen::date(&mut clusters, statuses, &reads_of(fleet), now);
+    let table = table::Table::new(&clusters, now);
+    let previous = &*without_leaving(previous);
+    let mut run = run::Run::new(fleet, previous, &table, Memo::default());
+    run.watch(key);
+    run.all(None);
+    run.trace
+}
+
+/// Earlier decisions without the clusters that only keep a copy: no decision goes on from these.
+fn without_leaving(previous: &BTreeMap<Key, Decision>) -> Cow<'_, BTreeMap<Key, Decision>> {
+    let mut previous = Cow::Borrowed(previous);
+    let has_some = |decision: &Decision| decision.picks.iter().any(|pick| pick.leaving);
+    let keys: Vec<Key> =
+        previous.iter().filter(|(_, decision)| has_some(decision)).map(|(key, _)| key.clone()).collect();
+    for key in keys {
+        if let Some(decision) = previous.to_mut().get_mut(&key) {
+            decision.picks = decision.picked().cloned().collect::<Vec<_>>().into();
+        }
+    }
+    previous
+}
+
+fn reads_of(fleet: &Fleet) -> reads::Reads<'_> {
+    let mut reads = reads::Reads::new();
+    for placement in fleet.placements.values() {
+        match &placement.source {
+            Source::Own(policy) => {
+                reads::of_filters(&policy.candidates, &mut reads);
+                reads::of_policy(policy, &mut reads);
+            }
+            Source::Follows(follow) => reads::of_follow(follow, &mut reads),
+        }
+    }
+    reads
+}

@@ -1,0 +1,114 @@
+//! A policy → what of a cluster it reads: what its digest covers, and what becomes a fact.
+
+use std::collections::BTreeSet;
+
+use berth_base::model::View;
+use berth_base::model::placement::{Filter, Follow, Limits, Policy, Rule, ScoreRule, Toleration};
+use berth_base::model::selector::{Measure, Term};
+use berth_base::model::status::WorkloadName;
+
+/// One thing of a cluster that a rule reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Read<'a> {
+    Label(&'a str),
+    Claim(&'a str),
+    Measure(&'a Measure),
+    Leaving,
+    Taints,
+    /// Which taints are tolerated now: only where a toleration runs out.
+    Tolerated(&'a [Toleration]),
+    Eligible(Limits),
+    Namespace(&'a str),
+    /// How much of a resource is allocatable, where its capacity is known too.
+    Resource(&'a str),
+    Score(&'a str, &'a str),
+    Ready,
+    /// All that an expression can see.
+    Shown(View),
+    /// How many replicas of a workload it has room for.
+    Room(&'a WorkloadName),
+}
+
+pub(super) type Reads<'a> = BTreeSet<Read<'a>>;
+
+/// What the filters, scorers and groups of a policy read of its candidates.
+pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
+    of_filters(&policy.filters, reads);
+    for scorer in &policy.scorers {
+        match &scorer.rule {
+            ScoreRule::Steady | ScoreRule::Balance => {}
+            ScoreRule::Allocatable(resource) => {
+                reads.insert(Read::Resource(resource));
+            }
+            ScoreRule::AddOn { resource, score } => {
+                reads.insert(Read::Score(resource, score));
+            }
+            ScoreRule::Spread(constraints) => {
+                reads.extend(constraints.iter().map(|constraint| Read::Label(&constraint.key)));
+            }
+            ScoreRule::Even(constraints) => {
+                reads.extend(constraints.iter().map(|constraint| match constraint.of_claims {
+                    true => Read::Claim(&constraint.key),
+                    false => Read::Label(&constraint.key),
+                }));
+            }
+            ScoreRule::Preferred(preferred) => {
+                for preference in preferred {
+                    of_term(&preference.term, reads);
+                    reads.extend(preference.sorter.iter().map(|sorter| Read::Measure(&sorter.measure)));
+                }
+            }
+        }
+    }
+    if let Some(division) = &policy.division {
+        of_filters(&division.among, reads);
+        of_filters(&division.then, reads);
+        reads.insert(Read::Room(&division.workload));
+    }
+    let named = policy.groups.iter().flat_map(|groups| &groups.named);
+    named.for_each(|(_, term)| of_term(term, reads));
+}
+
+/// What following reads, beyond the decisions it follows.
+pub(super) fn of_follow<'a>(follow: &'a Follow, reads: &mut Reads<'a>) {
+    of_filters(&follow.filters, reads);
+}
+
+pub(super) fn of_filters<'a>(filters: &'a [Filter], reads: &mut Reads<'a>) {
+    for filter in filters {
+        match &filter.rule {
+            Rule::Nowhere(_) | Rule::Named(_) | Rule::Reachable(_) => {}
+            Rule::Labels(selector) => reads.extend(selector.keys().map(Read::Label)),
+            Rule::AnyOf(terms) => terms.iter().for_each(|term| of_term(term, reads)),
+            Rule::InSets(sets) => {
+                let keys = sets.iter().flat_map(|set| &set.members).flat_map(|members| members.keys());
+                reads.extend(keys.map(Read::Label));
+            }
+            Rule::NotLeaving => {
+                reads.insert(Read::Leaving);
+            }
+            Rule::Eligible(limits) => {
+                reads.insert(Read::Eligible(*limits));
+            }
+            Rule::Tolerates(tolerations) => {
+                reads.insert(Read::Taints);
+                if tolerations.iter().any(|toleration| toleration.seconds.is_some()) {
+                    reads.insert(Read::Tolerated(tolerations));
+                }
+            }
+            Rule::HoldsNamespace(namespace) => {
+                reads.insert(Read::Namespace(namespace));
+            }
+            Rule::Ready => {
+                reads.insert(Read::Ready);
+            }
+        }
+    }
+}
+
+fn of_term<'a>(term: &'a Term, reads: &mut Reads<'a>) {
+    reads.extend(term.labels.keys().map(Read::Label));
+    reads.extend(term.claims.keys().map(Read::Claim));
+    reads.extend(term.properties.iter().map(|one| Read::Measure(&one.measure)));
+    reads.extend(term.expressions.iter().map(|one| Read::Shown(one.view)));
+}

@@ -1,0 +1,37 @@
+//! A scorer's rule → one number a cluster: one small file a rule.
+//!
+//! Scores are made for the clusters that passed the filters, all at once, since some compare them.
+
+mod addon;
+mod allocatable;
+mod balance;
+mod preferred;
+mod steady;
+
+pub(super) use addon::valid;
+pub(super) use balance::Load;
+
+use super::table::{Row, Table};
+use berth_base::model::placement::{ScoreRule, Scorer};
+
+/// What scorers look at besides the clusters themselves.
+pub(super) struct Surroundings<'a> {
+    /// By row: whether the placement has the cluster now; empty where it has none.
+    pub(super) in_force: &'a [bool],
+    /// The rows the placement has now.
+    pub(super) earlier: &'a [Row],
+    pub(super) load: &'a Load,
+}
+
+/// One score for each of the rows, in their order.
+pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &Surroundings<'_>) -> Vec<i64> {
+    match &scorer.rule {
+        ScoreRule::Steady => steady::score(rows, around.in_force),
+        ScoreRule::Balance => balance::score(rows, around.load, around.earlier),
+        ScoreRule::Allocatable(resource) => allocatable::score(rows, &table.resources(resource)),
+        ScoreRule::AddOn { resource, score } => addon::score(table, rows, resource, score),
+        ScoreRule::Preferred(preferred) => preferred::score(table, rows, preferred),
+        // Known only while picks are made.
+        ScoreRule::Spread(_) | ScoreRule::Even(_) => vec![0; rows.len()],
+    }
+}

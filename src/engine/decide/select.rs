@@ -1,0 +1,212 @@
+//! Scored clusters → those that are picked: an order without ties, and a cut.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+use super::domains;
+use super::even::Evenly;
+use super::own::Case;
+use super::record::Recorder;
+use super::spread::Spreading;
+use super::table::Row;
+use berth_base::model::Pick;
+use berth_base::model::placement::{Policy, Ranking, Scorer, Selection};
+
+/// The name the weighted sum is recorded under.
+const SUM: &str = "score";
+
+/// What is picked: earlier picks that stay, and indexes into the rows that passed.
+pub(super) struct Chosen {
+    pub(super) kept: Vec<Row>,
+    pub(super) new: Vec<u32>,
+}
+
+/// `parts` holds one list of scores a scorer, each as long as `passed`; those that only the picking
+/// itself gives are written into it.
+pub(super) fn choose(
+    case: &Case<'_>,
+    kept: &[Row],
+    passed: &[Row],
+    parts: &mut [Vec<i64>],
+    recorder: &mut impl Recorder,
+) -> Chosen {
+    let mut order: Vec<u32> = (0..super::table::number(passed.len())).collect();
+    // In doubt a decision loses nothing, so what it has competes with nothing.
+    let is_earlier = |row: &Row| case.earlier.binary_search(row).is_ok();
+    let first: Vec<bool> = if case.held { passed.iter().map(is_earlier).collect() } else { Vec::new() };
+    if let Some(evenly) = Evenly::of(case.table, case.policy, passed) {
+        return choose_evenly(case, passed, parts, &first, evenly, order, recorder);
+    }
+    let Selection::First(count) = case.policy.selection else {
+        if recorder.wants_ranks() {
+            sort(case.policy, parts, &first, &mut order, passed.len());
+            recorder.ranked(passed, parts, &order);
+        }
+        return Chosen { kept: kept.to_vec(), new: order };
+    };
+    let earlier = first.iter().filter(|is_earlier| **is_earlier).count();
+    let open = count.saturating_sub(kept.len()).max(earlier);
+    if let Some(mut spreading) = Spreading::of(case.table, case.policy).filter(|_| open > 0) {
+        kept.iter().for_each(|row| spreading.add(*row));
+        let new = domains::pick(case, passed, parts, &first, spreading, open, recorder);
+        return Chosen { kept: kept.to_vec(), new };
+    }
+    let full = if recorder.wants_ranks() { passed.len() } else { open };
+    sort(case.policy, parts, &first, &mut order, full);
+    recorder.ranked(passed, parts, &order);
+    for index in order.iter().skip(open) {
+        recorder.not_chosen_with(passed[*index as usize], || {
+            format!("not among the first {count} {}", super::own::by_what(case.policy))
+        });
+    }
+    order.truncate(open);
+    let kept = if kept.len() > count { scale_down(case, kept, count, recorder) } else { kept.to_vec() };
+    Chosen { kept, new: order }
+}
+
+/// The best, as far as the numbers stay even.
+fn choose_evenly(
+    case: &Case<'_>,
+    passed: &[Row],
+    parts: &mut [Vec<i64>],
+    first: &[bool],
+    evenly: Evenly<'_>,
+    mut order: Vec<u32>,
+    recorder: &mut impl Recorder,
+) -> Chosen {
+    let earlier = first.iter().filter(|is_earlier| **is_earlier).count();
+    let open = match case.policy.selection {
+        Selection::First(count) => count.max(earlier),
+        Selection::All | Selection::Exactly(_) => passed.len(),
+    };
+    let part = evenly.part;
+    sort(case.policy, parts, first, &mut order, passed.len());
+    let at_any_rate = |index: u32| first.get(index as usize).copied().unwrap_or(false);
+    let evened = evenly.pick(passed, &order, at_any_rate, open);
+    let mut is_chosen = vec![false; passed.len()];
+    evened.chosen.iter().for_each(|index| is_chosen[*index as usize] = true);
+    let left: Vec<u32> = order.into_iter().filter(|index| !is_chosen[*index as usize]).collect();
+    parts[part].fill(0);
+    let all: Vec<u32> = evened.chosen.iter().chain(&left).copied().collect();
+    recorder.ranked(passed, parts, &all);
+    for index in left {
+        let row = passed[index as usize];
+        match evened.refused.get(&index) {
+            Some(key) => {
+                recorder.dropped(row, &format!("one more pick there would be too uneven over {key}"));
+            }
+            None => recorder.not_chosen_with(row, || {
+                format!("not among the first {open} {}", super::own::by_what(case.policy))
+            }),
+        }
+    }
+    Chosen { kept: Vec::new(), new: evened.chosen }
+}
+
+/// Part by part, then the name that is greatest.
+pub(super) fn by_parts(policy: &Policy, parts: &[Vec<i64>], a: u32, b: u32) -> Ordering {
+    let by_parts =
+        policy.scorers.iter().zip(parts).map(|(scorer, part)| {
+            weighted(scorer, part[b as usize]).cmp(&weighted(scorer, part[a as usize]))
+        });
+    by_parts.fold(Ordering::Equal, Ordering::then).then(b.cmp(&a))
+}
+
+/// Those that go before others, whatever their scores; empty where none do.
+pub(super) fn is_first(first: &[bool], a: u32, b: u32) -> Ordering {
+    first.get(b as usize).cmp(&first.get(a as usize))
+}
+
+/// Brings the best to the front, sorted; those behind the cut stay in any order. `first` go before others.
+fn sort(policy: &Policy, parts: &[Vec<i64>], first: &[bool], order: &mut [u32], cut: usize) {
+    let sums: Vec<i64> = match policy.ranking {
+        Ranking::SumThenName => order.iter().map(|index| sum(&policy.scorers, parts, *index)).collect(),
+        Ranking::PartsThenNameDescending => Vec::new(),
+    };
+    let by_score = |a: &u32, b: &u32| match policy.ranking {
+        // Rows ascend by name, so an index stands for the name.
+        Ranking::SumThenName => (Reverse(sums[*a as usize]), a).cmp(&(Reverse(sums[*b as usize]), b)),
+        Ranking::PartsThenNameDescending => by_parts(policy, parts, *a, *b),
+    };
+    let compare = |a: &u32, b: &u32| is_first(first, *a, *b).then_with(|| by_score(a, b));
+    if cut == 0 || order.is_empty() {
+        return;
+    }
+    if cut >= order.len() {
+        return order.sort_unstable_by(compare);
+    }
+    if cut > FEW {
+        order.select_nth_unstable_by(cut - 1, compare);
+        return order[..cut].sort_unstable_by(compare);
+    }
+    // One look at most of them: they are worse than the worst of the best so far.
+    order[..cut].sort_unstable_by(compare);
+    for index in cut..order.len() {
+        if compare(&order[index], &order[cut - 1]) == Ordering::Less {
+            order.swap(index, cut - 1);
+            let mut at = cut - 1;
+            while at > 0 && compare(&order[at], &order[at - 1]) == Ordering::Less {
+                order.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+    }
+}
+
+/// Up to so many are picked out one by one; more are worth sorting for.
+const FEW: usize = 32;
+
+fn weighted(scorer: &Scorer, score: i64) -> i64 {
+    scorer.weight.saturating_mul(score)
+}
+
+fn sum(scorers: &[Scorer], parts: &[Vec<i64>], index: u32) -> i64 {
+    let parts = scorers.iter().zip(parts).map(|(scorer, part)| weighted(scorer, part[index as usize]));
+    parts.fold(0, i64::saturating_add)
+}
+
+/// The scores a pick is recorded with. A scorer without a name orders and is not recorded.
+pub(super) fn scores(policy: &Policy, parts: &[Vec<i64>], index: u32) -> BTreeMap<String, i64> {
+    if policy.scorers.is_empty() {
+        return BTreeMap::new();
+    }
+    match policy.ranking {
+        Ranking::SumThenName => [(SUM.to_owned(), sum(&policy.scorers, parts, index))].into(),
+        Ranking::PartsThenNameDescending => {
+            let named = policy.scorers.iter().zip(parts).filter(|(scorer, _)| !scorer.name.is_empty());
+            let part = |(scorer, part): (&Scorer, &Vec<i64>)| {
+                (scorer.name.clone(), weighted(scorer, part[index as usize]))
+            };
+            named.map(part).collect()
+        }
+    }
+}
+
+/// Keeps the best of the earlier picks by the scores they were picked with; one without scores is the worst.
+fn scale_down(case: &Case<'_>, kept: &[Row], count: usize, recorder: &mut impl Recorder) -> Vec<Row> {
+    let rank = |row: &Row| {
+        let pick = case.previous.and_then(|previous| previous.pick(case.table.name(*row)));
+        let scores = pick.filter(|pick| !pick.scores.is_empty()).map(|pick| recorded(case.policy, pick));
+        let by_name = match case.policy.ranking {
+            Ranking::SumThenName => -i64::from(*row),
+            Ranking::PartsThenNameDescending => i64::from(*row),
+        };
+        let rolled_out = pick.is_some_and(|pick| !pick.pending);
+        Reverse((rolled_out, scores, by_name))
+    };
+    let mut ranked = kept.to_vec();
+    ranked.sort_by_cached_key(rank);
+    for row in ranked.drain(count.min(kept.len())..) {
+        recorder.dropped(row, &format!("picked earlier, but only {count} are wanted now"));
+    }
+    ranked.sort_unstable();
+    ranked
+}
+
+pub(super) fn recorded(policy: &Policy, pick: &Pick) -> Vec<i64> {
+    let score = |name: &str| pick.scores.get(name).copied().unwrap_or(0);
+    match policy.ranking {
+        Ranking::SumThenName => vec![score(SUM)],
+        Ranking::PartsThenNameDescending => policy.scorers.iter().map(|scorer| score(&scorer.name)).collect(),
+    }
+}

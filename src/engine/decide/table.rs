@@ -1,0 +1,200 @@
+//! The clusters as a table: rows by name, columns made once and shared by every placement that reads them.
+//!
+//! A column holds small numbers in place of texts, so that testing a label of one cluster is one
+//! look into a vector. Rows are in name order, so comparing rows compares names.
+
+use std::borrow::{Borrow, Cow};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::filter::{Column, Ran};
+use berth_base::model::decision::rows_among;
+use berth_base::model::selector::{Labels, Measure};
+use berth_base::model::{Cluster, Expression, Pick, Quantity, Taint, Timestamp};
+
+/// A cluster's place in the table.
+pub(super) type Row = u32;
+
+pub(super) struct Table<'a> {
+    clusters: Vec<&'a Cluster>,
+    pub(super) now: Timestamp,
+    labels: Columns<String, Texts>,
+    claims: Columns<String, Texts>,
+    amounts: Columns<Measure, Vec<Option<Quantity>>>,
+    approximations: Columns<Measure, Vec<Option<f64>>>,
+    resources: Columns<String, Vec<Option<f64>>>,
+    taints: BTreeMap<TaintName<'a>, u32>,
+    taint_names: Vec<TaintName<'a>>,
+    /// By row: whether there is any taint. Most clusters have none, and each placement asks of each.
+    tainted: Vec<bool>,
+    ran: Ran,
+}
+
+type Columns<K, T> = RefCell<BTreeMap<K, Rc<T>>>;
+type TaintName<'a> = (&'a str, &'a str, &'a str);
+
+/// One text a cluster, as numbers: 0 where there is none.
+pub(super) struct Texts {
+    pub(super) ids: Vec<u32>,
+    known: BTreeMap<String, u32>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(clusters: &'a [Cow<'_, Cluster>], now: Timestamp) -> Table<'a> {
+        let clusters: Vec<&Cluster> = clusters.iter().map(AsRef::as_ref).collect();
+        let mut taints = BTreeMap::new();
+        let mut taint_names = Vec::new();
+        for taint in clusters.iter().flat_map(|cluster| &cluster.taints) {
+            taints.entry(taint_name(taint)).or_insert_with(|| {
+                taint_names.push(taint_name(taint));
+                number(taint_names.len() - 1)
+            });
+        }
+        let tainted = clusters.iter().map(|cluster| !cluster.taints.is_empty()).collect();
+        Table {
+            clusters,
+            now,
+            labels: RefCell::default(),
+            claims: RefCell::default(),
+            amounts: RefCell::default(),
+            approximations: RefCell::default(),
+            resources: RefCell::default(),
+            taints,
+            taint_names,
+            tainted,
+            ran: Ran::default(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.clusters.len()
+    }
+
+    pub(super) fn rows(&self) -> std::ops::Range<Row> {
+        0..number(self.clusters.len())
+    }
+
+    pub(super) fn cluster(&self, row: Row) -> &'a Cluster {
+        self.clusters[row as usize]
+    }
+
+    pub(super) fn name(&self, row: Row) -> &'a str {
+        &self.cluster(row).name
+    }
+
+    pub(super) fn row(&self, name: &str) -> Option<Row> {
+        self.clusters.binary_search_by(|cluster| cluster.name.as_str().cmp(name)).ok().map(number)
+    }
+
+    /// The rows of picked clusters; those no longer in the fleet have none.
+    pub(super) fn rows_of(&self, picks: &[Pick]) -> Vec<Row> {
+        let rows = rows_among(picks, self.len(), |row| &self.clusters[row].name);
+        let mut rows: Vec<Row> = rows.flatten().map(number).collect();
+        if !rows.is_sorted_by(|a, b| a < b) {
+            rows.sort_unstable();
+            rows.dedup();
+        }
+        rows
+    }
+
+    pub(super) fn labels(&self, key: &str) -> Rc<Texts> {
+        column(&self.labels, key, || self.texts(|cluster| &cluster.labels, key))
+    }
+
+    pub(super) fn claims(&self, key: &str) -> Rc<Texts> {
+        column(&self.claims, key, || self.texts(|cluster| &cluster.claims, key))
+    }
+
+    pub(super) fn amounts(&self, measure: &Measure) -> Rc<Vec<Option<Quantity>>> {
+        let of = |cluster: &&Cluster| cluster.measured(measure).and_then(|text| text.parse().ok());
+        column(&self.amounts, measure, || self.clusters.iter().map(of).collect())
+    }
+
+    /// [`Table::amounts`] as numbers to reckon with.
+    pub(super) fn approximations(&self, measure: &Measure) -> Rc<Vec<Option<f64>>> {
+        let of = |cluster: &&Cluster| cluster.measured(measure).and_then(Quantity::approximate);
+        column(&self.approximations, measure, || self.clusters.iter().map(of).collect())
+    }
+
+    /// How much of a resource is allocatable, in the clusters that also say their capacity.
+    pub(super) fn resources(&self, resource: &str) -> Rc<Vec<Option<f64>>> {
+        column(&self.resources, resource, || {
+            self.clusters.iter().map(|cluster| resource_of(cluster, resource)).collect()
+        })
+    }
+
+    /// The verdicts of an expression.
+    pub(super) fn ran(&self, expression: &Expression) -> Rc<Column> {
+        self.ran.column(self.len(), expression)
+    }
+
+    pub(super) fn is_tainted(&self, row: Row) -> bool {
+        self.tainted[row as usize]
+    }
+
+    /// The number that stands for a taint, whatever cluster bears it.
+    pub(super) fn taint(&self, taint: &Taint) -> u32 {
+        self.taints.get(&taint_name(taint)).copied().unwrap_or(0)
+    }
+
+    /// `key=value:effect` of a taint's number.
+    pub(super) fn taint_text(&self, number: u32) -> String {
+        let Some((key, value, effect)) = self.taint_names.get(number as usize) else { return String::new() };
+        if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
+    }
+
+    fn texts(&self, of: impl Fn(&'a Cluster) -> &'a Labels, key: &str) -> Texts {
+        let mut known: BTreeMap<String, u32> = BTreeMap::new();
+        let id = |cluster: &&'a Cluster| {
+            of(cluster).get(key).map_or(0, |text| {
+                known.get(text).copied().unwrap_or_else(|| {
+                    let next = number(known.len() + 1);
+                    known.insert(text.clone(), next);
+                    next
+                })
+            })
+        };
+        let ids = self.clusters.iter().map(id).collect();
+        Texts { ids, known }
+    }
+}
+
+impl Texts {
+    pub(super) fn id(&self, text: &str) -> Option<u32> {
+        self.known.get(text).copied()
+    }
+
+    /// How many numbers there are, 0 included.
+    pub(super) fn count(&self) -> usize {
+        self.known.len() + 1
+    }
+}
+
+/// A resource's allocatable amount; none where either amount is not given.
+pub(super) fn resource_of(cluster: &Cluster, resource: &str) -> Option<f64> {
+    cluster.capacity.get(resource)?;
+    Quantity::approximate(cluster.allocatable.get(resource)?)
+}
+
+fn taint_name(taint: &Taint) -> TaintName<'_> {
+    (&taint.key, &taint.value, &taint.effect_word)
+}
+
+fn column<K, Q, T>(columns: &Columns<K, T>, key: &Q, make: impl FnOnce() -> T) -> Rc<T>
+where
+    K: Borrow<Q> + Ord,
+    Q: ToOwned<Owned = K> + Ord + ?Sized,
+{
+    if let Some(column) = columns.borrow().get(key) {
+        return column.clone();
+    }
+    let column = Rc::new(make());
+    columns.borrow_mut().insert(key.to_owned(), column.clone());
+    column
+}
+
+/// Clusters are counted in 32 bits: four thousand million of them do not fit into memory.
+pub(super) fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,180 @@
+//! Fleets for tests: short to write, with everything that is not said at its default.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::decide::{Decided, decide};
+use berth_base::diag::Pos;
+use berth_base::model::cluster::{AddOnScore, Cluster};
+use berth_base::model::decision::{Condition, Outcome};
+use berth_base::model::placement::{
+    Filter, Follow, PlacementRef, Policy, Ranking, Retention, Rule, ScoreRule, Scorer, Selection, Toleration,
+};
+use berth_base::model::{
+    Decision, Effect, Fleet, Key, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
+};
+
+pub fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("it is in range")
+}
+
+/// A cluster with labels such as `env=prod`.
+pub fn cluster(name: &str, labels: &[&str]) -> Cluster {
+    let labels = labels.iter().map(|label| label.split_once('=').expect("it is key=value"));
+    Cluster {
+        name: name.to_owned(),
+        labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        ..Cluster::default()
+    }
+}
+
+pub fn taint(key: &str, effect: Effect, since: Option<i64>) -> Taint {
+    let effect_word = match effect {
+        Effect::Refuse => "NoSelect",
+        Effect::RefuseNew => "NoSelectIfNew",
+        Effect::Prefer => "PreferNoSelect",
+    };
+    Taint {
+        key: key.to_owned(),
+        value: String::new(),
+        effect,
+        effect_word: effect_word.to_owned(),
+        since: since.map(second),
+    }
+}
+
+pub fn tolerates(key: &str, seconds: Option<i64>) -> Rule {
+    Rule::Tolerates(vec![Toleration { key: Some(key.to_owned()), seconds, ..Toleration::default() }])
+}
+
+pub fn score(value: i64, until: Option<i64>) -> BTreeMap<(String, String), AddOnScore> {
+    [(("r".to_owned(), "s".to_owned()), AddOnScore { value, index: 0, valid_until: until.map(second) })]
+        .into()
+}
+
+pub fn add_on() -> Scorer {
+    Scorer {
+        name: "add-on".to_owned(),
+        weight: 1,
+        rule: ScoreRule::AddOn { resource: "r".to_owned(), score: "s".to_owned() },
+    }
+}
+
+pub fn scorer(rule: ScoreRule) -> Scorer {
+    Scorer { name: format!("{rule:?}"), weight: 1, rule }
+}
+
+/// Wants labels such as `env=prod`.
+pub fn labels(wanted: &[&str]) -> Rule {
+    Rule::Labels(selector(wanted))
+}
+
+pub fn selector(wanted: &[&str]) -> Selector {
+    let requirement = |wanted: &&str| match wanted.split_once('=') {
+        Some((key, value)) => Requirement::Is(key.to_owned(), value.to_owned()),
+        None => Requirement::Exists((*wanted).to_owned()),
+    };
+    Selector { requirements: wanted.iter().map(requirement).collect() }
+}
+
+pub fn term(wanted: &[&str]) -> Term {
+    Term { labels: selector(wanted), ..Term::default() }
+}
+
+pub fn key(name: &str) -> Key {
+    Key::new("test", "Placement", "shop", name)
+}
+
+pub fn names(names: &[&str]) -> std::collections::BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn condition(outcome: &Outcome) -> Option<Condition> {
+    Some(Condition {
+        kind: "Placed".to_owned(),
+        status: outcome.unmet.is_empty() && outcome.wanted.is_none_or(|wanted| outcome.picked >= wanted),
+        reason: String::new(),
+        message: outcome.unmet.join(", "),
+    })
+}
+
+/// A policy that takes every cluster these rules let through.
+pub fn policy(rules: Vec<Rule>) -> Policy {
+    let filter = |rule| Filter { rule, by: None };
+    Policy {
+        candidates: Vec::new(),
+        filters: rules.into_iter().map(filter).collect(),
+        scorers: Vec::new(),
+        ranking: Ranking::SumThenName,
+        selection: Selection::All,
+        retention: Retention::None,
+        division: None,
+        groups: None,
+        blocked: None,
+        condition,
+        text: json!({}),
+    }
+}
+
+pub fn placement(name: &str, policy: Policy) -> Placement {
+    let origin = Pos::new(format!("{name}.yaml"), 1, 1);
+    Placement { key: key(name), origin, source: Source::Own(Box::new(policy)) }
+}
+
+pub fn follows(name: &str, followed: &[&str]) -> Placement {
+    let reference = |name: &&str| PlacementRef {
+        kind: "Placement".to_owned(),
+        namespace: "shop".to_owned(),
+        name: (*name).to_owned(),
+        at: Pos::new("work.yaml", 7, 3),
+    };
+    let placements = followed.iter().map(reference).collect();
+    Placement {
+        key: Key::new("test", "Work", "shop", name),
+        origin: Pos::new("work.yaml", 1, 1),
+        source: Source::Follows(Follow { placements, filters: Vec::new(), rollouts: Vec::new(), condition }),
+    }
+}
+
+pub fn fleet(clusters: Vec<Cluster>, placements: Vec<Placement>) -> Fleet {
+    Fleet {
+        clusters: clusters.into_iter().map(|one| (one.name.clone(), one.into())).collect(),
+        placements: placements.into_iter().map(|one| (one.key.clone(), one.into())).collect(),
+        ..Fleet::default()
+    }
+}
+
+pub fn run(fleet: &Fleet, previous: &BTreeMap<Key, Decision>) -> Decided {
+    decide(fleet, previous, &BTreeMap::new(), second(1000))
+}
+
+/// The names that one placement has.
+pub fn picked(decided: &Decided, name: &str) -> Vec<String> {
+    let decision = decided.decisions.iter().find(|(key, _)| *key.name == *name).expect("it is decided").1;
+    decision.picks.iter().map(|pick| pick.cluster.clone()).collect()
+}
+
+/// Earlier decisions with these picks, without a digest.
+pub fn earlier(picks: &[(&str, &[&str])]) -> BTreeMap<Key, Decision> {
+    let one = |(name, clusters): &(&str, &[&str])| {
+        let pick = |cluster: &&str| berth_base::model::Pick {
+            cluster: (*cluster).to_owned(),
+            reason: "before".to_owned(),
+            ..Default::default()
+        };
+        let decision = Decision {
+            key: key(name),
+            source: format!("{name}.yaml"),
+            picks: clusters.iter().map(pick).collect(),
+            refused: Vec::new(),
+            condition: None,
+            digest: None,
+            policy: None,
+            objects: Vec::new(),
+            failures: Vec::new(),
+        };
+        (key(name), decision)
+    };
+    picks.iter().map(one).collect()
+}

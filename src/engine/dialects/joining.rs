@@ -1,0 +1,15 @@
+//! A cluster that is about to join, as `berth join` was told of it. Each dialect has a function that
+//! makes the document of its inventory from it.
+
+use berth_base::model::selector::Labels;
+
+/// A new member.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewCluster {
+    pub name: String,
+    pub labels: Labels,
+    /// The address of its API server. berth never calls it: members pull.
+    pub endpoint: Option<String>,
+    /// The name of the Secret, or of the account, that a hub would use.
+    pub account: Option<String>,
+}

@@ -1,0 +1,90 @@
+//! KubeFedCluster → cluster. Without a status it counts as ready; with one, only a condition `Ready`
+//! that is `True` makes it so.
+
+use super::endpoint::{fault_of_endpoint, fault_of_proxy};
+use crate::dialects::Document;
+use berth_base::meta::names::is_dns_subdomain;
+use berth_base::meta::{Metadata, open};
+use berth_base::model::Cluster;
+use berth_base::model::cluster::{Report, Standing};
+use berth_base::yaml::{Fields, Scope};
+
+const TLS_CHECKS: [&str; 3] = ["*", "SubjectName", "ValidityPeriod"];
+
+pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
+    let (mut fields, metadata) = open(scope, &document.root)?;
+    if !metadata.name.is_empty() && !is_dns_subdomain(&metadata.name) {
+        scope.error(
+            metadata.name_at,
+            format!("metadata.name: `{}` is not a valid cluster name", metadata.name),
+        );
+    }
+    if let Some(spec) = fields.required_fields("spec") {
+        check_spec(spec);
+    }
+    let standing = fields.fields("status").map_or(Standing::Assumed, read_status);
+    fields.finish();
+    let Metadata { name, labels, deleting, .. } = metadata;
+    Some(Cluster {
+        name,
+        labels,
+        standing,
+        leaving: deleting,
+        origins: vec![document.at.clone()],
+        ..Cluster::default()
+    })
+}
+
+fn check_spec(mut spec: Fields<'_>) {
+    if let Some(fault) = spec.required_str("apiEndpoint").and_then(fault_of_endpoint) {
+        spec.error_at("apiEndpoint", format!("spec.apiEndpoint is not a usable address: {fault}"));
+    }
+    if spec.str("caBundle").is_some_and(|bundle| !is_base64(bundle)) {
+        spec.error_at("caBundle", "spec.caBundle must be base64");
+    }
+    if let Some(mut secret) = spec.required_fields("secretRef") {
+        if secret.required_str("name").is_some_and(|name| !is_dns_subdomain(name)) {
+            secret.error_at("name", "spec.secretRef.name is not a valid name of a Secret");
+        }
+        secret.finish();
+    }
+    let checks = spec.strings("disabledTLSValidations").unwrap_or_default();
+    for check in checks.iter().filter(|check| !TLS_CHECKS.contains(check)) {
+        let message =
+            format!("spec.disabledTLSValidations has `{check}`, but knows only {}", TLS_CHECKS.join(", "));
+        spec.error_at("disabledTLSValidations", message);
+    }
+    if checks.contains(&"*") && checks.len() > 1 {
+        spec.error_at("disabledTLSValidations", "spec.disabledTLSValidations must have nothing beside `*`");
+    }
+    if let Some(fault) = spec.str("proxyURL").filter(|url| !url.is_empty()).and_then(fault_of_proxy) {
+        spec.error_at("proxyURL", format!("spec.proxyURL is not a usable address: {fault}"));
+    }
+    spec.finish();
+}
+
+fn read_status(mut status: Fields<'_>) -> Standing {
+    if status.entries().is_empty() {
+        return Standing::Assumed;
+    }
+    status.str("kubernetesVersion");
+    status.str("region");
+    status.strings("zones");
+    let mut ready = false;
+    for mut condition in status.each("conditions") {
+        condition.require("type");
+        condition.require("status");
+        let kind = condition.choice("type", &["Ready", "Offline", "ConfigMalformed"]);
+        let value = condition.choice("status", &["True", "False", "Unknown"]);
+        ready |= kind == Some("Ready") && value == Some("True");
+    }
+    Standing::Reported(Report { ready: Some(ready), agent: None })
+}
+
+fn is_base64(text: &str) -> bool {
+    let text: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    let body = text.trim_end_matches('=');
+    text.len().is_multiple_of(4)
+        && text.len() - body.len() <= 2
+        && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/')
+}

@@ -1,0 +1,128 @@
+//! KubeFedConfig → what is known of a control plane: its namespace, its reach, whether it adopts.
+//!
+//! A repository may describe several namespace-scoped control planes, each for its own namespace,
+//! beside at most one for the whole cluster. Settings of controllers mean nothing to berth.
+
+use std::collections::BTreeMap;
+
+use crate::dialects::Document;
+use berth_base::diag::{Diagnostic, did_you_mean};
+use berth_base::meta::open;
+use berth_base::yaml::{Fields, Scope};
+
+const NAME: &str = "kubefed";
+pub(super) const DEFAULT_NAMESPACE: &str = "kube-federation-system";
+
+/// Namespaces that are never made in members, though what is in them can be placed.
+const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// Those of the last release, and of earlier ones.
+const GATES: [&str; 5] = [
+    "CrossClusterServiceDiscovery",
+    "FederatedIngress",
+    "PushReconciler",
+    "RawResourceStatusCollection",
+    "SchedulerPreferences",
+];
+
+/// The control planes by namespace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Planes(BTreeMap<String, Plane>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Plane {
+    namespaced: bool,
+    adopts: bool,
+    /// Its scheduler of replicas is on.
+    divides: bool,
+}
+
+impl Planes {
+    /// Whether a namespace is served by a control plane of its own.
+    pub(super) fn is_namespaced(&self, namespace: &str) -> bool {
+        self.0.get(namespace).is_some_and(|plane| plane.namespaced)
+    }
+
+    /// Whether every control plane is namespace-scoped, so that none places cluster-scoped objects.
+    pub(super) fn all_namespaced(&self) -> bool {
+        !self.0.is_empty() && self.0.values().all(|plane| plane.namespaced)
+    }
+
+    /// Whether objects that are there already in a member are taken over.
+    pub(super) fn adopts(&self, namespace: &str) -> bool {
+        match self.0.get(namespace).filter(|plane| plane.namespaced) {
+            Some(plane) => plane.adopts,
+            None => self.0.values().filter(|plane| !plane.namespaced).all(|plane| plane.adopts),
+        }
+    }
+
+    /// Whether replica preferences of a namespace have an effect.
+    pub(super) fn divides(&self, namespace: &str) -> bool {
+        match self.0.get(namespace).filter(|plane| plane.namespaced) {
+            Some(plane) => plane.divides,
+            None => self.0.values().filter(|plane| !plane.namespaced).all(|plane| plane.divides),
+        }
+    }
+
+    /// Whether the namespace itself is never propagated.
+    pub(super) fn is_system(&self, namespace: &str) -> bool {
+        SYSTEM_NAMESPACES.contains(&namespace)
+            || namespace == DEFAULT_NAMESPACE
+            || self.0.contains_key(namespace)
+    }
+}
+
+pub(super) fn read(scope: &Scope, document: &Document, planes: &mut Planes) {
+    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let spec = fields.required_fields("spec");
+    fields.finish();
+    let Some(mut spec) = spec else { return };
+    if metadata.name != NAME && !metadata.name.is_empty() {
+        let message = format!("a KubeFedConfig counts only under the name `{NAME}`, so this one is ignored");
+        scope.warning(metadata.name_at, message);
+        return;
+    }
+    spec.require("scope");
+    let reach = spec.choice("scope", &["Cluster", "Namespaced"]);
+    let adopts = spec.fields("syncController").and_then(read_sync).unwrap_or(true);
+    spec.accept(&["clusterHealthCheck", "controllerDuration", "leaderElect", "statusController"]);
+    let divides = read_gates(&mut spec);
+    spec.finish();
+    let namespace =
+        if metadata.namespace.is_empty() { DEFAULT_NAMESPACE.to_owned() } else { metadata.namespace };
+    planes.0.insert(namespace, Plane { namespaced: reach == Some("Namespaced"), adopts, divides });
+}
+
+fn read_sync(mut fields: Fields<'_>) -> Option<bool> {
+    fields.accept(&["maxConcurrentReconciles"]);
+    let adopts = fields.choice("adoptResources", &["Enabled", "Disabled"]).map(|word| word == "Enabled");
+    fields.finish();
+    adopts
+}
+
+/// Whether the gates leave the scheduler of replicas on, as it is by default.
+fn read_gates(spec: &mut Fields<'_>) -> bool {
+    let mut divides = true;
+    for mut gate in spec.each("featureGates") {
+        let name = gate.required_str("name");
+        let state = gate.choice("configuration", &["Enabled", "Disabled"]);
+        let off = state == Some("Disabled");
+        let at = gate.scope().pos(gate.place_of("name"));
+        let say = |message: String, hint: Option<String>| {
+            gate.scope().report(Diagnostic::warning(at, message).maybe_hint(hint));
+        };
+        match name {
+            Some("SchedulerPreferences") => divides = !off,
+            Some("PushReconciler") if off => {
+                let hint = "`propagation: Disabled` in the type configs keeps members as they are";
+                say("berth propagates without the gate PushReconciler too".to_owned(), Some(hint.to_owned()));
+            }
+            Some(name) if !GATES.contains(&name) => {
+                say(format!("KubeFed has no feature gate `{name}`"), did_you_mean(name, GATES));
+            }
+            _ => {}
+        }
+        gate.finish();
+    }
+    divides
+}

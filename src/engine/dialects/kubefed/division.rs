@@ -1,0 +1,133 @@
+//! A preference and its workload → a division: who takes part, and what the namespace lets through.
+//!
+//! Ready clusters take part. The workload's own placement and that of its namespace are not looked at,
+//! unless `intersectWithClusterSelector` says so, and then only their selectors are: as in KubeFed.
+
+use super::Context;
+use super::placement::{self, Wanted};
+use super::preference::Preference;
+use crate::dialects::Document;
+use berth_base::diag::Diagnostic;
+use berth_base::meta::Metadata;
+use berth_base::model::placement::{Division, Filter, Rule};
+use berth_base::model::status::WorkloadName;
+use berth_base::model::{Key, Override, Selector, Verb};
+use berth_base::yaml::Scope;
+
+/// Where Deployments and ReplicaSets hold their number.
+pub(super) const REPLICAS: &str = "/spec/replicas";
+
+/// The division that a preference asks for. `None` where the preference has no effect, with a warning.
+pub(super) fn of(
+    scope: &Scope,
+    document: &Document,
+    metadata: &Metadata,
+    context: &Context,
+    wanted: &Wanted,
+    narrowing: &[Filter],
+) -> Option<Division> {
+    let preference = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name)?;
+    let say = |message: String, hint: &str| {
+        scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
+    };
+    let (key, by) = (&document.key, &preference.key);
+    if let Wanted::Follow(_) = wanted {
+        let message = format!("{by} has no effect: {key} follows another placement");
+        say(message, "take `placementRef` or the preference away");
+        return None;
+    }
+    if !context.planes.divides(&metadata.namespace) {
+        let message = format!("{by} has no effect: a KubeFedConfig turns off the gate SchedulerPreferences");
+        say(message, "enable the gate, or take the preference away");
+        return None;
+    }
+    let division = |among| Division {
+        by: by.clone(),
+        origin: preference.origin.clone(),
+        workload: WorkloadName::of(key),
+        total: preference.total,
+        shares: preference.shares.clone(),
+        others: preference.others,
+        rebalance: preference.rebalance,
+        hash_key: by.full_name(),
+        among,
+        then: narrowing.to_vec(),
+    };
+    let ready = Filter { rule: Rule::Ready, by: None };
+    let mut among = vec![ready];
+    let named = document.root.get("spec").and_then(|spec| spec.get("placement")?.get("clusters"));
+    let named = named.is_some_and(|clusters| !clusters.is_null());
+    let own = placement::selector_of(&document.root);
+    if preference.intersect {
+        let (namespace, of_namespace) = match selectors(context, metadata, own.as_ref(), key) {
+            Ok(found) => found,
+            // A list of names is what its author wrote last, and counts.
+            Err(why) if named => {
+                let message = format!("{by} divides nothing, and {key} stays as it is written: {why}");
+                say(message, NAMES);
+                return None;
+            }
+            // What it divided last stays in force; without that, the object stays as it is written.
+            Err(why) => {
+                let message = format!("{by} divides nothing: {why}; numbers that it set earlier stay");
+                say(message, NAMES);
+                return Some(division(vec![Filter { rule: Rule::Nowhere(why), by: None }]));
+            }
+        };
+        if named {
+            let message = format!("{by} reads only the selector of {key}, and not its list of clusters");
+            say(message, "leave `spec.placement.clusters` out");
+        }
+        among.push(Filter { rule: Rule::Labels(own.unwrap_or_default()), by: None });
+        among.push(Filter { rule: Rule::Labels(of_namespace.clone()), by: Some(namespace.clone()) });
+    } else {
+        if named || own.as_ref().is_some_and(|selector| !selector.requirements.is_empty()) {
+            let message =
+                format!("the placement of {key} is not looked at: every ready cluster takes part in {by}");
+            say(message, "`intersectWithClusterSelector: true` keeps to clusters that its selector matches");
+        }
+    }
+    Some(division(among))
+}
+
+const NAMES: &str = "`intersectWithClusterSelector` reads selectors only, never lists of names";
+
+fn selectors<'c>(
+    context: &'c Context,
+    metadata: &Metadata,
+    own: Option<&Selector>,
+    key: &Key,
+) -> Result<(&'c Key, &'c Selector), String> {
+    let namespace = &metadata.namespace;
+    let Some((federated, selector)) = context.namespaces.selector(namespace) else {
+        return Err(format!("there is no FederatedNamespace `{namespace}/{namespace}`"));
+    };
+    let selector = selector.ok_or_else(|| format!("{federated} has no clusterSelector"))?;
+    own.ok_or_else(|| format!("{key} has no clusterSelector"))?;
+    Ok((federated, selector))
+}
+
+/// Warns of what else sets the replicas that a preference divides.
+pub(super) fn warn_of_rivals(
+    scope: &Scope,
+    preference: &Preference,
+    key: &Key,
+    overrides: &[Override],
+    retains_replicas: bool,
+) {
+    let by = &preference.key;
+    if retains_replicas {
+        let message =
+            format!("retainReplicas of {key} has no effect: {by} sets the replicas of every cluster");
+        let hint = "an autoscaler in a member and a preference fight over one number: keep one of them";
+        scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
+    }
+    for one in overrides {
+        let berth_base::model::Action::Patch(operations) = &one.action else { continue };
+        for operation in operations.iter().filter(|one| one.path == REPLICAS && one.verb == Verb::Remove) {
+            let message = format!("this removes the replicas that {by} sets, so members fall back to 1");
+            let hint = "take the operation out; the preference needs none";
+            scope.report(Diagnostic::warning(operation.at.clone(), message).hint(hint));
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! A Federated* object → one placement and one workload under the same key.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::namespaces::{Namespaces, Narrowing};
+use super::placement::Wanted;
+use super::preference::DIVIDED;
+use super::types::{FederatedType, Target};
+use super::{Context, division, files, lifecycle, placement, template};
+use crate::dialects::{Document, Lowered};
+use berth_base::diag::Diagnostic;
+use berth_base::meta::{Metadata, open};
+use berth_base::model::decision::Outcome;
+use berth_base::model::placement::{Blocked, Filter, Follow, Ranking, Retention, Rule, Selection};
+use berth_base::model::workload::ReplicasAt;
+use berth_base::model::{Condition, Key, Override, Placement, Policy, Source, Template, Workload};
+use berth_base::yaml::{Node, Scope};
+
+/// Reads one; a FederatedNamespace goes into `namespaces` as well.
+pub(super) fn read(
+    scope: &Scope,
+    document: &Document,
+    context: &Context,
+    namespaces: &mut Namespaces,
+    lowered: &mut Lowered,
+) {
+    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    // SOPS notes what it needs beside the spec when it encrypts a whole file.
+    fields.accept(&["sops"]);
+    let spec = fields.required_fields("spec");
+    fields.finish();
+    let Some(mut spec) = spec else { return };
+    let (group, kind) = (&*document.key.group, &*document.key.kind);
+    let Some(federated) = context.types.find(group, kind, &metadata.namespace) else {
+        let message = format!("no type config says what `{kind}` stands for");
+        let hint = context.types.hint_for(group, kind);
+        return scope.report(Diagnostic::error(document.at.clone(), message).hint(hint));
+    };
+    lifecycle::warn_of_deletion(scope, document, &metadata);
+    let target = &federated.target;
+    if !check_namespace(scope, &metadata, target) {
+        return;
+    }
+    let text =
+        document.root.get("spec").and_then(|spec| spec.get("placement")).map_or(Json::Null, Node::to_json);
+    let wanted = placement::read(&mut spec, &metadata.namespace);
+    if target.is_namespace() {
+        if metadata.name != metadata.namespace {
+            return warn_of_name(scope, &metadata);
+        }
+        let rule = narrowing_rule(scope, &spec, wanted.as_ref());
+        let selector = placement::selector_of(&document.root);
+        namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone(), selector);
+    }
+    let content = files::content(&mut spec, document, &context.files, lowered);
+    let retains = lifecycle::read_retain_replicas(&mut spec, target);
+    spec.finish();
+    let sync_annotations =
+        lifecycle::annotations(scope, document, &metadata, context.planes.adopts(&metadata.namespace));
+    let (Some(wanted), Some(content)) = (wanted, content) else { return };
+    let Some(object) = template::object(content.template, &metadata, target) else { return };
+    let template = Template {
+        retained: lifecycle::retained(&object, &retains),
+        object: Arc::new(object),
+        final_labels: [("kubefed.io/managed".to_owned(), "true".to_owned())].into(),
+        sync_annotations,
+    };
+    let source = source_of(scope, document, context, &metadata, &federated, wanted, text);
+    let (key, origin) = (document.key.clone(), document.at.clone());
+    let replicas =
+        replicas_at(scope, document, &source, &content.overrides, retains.any(), context, &metadata);
+    let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
+    lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source }.into());
+    if target.is_namespace() && context.planes.is_system(&metadata.name) {
+        // Its placement still says where the contents may go.
+        return;
+    }
+    let workload = Workload {
+        key,
+        origin,
+        templates: vec![template],
+        overrides: content.overrides,
+        replicas,
+        // What is in members stays as it is: its content as well as where it is.
+        frozen: blocked || content.incomplete,
+        external: false,
+    };
+    lowered.workloads.push(workload.into());
+}
+
+/// Where the number goes that a preference gives; only kinds that can have one have such a place.
+fn replicas_at(
+    scope: &Scope,
+    document: &Document,
+    source: &Source,
+    overrides: &[Override],
+    retains: bool,
+    context: &Context,
+    metadata: &Metadata,
+) -> Option<ReplicasAt> {
+    let kind = &*document.key.kind;
+    if !DIVIDED.contains(&kind) {
+        return None;
+    }
+    let preference = context.preferences.find(kind, &metadata.namespace, &metadata.name);
+    let divides = matches!(source, Source::Own(policy) if policy.division.is_some());
+    if let Some(preference) = preference.filter(|_| divides) {
+        division::warn_of_rivals(scope, preference, &document.key, overrides, retains);
+    }
+    let (by, origin) = match preference {
+        Some(preference) => (&preference.key, &preference.origin),
+        None => (&document.key, &document.at),
+    };
+    Some(ReplicasAt { path: division::REPLICAS.to_owned(), by: by.clone(), origin: origin.clone() })
+}
+
+fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool {
+    let needed = target.namespaced || target.is_namespace();
+    if needed && metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    if !needed && !metadata.namespace.is_empty() {
+        let message = format!("metadata.namespace must not be given: a {} has no namespace", target.kind);
+        scope.error(metadata.namespace_at, message);
+    }
+    needed != metadata.namespace.is_empty()
+}
+
+fn warn_of_name(scope: &Scope, metadata: &Metadata) {
+    let (name, namespace) = (&metadata.name, &metadata.namespace);
+    let message = format!(
+        "a FederatedNamespace counts only under its namespace's name, so `{name}` in namespace `{namespace}` is ignored"
+    );
+    let hint = format!("write `name: {namespace}`");
+    scope.report(Diagnostic::warning(scope.pos(metadata.name_at), message).hint(hint));
+}
+
+/// The rule that narrows what is in the namespace.
+fn narrowing_rule(
+    scope: &Scope,
+    spec: &berth_base::yaml::Fields<'_>,
+    wanted: Option<&Wanted>,
+) -> Option<Rule> {
+    match wanted? {
+        Wanted::Clusters(rule) => Some(rule.clone()),
+        Wanted::Follow(_) => {
+            let at = spec.place_of("placement");
+            let message = "spec.placement.placementRef is not possible in a FederatedNamespace";
+            let hint = "the namespace narrows what is in it, so its clusters must be given here: clusters or clusterSelector";
+            scope.report(Diagnostic::error(scope.pos(at), message).hint(hint));
+            None
+        }
+    }
+}
+
+fn source_of(
+    scope: &Scope,
+    document: &Document,
+    context: &Context,
+    metadata: &Metadata,
+    federated: &FederatedType,
+    wanted: Wanted,
+    text: Json,
+) -> Source {
+    let target = &federated.target;
+    let mut policy = Policy {
+        candidates: Vec::new(),
+        filters: Vec::new(),
+        scorers: Vec::new(),
+        ranking: Ranking::SumThenName,
+        selection: Selection::All,
+        retention: Retention::None,
+        division: None,
+        groups: None,
+        blocked: None,
+        condition: no_condition,
+        text: Json::Null,
+    };
+    let mut namespace_text = Json::Null;
+    policy.filters.extend(out_of_reach(context, target, &metadata.namespace));
+    if target.namespaced {
+        match context.namespaces.narrowing(&metadata.namespace, &context.planes) {
+            Narrowing::None => {}
+            Narrowing::By { filter, text } => {
+                policy.filters.push(filter);
+                namespace_text = text;
+            }
+            Narrowing::NotFederated(filter) => {
+                policy.filters.push(filter);
+                policy.condition = not_federated;
+            }
+            Narrowing::Unreadable(key) => policy.blocked = Some(unreadable(&key)),
+        }
+    }
+    if !federated.propagates {
+        policy.blocked = Some(disabled(target));
+    }
+    match wanted {
+        Wanted::Follow(placement) if policy.blocked.is_none() => {
+            let wanted = Wanted::Follow(placement.clone());
+            division::of(scope, document, metadata, context, &wanted, &[]);
+            let placements = vec![placement];
+            Source::Follows(Follow {
+                placements,
+                filters: policy.filters,
+                rollouts: Vec::new(),
+                condition: policy.condition,
+            })
+        }
+        wanted => {
+            if policy.blocked.is_none() {
+                let division = division::of(scope, document, metadata, context, &wanted, &policy.filters);
+                policy.division = division.map(Box::new);
+            }
+            if let Wanted::Clusters(rule) = wanted {
+                policy.filters.insert(0, Filter { rule, by: None });
+            }
+            policy.text = json!({ "placement": text, "namespace": namespace_text });
+            if policy.division.is_some() {
+                let found = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name);
+                policy.text["preference"] = found.map_or(Json::Null, |preference| preference.text.clone());
+            }
+            Source::Own(Box::new(policy))
+        }
+    }
+}
+
+/// What keeps an object from everywhere that no control plane looks at.
+fn out_of_reach(context: &Context, target: &Target, namespace: &str) -> Option<Filter> {
+    if !context.planes.all_namespaced() || context.planes.is_namespaced(namespace) {
+        return None;
+    }
+    let reason = if target.namespaced || target.is_namespace() {
+        format!("every control plane is namespace-scoped, and none is for the namespace `{namespace}`")
+    } else {
+        "a namespace-scoped control plane places no cluster-scoped objects".to_owned()
+    };
+    Some(Filter { rule: Rule::Nowhere(reason), by: None })
+}
+
+fn disabled(target: &Target) -> Blocked {
+    let kind = &target.kind;
+    Blocked {
+        condition: propagation(
+            "PropagationDisabled",
+            format!(
+                "the type config of {kind} says `propagation: Disabled`; what is in members stays as it is"
+            ),
+        ),
+        keep_earlier: true,
+    }
+}
+
+fn unreadable(namespace: &Key) -> Blocked {
+    Blocked {
+        condition: propagation("ComputePlacementFailed", format!("{namespace} has a faulty placement")),
+        keep_earlier: true,
+    }
+}
+
+fn no_condition(_: &Outcome) -> Option<Condition> {
+    // KubeFed's own condition tells how propagation went, which no decision knows.
+    None
+}
+
+fn not_federated(_: &Outcome) -> Option<Condition> {
+    let message = "the namespace has no FederatedNamespace of its name";
+    Some(propagation("NamespaceNotFederated", message.to_owned()))
+}
+
+fn propagation(reason: &str, message: String) -> Condition {
+    Condition { kind: "Propagation".to_owned(), status: false, reason: reason.to_owned(), message }
+}

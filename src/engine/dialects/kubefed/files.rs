@@ -1,0 +1,153 @@
+//! Templates and override lists in files of their own, which a Federated object of the same namespace
+//! names in `spec.templateRef` and `spec.overridesRef`: berth's extension, so that teams can own them
+//! apart. While a named one is missing or at fault, members keep the last good form of the workload.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use super::kinds::{OVERRIDE_LIST, TEMPLATE};
+use super::{overrides, template};
+use crate::dialects::{Document, Lowered};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
+use berth_base::meta::open;
+use berth_base::model::Override;
+use berth_base::yaml::{Fields, Scope};
+
+/// The files' contents by namespace and name.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    templates: Named<template::Written>,
+    overrides: Named<Vec<Override>>,
+}
+
+type Named<T> = BTreeMap<(String, String), File<T>>;
+
+#[derive(Debug)]
+struct File<T> {
+    /// `None` where it is at fault.
+    content: Option<T>,
+    at: Pos,
+    named: Cell<bool>,
+}
+
+/// What a Federated object is made of.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) template: template::Written,
+    pub(super) overrides: Vec<Override>,
+    /// A part of it cannot be had now.
+    pub(super) incomplete: bool,
+}
+
+impl Files {
+    /// Those that no Federated object names.
+    pub(super) fn report_unnamed(&self, found: &mut Diagnostics) {
+        let templates = self.templates.values().filter(|file| !file.named.get());
+        let overrides = self.overrides.values().filter(|file| !file.named.get());
+        let unnamed = templates.map(|file| (&file.at, TEMPLATE, "templateRef"));
+        for (at, kind, field) in
+            unnamed.chain(overrides.map(|file| (&file.at, OVERRIDE_LIST, "overridesRef")))
+        {
+            let message = format!("no Federated object of its namespace names this {kind}");
+            found.push(
+                Diagnostic::warning(at.clone(), message)
+                    .hint(format!("name it in `spec.{field}: {{name: …}}`, or remove it")),
+            );
+        }
+    }
+}
+
+pub(super) fn read(scope: &Scope, document: &Document, files: &mut Files) {
+    let at = document.at.clone();
+    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let place = (metadata.namespace, metadata.name);
+    let sound = || !scope.has_errors();
+    if *document.key.kind == *TEMPLATE {
+        fields.require("template");
+        let content = template::read(&mut fields);
+        fields.finish();
+        let content = content.filter(|_| sound());
+        files.templates.insert(place, File { content, at, named: Cell::new(false) });
+    } else {
+        fields.require("overrides");
+        let content = overrides::read(&mut fields, document);
+        fields.finish();
+        let content = sound().then_some(content);
+        files.overrides.insert(place, File { content, at, named: Cell::new(false) });
+    }
+}
+
+/// Whether a Federated object names any.
+pub(super) fn names_any(document: &Document) -> bool {
+    let spec = document.root.get("spec");
+    spec.is_some_and(|spec| spec.get("templateRef").is_some() || spec.get("overridesRef").is_some())
+}
+
+/// Template and overrides of a Federated object, its own or those it names. `None` where it is at fault.
+pub(super) fn content(
+    spec: &mut Fields<'_>,
+    document: &Document,
+    files: &Files,
+    lowered: &mut Lowered,
+) -> Option<Content> {
+    let own = template::read(spec);
+    let own_overrides = overrides::read(spec, document);
+    let namespace = &*document.key.namespace;
+    let template = named(spec, ["template", "templateRef"], TEMPLATE, namespace, &files.templates, lowered);
+    let listed =
+        named(spec, ["overrides", "overridesRef"], OVERRIDE_LIST, namespace, &files.overrides, lowered);
+    let incomplete = matches!(template, Found::Lacking) || matches!(listed, Found::Lacking);
+    let template = match template {
+        Found::Content(template) => Some(template),
+        Found::NotNamed | Found::Lacking => own,
+    };
+    let overrides = match listed {
+        Found::Content(overrides) => overrides,
+        Found::NotNamed | Found::Lacking => own_overrides,
+    };
+    Some(Content { template: template?, overrides, incomplete })
+}
+
+enum Found<T> {
+    NotNamed,
+    Content(T),
+    Lacking,
+}
+
+fn named<T: Clone>(
+    spec: &mut Fields<'_>,
+    [own, reference]: [&'static str; 2],
+    kind: &str,
+    namespace: &str,
+    files: &Named<T>,
+    lowered: &mut Lowered,
+) -> Found<T> {
+    let path = spec.path_of(reference);
+    let Some(mut fields) = spec.fields(reference) else { return Found::NotNamed };
+    let name = fields.required_str("name");
+    let at = fields.scope().pos(fields.place_of("name"));
+    fields.finish();
+    if spec.node(own).is_some() {
+        let message = format!("{path} and {} exclude each other", spec.path_of(own));
+        spec.error_at(reference, message);
+    }
+    let Some(name) = name else { return Found::NotNamed };
+    match files.get(&(namespace.to_owned(), name.to_owned())) {
+        Some(file) => {
+            file.named.set(true);
+            // A faulty one has been reported.
+            file.content.clone().map_or(Found::Lacking, Found::Content)
+        }
+        None => {
+            let siblings = files.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.as_str());
+            let hint = did_you_mean(name, siblings).or_else(|| {
+                let elsewhere = files.keys().find(|(_, other)| other == name)?;
+                Some(format!("there is one in the namespace `{}`, but it must be in the same", elsewhere.0))
+            });
+            let message = format!("{path}: there is no {kind} `{name}` in the namespace `{namespace}`");
+            // Not the document's own fault: the file it names may be the one that was lost.
+            lowered.diagnostics.push(Diagnostic::error(at, message).maybe_hint(hint));
+            Found::Lacking
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Plain objects → Federated objects, and the type configs they need.
+//!
+//! A pure function of objects and options, wherever the objects come from. Each fault costs its own object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+
+use super::options::Options;
+use super::resources::ApiResource;
+use super::types::{FederatedKind, federated_names, type_config};
+use super::{check, skip, template};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use berth_base::meta::names::{fault_of_name, is_dns_label};
+use berth_base::model::Key;
+use berth_base::model::object::{group_of, version_of};
+
+/// An object to federate, and where it was read.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    pub object: Json,
+    pub at: Pos,
+}
+
+/// What became of the objects.
+#[derive(Clone, Debug, Default)]
+pub struct Federated {
+    /// Type configs first, then namespaces, then the rest as they came.
+    pub documents: Vec<Made>,
+    pub diagnostics: Diagnostics,
+}
+
+/// A document that was made.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub key: Key,
+    /// The kind of the object inside; of a type config, its own.
+    pub of_kind: String,
+    pub document: Json,
+}
+
+/// Federates objects.
+pub fn federate(subjects: &[Subject], options: &Options) -> Federated {
+    let mut work = Work::new(options);
+    let wanted = work.wanted(subjects);
+    for subject in &wanted {
+        work.take(subject);
+    }
+    work.finish()
+}
+
+struct Work<'a> {
+    options: &'a Options,
+    types: super::KnownTypes,
+    configs: BTreeMap<String, Json>,
+    namespaces: Vec<Made>,
+    others: Vec<Made>,
+    /// By whom a key was taken.
+    taken: BTreeMap<Key, Pos>,
+    secrets: usize,
+    found: Diagnostics,
+}
+
+impl<'a> Work<'a> {
+    fn new(options: &'a Options) -> Work<'a> {
+        Work {
+            options,
+            types: options.types.clone(),
+            configs: BTreeMap::new(),
+            namespaces: Vec::new(),
+            others: Vec::new(),
+            taken: BTreeMap::new(),
+            secrets: 0,
+            found: Diagnostics::new(),
+        }
+    }
+
+    /// The objects that are meant: all, or with `contents` the namespaces and what stands in them.
+    fn wanted(&mut self, subjects: &[Subject]) -> Vec<Subject> {
+        if !self.options.contents {
+            return subjects.to_vec();
+        }
+        let given = |subject: &&Subject| {
+            subject.object["apiVersion"] == "v1" && subject.object["kind"] == "Namespace"
+        };
+        let name =
+            |subject: &Subject| subject.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let mut meant: BTreeSet<String> = subjects.iter().filter(given).map(name).collect();
+        let mut made = Vec::new();
+        if let Some(only) = &self.options.namespace {
+            if !meant.contains(only) {
+                let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": only}});
+                self.found.push(Diagnostic::note(format!(
+                    "no Namespace `{only}` is among the objects, so its FederatedNamespace has an empty template"
+                )));
+                made.push(Subject { object, at: Pos::file(format!("Namespace {only}")) });
+            }
+            meant = [only.clone()].into();
+        }
+        let is_meant = |subject: &&Subject| match given(subject) {
+            true => meant.contains(&name(subject)),
+            false => self.namespace_of(&subject.object).is_some_and(|namespace| meant.contains(namespace)),
+        };
+        let before = made.len();
+        made.extend(subjects.iter().filter(is_meant).cloned());
+        let passed_over = subjects.len() - (made.len() - before);
+        if meant.is_empty() {
+            let message = "--contents goes with a Namespace, and none is among the objects";
+            let fault = Diagnostic { at: None, ..Diagnostic::error(Pos::file(""), message) };
+            self.found.push(fault.hint("give the Namespace's file as well, or name it with --namespace"));
+        } else if passed_over > 0 {
+            self.found.push(Diagnostic::note(format!(
+                "objects outside of the namespace, passed over: {passed_over}"
+            )));
+        }
+        made
+    }
+
+    /// The namespace an object stands in, or would if it had one.
+    fn namespace_of<'o>(&'o self, object: &'o Json) -> Option<&'o str> {
+        let own = object["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty());
+        let group = group_of(object["apiVersion"].as_str().unwrap_or_default());
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let cluster_scoped =
+            self.options.resources.of_kind(group, kind).is_some_and(|resource| !resource.namespaced);
+        own.or(self.options.namespace.as_deref()).filter(|_| !cluster_scoped)
+    }
+
+    fn take(&mut self, subject: &Subject) {
+        let Subject { object, at } = subject;
+        let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        let (name, given) = (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
+        if name.is_empty() {
+            return self
+                .found
+                .push(Diagnostic::error(at.clone(), format!("{kind}: metadata.name is required")));
+        }
+        let resource = self.resource(&api_version, &kind, !given.is_empty());
+        let described = Key::new(&resource.group, &kind, &given, &name);
+        if let Some(reason) = skip::reason(object, &resource, self.options) {
+            let message = format!("{described} is not federated: {reason}");
+            return self.found.push(Diagnostic::new(Severity::Note, at.clone(), message));
+        }
+        if let Some(fault) = fault_of_name(&name) {
+            let message = format!("{described}: metadata.name {fault}");
+            return self.found.push(Diagnostic::error(at.clone(), message));
+        }
+        let Some(federated) = self.federated(&resource, &described, at) else { return };
+        let Some(namespace) = self.namespace(&federated, object, &described, at) else { return };
+        let key = Key::new(&federated.group, &federated.kind, &namespace, &name);
+        let mut document = json!({
+            "apiVersion": federated.api_version(),
+            "kind": federated.kind,
+            "metadata": {"name": name},
+            "spec": {
+                "template": template::template(object, &federated),
+                "placement": self.options.placement.placement(),
+            },
+        });
+        if !namespace.is_empty() {
+            document["metadata"]["namespace"] = namespace.into();
+        }
+        let faults = check::faults_of_object(&document, &federated);
+        if !faults.is_empty() {
+            return self.report_faults(&described, at, &faults);
+        }
+        if let Some(first) = self.taken.insert(key.clone(), at.clone()) {
+            let message = format!("{described} comes twice, first at {first}");
+            return self.found.push(Diagnostic::error(at.clone(), message).hint("remove one of the two"));
+        }
+        self.secrets += usize::from(resource.group.is_empty() && kind == "Secret");
+        let made = Made { key, of_kind: kind, document };
+        if federated.is_of_namespaces() { self.namespaces.push(made) } else { self.others.push(made) }
+    }
+
+    /// The object's type; where nobody lists it, as the object itself has it.
+    fn resource(&self, api_version: &str, kind: &str, namespaced: bool) -> ApiResource {
+        let (group, version) = (group_of(api_version), version_of(api_version));
+        let listed = self.options.resources.of_kind(group, kind).cloned();
+        listed.unwrap_or_else(|| ApiResource::guessed(group, version, kind, namespaced))
+    }
+
+    fn federated(&mut self, resource: &ApiResource, described: &Key, at: &Pos) -> Option<FederatedKind> {
+        if let Some(known) = self.types.of_target(&resource.group, &resource.kind) {
+            return Some(known.clone());
+        }
+        if !self.options.enable_types {
+            let message = format!("{described}: no Federated kind stands for {}", resource.full_name());
+            let hint = format!(
+                "add --enable-type, or run `berth enable {name}` first; --skip-api-resources {name} leaves it out",
+                name = resource.full_name()
+            );
+            self.found.push(Diagnostic::error(at.clone(), message).hint(hint));
+            return None;
+        }
+        let made = federated_names(resource, None, None);
+        if let Some(other) = self.types.of_federated(&made.group, &made.kind) {
+            let message = format!(
+                "{described}: {}.{} stands for {} already",
+                made.kind,
+                made.group,
+                other.target.full_name()
+            );
+            let hint = format!(
+                "run `berth enable {} --federated-group GROUP` with a group of your own",
+                resource.full_name()
+            );
+            self.found.push(Diagnostic::error(at.clone(), message).hint(hint));
+            return None;
+        }
+        let config = type_config(&made);
+        let faults = check::faults_of_config(&config);
+        if !faults.is_empty() {
+            self.report_faults(described, at, &faults);
+            return None;
+        }
+        self.types.learn(&config);
+        self.configs.insert(resource.full_name(), config);
+        Some(made)
+    }
+
+    /// What the reader would refuse, so that it is not made.
+    fn report_faults(&mut self, described: &Key, at: &Pos, faults: &[String]) {
+        for fault in faults {
+            let message = format!("{described} can not be federated: {fault}");
+            self.found.push(Diagnostic::error(at.clone(), message));
+        }
+    }
+
+    /// The namespace of the Federated object; empty where it has none.
+    fn namespace(
+        &mut self,
+        federated: &FederatedKind,
+        object: &Json,
+        described: &Key,
+        at: &Pos,
+    ) -> Option<String> {
+        if federated.is_of_namespaces() {
+            if is_dns_label(&described.name) {
+                return Some(described.name.to_string());
+            }
+            let message = format!("{described}: `{}` is not a namespace's name", described.name);
+            self.found.push(Diagnostic::error(at.clone(), message));
+            return None;
+        }
+        if !federated.target.namespaced {
+            return Some(String::new());
+        }
+        let own = object["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty());
+        let Some(namespace) = own.or(self.options.namespace.as_deref()) else {
+            let message = format!("{described}: metadata.namespace is required");
+            self.found.push(Diagnostic::error(at.clone(), message).hint("write it, or give --namespace"));
+            return None;
+        };
+        if !is_dns_label(namespace) {
+            let message = format!("{described}: `{namespace}` is not a namespace's name");
+            self.found.push(Diagnostic::error(at.clone(), message));
+            return None;
+        }
+        Some(namespace.to_owned())
+    }
+
+    fn finish(mut self) -> Federated {
+        let mut named: BTreeSet<&str> =
+            self.options.federated_namespaces.iter().map(String::as_str).collect();
+        named.extend(self.namespaces.iter().map(|made| &*made.key.name));
+        let used: BTreeSet<&str> =
+            self.others.iter().map(|made| &*made.key.namespace).filter(|one| !one.is_empty()).collect();
+        for namespace in used.difference(&named) {
+            let message = format!("namespace `{namespace}` is not federated, so that its objects go nowhere");
+            let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
+            self.found.push(warning.hint("federate the Namespace as well"));
+        }
+        if self.secrets > 0 {
+            let message = format!("Secrets whose data now stands in Federated objects: {}", self.secrets);
+            let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
+            self.found
+                .push(warning.hint("do not commit them: place External Secrets or Sealed Secrets instead"));
+        }
+        let config = |(name, document): (String, Json)| Made {
+            key: Key::new(super::TYPE_CONFIG_GROUP, super::TYPE_CONFIG_KIND, super::SYSTEM_NAMESPACE, &name),
+            of_kind: super::TYPE_CONFIG_KIND.to_owned(),
+            document,
+        };
+        let documents =
+            self.configs.into_iter().map(config).chain(self.namespaces).chain(self.others).collect();
+        Federated { documents, diagnostics: self.found }
+    }
+}

@@ -1,0 +1,73 @@
+//! FederatedNamespaces as filters: what is in a namespace goes nowhere the namespace does not go.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::config::Planes;
+use berth_base::model::placement::{Filter, Rule};
+use berth_base::model::{Key, Selector};
+
+/// The federated namespaces by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Namespaces(BTreeMap<String, Federated>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Federated {
+    key: Key,
+    /// `None` where its placement cannot be read.
+    rule: Option<Rule>,
+    /// The placement as written.
+    text: Json,
+    /// Its selector, whether or not a list of names makes it moot.
+    selector: Option<Selector>,
+}
+
+/// What a namespace does to the placements in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Narrowing {
+    /// Nothing: the object has no namespace, or its control plane knows only its own.
+    None,
+    By {
+        filter: Filter,
+        text: Json,
+    },
+    NotFederated(Filter),
+    /// The FederatedNamespace is there and cannot be read.
+    Unreadable(Key),
+}
+
+impl Namespaces {
+    pub(super) fn insert(
+        &mut self,
+        name: &str,
+        key: Key,
+        rule: Option<Rule>,
+        text: Json,
+        selector: Option<Selector>,
+    ) {
+        self.0.insert(name.to_owned(), Federated { key, rule, text, selector });
+    }
+
+    /// The selector of a federated namespace, and who it is; the inner `None` where it has none.
+    pub(super) fn selector(&self, namespace: &str) -> Option<(&Key, Option<&Selector>)> {
+        self.0.get(namespace).map(|federated| (&federated.key, federated.selector.as_ref()))
+    }
+
+    pub(super) fn narrowing(&self, namespace: &str, planes: &Planes) -> Narrowing {
+        match self.0.get(namespace) {
+            Some(Federated { key, rule: Some(rule), text, .. }) => Narrowing::By {
+                filter: Filter { rule: rule.clone(), by: Some(key.clone()) },
+                text: text.clone(),
+            },
+            Some(Federated { key, rule: None, .. }) => Narrowing::Unreadable(key.clone()),
+            None if planes.is_namespaced(namespace) => Narrowing::None,
+            None => {
+                let reason = format!(
+                    "NamespaceNotFederated: there is no FederatedNamespace `{namespace}/{namespace}`"
+                );
+                Narrowing::NotFederated(Filter { rule: Rule::Nowhere(reason), by: None })
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `spec.placement` → which clusters. A list of names goes before a selector, even an empty list,
+//! and then the selector is not so much as looked at. Nothing at all is nowhere; an empty selector is
+//! everywhere.
+//!
+//! berth's extension: `placementRef` names a placement of another system that picks the clusters.
+
+use std::collections::BTreeSet;
+
+use berth_base::diag::Severity;
+use berth_base::meta::label_selector;
+use berth_base::model::Selector;
+use berth_base::model::placement::{PlacementRef, Rule};
+use berth_base::yaml::{Fields, Node, Scope, Value};
+
+/// The kinds `placementRef` may name, and whether they stand in a namespace.
+const FOLLOWED: [(&str, bool); 3] =
+    [("ClusterResourcePlacement", false), ("Placement", true), ("ResourcePlacement", true)];
+
+/// What a placement asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Wanted {
+    Clusters(Rule),
+    Follow(PlacementRef),
+}
+
+/// Reads the `placement` of a spec. `None` where it is at fault; `namespace` is the object's own.
+pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
+    if spec.node("placement").is_none() {
+        return Some(nowhere("spec.placement is not given"));
+    }
+    let mut fields = spec.fields("placement")?;
+    let clusters = fields.node("clusters");
+    let selector = fields.node("clusterSelector");
+    let follow = fields.fields("placementRef");
+    let scope = fields.scope();
+    let wanted = match (follow, clusters, selector) {
+        (Some(follow), clusters, selector) => {
+            if let Some(other) = clusters.or(selector) {
+                scope.error(other.at, "spec.placement has a placementRef, which nothing may stand beside");
+            }
+            read_follow(follow, namespace).map(Wanted::Follow)
+        }
+        (None, Some(clusters), selector) => {
+            warn_of_unread(scope, selector);
+            read_names(scope, clusters).map(|names| match names.is_empty() {
+                true => nowhere("spec.placement.clusters is an empty list"),
+                false => Wanted::Clusters(Rule::Named(names)),
+            })
+        }
+        (None, None, Some(selector)) => label_selector(scope, selector, "spec.placement.clusterSelector")
+            .map(|selector| Wanted::Clusters(Rule::Labels(selector))),
+        (None, None, None) => Some(nowhere("spec.placement has neither clusters nor clusterSelector")),
+    };
+    fields.finish();
+    wanted
+}
+
+/// The selector of a Federated object's placement, whatever else stands there. `None` where there is
+/// none, or one that cannot be read.
+pub(super) fn selector_of(root: &Node) -> Option<Selector> {
+    let node = root.get("spec")?.get("placement")?.get("clusterSelector").filter(|node| !node.is_null())?;
+    let aside = Scope::new("".into(), Severity::Error);
+    let selector = label_selector(&aside, node, "clusterSelector");
+    selector.filter(|_| !aside.has_errors())
+}
+
+fn nowhere(reason: &str) -> Wanted {
+    Wanted::Clusters(Rule::Nowhere(reason.to_owned()))
+}
+
+fn read_names(scope: &Scope, node: &Node) -> Option<BTreeSet<String>> {
+    let Value::List(items) = &node.value else {
+        scope.error(node.at, format!("spec.placement.clusters must be a list, not {}", node.what()));
+        return None;
+    };
+    let read = |(index, item): (usize, &Node)| {
+        let mut fields = scope.fields(item, &format!("spec.placement.clusters[{index}]"))?;
+        let name = fields.required_str("name").map(str::to_owned);
+        fields.finish();
+        name
+    };
+    let all: Vec<_> = items.iter().enumerate().map(read).collect();
+    all.into_iter().collect()
+}
+
+/// A selector beside names has no effect, so that its faults are no errors.
+fn warn_of_unread(scope: &Scope, selector: Option<&Node>) {
+    let Some(selector) = selector else { return };
+    let aside = Scope::new("".into(), Severity::Error);
+    label_selector(&aside, selector, "spec.placement.clusterSelector");
+    if let Some(fault) = aside.into_diagnostics().errors().next() {
+        let message =
+            format!("the selector has no effect beside spec.placement.clusters, and {}", fault.message);
+        scope.warning(selector.at, message);
+    }
+}
+
+fn read_follow(mut fields: Fields<'_>, own: &str) -> Option<PlacementRef> {
+    fields.require("kind");
+    let kind = fields.choice("kind", &FOLLOWED.map(|(kind, _)| kind));
+    let name = fields.required_str("name");
+    let namespace = fields.str("namespace");
+    let namespaced = FOLLOWED.iter().any(|(known, namespaced)| Some(*known) == kind && *namespaced);
+    if let Some(namespace) = namespace.filter(|namespace| *namespace != own || !namespaced) {
+        let must = if namespaced {
+            format!("must be `{own}`, the object's own")
+        } else {
+            "must not be given".to_owned()
+        };
+        fields.error_at(
+            "namespace",
+            format!("spec.placement.placementRef.namespace is `{namespace}`, but {must}"),
+        );
+        return None;
+    }
+    if namespaced && own.is_empty() {
+        let message =
+            "spec.placement.placementRef: a cluster-scoped object can only follow a ClusterResourcePlacement";
+        fields.error_at("kind", message);
+        return None;
+    }
+    let at = fields.scope().pos(fields.at());
+    fields.finish();
+    let namespace = if namespaced { own.to_owned() } else { String::new() };
+    let (kind, name) = (kind?.to_owned(), name?.to_owned());
+    Some(PlacementRef { kind, namespace, name, at })
+}

@@ -1,0 +1,198 @@
+//! ReplicaSchedulingPreference → how many replicas each cluster gets of the workload of the same name.
+//!
+//! Read as KubeFed reads it, its surprises included: each of them that a preference runs into is a
+//! warning that says what it costs and how to avoid it.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::dialects::Document;
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::meta::open;
+use berth_base::model::Key;
+use berth_base::model::placement::Share;
+use berth_base::yaml::{Fields, Node, Scope};
+
+const REPLICAS: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
+
+/// The kinds that can be divided.
+pub(super) const DIVIDED: [&str; 2] = ["FederatedDeployment", "FederatedReplicaSet"];
+
+/// Stands for every cluster without an entry of its own.
+const OTHERS: &str = "*";
+
+/// One preference, as it is written.
+#[derive(Debug)]
+pub(super) struct Preference {
+    pub(super) key: Key,
+    pub(super) origin: Pos,
+    target: String,
+    target_at: Pos,
+    pub(super) total: i32,
+    pub(super) rebalance: bool,
+    pub(super) intersect: bool,
+    pub(super) shares: BTreeMap<String, (Share, Pos)>,
+    pub(super) others: Option<Share>,
+    /// The spec's text.
+    pub(super) text: Json,
+    /// Its workload was met.
+    met: Cell<bool>,
+}
+
+/// The preferences by namespace and name.
+#[derive(Debug, Default)]
+pub(super) struct Preferences(BTreeMap<(String, String), Preference>);
+
+impl Preferences {
+    /// The preference for a Federated object.
+    pub(super) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Preference> {
+        let found = self.0.get(&(namespace.to_owned(), name.to_owned()))?;
+        (found.target == kind).then(|| {
+            found.met.set(true);
+            found
+        })
+    }
+
+    /// Whether there is one of this name, whatever kind it is for.
+    pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// Those whose workload is not there.
+    pub(super) fn report_unmet(&self, found: &mut Diagnostics) {
+        for one in self.0.values().filter(|one| !one.met.get()) {
+            let wanted = format!("{} {}", one.target, one.key.full_name());
+            let message = format!("there is no {wanted} whose replicas could be divided");
+            let hint =
+                "a preference is for the object of its own namespace and name, of the kind in `targetKind`";
+            found.push(Diagnostic::warning(one.target_at.clone(), message).hint(hint));
+        }
+    }
+}
+
+pub(super) fn read(scope: &Scope, document: &Document, preferences: &mut Preferences) {
+    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    if metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    let text = document.root.get("spec").map_or(Json::Null, Node::to_json);
+    let spec = fields.required_fields("spec");
+    fields.finish();
+    let Some(mut spec) = spec else { return };
+    let target = spec.required_str("targetKind");
+    let target_at = scope.pos(spec.place_of("targetKind"));
+    spec.require("totalReplicas");
+    let total = spec.int_in("totalReplicas", REPLICAS);
+    let rebalance = spec.bool("rebalance").unwrap_or(false);
+    let intersect = spec.bool("intersectWithClusterSelector").unwrap_or(false);
+    let mut clusters = spec.fields("clusters").map(read_clusters).unwrap_or_default();
+    spec.finish();
+    let (Some(target), Some(total)) = (target, total.and_then(|total| i32::try_from(total).ok())) else {
+        return;
+    };
+    if scope.has_errors() {
+        return;
+    }
+    if !DIVIDED.contains(&target) {
+        let message = format!("replicas of a {target} cannot be divided, so the preference has no effect");
+        let hint = format!("spec.targetKind is one of {}", DIVIDED.join(", "));
+        return scope.report(Diagnostic::warning(target_at, message).hint(hint));
+    }
+    if clusters.is_empty() {
+        clusters.insert(
+            OTHERS.to_owned(),
+            (Share { weight: 1, ..Share::default() }, scope.pos(document.root.at)),
+        );
+    }
+    let others = clusters.remove(OTHERS).map(|(share, _)| share);
+    let preference = Preference {
+        key: document.key.clone(),
+        origin: document.at.clone(),
+        target: target.to_owned(),
+        target_at,
+        total,
+        rebalance,
+        intersect,
+        shares: clusters,
+        others,
+        text,
+        met: Cell::new(false),
+    };
+    warn_of_floors(scope, &preference);
+    preferences.0.insert((metadata.namespace, metadata.name), preference);
+}
+
+fn read_clusters(clusters: Fields<'_>) -> BTreeMap<String, (Share, Pos)> {
+    let scope = clusters.scope();
+    let entry = |entry: &berth_base::yaml::node::Entry| {
+        let path = clusters.path_of(&entry.key);
+        let share = read_share(scope.fields(&entry.value, &path)?, &path);
+        Some((entry.key.clone(), (share, scope.pos(entry.at))))
+    };
+    clusters.entries().iter().filter_map(entry).collect()
+}
+
+fn read_share(mut fields: Fields<'_>, path: &str) -> Share {
+    let scope = fields.scope();
+    let mut number = |key| fields.int_in(key, i64::MIN..=i64::MAX);
+    let (ceiling, floor, weight) = (number("maxReplicas"), number("minReplicas"), number("weight"));
+    let at = scope.pos(fields.at());
+    let share = Share { floor: floor.unwrap_or(0), ceiling, weight: weight.unwrap_or(0) };
+    fields.finish();
+    let say = |message: String, hint: &str| {
+        scope.report(Diagnostic::warning(at.clone(), message).hint(hint));
+    };
+    if share.floor < 0 || share.weight < 0 || ceiling.is_some_and(|ceiling| ceiling < 0) {
+        let message = format!("{path} has a negative number, which may ask members for negative replicas");
+        say(message, "members refuse these; write 0 or more");
+    } else if share.floor == 0 && weight.is_none() && ceiling != Some(0) {
+        let message = format!("{path} has neither a weight nor minReplicas, so it gets no replicas at all");
+        say(message, "an absent weight is 0: write `weight: 1`");
+    }
+    if let Some(ceiling) = ceiling.filter(|ceiling| share.floor > *ceiling) {
+        let message = format!(
+            "{path}: minReplicas {} is above maxReplicas {ceiling}, which may or may not cut it back: {} stay \
+             where the floors use up the total",
+            share.floor, share.floor
+        );
+        say(message, "make minReplicas at most maxReplicas");
+    }
+    share
+}
+
+/// Floors come on top of weights, and who comes last gets less than its floor.
+fn warn_of_floors(scope: &Scope, preference: &Preference) {
+    let shares = || preference.shares.values().map(|(share, _)| *share).chain(preference.others);
+    let say = |message: String, hint: &str| {
+        scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
+    };
+    if preference.total < 0 {
+        let message = "spec.totalReplicas is negative, so one cluster is asked for negative replicas";
+        say(message.to_owned(), "members refuse these; write 0 or more");
+        return;
+    }
+    let floors = preference.shares.values().fold(0, |sum: i64, (share, _)| sum.saturating_add(share.floor));
+    let total = i64::from(preference.total);
+    if floors > total {
+        let message = format!("the minReplicas add up to {floors}, more than the {total} there are");
+        say(
+            message,
+            "the lightest clusters get less than their floor: raise totalReplicas or lower minReplicas",
+        );
+        return;
+    }
+    let unlike = |a: Share, b: Share| {
+        i128::from(a.floor) * i128::from(b.weight) != i128::from(b.floor) * i128::from(a.weight)
+    };
+    let weighted: Vec<Share> = shares().filter(|share| share.weight > 0).collect();
+    if let [first, rest @ ..] = weighted.as_slice()
+        && rest.iter().any(|share| unlike(*first, *share))
+        && weighted.iter().any(|share| share.floor > 0)
+    {
+        let message =
+            "the weights divide only what minReplicas leave over, so the whole is not in their proportion";
+        say(message.to_owned(), "leave minReplicas out where the weights alone say what is meant");
+    }
+}

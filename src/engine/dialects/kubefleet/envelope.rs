@@ -1,0 +1,77 @@
+//! `ClusterResourceEnvelope` and `ResourceEnvelope` → the objects inside.
+//!
+//! An envelope is selected like any object; its contents travel, itself it does not. The namespaced
+//! kind holds objects of its own namespace, the other one objects without a namespace.
+
+use std::sync::Arc;
+
+use berth_base::meta;
+use berth_base::meta::Metadata;
+use berth_base::model::Object;
+use berth_base::model::object::ObjectId;
+use berth_base::model::selector::Labels;
+use berth_base::yaml::fields::Scope;
+use berth_base::yaml::node::{Entry, Node};
+
+use super::kinds::PLACEMENT_GROUP;
+
+const MOST: usize = 50;
+
+/// An envelope that can be selected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope {
+    pub id: ObjectId,
+    pub version: String,
+    pub labels: Labels,
+    pub objects: Vec<Arc<Object>>,
+}
+
+/// Reads an envelope. Faults go to the scope; with any, what is returned is not to be used.
+pub fn read(scope: &Scope, root: &Node, kind: &str, version: &str) -> Option<Envelope> {
+    let (mut fields, metadata) = meta::open(scope, root)?;
+    let data = fields.required_fields("data");
+    fields.finish();
+    let data = data?;
+    let count = data.entries().len();
+    if count == 0 || count > MOST {
+        scope.error(data.at(), format!("data must have from 1 to {MOST} entries, not {count}"));
+    }
+    let objects = data.entries().iter().filter_map(|entry| object(scope, entry, kind, &metadata));
+    let objects = objects.map(Arc::new).collect::<Vec<_>>();
+    // What is being deleted is not selected any more.
+    let objects = if metadata.deleting { Vec::new() } else { objects };
+    Some(Envelope {
+        id: ObjectId::new(PLACEMENT_GROUP, kind, &metadata.namespace, &metadata.name),
+        version: version.to_owned(),
+        labels: metadata.labels,
+        objects,
+    })
+}
+
+fn object(scope: &Scope, entry: &Entry, kind: &str, envelope: &Metadata) -> Option<Object> {
+    let path = format!("data.{}", entry.key);
+    let content = entry.value.to_json();
+    let Some(id) = ObjectId::of(&content) else {
+        let message = format!("{path} must be an object with apiVersion, kind and metadata.name");
+        scope.error(entry.value.at, message);
+        return None;
+    };
+    let fault = match (kind, &*id.namespace) {
+        ("ClusterResourceEnvelope", "") => None,
+        ("ClusterResourceEnvelope", namespace) => Some(format!(
+            "is in namespace {namespace}, but a ClusterResourceEnvelope holds objects without one"
+        )),
+        (_, "") => {
+            Some("has no namespace, but a ResourceEnvelope holds objects of its own namespace".to_owned())
+        }
+        (_, namespace) if namespace != envelope.namespace => {
+            Some(format!("is in namespace {namespace}, but its envelope is in {}", envelope.namespace))
+        }
+        _ => None,
+    };
+    if let Some(fault) = fault {
+        scope.error(entry.value.at, format!("{path}: {id} {fault}"));
+        return None;
+    }
+    Some(Object { id, origin: scope.pos(entry.value.at), content })
+}

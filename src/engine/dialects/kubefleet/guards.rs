@@ -1,0 +1,76 @@
+//! Evictions and disruption budgets: checked as the hub would, and acted on by nobody here.
+//!
+//! An eviction is one word to a running hub, and a budget limits evictions alone. A repository says what
+//! should be: taint the cluster, or take it out of the placement.
+
+use berth_base::diag::Diagnostic;
+use berth_base::meta;
+use berth_base::model::Key;
+use berth_base::yaml::Value;
+use berth_base::yaml::fields::{Fields, Scope};
+use berth_base::yaml::node::Node;
+
+const LONGEST_NAME: usize = 255;
+
+/// Checks a `ClusterResourcePlacementEviction`, which without a hub is without effect.
+pub fn eviction(scope: &Scope, root: &Node, key: &Key) {
+    let Some((mut fields, _)) = meta::open(scope, root) else { return };
+    if let Some(mut spec) = fields.required_fields("spec") {
+        let placement = spec.required_str("placementName").unwrap_or_default();
+        let cluster = spec.required_str("clusterName").unwrap_or_default();
+        for name in ["placementName", "clusterName"] {
+            if spec.str(name).is_some_and(|text| text.len() > LONGEST_NAME) {
+                let message =
+                    format!("{} must not be longer than {LONGEST_NAME} characters", spec.path_of(name));
+                spec.error_at(name, message);
+            }
+        }
+        let message = format!("{key} is without effect: what a repository holds is no event");
+        let hint = format!(
+            "to take {placement} off {cluster}, taint the cluster and change the placement's policy, or leave \
+             the cluster out of it"
+        );
+        scope.report(Diagnostic::warning(scope.pos(root.at), message).hint(hint));
+        spec.finish();
+    }
+    fields.finish();
+}
+
+/// Checks a `ClusterResourcePlacementDisruptionBudget`, which limits evictions and nothing else.
+pub fn budget(scope: &Scope, root: &Node, key: &Key) {
+    let Some((mut fields, _)) = meta::open(scope, root) else { return };
+    if let Some(mut spec) = fields.required_fields("spec") {
+        let bounds = ["maxUnavailable", "minAvailable"];
+        let given = bounds.iter().filter(|bound| spec.node(bound).is_some()).count();
+        if given != 1 {
+            let message = format!("{} must have exactly one of maxUnavailable and minAvailable", spec.path());
+            scope.error(spec.at(), message);
+        }
+        bounds.iter().for_each(|bound| count_or_share(&mut spec, bound));
+        spec.finish();
+        let message = format!("{key} is without effect: it limits evictions, and berth evicts nothing");
+        let hint = "what a change may remove is limited by the deletion gate";
+        scope.report(Diagnostic::warning(scope.pos(root.at), message).hint(hint));
+    }
+    fields.finish();
+}
+
+/// A count, or a share such as `25%`.
+pub fn count_or_share(fields: &mut Fields<'_>, key: &'static str) {
+    let Some(node) = fields.node(key) else { return };
+    let sound = match &node.value {
+        Value::Number(number) => {
+            number.as_i64().is_some_and(|count| (0..=i64::from(i32::MAX)).contains(&count))
+        }
+        Value::String(text) => text
+            .strip_suffix('%')
+            .filter(|share| !share.is_empty() && share.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|share| share.parse::<u32>().ok())
+            .is_some_and(|share| share <= 100),
+        _ => false,
+    };
+    if !sound {
+        let message = format!("{} must be a count from 0 or a share from 0% to 100%", fields.path_of(key));
+        fields.error_at(key, message);
+    }
+}

@@ -1,0 +1,152 @@
+//! The kinds of KubeFleet's groups, and what berth does with each.
+//!
+//! One table decides both the claim on a document and how it is read. A kind of these groups that
+//! is not in it is unknown, which the loader reports with the nearest name.
+
+use crate::dialects::{Claim, Document};
+use berth_base::diag::Severity;
+
+pub const CLUSTER_GROUP: &str = "cluster.kubernetes-fleet.io";
+pub const PLACEMENT_GROUP: &str = "placement.kubernetes-fleet.io";
+/// The next generation of the placement API, of which there are only beginnings.
+pub const NEXT_GROUP: &str = "placement.kubefleet.dev";
+
+/// Versions whose fields this reader knows. `v1` is a subset of `v1beta1`.
+const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+
+/// What a kind is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Cluster,
+    Placement,
+    Override,
+    Envelope,
+    /// Checked, and without effect where no hub runs.
+    Eviction,
+    Budget,
+    /// Known, but nothing is done about it yet: a warning says so.
+    Later,
+    Bookkeeping,
+}
+
+struct Row(&'static str, &'static str, Role, Scope);
+
+/// Whether objects of a kind live in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Cluster,
+    Namespaced,
+}
+
+const ROWS: [Row; 29] = [
+    Row(CLUSTER_GROUP, "MemberCluster", Role::Cluster, Scope::Cluster),
+    Row(CLUSTER_GROUP, "InternalMemberCluster", Role::Bookkeeping, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourcePlacement", Role::Placement, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ResourcePlacement", Role::Placement, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourceOverride", Role::Override, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ResourceOverride", Role::Override, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourceEnvelope", Role::Envelope, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ResourceEnvelope", Role::Envelope, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Eviction, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Budget, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::Later, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::Later, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Later, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "StagedUpdateRun", Role::Later, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "StagedUpdateStrategy", Role::Later, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ApprovalRequest", Role::Later, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourcePlacementStatus", Role::Bookkeeping, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterSchedulingPolicySnapshot", Role::Bookkeeping, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "SchedulingPolicySnapshot", Role::Bookkeeping, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourceBinding", Role::Bookkeeping, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ResourceBinding", Role::Bookkeeping, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterResourceOverrideSnapshot", Role::Bookkeeping, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ResourceOverrideSnapshot", Role::Bookkeeping, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "AppliedWork", Role::Bookkeeping, Scope::Cluster),
+    Row(NEXT_GROUP, "ClusterPlacementPolicy", Role::Later, Scope::Cluster),
+    Row(NEXT_GROUP, "PlacementPolicy", Role::Later, Scope::Namespaced),
+];
+
+/// The kinds a misspelt one is compared with.
+pub const NAMES: &[&str] = &[
+    "MemberCluster",
+    "ClusterResourcePlacement",
+    "ResourcePlacement",
+    "ClusterResourceOverride",
+    "ResourceOverride",
+    "ClusterResourceEnvelope",
+    "ResourceEnvelope",
+    "ClusterResourcePlacementEviction",
+    "ClusterResourcePlacementDisruptionBudget",
+    "ClusterStagedUpdateRun",
+    "ClusterStagedUpdateStrategy",
+    "ClusterApprovalRequest",
+    "StagedUpdateRun",
+    "StagedUpdateStrategy",
+    "ApprovalRequest",
+];
+
+/// Which documents are KubeFleet's.
+pub fn claim(documents: &[Document]) -> Vec<Claim> {
+    documents.iter().map(|document| claim_one(&document.key.group, &document.key.kind)).collect()
+}
+
+fn claim_one(group: &str, kind: &str) -> Claim {
+    if !matches!(group, CLUSTER_GROUP | PLACEMENT_GROUP | NEXT_GROUP) {
+        return Claim::Foreign;
+    }
+    match role(group, kind) {
+        Some(Role::Cluster) => Claim::Inventory,
+        Some(Role::Placement | Role::Eviction | Role::Budget | Role::Later) => Claim::Policy,
+        Some(Role::Override | Role::Envelope) => Claim::Workload,
+        Some(Role::Bookkeeping) => Claim::Bookkeeping,
+        None => Claim::Unknown,
+    }
+}
+
+pub fn role(group: &str, kind: &str) -> Option<Role> {
+    row(group, kind).map(|row| row.2)
+}
+
+pub fn scope(group: &str, kind: &str) -> Option<Scope> {
+    row(group, kind).map(|row| row.3)
+}
+
+fn row(group: &str, kind: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.0 == group && row.1 == kind)
+}
+
+/// How unknown fields count: a version newer than this reader may well have fields it does not know.
+pub fn unknown_fields(version: &str, asked: Severity) -> Severity {
+    if VERSIONS.contains(&version) { asked } else { asked.max(Severity::Warning) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_claim() {
+        for (group, kind, claim) in [
+            (CLUSTER_GROUP, "MemberCluster", Claim::Inventory),
+            (PLACEMENT_GROUP, "ResourcePlacement", Claim::Policy),
+            (PLACEMENT_GROUP, "ClusterResourceOverride", Claim::Workload),
+            (PLACEMENT_GROUP, "Work", Claim::Bookkeeping),
+            (PLACEMENT_GROUP, "ClusterResourcePlacment", Claim::Unknown),
+            ("cluster.open-cluster-management.io", "Placement", Claim::Foreign),
+            ("", "Namespace", Claim::Foreign),
+        ] {
+            assert_eq!(claim_one(group, kind), claim, "{kind}.{group}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_of_newer_versions_are_only_warnings() {
+        assert_eq!(unknown_fields("v1beta1", Severity::Error), Severity::Error);
+        assert_eq!(unknown_fields("v2", Severity::Error), Severity::Warning);
+        assert_eq!(unknown_fields("v2", Severity::Note), Severity::Note);
+    }
+}

@@ -1,0 +1,218 @@
+//! KubeFleet (Azure Fleet Manager): member clusters, placements, overrides, envelopes.
+//!
+//! Documents are read one by one, then brought together: selectors find their objects, overrides
+//! their workloads. A faulty document is left out and named; it never stops the others.
+
+mod changes;
+mod cluster;
+mod envelope;
+mod guards;
+mod kinds;
+pub mod make;
+mod old_envelope;
+mod overrides;
+mod placement;
+mod policy;
+mod select;
+mod slips;
+mod strategy;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Against, Dialect, Document, Input, Lowered};
+use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::model::placement::Source;
+use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
+use berth_base::yaml::Scope;
+
+use envelope::Envelope;
+use kinds::Role;
+use overrides::OverrideSpec;
+use placement::PlacementSpec;
+use select::{Item, Stock};
+
+pub use changes::refused_by_the_hub;
+
+/// KubeFleet's parser.
+pub const DIALECT: Dialect = Dialect {
+    name: "kubefleet",
+    claim: kinds::claim,
+    groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
+    kinds: kinds::NAMES,
+    acted_on_by_hub: |_| None,
+    lower,
+};
+
+/// The documents read, each with its index in the input.
+#[derive(Default)]
+struct Read {
+    placements: Vec<(usize, Shared<PlacementSpec>)>,
+    overrides: Vec<(usize, Shared<OverrideSpec>)>,
+    envelopes: Vec<Shared<Envelope>>,
+}
+
+/// What one document says by itself.
+#[derive(Debug, Default)]
+struct One {
+    cluster: Option<Shared<Cluster>>,
+    placement: Option<Shared<PlacementSpec>>,
+    over: Option<Shared<OverrideSpec>>,
+    envelope: Option<Shared<Envelope>>,
+    diagnostics: Diagnostics,
+    faulty: bool,
+}
+
+fn lower(input: &Input<'_>, lowered: &mut Lowered) {
+    let mut read = Read::default();
+    for (index, document) in input.documents.iter().enumerate() {
+        let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
+        let against = Against { stage: "KubeFleet", context: 0, unknown_fields };
+        let one = input.memory.recall(document, against, || read_one(input, document));
+        lowered.diagnostics.extend(one.diagnostics.iter().cloned());
+        if one.faulty {
+            lowered.faulty.insert(index);
+            continue;
+        }
+        lowered.clusters.extend(one.cluster.clone());
+        read.placements.extend(one.placement.clone().map(|spec| (index, spec)));
+        read.overrides.extend(one.over.clone().map(|spec| (index, spec)));
+        read.envelopes.extend(one.envelope.clone());
+    }
+    drop_rivals(&mut read, lowered);
+    let mut workloads = place(input, &read, lowered);
+    let keys: BTreeSet<Key> = read.placements.iter().map(|(_, spec)| spec.key.clone()).collect();
+    let specs = read.overrides.into_iter().map(|(_, spec)| spec).collect();
+    lowered.diagnostics.extend(overrides::bind(&mut workloads, specs, &keys));
+    lowered.workloads.extend(workloads.into_iter().map(Shared::from));
+}
+
+fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
+    let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
+    Scope::new(document.at.file.clone(), unknown_fields).refuse_nulls()
+}
+
+fn read_one(input: &Input<'_>, document: &Document) -> One {
+    let (scope, key, root) = (scope_of(input, document), &document.key, &document.root);
+    let mut one = One::default();
+    match kinds::role(&key.group, &key.kind) {
+        Some(Role::Cluster) => one.cluster = cluster::read(&scope, root).map(Into::into),
+        Some(Role::Placement) => one.placement = placement::read(&scope, root, key).map(Into::into),
+        Some(Role::Override) => one.over = overrides::read(&scope, root, key).map(Into::into),
+        Some(Role::Envelope) => {
+            one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);
+        }
+        Some(Role::Eviction) => guards::eviction(&scope, root, key),
+        Some(Role::Budget) => guards::budget(&scope, root, key),
+        Some(Role::Later) => {
+            let message = format!("{key}: this version of berth does not act on {} yet", key.kind);
+            scope.report(Diagnostic::warning(document.at.clone(), message));
+        }
+        Some(Role::Bookkeeping) | None => {}
+    }
+    one.faulty = scope.has_errors();
+    one.diagnostics = scope.into_diagnostics();
+    one
+}
+
+/// Hands over what was found in a document; true where it is sound.
+fn settle(scope: Scope, index: usize, lowered: &mut Lowered) -> bool {
+    let sound = !scope.has_errors();
+    if !sound {
+        lowered.faulty.insert(index);
+    }
+    lowered.diagnostics.extend(scope.into_diagnostics());
+    sound
+}
+
+fn drop_rivals(read: &mut Read, lowered: &mut Lowered) {
+    let specs: Vec<_> = read.overrides.iter().map(|(_, spec)| spec.clone()).collect();
+    let (refused, found) = overrides::refuse_rivals(&specs);
+    lowered.diagnostics.extend(found);
+    read.overrides.retain(|(index, spec)| {
+        let rival = refused.contains(&spec.key);
+        if rival {
+            lowered.faulty.insert(*index);
+        }
+        !rival
+    });
+}
+
+/// Looks up the objects of every placement; gives the workloads.
+fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload> {
+    let stock = Stock::new(input.plain, &read.envelopes);
+    let mut workloads = Vec::new();
+    for (index, spec) in &read.placements {
+        let scope = scope_of(input, input.documents[*index]);
+        let mut policy = spec.policy.clone();
+        let mut workload = None;
+        // What may not be selected is no new version of what is placed: that stays, object by object.
+        let mut frozen = false;
+        if let Some(selectors) = &spec.selectors {
+            let selected = select::resolve(&scope, &stock, selectors, spec.namespace());
+            if let Some(message) = selected.invalid {
+                scope.warning(selectors.at, format!("{}: {message}, so it stays as it is", spec.key));
+                policy::block(&mut policy, policy::invalid_selectors(message));
+                frozen = true;
+            }
+            let templates = templates(input, &scope, &stock, &selected.items, spec);
+            workload = Some((selected.items, templates));
+        }
+        if !settle(scope, *index, lowered) {
+            continue;
+        }
+        let (key, origin) = (spec.key.clone(), spec.origin.clone());
+        if let Some((items, templates)) = workload {
+            lowered.selected.extend(items.into_iter().filter_map(Item::plain));
+            let (key, origin) = (key.clone(), origin.clone());
+            workloads.push(Workload {
+                frozen: frozen || spec.external,
+                external: spec.external,
+                ..Workload::new(key, origin, templates)
+            });
+        }
+        lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) }.into());
+    }
+    workloads
+}
+
+/// The objects of the items selected. One that is both plain and in an envelope goes as it is plain.
+fn templates(
+    input: &Input<'_>,
+    scope: &Scope,
+    stock: &Stock<'_>,
+    items: &[Item],
+    spec: &PlacementSpec,
+) -> Vec<Template> {
+    let (envelopes, plain): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| item.plain().is_none());
+    let plain = plain.into_iter().flat_map(|item| stock.objects(item));
+    let (mut old, mut plain): (Vec<_>, Vec<_>) = plain.partition(|object| old_envelope::is_one(object));
+    if !input.unwrap_config_maps {
+        old.iter().for_each(|envelope| old_envelope::stays_closed(scope, envelope));
+        plain.append(&mut old);
+    }
+    let inside = old.iter().flat_map(|envelope| old_envelope::unwrap(scope, envelope));
+    let wrapped = envelopes.into_iter().flat_map(|item| stock.objects(item)).chain(inside);
+    let mut objects = BTreeMap::new();
+    for object in plain.into_iter().chain(wrapped) {
+        let id = object.id.clone();
+        if objects.contains_key(&id) {
+            let message = format!("{} carries {id} already, so this copy is left out", spec.key);
+            scope.report(Diagnostic::warning(object.origin.clone(), message));
+            continue;
+        }
+        objects.insert(id, object);
+    }
+    let template = |object: Arc<_>| Template {
+        object,
+        final_labels: BTreeMap::new(),
+        sync_annotations: spec.sync_annotations.clone(),
+        retained: Vec::new(),
+    };
+    objects.into_values().map(template).collect()
+}

@@ -1,0 +1,195 @@
+//! Which overrides a workload gets, in the order they are applied, and which ones nobody gets.
+//!
+//! ClusterResourceOverrides come first, then ResourceOverrides, each by the name of its snapshot; so
+//! a ResourceOverride has the last word. One on a Namespace is also for what is placed from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::read::{OverrideSpec, PlacementName, Target};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::model::object::{ObjectId, version_of};
+use berth_base::model::{Applies, Key, Override, Shared, Template, Workload};
+
+/// The only version there is of namespaces.
+const NAMESPACE_VERSION: &str = "v1";
+
+/// Adds to every workload the overrides that are for it, and gives a warning for each that is for
+/// none. `placements` are all there are.
+pub fn bind(
+    workloads: &mut [Workload],
+    mut specs: Vec<Shared<OverrideSpec>>,
+    placements: &BTreeSet<Key>,
+) -> Vec<Diagnostic> {
+    specs.sort_by_cached_key(|spec| order(spec));
+    let mut hits = vec![BTreeSet::new(); specs.len()];
+    let index = Index::new(&specs);
+    for workload in workloads.iter_mut() {
+        for (spec, objects) in index.for_workload(workload) {
+            if !is_for(&specs[spec], &workload.key) {
+                continue;
+            }
+            hits[spec].extend(objects.iter().map(|(target, _)| *target));
+            let ids: BTreeSet<ObjectId> = objects.into_iter().map(|(_, id)| id).collect();
+            workload.overrides.extend(overrides(&specs[spec], &ids.into_iter().collect::<Vec<_>>()));
+        }
+    }
+    let is_missed = specs.iter().zip(&hits).any(|(spec, hits)| hits.len() < spec.targets.len());
+    let carried = if is_missed { carried(workloads) } else { BTreeMap::new() };
+    specs.iter().zip(&hits).flat_map(|(spec, hits)| misses(spec, hits, placements, &carried)).collect()
+}
+
+/// Every object that some placement carries, with its version and one of its placements.
+fn carried(workloads: &[Workload]) -> BTreeMap<ObjectId, (String, Key)> {
+    let of = |workload: &Workload| -> Vec<(ObjectId, (String, Key))> {
+        let one = |template: &Template| {
+            (template.object.id.clone(), (version(template).to_owned(), workload.key.clone()))
+        };
+        workload.templates.iter().map(one).collect()
+    };
+    workloads.iter().flat_map(of).collect()
+}
+
+fn order(spec: &OverrideSpec) -> (bool, String, String) {
+    let cluster_scoped = &*spec.key.kind == "ClusterResourceOverride";
+    (!cluster_scoped, spec.key.namespace.to_string(), format!("{}-0", spec.key.name))
+}
+
+/// Overrides by the object or namespace they name, so that not every workload looks at each of them.
+struct Index<'a> {
+    specs: &'a [Shared<OverrideSpec>],
+    by_target: BTreeMap<&'a ObjectId, Vec<(usize, usize)>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(specs: &'a [Shared<OverrideSpec>]) -> Index<'a> {
+        let mut by_target: BTreeMap<&ObjectId, Vec<(usize, usize)>> = BTreeMap::new();
+        for (spec, one) in specs.iter().enumerate() {
+            for (target, wanted) in one.targets.iter().enumerate() {
+                by_target.entry(&wanted.id).or_default().push((spec, target));
+            }
+        }
+        Index { specs, by_target }
+    }
+
+    /// The specs that hit objects of a workload, in order, with the targets and objects hit.
+    fn for_workload(&self, workload: &Workload) -> BTreeMap<usize, Vec<(usize, ObjectId)>> {
+        let mut found: BTreeMap<usize, Vec<(usize, ObjectId)>> = BTreeMap::new();
+        for template in &workload.templates {
+            let id = &template.object.id;
+            for (spec, target) in self.by_target.get(id).into_iter().flatten() {
+                if self.specs[*spec].targets[*target].version == version(template) {
+                    found.entry(*spec).or_default().push((*target, id.clone()));
+                }
+            }
+            if id.namespace.is_empty() {
+                continue;
+            }
+            let namespace = ObjectId::new("", "Namespace", "", &id.namespace);
+            for (spec, target) in self.by_target.get(&namespace).into_iter().flatten() {
+                if self.specs[*spec].targets[*target].version == NAMESPACE_VERSION {
+                    found.entry(*spec).or_default().push((*target, id.clone()));
+                }
+            }
+        }
+        found
+    }
+}
+
+fn version(template: &Template) -> &str {
+    version_of(
+        template.object.content.get("apiVersion").and_then(serde_json::Value::as_str).unwrap_or_default(),
+    )
+}
+
+/// Whether an override may touch a placement's workload at all.
+fn is_for(spec: &OverrideSpec, placement: &Key) -> bool {
+    spec.placement.as_ref().is_none_or(|wanted| *placement == key_of(wanted, &spec.key))
+}
+
+fn key_of(wanted: &PlacementName, by: &Key) -> Key {
+    if wanted.namespaced {
+        Key::new(&by.group, "ResourcePlacement", &by.namespace, &wanted.name)
+    } else {
+        Key::new(&by.group, "ClusterResourcePlacement", "", &wanted.name)
+    }
+}
+
+fn overrides(spec: &OverrideSpec, objects: &[ObjectId]) -> Vec<Override> {
+    let rules = spec.rules.iter().filter(|rule| !rule.clusters.is_empty());
+    rules
+        .map(|rule| Override {
+            by: spec.key.clone(),
+            origin: rule.at.clone(),
+            clusters: Applies::AnyOf(rule.clusters.clone()),
+            objects: Some(objects.to_vec()),
+            action: rule.action.clone(),
+        })
+        .collect()
+}
+
+/// Warnings for what an override names and does not hit.
+fn misses(
+    spec: &OverrideSpec,
+    hits: &BTreeSet<usize>,
+    placements: &BTreeSet<Key>,
+    carried: &BTreeMap<ObjectId, (String, Key)>,
+) -> Vec<Diagnostic> {
+    let pos = |at: berth_base::yaml::Mark| Pos { line: at.line, column: at.column, ..spec.origin.clone() };
+    if let Some(wanted) = &spec.placement {
+        let key = key_of(wanted, &spec.key);
+        if !placements.contains(&key) {
+            let message = format!("{} is for {key}, which is not there", spec.key);
+            let other = PlacementName { namespaced: !wanted.namespaced, ..wanted.clone() };
+            let other = key_of(&other, &spec.key);
+            let hint = placements.contains(&other).then(|| {
+                format!(
+                    "there is a {}: write `scope: {}`",
+                    other.kind,
+                    if wanted.namespaced { "Cluster" } else { "Namespaced" }
+                )
+            });
+            return vec![Diagnostic::warning(pos(wanted.at), message).maybe_hint(hint)];
+        }
+    }
+    let missed = |(index, target): (usize, &Target)| {
+        if hits.contains(&index) {
+            return None;
+        }
+        let Target { path, id, version, .. } = target;
+        let (why, hint) = match (carried.get(id), &spec.placement) {
+            (Some((is, _)), _) if is != version => {
+                (format!("{id} is of version {is}, not {version}"), Some(format!("write `version: {is}`")))
+            }
+            (Some((_, carrier)), Some(wanted)) => {
+                let wanted = key_of(wanted, &spec.key);
+                (format!("{wanted} does not carry {id}"), Some(format!("{carrier} does")))
+            }
+            _ => (format!("no placement carries {id} ({version})"), None),
+        };
+        let message = format!("{path}: {why}, so this override has no effect");
+        Some(Diagnostic::warning(pos(target.at), message).maybe_hint(hint))
+    };
+    spec.targets.iter().enumerate().filter_map(missed).collect()
+}
+
+/// Two overrides of one kind must not claim one object: reports the later ones and gives their keys.
+pub fn refuse_rivals(specs: &[Shared<OverrideSpec>]) -> (BTreeSet<Key>, Diagnostics) {
+    let mut sorted: Vec<&Shared<OverrideSpec>> = specs.iter().collect();
+    sorted.sort_by_cached_key(|spec| order(spec));
+    let mut owners: BTreeMap<(bool, &ObjectId, &str), &Key> = BTreeMap::new();
+    let (mut refused, mut found) = (BTreeSet::new(), Diagnostics::new());
+    for spec in sorted {
+        for target in &spec.targets {
+            let claim = (order(spec).0, &target.id, target.version.as_str());
+            let owner = *owners.entry(claim).or_insert(&spec.key);
+            if *owner == spec.key {
+                continue;
+            }
+            let at = Pos { line: target.at.line, column: target.at.column, ..spec.origin.clone() };
+            let message = format!("{} selects {}, which {owner} overrides already", target.path, target.id);
+            found.push(Diagnostic::error(at, message).hint("put the rules into one override"));
+            refused.insert(spec.key.clone());
+        }
+    }
+    (refused, found)
+}

@@ -1,0 +1,16 @@
+//! Which parts of an object a KubeFleet override may touch.
+
+use berth_base::model::Operation;
+
+/// Why an operation's path is refused, if it is.
+pub fn fault(operation: &Operation) -> Option<String> {
+    let mut parts = operation.path.split('/').skip(1);
+    let refused = match (parts.next(), parts.next()) {
+        (None, _) => "must start with `/` and name a part of the object",
+        (Some("kind" | "apiVersion" | "status"), _) => "must not touch kind, apiVersion or status",
+        (Some("metadata"), Some("labels" | "annotations")) => return None,
+        (Some("metadata"), _) => "may touch only labels and annotations of metadata",
+        _ => return None,
+    };
+    Some(format!("`{}` {refused}", operation.path))
+}

@@ -1,0 +1,76 @@
+//! `ClusterResourcePlacement` and `ResourcePlacement` → a policy, and what it is to carry.
+
+use std::collections::BTreeMap;
+
+use berth_base::diag::Pos;
+use berth_base::meta;
+use berth_base::model::{Key, Policy};
+use berth_base::yaml::fields::{Fields, Scope};
+use berth_base::yaml::node::Node;
+
+use super::select::Selectors;
+use super::{policy, select, strategy};
+
+/// Longer names do not fit the labels that KubeFleet makes of them.
+const LONGEST_NAME: usize = 63;
+
+/// One placement as it is written, its objects not looked up yet.
+#[derive(Clone, Debug)]
+pub struct PlacementSpec {
+    pub key: Key,
+    pub origin: Pos,
+    /// `None` for a policy that others use by name.
+    pub selectors: Option<Selectors>,
+    pub policy: Policy,
+    pub sync_annotations: BTreeMap<String, String>,
+    /// Staged update runs roll it out.
+    pub external: bool,
+}
+
+impl PlacementSpec {
+    /// A ResourcePlacement's namespace.
+    pub fn namespace(&self) -> Option<&str> {
+        (!self.key.namespace.is_empty()).then_some(&*self.key.namespace)
+    }
+}
+
+/// Reads a placement. Faults go to the scope; with any, what is returned is not to be used.
+pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
+    let (mut fields, metadata) = meta::open(scope, root)?;
+    let cluster_scoped = &*key.kind == "ClusterResourcePlacement";
+    if metadata.name.len() > LONGEST_NAME {
+        let message = format!("metadata.name must not be longer than {LONGEST_NAME} characters");
+        scope.error(metadata.name_at, message);
+    }
+    if !cluster_scoped && metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    let mut spec = fields.required_fields("spec")?;
+    let selectors = select::read(&mut spec, cluster_scoped);
+    let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
+    let policy = policy::read(&mut spec, namespace);
+    let (sync_annotations, external) = strategy::read(&mut spec);
+    spec.int_in("revisionHistoryLimit", 1..=1000);
+    status_scope(&mut spec, selectors.as_ref(), cluster_scoped);
+    if let Some(blocked) = &policy.blocked {
+        scope.warning(root.at, format!("{key}: {}", blocked.condition.message));
+    }
+    spec.finish();
+    fields.finish();
+    let origin = scope.pos(root.at);
+    Some(PlacementSpec { key: key.clone(), origin, selectors, policy, sync_annotations, external })
+}
+
+/// A status that a namespace's readers may see needs one namespace to be in. A ResourcePlacement is in one.
+fn status_scope(spec: &mut Fields<'_>, selectors: Option<&Selectors>, cluster_scoped: bool) {
+    let scope = spec.choice("statusReportingScope", &["ClusterScopeOnly", "NamespaceAccessible"]);
+    let list = selectors.map(|selectors| selectors.list.as_slice()).unwrap_or_default();
+    let namespaces = list.iter().filter(|selector| selector.is_namespace()).count();
+    if scope == Some("NamespaceAccessible") && cluster_scoped && namespaces != 1 {
+        let message = format!(
+            "{} NamespaceAccessible needs exactly one Namespace selector, not {namespaces}",
+            spec.path_of("statusReportingScope")
+        );
+        spec.error_at("statusReportingScope", message);
+    }
+}

@@ -1,0 +1,45 @@
+//! The condition `Scheduled` in KubeFleet's words.
+
+use berth_base::model::Condition;
+use berth_base::model::decision::Outcome;
+
+const FULFILLED: &str = "SchedulingPolicyFulfilled";
+const UNFULFILLED: &str = "SchedulingPolicyUnfulfilled";
+
+/// Asks for nothing in particular, so it always has what it asked for.
+pub fn pick_all(outcome: &Outcome) -> Option<Condition> {
+    scheduled(true, FULFILLED, format!("found all clusters the policy allows: {}", outcome.picked))
+}
+
+pub fn pick_n(outcome: &Outcome) -> Option<Condition> {
+    let wanted = outcome.wanted.unwrap_or(0);
+    let enough = outcome.picked >= wanted;
+    let message = format!("found {} of the {wanted} clusters asked for", outcome.picked);
+    scheduled(enough, if enough { FULFILLED } else { UNFULFILLED }, message)
+}
+
+pub fn pick_fixed(outcome: &Outcome) -> Option<Condition> {
+    if outcome.unmet.is_empty() {
+        return scheduled(true, FULFILLED, "all clusters named are in the fleet and eligible".to_owned());
+    }
+    let message = format!("not in the fleet or not eligible: {}", outcome.unmet.join(", "));
+    scheduled(false, UNFULFILLED, message)
+}
+
+/// The selectors ask for what may not be placed; nothing moves until they are put right.
+pub fn invalid_selectors(message: String) -> Condition {
+    condition(false, "InvalidResourceSelectors", message)
+}
+
+fn scheduled(status: bool, reason: &str, message: String) -> Option<Condition> {
+    Some(condition(status, reason, message))
+}
+
+fn condition(status: bool, reason: &str, message: String) -> Condition {
+    Condition { kind: "Scheduled".to_owned(), status, reason: reason.to_owned(), message }
+}
+
+/// `PickFixed` without a name.
+pub fn no_names() -> Condition {
+    condition(false, "SchedulePending", "no cluster is named".to_owned())
+}

@@ -1,0 +1,203 @@
+//! `spec.policy` → the engine's [`Policy`].
+//!
+//! `PickAll` takes every cluster that passes, `PickN` the best so many, `PickFixed` the named ones.
+//! Fields that belong to another type are refused, since KubeFleet would ignore them.
+
+mod affinity;
+mod condition;
+mod fixed;
+mod property;
+mod spread;
+mod text;
+mod tolerations;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value as Json;
+
+use berth_base::diag::Diagnostic;
+use berth_base::model::placement::{
+    Blocked, Filter, Limits, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection,
+    SpreadConstraint, Toleration,
+};
+use berth_base::model::{Condition, Policy};
+use berth_base::yaml::fields::Fields;
+
+pub use affinity::check_terms;
+pub use condition::invalid_selectors;
+pub use text::normal_form;
+
+use affinity::Affinity;
+
+/// A heartbeat older than this makes a cluster ineligible, and so does a longer time of bad health.
+const LIMITS: Limits = Limits { heartbeat_seconds: 300, unhealthy_seconds: 300 };
+
+/// The names of the two parts of a score, in the order they are compared.
+const SPREAD_SCORE: &str = "topologySpreadScore";
+const AFFINITY_SCORE: &str = "affinityScore";
+
+/// The fields of a policy, whatever its type.
+struct Parts {
+    affinity: Option<Affinity>,
+    constraints: Vec<SpreadConstraint>,
+    tolerations: Vec<Toleration>,
+}
+
+/// Reads the field `policy` of a spec; without it, every eligible cluster is picked. `namespace` is
+/// the ResourcePlacement's. Faults go to the scope; with any, what is returned is not to be used.
+pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
+    let text = normal_form(&spec.node("policy").map_or(Json::Null, |node| node.to_json()));
+    let Some(mut fields) = spec.fields("policy") else { return pick_all(Parts::none(), namespace, text) };
+    let kind = fields.choice("placementType", &["PickAll", "PickN", "PickFixed"]);
+    let kind = kind.unwrap_or("PickAll");
+    // Read whatever the type, so that faults in them are reported too.
+    let names = fixed::names(&mut fields);
+    let number = fields.int_in("numberOfClusters", 0..=i64::from(i32::MAX));
+    let parts = Parts {
+        affinity: affinity::read(&mut fields),
+        constraints: spread::read(&mut fields),
+        tolerations: tolerations::read(&mut fields),
+    };
+    refuse_foreign_fields(&mut fields, kind);
+    let policy = match kind {
+        "PickFixed" => fixed::policy(names, text),
+        "PickN" => {
+            require_number(&mut fields);
+            pick_n(
+                number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0),
+                parts,
+                namespace,
+                text,
+            )
+        }
+        _ => pick_all(parts, namespace, text),
+    };
+    fields.finish();
+    policy
+}
+
+/// The public documentation's example of spread constraints leaves the number out.
+fn require_number(fields: &mut Fields<'_>) {
+    if fields.node("numberOfClusters").is_none() {
+        let message = format!("{} is required with PickN", fields.path_of("numberOfClusters"));
+        let at = fields.scope().pos(fields.place_of("numberOfClusters"));
+        let hint =
+            "say how many clusters are wanted, such as `numberOfClusters: 3`; for all of them, PickAll";
+        fields.scope().report(Diagnostic::error(at, message).hint(hint));
+    }
+}
+
+/// Reports fields that belong to another placement type.
+fn refuse_foreign_fields(fields: &mut Fields<'_>, kind: &str) {
+    let foreign: &[(&'static str, &str)] = match kind {
+        "PickAll" => &[
+            ("clusterNames", "PickFixed"),
+            ("numberOfClusters", "PickN"),
+            ("topologySpreadConstraints", "PickN"),
+        ],
+        "PickN" => &[("clusterNames", "PickFixed")],
+        _ => &[
+            ("numberOfClusters", "PickN"),
+            ("affinity", "PickAll and PickN"),
+            ("topologySpreadConstraints", "PickN"),
+            ("tolerations", "PickAll and PickN"),
+        ],
+    };
+    for (key, owner) in foreign {
+        let empty_list = |node: &berth_base::yaml::Node| matches!(&node.value, berth_base::yaml::Value::List(items) if items.is_empty());
+        if fields.node(key).is_some_and(|node| !empty_list(node)) {
+            let message = format!("{} belongs to {owner}, not to {kind}", fields.path_of(key));
+            fields.error_at(key, message);
+        }
+    }
+    if kind == "PickAll" {
+        affinity::refuse_preferences(fields);
+    }
+}
+
+impl Parts {
+    fn none() -> Parts {
+        Parts { affinity: None, constraints: Vec::new(), tolerations: Vec::new() }
+    }
+}
+
+fn pick_all(parts: Parts, namespace: Option<&str>, text: Json) -> Policy {
+    Policy {
+        filters: filters(&parts, namespace),
+        scorers: scorers(Vec::new(), Vec::new()),
+        selection: Selection::All,
+        condition: condition::pick_all,
+        ..base(text)
+    }
+}
+
+fn pick_n(number: usize, parts: Parts, namespace: Option<&str>, text: Json) -> Policy {
+    let filters = filters(&parts, namespace);
+    let preferences = parts.affinity.map(|affinity| affinity.preferred).unwrap_or_default();
+    let looks_at_all =
+        !parts.constraints.is_empty() || preferences.iter().any(|preference| preference.sorter.is_some());
+    let mut scorers = scorers(parts.constraints, preferences);
+    // Among equals, what was there under another policy stays. Not a score, so it has no name.
+    scorers.push(Scorer { name: String::new(), weight: 1, rule: ScoreRule::Steady });
+    let mut policy = Policy {
+        filters,
+        scorers,
+        selection: Selection::First(number),
+        condition: condition::pick_n,
+        ..base(text)
+    };
+    if looks_at_all {
+        // Domains and extremes are the whole fleet's; those who leave are refused as ineligible.
+        policy.candidates.clear();
+    }
+    policy
+}
+
+fn base(text: Json) -> Policy {
+    Policy {
+        candidates: vec![plain(Rule::NotLeaving)],
+        filters: Vec::new(),
+        scorers: Vec::new(),
+        ranking: Ranking::PartsThenNameDescending,
+        selection: Selection::All,
+        retention: Retention::SamePolicy(normal_form),
+        division: None,
+        groups: None,
+        blocked: None,
+        condition: condition::pick_all,
+        text,
+    }
+}
+
+/// KubeFleet's order: what the first filter refuses, the others do not see.
+fn filters(parts: &Parts, namespace: Option<&str>) -> Vec<Filter> {
+    let required = parts.affinity.as_ref().map(|affinity| affinity.required.clone()).unwrap_or_default();
+    let mut filters = Vec::new();
+    if !required.is_empty() {
+        filters.push(plain(Rule::AnyOf(required)));
+    }
+    filters.push(plain(Rule::Eligible(LIMITS)));
+    if let Some(namespace) = namespace {
+        filters.push(plain(Rule::HoldsNamespace(namespace.to_owned())));
+    }
+    filters.push(plain(Rule::Tolerates(parts.tolerations.clone())));
+    filters
+}
+
+fn scorers(constraints: Vec<SpreadConstraint>, preferred: Vec<Preference>) -> Vec<Scorer> {
+    let scorer = |name: &str, rule| Scorer { name: name.to_owned(), weight: 1, rule };
+    vec![
+        scorer(SPREAD_SCORE, ScoreRule::Spread(constraints)),
+        scorer(AFFINITY_SCORE, ScoreRule::Preferred(preferred)),
+    ]
+}
+
+fn plain(rule: Rule) -> Filter {
+    Filter { rule, by: None }
+}
+
+/// A policy that leaves earlier decisions as they are, with this condition.
+pub fn block(policy: &mut Policy, condition: Condition) {
+    policy.blocked = Some(Blocked { condition, keep_earlier: true });
+}

@@ -1,0 +1,43 @@
+//! Objects that stay on the hub: what controllers make there, and what clusters have by themselves.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use crate::dialects::kubefleet::kinds::{CLUSTER_GROUP, PLACEMENT_GROUP};
+use berth_base::model::Object;
+
+/// Whether an object may go to members. `services` are those of the repository, by namespace and name.
+pub fn travels(object: &Object, services: &BTreeSet<(&str, &str)>) -> bool {
+    let metadata = object.content.get("metadata");
+    let has =
+        |key: &str| metadata.and_then(|metadata| metadata.get(key)).is_some_and(|value| !value.is_null());
+    let owned = || {
+        let owners = metadata.and_then(|metadata| metadata.get("ownerReferences")).and_then(Json::as_array);
+        owners.is_some_and(|owners| !owners.is_empty())
+    };
+    if has("deletionTimestamp") {
+        return false;
+    }
+    match (&*object.id.group, &*object.id.kind, &*object.id.name) {
+        (CLUSTER_GROUP | PLACEMENT_GROUP, ..) => false,
+        ("events.k8s.io" | "coordination.k8s.io" | "metrics.k8s.io", ..) => false,
+        (
+            "networking.fleet.azure.com",
+            "ServiceImport" | "TrafficManagerProfile" | "TrafficManagerBackend",
+            _,
+        ) => false,
+        ("", "Pod" | "Node", _) => false,
+        ("apps", "ReplicaSet" | "ControllerRevision", _) => !owned(),
+        ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default") => false,
+        ("", "Secret", _) => {
+            object.content.get("type").and_then(Json::as_str) != Some("kubernetes.io/service-account-token")
+        }
+        ("", "Endpoints", name) => !services.contains(&(&*object.id.namespace, name)),
+        ("discovery.k8s.io", "EndpointSlice", _) => {
+            let labels = metadata.and_then(|metadata| metadata.get("labels"));
+            labels.and_then(|labels| labels.get("endpointslice.kubernetes.io/managed-by")).is_none()
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,139 @@
+//! Selectors over the stock → the items a placement carries, or why it may carry none.
+
+use std::collections::BTreeSet;
+
+use super::selectors::{Reach, ResourceSelector, Selectors};
+use super::stock::{Item, Stock};
+use crate::dialects::kubefleet::kinds::Scope as ObjectScope;
+use berth_base::yaml::fields::Scope;
+
+/// What the selectors of one placement give.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selected {
+    /// In the order of their identities.
+    pub items: Vec<Item>,
+    /// Why KubeFleet refuses the selection as a whole.
+    pub invalid: Option<String>,
+}
+
+/// Resolves a placement's selectors; `namespace` is the ResourcePlacement's. Selectors that no
+/// object could meet are errors in the scope, those that just select nothing are warnings.
+pub fn resolve(scope: &Scope, stock: &Stock<'_>, selectors: &Selectors, namespace: Option<&str>) -> Selected {
+    let search = Search { stock, namespace, chosen: selectors.chosen_namespace() };
+    let mut taken = BTreeSet::new();
+    let mut selected = Selected::default();
+    for selector in &selectors.list {
+        search.check_scope(scope, selector);
+        let found = search.one(selector);
+        if found.items.is_empty() && found.invalid.is_none() {
+            let message = format!(
+                "{} selects nothing: no {} that may travel is in the repository",
+                selector.path,
+                selector.words()
+            );
+            scope.warning(selector.at, message);
+        }
+        for item in found.items {
+            if !taken.insert((stock.id(item), item)) {
+                let message = format!("{} selects {} a second time", selector.path, stock.id(item));
+                selected.invalid.get_or_insert(message);
+            }
+        }
+        if let Some(invalid) = found.invalid {
+            selected.invalid.get_or_insert(invalid);
+        }
+    }
+    selected.items = taken.into_iter().map(|(_, item)| item).collect();
+    selected
+}
+
+struct Search<'a> {
+    stock: &'a Stock<'a>,
+    namespace: Option<&'a str>,
+    /// The namespace that `NamespaceWithResourceSelectors` narrows namespaced kinds to.
+    chosen: Option<&'a str>,
+}
+
+impl Search<'_> {
+    fn one(&self, selector: &ResourceSelector) -> Selected {
+        let matching: Vec<Item> = self
+            .stock
+            .of_kind(&selector.group, &selector.kind)
+            .iter()
+            .copied()
+            .filter(|item| self.matches(selector, *item))
+            .collect();
+        if self.namespace.is_some() || !selector.is_namespace() || selector.reach == Reach::Only {
+            return Selected { items: matching, invalid: None };
+        }
+        self.namespaces(selector, matching)
+    }
+
+    fn matches(&self, selector: &ResourceSelector, item: Item) -> bool {
+        let id = self.stock.id(item);
+        let place = match self.namespace.or(self.chosen) {
+            Some(namespace) if self.namespace.is_some() || !id.namespace.is_empty() => {
+                *id.namespace == *namespace
+            }
+            _ => id.namespace.is_empty(),
+        };
+        place
+            && self.stock.version(item) == selector.version
+            && selector.name.as_ref().is_none_or(|name| **name == *id.name)
+            && selector.labels.as_ref().is_none_or(|labels| labels.matches(&self.stock.labels(item)))
+    }
+
+    /// Namespaces with their contents, or the one that others choose from.
+    fn namespaces(&self, selector: &ResourceSelector, matching: Vec<Item>) -> Selected {
+        let named = selector.name.as_deref().filter(|name| is_reserved(name));
+        let mut names = matching.iter().map(|item| &*self.stock.id(*item).name);
+        if let Some(name) = named.or_else(|| names.find(|name| is_reserved(name))) {
+            let message =
+                format!("{} selects namespace {name}, which is reserved and never placed", selector.path);
+            let allowed = matching.into_iter().filter(|item| !is_reserved(&self.stock.id(*item).name));
+            let items = allowed.flat_map(|item| self.with_contents(selector, item)).collect();
+            return Selected { items, invalid: Some(message) };
+        }
+        if selector.reach == Reach::Chosen && matching.is_empty() {
+            let name = selector.name.as_deref().unwrap_or_default();
+            let message = format!("{} selects namespace {name}, which is not there", selector.path);
+            return Selected { items: matching, invalid: Some(message) };
+        }
+        let items = matching.into_iter().flat_map(|item| self.with_contents(selector, item)).collect();
+        Selected { items, invalid: None }
+    }
+
+    fn with_contents(&self, selector: &ResourceSelector, namespace: Item) -> Vec<Item> {
+        let mut items = vec![namespace];
+        if selector.reach == Reach::Contents {
+            items.extend(self.stock.in_namespace(&self.stock.id(namespace).name));
+        }
+        items
+    }
+
+    /// A ClusterResourcePlacement selects cluster-scoped kinds, a ResourcePlacement namespaced ones.
+    fn check_scope(&self, scope: &Scope, selector: &ResourceSelector) {
+        let kind = self.stock.scope(&selector.group, &selector.kind);
+        let words = selector.words();
+        if self.namespace.is_some() && kind == Some(ObjectScope::Cluster) {
+            let message = format!(
+                "{}: {words} is cluster-scoped, which a ResourcePlacement cannot select",
+                selector.path
+            );
+            scope.error(selector.at, message);
+        }
+        if self.namespace.is_none() && self.chosen.is_none() && kind == Some(ObjectScope::Namespaced) {
+            let message = format!(
+                "{}: {words} is namespaced, which a ClusterResourcePlacement selects only beside a Namespace \
+                 with selectionScope NamespaceWithResourceSelectors",
+                selector.path
+            );
+            scope.error(selector.at, message);
+        }
+    }
+}
+
+/// Namespaces of Kubernetes and of the fleet itself.
+fn is_reserved(namespace: &str) -> bool {
+    namespace == "default" || namespace.starts_with("kube-") || namespace.starts_with("fleet-")
+}

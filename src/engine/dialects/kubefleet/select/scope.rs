@@ -1,0 +1,88 @@
+//! Whether objects of a kind live in a namespace: known for Kubernetes' own kinds, otherwise told
+//! by the definitions and objects in the repository.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::dialects::kubefleet::kinds::{self, Scope};
+use berth_base::model::Object;
+
+/// Cluster-scoped kinds of Kubernetes' own groups; their other kinds are namespaced.
+const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
+    ("", &["Namespace", "Node", "PersistentVolume", "ComponentStatus"]),
+    ("admissionregistration.k8s.io", &[]),
+    ("apiextensions.k8s.io", &[]),
+    ("apiregistration.k8s.io", &[]),
+    ("authentication.k8s.io", &[]),
+    ("authorization.k8s.io", &["SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"]),
+    ("certificates.k8s.io", &["CertificateSigningRequest", "ClusterTrustBundle"]),
+    ("flowcontrol.apiserver.k8s.io", &[]),
+    ("networking.k8s.io", &["IngressClass", "IPAddress", "ServiceCIDR"]),
+    ("node.k8s.io", &[]),
+    ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"]),
+    ("scheduling.k8s.io", &[]),
+    (
+        "storage.k8s.io",
+        &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"],
+    ),
+];
+
+/// Groups whose kinds are all namespaced.
+const NAMESPACED: [&str; 8] = [
+    "apps",
+    "autoscaling",
+    "batch",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "extensions",
+    "policy",
+];
+
+/// What the repository says of kinds that are not Kubernetes' own.
+#[derive(Debug)]
+pub struct Scopes<'a> {
+    told: BTreeMap<(&'a str, &'a str), Scope>,
+}
+
+impl<'a> Scopes<'a> {
+    pub fn new(plain: &'a [Arc<Object>]) -> Scopes<'a> {
+        let mut told = BTreeMap::new();
+        for object in plain {
+            let scope = if object.id.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
+            // An object that leaves its namespace out tells nothing against one that names it.
+            let known = told.entry((&*object.id.group, &*object.id.kind)).or_insert(scope);
+            if scope == Scope::Namespaced {
+                *known = scope;
+            }
+        }
+        told.extend(plain.iter().filter_map(|object| definition(object)));
+        Scopes { told }
+    }
+
+    pub fn of(&self, group: &str, kind: &str) -> Option<Scope> {
+        built_in(group, kind)
+            .or_else(|| kinds::scope(group, kind))
+            .or_else(|| self.told.get(&(group, kind)).copied())
+    }
+}
+
+fn definition(object: &Object) -> Option<((&str, &str), Scope)> {
+    if &*object.id.kind != "CustomResourceDefinition" || &*object.id.group != "apiextensions.k8s.io" {
+        return None;
+    }
+    let spec = object.content.get("spec")?;
+    let group = spec.get("group")?.as_str()?;
+    let kind = spec.get("names")?.get("kind")?.as_str()?;
+    let scope = if spec.get("scope")?.as_str()? == "Cluster" { Scope::Cluster } else { Scope::Namespaced };
+    Some(((group, kind), scope))
+}
+
+fn built_in(group: &str, kind: &str) -> Option<Scope> {
+    if NAMESPACED.contains(&group) {
+        return Some(Scope::Namespaced);
+    }
+    let (_, kinds) = CLUSTER_SCOPED.iter().find(|(known, _)| *known == group)?;
+    let cluster = kinds.is_empty() || kinds.contains(&kind);
+    Some(if cluster { Scope::Cluster } else { Scope::Namespaced })
+}

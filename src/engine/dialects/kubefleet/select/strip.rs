@@ -1,0 +1,93 @@
+//! Takes off an object what belongs to the hub it was on: identity, status, assigned addresses.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use berth_base::model::Object;
+
+const METADATA: [&str; 8] = [
+    "resourceVersion",
+    "generation",
+    "uid",
+    "selfLink",
+    "deletionTimestamp",
+    "managedFields",
+    "creationTimestamp",
+    "ownerReferences",
+];
+
+const ANNOTATIONS: [&str; 2] =
+    ["kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"];
+
+const CONTROLLER_UID: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
+
+/// The object as members get it; the same one where there is nothing to take off.
+pub fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
+    let mut content = object.content.clone();
+    if let Some(fields) = content.as_object_mut() {
+        fields.remove("status");
+        if let Some(metadata) = inner(fields, "metadata") {
+            METADATA.iter().for_each(|key| drop(metadata.remove(*key)));
+            remove_from(metadata, "annotations", &ANNOTATIONS);
+        }
+        match (&*object.id.group, &*object.id.kind) {
+            ("", "Service") => service(fields),
+            ("batch", "Job") => job(fields),
+            _ => {}
+        }
+    }
+    if content == object.content {
+        return object.clone();
+    }
+    Arc::new(Object { id: object.id.clone(), origin: object.origin.clone(), content })
+}
+
+/// Addresses and ports that the hub assigned. Chosen node ports cannot be told from assigned ones.
+fn service(fields: &mut Map<String, Json>) {
+    let Some(spec) = inner(fields, "spec") else { return };
+    if spec.get("clusterIP").and_then(Json::as_str) != Some("None") {
+        spec.remove("clusterIP");
+        spec.remove("clusterIPs");
+    }
+    spec.remove("healthCheckNodePort");
+    let ports = spec.get_mut("ports").and_then(Json::as_array_mut);
+    for port in ports.into_iter().flatten().filter_map(Json::as_object_mut) {
+        port.remove("nodePort");
+    }
+}
+
+/// The labels by which a Job's controller finds its pods, where it made them itself.
+fn job(fields: &mut Map<String, Json>) {
+    let Some(spec) = inner(fields, "spec") else { return };
+    if spec.get("manualSelector").and_then(Json::as_bool) == Some(true) {
+        return;
+    }
+    if let Some(selector) = inner(spec, "selector") {
+        remove_in(selector, "matchLabels", &CONTROLLER_UID);
+    }
+    if let Some(metadata) = inner(spec, "template").and_then(|template| inner(template, "metadata")) {
+        metadata.remove("creationTimestamp");
+        remove_in(metadata, "labels", &CONTROLLER_UID);
+    }
+}
+
+fn inner<'a>(fields: &'a mut Map<String, Json>, key: &str) -> Option<&'a mut Map<String, Json>> {
+    fields.get_mut(key)?.as_object_mut()
+}
+
+/// Removes keys from a mapping, which stays where that leaves it empty.
+fn remove_in(fields: &mut Map<String, Json>, key: &str, unwanted: &[&str]) {
+    if let Some(map) = inner(fields, key) {
+        unwanted.iter().for_each(|key| drop(map.remove(*key)));
+    }
+}
+
+/// [`remove_in`], and the mapping goes too where that leaves it empty.
+fn remove_from(fields: &mut Map<String, Json>, key: &str, unwanted: &[&str]) {
+    let had = inner(fields, key).is_some_and(|map| !map.is_empty());
+    remove_in(fields, key, unwanted);
+    if had && inner(fields, key).is_some_and(|map| map.is_empty()) {
+        fields.remove(key);
+    }
+}

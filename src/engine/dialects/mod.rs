@@ -1,0 +1,102 @@
+//! The systems whose objects berth reads, a folder each.
+//!
+//! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers,
+//! selection and conditions its semantics need. Adding one is adding a folder and a row here.
+
+mod each;
+mod joining;
+pub mod kubefed;
+pub mod kubefleet;
+mod marks;
+mod memory;
+pub mod ocm;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use joining::NewCluster;
+pub use marks::{CLUSTER_KINDS, ClusterKind};
+
+use berth_base::diag::{Diagnostics, Pos, Severity};
+use berth_base::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Shared, Workload};
+
+use berth_base::yaml::Node;
+
+pub use memory::{Against, Memory};
+
+/// A document of the source tree that has an apiVersion and a kind.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub key: Key,
+    pub version: String,
+    pub at: Pos,
+    /// Shared, since most documents are the same from run to run.
+    pub root: Arc<Node>,
+}
+
+/// What a dialect says of a document's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Not of this dialect.
+    Foreign,
+    /// Clusters: what every placement may depend on.
+    Inventory,
+    /// Placements, sets, bindings: what some placements depend on.
+    Policy,
+    /// Workloads and their overrides.
+    Workload,
+    /// A hub's own bookkeeping, passed over with a note.
+    Bookkeeping,
+    /// A kind of this dialect's group that it does not know.
+    Unknown,
+}
+
+/// One system's parser.
+#[derive(Debug)]
+pub struct Dialect {
+    pub name: &'static str,
+    /// Which of all documents are this dialect's: one answer per document.
+    pub claim: fn(&[Document]) -> Vec<Claim>,
+    /// Its API groups, which misspelt ones are compared with.
+    pub groups: &'static [&'static str],
+    /// The kinds a misspelt one is compared with.
+    pub kinds: &'static [&'static str],
+    /// Where a hub acts on a plain object of this key, what berth's users do in its place.
+    pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
+    pub lower: fn(&Input<'_>, &mut Lowered),
+}
+
+/// What a dialect reads.
+#[derive(Debug)]
+pub struct Input<'a> {
+    /// The documents it claimed as inventory, policy or workload, in path order.
+    pub documents: Vec<&'a Document>,
+    /// Plain Kubernetes objects that a placement may select, in path order.
+    pub plain: &'a [Arc<Object>],
+    /// How an unknown field is reported.
+    pub unknown_fields: Severity,
+    /// Take ConfigMaps that are marked as envelopes, as older KubeFleets read them, for what is inside.
+    pub unwrap_config_maps: bool,
+    /// What the same documents gave before.
+    pub memory: &'a Memory,
+}
+
+/// What a dialect makes of it.
+#[derive(Debug, Default)]
+pub struct Lowered {
+    pub clusters: Vec<Shared<Cluster>>,
+    pub placements: Vec<Shared<Placement>>,
+    pub workloads: Vec<Shared<Workload>>,
+    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub approvals: Vec<Approval>,
+    /// See [`berth_base::model::Fleet::list_kinds`].
+    pub list_kinds: BTreeSet<(String, String)>,
+    pub diagnostics: Diagnostics,
+    /// Indexes into [`Input::plain`] of the objects that some placement selects.
+    pub selected: BTreeSet<usize>,
+    /// Documents (indexes into [`Input::documents`]) whose own content is at fault, so that their last good form counts.
+    pub faulty: BTreeSet<usize>,
+}
+
+/// All of them.
+pub const DIALECTS: &[&Dialect] = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT];

@@ -1,0 +1,158 @@
+//! ManagedCluster → cluster. Taints are those written down: conditions are never turned into any.
+//!
+//! A cluster without a set label, or with an empty one, belongs to the set `default`.
+
+use std::collections::BTreeMap;
+
+use super::common::{moment, open_named, taint_key};
+use super::sets::{DEFAULT_SET, SET_LABEL};
+use super::view;
+use crate::dialects::Document;
+use berth_base::diag::Diagnostic;
+use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::selector::Labels;
+use berth_base::model::{Cluster, Effect, Quantity, Taint};
+use berth_base::yaml::node::Value;
+use berth_base::yaml::{Fields, Scope};
+
+const EFFECTS: [(&str, Effect); 3] =
+    [("NoSelect", Effect::Refuse), ("PreferNoSelect", Effect::Prefer), ("NoSelectIfNew", Effect::RefuseNew)];
+
+/// The words that taints and tolerations have for effects.
+pub(super) const EFFECT_WORDS: [&str; 3] = [EFFECTS[0].0, EFFECTS[1].0, EFFECTS[2].0];
+
+const AVAILABLE: &str = "ManagedClusterConditionAvailable";
+
+pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
+    let (mut fields, metadata) = open_named(scope, &document.root)?;
+    let mut cluster = Cluster {
+        name: metadata.name,
+        labels: metadata.labels,
+        leaving: metadata.deleting,
+        origins: vec![document.at.clone()],
+        ..Cluster::default()
+    };
+    if cluster.labels.get(SET_LABEL).is_none_or(String::is_empty) {
+        cluster.labels.insert(SET_LABEL.to_owned(), DEFAULT_SET.to_owned());
+    }
+    if !metadata.annotations.is_empty() {
+        let annotations = metadata.annotations.into_iter().map(|(key, text)| (key, text.into())).collect();
+        cluster.details.insert("metadata.annotations".to_owned(), serde_json::Value::Object(annotations));
+    }
+    if let Some(mut spec) = fields.fields("spec") {
+        for key in ["hubAcceptsClient", "leaseDurationSeconds", "managedClusterClientConfigs"] {
+            view::keep(&mut cluster, "spec", key, spec.node(key));
+        }
+        spec.bool("hubAcceptsClient");
+        spec.int("leaseDurationSeconds");
+        check_clients(&mut spec);
+        cluster.taints = spec.each("taints").into_iter().filter_map(read_taint).collect();
+        spec.finish();
+    }
+    if let Some(status) = fields.fields("status") {
+        read_status(status, &mut cluster);
+    }
+    fields.finish();
+    Some(cluster)
+}
+
+fn check_clients(spec: &mut Fields<'_>) {
+    for mut client in spec.each("managedClusterClientConfigs") {
+        if client.required_str("url").is_some_and(|url| !url.starts_with("https://")) {
+            client.error_at("url", format!("{} must begin with https://", client.path_of("url")));
+        }
+        client.str("caBundle");
+        client.finish();
+    }
+}
+
+fn read_taint(mut fields: Fields<'_>) -> Option<Taint> {
+    let key = fields.required_str("key");
+    let key = key.filter(|key| taint_key(&fields, key));
+    let value = fields.str("value").unwrap_or_default();
+    check_length(&fields, "value", value, 1024);
+    fields.require("effect");
+    let word = fields.choice("effect", &EFFECT_WORDS);
+    fields.accept(&["timeAdded"]);
+    let since = moment(&mut fields, "timeAdded");
+    if word == Some("PreferNoSelect") {
+        let message = format!("{} is `PreferNoSelect`, which keeps nothing away", fields.path_of("effect"));
+        let at = fields.scope().pos(fields.place_of("effect"));
+        let warning = Diagnostic::warning(at, message);
+        fields.scope().report(warning.hint("`NoSelect` keeps work away, `NoSelectIfNew` new work"));
+    }
+    fields.finish();
+    let (word, effect) = EFFECTS.iter().find(|(known, _)| Some(*known) == word)?;
+    Some(Taint {
+        key: key?.to_owned(),
+        value: value.to_owned(),
+        effect: *effect,
+        effect_word: (*word).to_owned(),
+        since,
+    })
+}
+
+/// Only what a placement may look at is read; what else a status has is the hub's.
+fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
+    cluster.allocatable = quantities(&mut status, "allocatable");
+    cluster.capacity = quantities(&mut status, "capacity");
+    cluster.claims = claims(&mut status);
+    for key in ["version", "conditions", view::CLAIMS] {
+        view::keep(cluster, "status", key, status.node(key));
+    }
+    let mut ready = None;
+    for mut condition in status.each("conditions") {
+        let kind = condition.str("type");
+        let value = condition.str("status");
+        if kind == Some(AVAILABLE) {
+            ready = value.map(|value| value == "True");
+        }
+    }
+    if ready.is_some() {
+        cluster.standing = Standing::Reported(Report { ready, agent: None });
+    }
+}
+
+fn quantities(status: &mut Fields<'_>, key: &'static str) -> BTreeMap<String, String> {
+    let Some(fields) = status.fields(key) else { return BTreeMap::new() };
+    let scope = fields.scope();
+    let mut amounts = BTreeMap::new();
+    for entry in fields.entries() {
+        let text = match &entry.value.value {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => entry.value.what().to_owned(),
+        };
+        match text.parse::<Quantity>() {
+            Ok(_) => {
+                amounts.insert(entry.key.clone(), text);
+            }
+            Err(fault) => {
+                let message = format!("{} is `{text}`: {fault}", fields.path_of(&entry.key));
+                scope.error(entry.value.at, message);
+            }
+        }
+    }
+    amounts
+}
+
+/// Of a claim given twice the last counts.
+fn claims(status: &mut Fields<'_>) -> Labels {
+    let mut claims = Labels::new();
+    for mut claim in status.each("clusterClaims") {
+        let (name, value) = (claim.required_str("name"), claim.required_str("value"));
+        check_length(&claim, "name", name.unwrap_or_default(), 253);
+        check_length(&claim, "value", value.unwrap_or_default(), 1024);
+        claim.finish();
+        if let (Some(name), Some(value)) = (name, value) {
+            claims.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    claims
+}
+
+fn check_length(fields: &Fields<'_>, key: &str, text: &str, longest: usize) {
+    if text.chars().count() > longest {
+        fields.error_at(key, format!("{} has more than {longest} characters", fields.path_of(key)));
+    }
+}

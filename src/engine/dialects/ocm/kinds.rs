@@ -1,0 +1,104 @@
+//! Which documents are Open Cluster Management's, what each is for, and the versions known of it.
+
+use super::single;
+use crate::dialects::{Claim, Document};
+use berth_base::model::Key;
+
+pub(super) const CLUSTER: &str = "cluster.open-cluster-management.io";
+pub(super) const WORK: &str = "work.open-cluster-management.io";
+pub(super) const ADD_ON: &str = "addon.open-cluster-management.io";
+
+pub(super) const KINDS: &[&str] = &[
+    "ManagedCluster",
+    "ManagedClusterSet",
+    "ManagedClusterSetBinding",
+    "Placement",
+    "PlacementDecision",
+    "AddOnPlacementScore",
+    "ClusterClaim",
+    "ManifestWork",
+    "ManifestWorkReplicaSet",
+    "AppliedManifestWork",
+];
+
+/// What a kind that is read is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Cluster,
+    Score,
+    Set,
+    Binding,
+    Placement,
+    Work,
+    /// Of one cluster alone.
+    SingleWork,
+}
+
+/// Group, kind, role, and the versions berth knows.
+const READ: [(&str, &str, Role, &[&str]); 7] = [
+    (CLUSTER, "ManagedCluster", Role::Cluster, &["v1"]),
+    (CLUSTER, "AddOnPlacementScore", Role::Score, &["v1alpha1"]),
+    (CLUSTER, "ManagedClusterSet", Role::Set, &["v1alpha1", "v1beta1", "v1beta2"]),
+    (CLUSTER, "ManagedClusterSetBinding", Role::Binding, &["v1alpha1", "v1beta1", "v1beta2"]),
+    (CLUSTER, "Placement", Role::Placement, &["v1alpha1", "v1beta1"]),
+    (WORK, "ManifestWorkReplicaSet", Role::Work, &["v1alpha1"]),
+    (WORK, "ManifestWork", Role::SingleWork, &["v1"]),
+];
+
+const BOOKKEEPING: [(&str, &str); 5] = [
+    (CLUSTER, "PlacementDecision"),
+    (CLUSTER, "ClusterClaim"),
+    (WORK, "AppliedManifestWork"),
+    (ADD_ON, "ManagedClusterAddOn"),
+    (ADD_ON, "ClusterManagementAddOn"),
+];
+
+/// The work that RHACM and Argo CD do with a kind on a hub, and its counterpart here.
+pub(super) fn acted_on_by_hub(key: &Key) -> Option<&'static str> {
+    const POLICIES: &str = "RHACM's policy framework still reads it on a hub; place the objects it enforces, and berth keeps them";
+    const APPLICATIONS: &str = "RHACM's applications still read it on a hub; place what it deploys";
+    const ARGO: &str = "Argo CD still reads it; an Application for each cluster can follow the cluster's folder of the rendered branch, and PlacementDecisions are under `decisions/`";
+    match (&*key.group, &*key.kind) {
+        ("policy.open-cluster-management.io", _) => Some(POLICIES),
+        ("apps.open-cluster-management.io", "GitOpsCluster") => Some(ARGO),
+        ("apps.open-cluster-management.io", _) | ("app.k8s.io", "Application") => Some(APPLICATIONS),
+        ("argoproj.io", "ApplicationSet" | "Application" | "AppProject") => Some(ARGO),
+        _ => None,
+    }
+}
+
+pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
+    documents.iter().map(claim_one).collect()
+}
+
+fn claim_one(document: &Document) -> Claim {
+    match role(document) {
+        // Scores are reports of the inventory: any placement may look at them.
+        Some(Role::Cluster | Role::Score) => return Claim::Inventory,
+        Some(Role::Set | Role::Binding | Role::Placement) => return Claim::Policy,
+        Some(Role::SingleWork) if single::is_made(document) => return Claim::Bookkeeping,
+        Some(Role::Work | Role::SingleWork) => return Claim::Workload,
+        None => {}
+    }
+    let (group, kind) = (&*document.key.group, &*document.key.kind);
+    if BOOKKEEPING.contains(&(group, kind)) {
+        Claim::Bookkeeping
+    } else if group == CLUSTER || group == WORK {
+        Claim::Unknown
+    } else {
+        Claim::Foreign
+    }
+}
+
+pub(super) fn role(document: &Document) -> Option<Role> {
+    row(document).map(|(_, _, role, _)| *role)
+}
+
+/// Whether the object is of a version that came after those berth knows.
+pub(super) fn is_newer(document: &Document) -> bool {
+    row(document).is_some_and(|(_, _, _, versions)| !versions.contains(&document.version.as_str()))
+}
+
+fn row(document: &Document) -> Option<&'static (&'static str, &'static str, Role, &'static [&'static str])> {
+    READ.iter().find(|(group, kind, _, _)| *document.key.group == **group && *document.key.kind == **kind)
+}

@@ -1,0 +1,336 @@
+//! `deleteOption` and `manifestConfigs` of a work → the annotations that its objects get for the syncer.
+//!
+//! Resources are named by their plural there: the one that a CustomResourceDefinition of the tree gives the
+//! kind, else by the usual rule of English.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use berth_base::diag::Diagnostic;
+use berth_base::model::annotation::{APPLY, DELETE_OPTIONS, INITIAL, ON_CONFLICT, ORPHAN, TOLERATE};
+use berth_base::model::{Object, ObjectId};
+use berth_base::yaml::Fields;
+
+type Annotations = BTreeMap<String, String>;
+
+/// What a work says of its objects.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    /// For all of them.
+    all: Annotations,
+    /// For those that fit.
+    some: Vec<(Resource, Annotations)>,
+}
+
+/// Names an object as OCM does.
+#[derive(Debug)]
+struct Resource {
+    group: String,
+    resource: String,
+    namespace: String,
+    name: String,
+}
+
+impl Resource {
+    fn read(fields: &mut Fields<'_>) -> Option<Resource> {
+        let group = fields.str("group").unwrap_or_default().to_owned();
+        let namespace = fields.str("namespace").unwrap_or_default().to_owned();
+        let (resource, name) = (fields.required_str("resource"), fields.required_str("name"));
+        Some(Resource { group, resource: resource?.to_owned(), namespace, name: name?.to_owned() })
+    }
+
+    fn fits(&self, id: &ObjectId, plurals: &Plurals) -> bool {
+        let word = |text: &str, other: &str| text == "*" || text == other;
+        *id.group == self.group
+            && *id.namespace == self.namespace
+            && word(&self.name, &id.name)
+            && plurals.is_called(id, &self.resource)
+    }
+}
+
+/// The plurals of kinds that say their own, by group and kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Plurals(BTreeMap<(String, String), String>);
+
+impl Plurals {
+    /// Those that CustomResourceDefinitions among objects give.
+    pub(super) fn of<'o>(objects: impl Iterator<Item = &'o Object>) -> Plurals {
+        let definitions = objects.filter(|object| &*object.id.kind == "CustomResourceDefinition");
+        Plurals(definitions.filter_map(|object| defined(&object.content)).collect())
+    }
+
+    fn is_called(&self, id: &ObjectId, resource: &str) -> bool {
+        if let Some(own) = self.0.get(&(id.group.to_string(), id.kind.to_string())) {
+            return own == resource;
+        }
+        // Some kinds are plurals already.
+        let word = id.kind.to_lowercase();
+        resource == plural(&id.kind) || (word.ends_with('s') && resource == word)
+    }
+}
+
+fn defined(definition: &Json) -> Option<((String, String), String)> {
+    let text = |path: &str| definition.pointer(path).and_then(Json::as_str).map(str::to_owned);
+    Some(((text("/spec/group")?, text("/spec/names/kind")?), text("/spec/names/plural")?))
+}
+
+impl Options {
+    pub(super) fn of(&self, id: &ObjectId, plurals: &Plurals) -> Annotations {
+        let fitting = self.some.iter().filter(|(resource, _)| resource.fits(id, plurals));
+        let mut all = self.all.clone();
+        all.extend(fitting.flat_map(|(_, annotations)| annotations.clone()));
+        all
+    }
+}
+
+/// Reads both fields of a work's spec. `objects` are those of the work: what fits none is said, and is an error
+/// where an object would be deleted or written that was to be left alone.
+pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Plurals) -> Options {
+    let mut options = Options::default();
+    let fits_any = |resource: &Resource| objects.iter().any(|id| resource.fits(id, plurals));
+    if let Some(fields) = template.fields("deleteOption") {
+        delete_option(fields, &fits_any, &mut options);
+    }
+    for mut config in template.each("manifestConfigs") {
+        let at = config.at();
+        let resource = config.required_fields("resourceIdentifier").and_then(|mut fields| {
+            let resource = Resource::read(&mut fields);
+            fields.finish();
+            resource
+        });
+        let annotations = config.fields("updateStrategy").map(update_strategy).unwrap_or_default();
+        config.accept(&["feedbackRules", "feedbackScrapeType"]);
+        if config.node("conditionRules").is_some() {
+            let message = format!(
+                "{} is not acted on: a health rule of the member says when an object is well",
+                config.path_of("conditionRules")
+            );
+            config.scope().warning(config.place_of("conditionRules"), message);
+        }
+        if let Some(resource) = resource {
+            if !fits_any(&resource) {
+                let message = format!("{} fits no object of this work", config.path_of("resourceIdentifier"));
+                let scope = config.scope();
+                match annotations.contains_key(APPLY) {
+                    true => scope.report(Diagnostic::error(scope.pos(at), message).hint(NAMING)),
+                    false => scope.warning(at, message),
+                }
+            }
+            options.some.push((resource, annotations));
+        }
+        config.finish();
+    }
+    options
+}
+
+/// How a resource is named so that it fits.
+const NAMING: &str = "group, resource (the plural), namespace and name must be the object's; without it the work stays as it was";
+
+fn delete_option(mut fields: Fields<'_>, fits_any: &dyn Fn(&Resource) -> bool, options: &mut Options) {
+    let policy = fields.choice("propagationPolicy", &["Foreground", "Orphan", "SelectivelyOrphan"]);
+    let orphan = || Annotations::from([(ORPHAN.to_owned(), "true".to_owned())]);
+    match policy {
+        Some("Foreground") => {
+            let foreground = r#"{"propagationPolicy":"Foreground"}"#;
+            options.all.insert(DELETE_OPTIONS.to_owned(), foreground.to_owned());
+        }
+        Some("Orphan") => options.all = orphan(),
+        _ => {}
+    }
+    let selective = policy == Some("SelectivelyOrphan");
+    match fields.fields("selectivelyOrphans") {
+        Some(mut selected) if selective => {
+            for mut rule in selected.each("orphaningRules") {
+                let at = rule.at();
+                if let Some(resource) = Resource::read(&mut rule) {
+                    if !fits_any(&resource) {
+                        let message = format!("{} fits no object of this work", rule.path());
+                        let scope = rule.scope();
+                        scope.report(Diagnostic::error(scope.pos(at), message).hint(NAMING));
+                    }
+                    options.some.push((resource, orphan()));
+                }
+                rule.finish();
+            }
+            selected.finish();
+        }
+        Some(_) => {
+            let message = format!("{} needs SelectivelyOrphan", fields.path_of("selectivelyOrphans"));
+            fields.error_at("selectivelyOrphans", message);
+        }
+        None if selective => fields.error_at(
+            "selectivelyOrphans",
+            format!("{} is required with SelectivelyOrphan", fields.path_of("selectivelyOrphans")),
+        ),
+        None => {}
+    }
+    if fields.int_in("ttlSecondsAfterFinished", 0..=i64::MAX).is_some() {
+        let message = format!(
+            "{} is not acted on: what is finished stays until the work goes",
+            fields.path_of("ttlSecondsAfterFinished")
+        );
+        fields.scope().warning(fields.place_of("ttlSecondsAfterFinished"), message);
+    }
+    fields.finish();
+}
+
+fn update_strategy(mut fields: Fields<'_>) -> Annotations {
+    let mut annotations = Annotations::new();
+    let mut set = |name: &str, value: &str| annotations.insert(name.to_owned(), value.to_owned());
+    let kind = fields.choice("type", &["Update", "CreateOnly", "ServerSideApply", "ReadOnly"]);
+    match kind {
+        Some("Update") => set(ON_CONFLICT, "force"),
+        Some("CreateOnly") => set(APPLY, "create-only"),
+        Some("ReadOnly") => set(APPLY, "read-only"),
+        _ => None,
+    };
+    if let Some(mut apply) = fields.fields("serverSideApply") {
+        let server_side = kind == Some("ServerSideApply");
+        if apply.bool("force") == Some(true) && server_side {
+            set(ON_CONFLICT, "force");
+        }
+        if let Some(manager) = apply.str("fieldManager") {
+            let at = apply.place_of("fieldManager");
+            let path = apply.path_of("fieldManager");
+            if !manager.starts_with("work-agent") {
+                apply.scope().error(at, format!("{path} is `{manager}`, but must start with `work-agent`"));
+            } else if manager != "work-agent" {
+                let message = format!("{path} is not used: members apply as `berth/<fleet>`");
+                apply.scope().warning(at, message);
+            }
+        }
+        let (mut initial, mut tolerated) = (Vec::new(), Vec::new());
+        for mut ignored in apply.each("ignoreFields") {
+            let change =
+                ignored.choice("condition", &["OnSpokePresent", "OnSpokeChange"]) == Some("OnSpokeChange");
+            let into = if change { &mut tolerated } else { &mut initial };
+            into.extend(paths(&mut ignored));
+            ignored.finish();
+        }
+        if server_side && !initial.is_empty() {
+            set(INITIAL, &initial.join(","));
+        }
+        if server_side && !tolerated.is_empty() {
+            set(TOLERATE, &tolerated.join(","));
+        }
+        apply.finish();
+    }
+    fields.finish();
+    annotations
+}
+
+/// The fields that are ignored, as JSON pointers with `*` for every item of a list.
+fn paths(ignored: &mut Fields<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for key in ["jsonPointers", "jsonPaths", "jqPathExpressions"] {
+        for text in ignored.strings(key).unwrap_or_default() {
+            let pointer = match key {
+                "jsonPointers" => {
+                    Some(text.to_owned()).filter(|text| text.starts_with('/') && !text.contains(','))
+                }
+                _ => plain_path(text),
+            };
+            match pointer {
+                Some(pointer) => found.push(pointer),
+                None => {
+                    let path = ignored.path_of(key);
+                    let message = format!("{path}: `{text}` is more than a plain path, and is not ignored");
+                    ignored.scope().warning(ignored.place_of(key), message);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// `.spec.ports[*].nodePort` as `/spec/ports/*/nodePort`. `None` for whatever asks or computes.
+fn plain_path(text: &str) -> Option<String> {
+    let text = text.replace("[*]", ".*").replace("[]", ".*");
+    let parts = text.strip_prefix('$').unwrap_or(&text).strip_prefix('.')?.split('.');
+    let mut pointer = String::new();
+    for part in parts {
+        let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_');
+        if part.is_empty() || !(part == "*" || part.chars().all(plain)) {
+            return None;
+        }
+        pointer.push('/');
+        pointer.push_str(part);
+    }
+    Some(pointer)
+}
+
+/// A kind's resource.
+fn plural(kind: &str) -> String {
+    let word = kind.to_lowercase();
+    if word == "endpoints" {
+        return word;
+    }
+    if ["s", "x", "ch", "sh", "z"].iter().any(|end| word.ends_with(end)) {
+        return format!("{word}es");
+    }
+    match word.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
+        _ => format!("{word}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn plain_paths_become_pointers() {
+        for (text, pointer) in [
+            (".spec.replicas", Some("/spec/replicas")),
+            ("$.spec.ports[*].nodePort", Some("/spec/ports/*/nodePort")),
+            (".spec.containers[].image", Some("/spec/containers/*/image")),
+            (".spec.containers[?(@.name==\"a\")].image", None),
+            (".spec | keys", None),
+            ("spec", None),
+        ] {
+            assert_eq!(plain_path(text).as_deref(), pointer, "{text}");
+        }
+    }
+
+    #[test]
+    fn kinds_have_their_resources() {
+        for (kind, resource) in [
+            ("Deployment", "deployments"),
+            ("NetworkPolicy", "networkpolicies"),
+            ("Ingress", "ingresses"),
+            ("Gateway", "gateways"),
+            ("Endpoints", "endpoints"),
+        ] {
+            assert_eq!(plural(kind), resource);
+        }
+    }
+
+    #[test]
+    fn a_kind_may_be_its_own_plural_or_have_one_that_its_definition_gives() {
+        let id = |group: &str, kind: &str| {
+            ObjectId::of(
+                &json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": "a"}}),
+            )
+            .expect("an object")
+        };
+        let none = Plurals::default();
+        let scc = id("security.openshift.io", "SecurityContextConstraints");
+        assert!(none.is_called(&scc, "securitycontextconstraints"));
+        assert!(!none.is_called(&id("apps", "Deployment"), "deployment"));
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "indices.search.io"},
+            "spec": {"group": "search.io", "names": {"kind": "Index", "plural": "indices"}},
+        });
+        let origin = berth_base::diag::Pos::file("a.yaml");
+        let object =
+            Object { id: ObjectId::of(&definition).expect("an object"), origin, content: definition };
+        let plurals = Plurals::of(std::iter::once(&object));
+        assert!(plurals.is_called(&id("search.io", "Index"), "indices"));
+        assert!(!plurals.is_called(&id("search.io", "Index"), "indexes"));
+        assert!(plurals.is_called(&id("other.io", "Index"), "indexes"));
+    }
+}

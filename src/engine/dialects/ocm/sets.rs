@@ -1,0 +1,113 @@
+//! ManagedClusterSet → cluster set. `default` and `global` are there even where no file declares them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::common::open_named;
+use crate::dialects::{Document, Lowered};
+use berth_base::diag::{Diagnostic, Pos, did_you_mean};
+use berth_base::meta::label_selector;
+use berth_base::model::placement::ClusterSet;
+use berth_base::model::{Requirement, Selector};
+use berth_base::yaml::{Fields, Scope};
+
+/// The label that puts a cluster into the one set of this name.
+pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
+pub(super) const DEFAULT_SET: &str = "default";
+const GLOBAL_SET: &str = "global";
+
+/// Where it says so, a hub leaves the sets alone that it makes by itself.
+const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
+
+const BY_LABEL: &str = "ExclusiveClusterSetLabel";
+const BY_SELECTOR: &str = "LabelSelector";
+
+/// The sets by name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sets {
+    by_name: BTreeMap<String, ClusterSet>,
+}
+
+impl Default for Sets {
+    fn default() -> Sets {
+        let global = ClusterSet { name: GLOBAL_SET.to_owned(), members: Some(Selector::default()) };
+        let by_name = [(DEFAULT_SET.to_owned(), exclusive(DEFAULT_SET)), (GLOBAL_SET.to_owned(), global)];
+        Sets { by_name: by_name.into() }
+    }
+}
+
+impl Sets {
+    pub(super) fn get(&self, name: &str) -> Option<&ClusterSet> {
+        self.by_name.get(name)
+    }
+
+    /// A set that is there by itself, as it must be.
+    fn built_in(name: &str) -> Option<ClusterSet> {
+        Sets::default().by_name.remove(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
+    let Some((mut fields, metadata)) = open_named(scope, &document.root) else { return };
+    let mut set = exclusive(&metadata.name);
+    if let Some(mut spec) = fields.fields("spec") {
+        if let Some(selector) = spec.fields("clusterSelector") {
+            read_selector(scope, selector, &mut set);
+        }
+        let mut met = BTreeSet::new();
+        for mut namespace in spec.each("managedNamespaces") {
+            let name = namespace.required_str("name");
+            if let Some(name) = name.filter(|name| !met.insert(*name)) {
+                namespace
+                    .error_at("name", format!("{} is `{name}` a second time", namespace.path_of("name")));
+            }
+            namespace.finish();
+        }
+        spec.finish();
+    }
+    fields.finish();
+    let left_alone = metadata.annotations.get(AUTO_UPDATE).is_some_and(|value| value == "false");
+    if Sets::built_in(&metadata.name).is_some_and(|built_in| built_in != set) && !left_alone {
+        let message = format!("the set `{}` can not be changed: a hub puts it right", metadata.name);
+        let hint = format!("name a set of your own, or annotate this one with {AUTO_UPDATE}: \"false\"");
+        scope.report(Diagnostic::error(scope.pos(metadata.name_at), message).hint(hint));
+    }
+    if !scope.has_errors() {
+        sets.by_name.insert(metadata.name, set);
+    }
+}
+
+/// Says which clusters are labelled with a set that there is not: no placement that needs a set picks them.
+pub(super) fn warn_of_missing(sets: &Sets, lowered: &mut Lowered) {
+    for cluster in &lowered.clusters {
+        let Some(set) = cluster.labels.get(SET_LABEL).filter(|set| sets.get(set).is_none()) else { continue };
+        let message =
+            format!("cluster `{}` is labelled with the set `{set}`, which there is not", cluster.name);
+        let at = cluster.origins.first().cloned().unwrap_or_else(|| Pos::file(""));
+        lowered
+            .diagnostics
+            .push(Diagnostic::warning(at, message).maybe_hint(did_you_mean(set, sets.names())));
+    }
+}
+
+fn read_selector(scope: &Scope, mut fields: Fields<'_>, set: &mut ClusterSet) {
+    let kind = match fields.str("selectorType") {
+        None | Some("") => Some(BY_LABEL),
+        Some(_) => fields.choice("selectorType", &[BY_LABEL, BY_SELECTOR]),
+    };
+    let node = fields.node("labelSelector");
+    let members = node.and_then(|node| label_selector(scope, node, &fields.path_of("labelSelector")));
+    if kind == Some(BY_SELECTOR) {
+        // Without a selector the set holds nothing; with an empty one, everything.
+        set.members = members;
+    }
+    fields.finish();
+}
+
+fn exclusive(name: &str) -> ClusterSet {
+    let label = Requirement::Is(SET_LABEL.to_owned(), name.to_owned());
+    ClusterSet { name: name.to_owned(), members: Some(Selector { requirements: vec![label] }) }
+}

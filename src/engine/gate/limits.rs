@@ -1,0 +1,276 @@
+//! How much may go without anybody's word. From the daemon's flags, never from the fleet repository.
+//!
+//! Shares alone would make small fleets unusable, so a few go free. What the gate used is written to a
+//! rendered commit's trailers as one line, from which the commit can be proven.
+
+use std::fmt;
+use std::str::FromStr;
+
+use berth_base::model::{LabelKeys, Timestamp};
+
+/// A share from 0 to 100 percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u8);
+
+/// A share, and how many go free whatever the share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub share: Percent,
+    pub free: usize,
+}
+
+/// The settings of the gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Of one workload's clusters.
+    pub clusters: Limit,
+    /// Of one cluster's objects.
+    pub objects: Limit,
+    /// Of the fleet's clusters that may lose something at once though nobody edited anything.
+    pub evictions: Limit,
+    /// Whether namespaces, CRDs and volume claims go like anything else.
+    pub allow_risky: bool,
+    /// How many earlier states a rollback may go back to.
+    pub rollback: usize,
+    /// The settings of the gate that counts over time. `None` in lines of older versions of berth, whose gate
+    /// judged each step alone: their commits are proven by their own rules.
+    pub recall: Option<Recall>,
+}
+
+/// The settings of a gate that remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// Removals within this time add up.
+    pub window: Span,
+    /// A rollback may go back to any state that was replaced within this time, beside the last few.
+    pub rollback: Span,
+    /// Trailers of source commits approve removals, beside files under `approvals/`.
+    pub trailers: bool,
+    /// The labels that members may report.
+    pub labels: LabelKeys,
+}
+
+/// A length of time in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(i64);
+
+/// The units of a [`Span`], largest first.
+const UNITS: [(char, i64); 4] = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+
+impl Span {
+    pub const fn hours(hours: i64) -> Span {
+        Span(hours * 3_600)
+    }
+
+    /// The moment this long before another.
+    pub fn before(self, moment: Timestamp) -> Timestamp {
+        let seconds = moment.as_second().saturating_sub(self.0);
+        Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN)
+    }
+
+    /// The moment this long after another.
+    pub fn after(self, moment: Timestamp) -> Timestamp {
+        let seconds = moment.as_second().saturating_add(self.0);
+        Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+    }
+}
+
+impl Percent {
+    /// At most 100.
+    pub const fn new(percent: u8) -> Percent {
+        Percent(if percent > 100 { 100 } else { percent })
+    }
+}
+
+impl Limit {
+    /// Whether so many are too many of the whole. Those that go free do not where the share is none at all.
+    pub fn is_exceeded(self, part: usize, whole: usize) -> bool {
+        self.share_is_exceeded(part, whole) && (part > self.free || self.share.0 == 0)
+    }
+
+    pub fn share_is_exceeded(self, part: usize, whole: usize) -> bool {
+        part.saturating_mul(100) > whole.saturating_mul(usize::from(self.share.0))
+    }
+
+    /// Reports whether the limit lets more go than another one does.
+    pub fn is_looser_than(self, other: Limit) -> bool {
+        // With a share of 0% nothing goes free, and with 100% everything does.
+        let free = |limit: Limit| if limit.share.0 == 0 { 0 } else { limit.free };
+        self.share > other.share || !other.is_off() && free(self) > free(other)
+    }
+
+    /// Whether the limit can be passed at all.
+    pub fn is_off(self) -> bool {
+        self.share.0 == 100
+    }
+}
+
+impl Limits {
+    /// The labels that members may report.
+    pub fn member_labels(&self) -> LabelKeys {
+        self.recall.as_ref().map(|recall| recall.labels.clone()).unwrap_or_default()
+    }
+
+    /// Reports whether any setting lets more go than the same one of another.
+    pub fn is_looser_than(&self, other: &Limits) -> bool {
+        self.clusters.is_looser_than(other.clusters)
+            || self.objects.is_looser_than(other.objects)
+            || self.evictions.is_looser_than(other.evictions)
+            || self.allow_risky && !other.allow_risky
+            || self.rollback > other.rollback
+            || match (&self.recall, &other.recall) {
+                (Some(one), Some(other)) => one.is_looser_than(other),
+                (None, Some(_)) => true,
+                (_, None) => false,
+            }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        let limit = |share, free| Limit { share: Percent(share), free };
+        Limits {
+            clusters: limit(50, 2),
+            objects: limit(50, 10),
+            evictions: limit(30, 2),
+            allow_risky: false,
+            rollback: 10,
+            recall: Some(Recall::default()),
+        }
+    }
+}
+
+impl Recall {
+    fn is_looser_than(&self, other: &Recall) -> bool {
+        self.window < other.window
+            || self.rollback > other.rollback
+            || self.trailers && !other.trailers
+            || !self.labels.is_within(&other.labels)
+    }
+}
+
+impl Default for Recall {
+    fn default() -> Recall {
+        Recall {
+            window: Span::hours(24),
+            rollback: Span::hours(24),
+            trailers: true,
+            labels: LabelKeys::default(),
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = |(_, seconds): &&(char, i64)| self.0 % seconds == 0;
+        // A day is written in hours: "24h" is what everybody says.
+        let (unit, seconds) = UNITS[1..].iter().find(exact).unwrap_or(&UNITS[3]);
+        write!(f, "{}{unit}", self.0 / seconds)
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        let wrong = || "write a length of time such as `24h`, `30m` or `7d`".to_owned();
+        let (unit, seconds) = UNITS.iter().find(|(unit, _)| text.ends_with(*unit)).ok_or_else(wrong)?;
+        let digits = text.strip_suffix(*unit).unwrap_or_default();
+        let count: u32 = digits.parse().map_err(|_| wrong())?;
+        Ok(Span(i64::from(count) * seconds))
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Percent, String> {
+        let digits = text.strip_suffix('%').unwrap_or(text);
+        match digits.parse() {
+            Ok(percent @ 0..=100) => Ok(Percent(percent)),
+            _ => Err("write a share from `0%` to `100%`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.share, self.free)
+    }
+}
+
+impl FromStr for Limit {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Limit, ()> {
+        let (share, free) = text.split_once('/').ok_or(())?;
+        Ok(Limit { share: share.parse().map_err(|_| ())?, free: free.parse().map_err(|_| ())? })
+    }
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let risky = if self.allow_risky { "allowed" } else { "held" };
+        write!(
+            f,
+            "clusters={} objects={} evictions={} risky={risky} rollback={}",
+            self.clusters, self.objects, self.evictions, self.rollback
+        )?;
+        let Some(recall) = &self.recall else { return Ok(()) };
+        let trailers = if recall.trailers { "on" } else { "off" };
+        let (window, rollback, labels) = (recall.window, recall.rollback, &recall.labels);
+        write!(f, " window={window} rollback-window={rollback} trailers={trailers} labels={labels}")
+    }
+}
+
+impl FromStr for Limits {
+    type Err = ();
+
+    /// Reads all settings, or those that the first version of the gate had.
+    fn from_str(text: &str) -> Result<Limits, ()> {
+        let mut words = text.split(' ').peekable();
+        let mut value = |name: &str| setting(words.next(), name);
+        let mut limits = Limits {
+            clusters: value("clusters")?.parse()?,
+            objects: value("objects")?.parse()?,
+            evictions: value("evictions")?.parse()?,
+            allow_risky: match value("risky")? {
+                "allowed" => true,
+                "held" => false,
+                _ => return Err(()),
+            },
+            rollback: value("rollback")?.parse().map_err(|_| ())?,
+            recall: None,
+        };
+        if words.peek().is_none() {
+            return Ok(limits);
+        }
+        let mut value = |name: &str| setting(words.next(), name);
+        limits.recall = Some(Recall {
+            window: value("window")?.parse().map_err(|_| ())?,
+            rollback: value("rollback-window")?.parse().map_err(|_| ())?,
+            trailers: switch(value("trailers")?)?,
+            labels: value("labels")?.parse().map_err(|_| ())?,
+        });
+        if words.next().is_none() { Ok(limits) } else { Err(()) }
+    }
+}
+
+/// The value of a word `name=value`.
+fn setting<'t>(word: Option<&'t str>, name: &str) -> Result<&'t str, ()> {
+    word.and_then(|word| word.strip_prefix(name)?.strip_prefix('=')).ok_or(())
+}
+
+fn switch(word: &str) -> Result<bool, ()> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(()),
+    }
+}

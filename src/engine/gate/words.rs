@@ -1,0 +1,116 @@
+//! What people read: why a workload is held, what it would lose, and what to paste to let it go.
+
+use std::collections::BTreeMap;
+
+use super::{Cause, Held, Pairs, Why};
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::model::Timestamp;
+
+/// The trailer of a source commit that approves a removal.
+pub const ALLOW_DELETE: &str = "Berth-Allow-Delete";
+
+/// How many clusters, and how many objects, are named one by one.
+const LONGEST_LIST: usize = 5;
+
+impl Held {
+    /// The exact line that approves this removal and no other.
+    pub fn approval(&self) -> String {
+        format!("{ALLOW_DELETE}: {}", self.digest)
+    }
+
+    /// The exact line that approves everything that is held.
+    pub fn approval_of_all(&self) -> String {
+        format!("{ALLOW_DELETE}: {}", self.all)
+    }
+
+    /// In a log, a commit message and on a screen.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let mut why: Vec<String> = self.why.iter().map(Why::words).collect();
+        why.extend(self.failed_approvals());
+        let message = format!("{} is held back: {}", self.key, why.join("; "));
+        let hint = match (self.is_approvable(), self.cause) {
+            (false, _) => "it passes together with the other workload".to_owned(),
+            (true, Cause::Source | Cause::Both) => format!(
+                "undo the change, or approve it with this as the last line of a commit's message: {}",
+                self.approval_of_all()
+            ),
+            (true, Cause::Itself) => format!(
+                "it goes on when the clusters are back; to let it go now, approve it with this as the last \
+                 line of a commit's message: {}",
+                self.approval_of_all()
+            ),
+        };
+        Diagnostic::warning(Pos::file(self.source.as_str()), message).hint(hint)
+    }
+
+    /// Approvals that were given and did not help.
+    pub fn failed_approvals(&self) -> Vec<String> {
+        let spent = self.spent.iter().map(|digest| format!("the approval `{digest}` was used already"));
+        spent.chain(self.expired.map(|expired| format!("its approval expired at {expired}"))).collect()
+    }
+
+    /// The later losses, a line for each moment.
+    pub fn deadlines(&self) -> Vec<String> {
+        let mut by_moment: BTreeMap<Timestamp, Pairs> = BTreeMap::new();
+        for (pair, at) in &self.due {
+            by_moment.entry(*at).or_default().insert(pair.clone());
+        }
+        by_moment.iter().map(|(at, pairs)| format!("of these, at {at}: {}", in_words(pairs))).collect()
+    }
+
+    /// What it would lose, in one line: `ConfigMap shop/web in a, b, c`.
+    pub fn losses(&self) -> String {
+        in_words(&self.pairs)
+    }
+}
+
+fn in_words(pairs: &Pairs) -> String {
+    let mut objects: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (cluster, object) in pairs {
+        objects.entry(object.to_string()).or_default().push(cluster);
+    }
+    let lost = objects.iter().map(|(object, clusters)| {
+        let names = clusters.iter().take(LONGEST_LIST).copied().collect::<Vec<_>>().join(", ");
+        format!("{object} in {names}{}", and_more(clusters.len(), ""))
+    });
+    let lost = lost.take(LONGEST_LIST).collect::<Vec<_>>().join("; ");
+    format!("{lost}{}", and_more(objects.len(), " objects"))
+}
+
+/// ` and 3 more` where a list is cut short.
+fn and_more(count: usize, what: &str) -> String {
+    match count.checked_sub(LONGEST_LIST) {
+        Some(more @ 1..) => format!(" and {more} more{what}"),
+        _ => String::new(),
+    }
+}
+
+/// Says that earlier removals count along.
+fn counting(lately: usize) -> String {
+    if lately == 0 { String::new() } else { format!(", {lately} of them lately") }
+}
+
+impl Why {
+    pub fn words(&self) -> String {
+        match self {
+            Why::Clusters { lost, of, lately: 0 } if lost == of => {
+                format!("it would be removed from all of its clusters ({of})")
+            }
+            Why::Clusters { lost, of, lately } => {
+                format!("it would be removed from {lost} of its {of} clusters{}", counting(*lately))
+            }
+            Why::Objects { cluster, lost, of, lately } => {
+                format!("cluster `{cluster}` would lose {lost} of its {of} objects{}", counting(*lately))
+            }
+            Why::Risky { object } => format!("it would remove {object}, and what depends on it"),
+            Why::Still => "the same removal was held before, together with others".to_owned(),
+            Why::Evictions { clusters, of } => {
+                format!("{clusters} of {of} clusters would lose something at once by statuses or time")
+            }
+            Why::Unedited { clusters, of } => {
+                format!("{clusters} of {of} clusters would lose something at once, though no file changed")
+            }
+            Why::HandsOver { to } => format!("it hands an object over to {to}, which is held"),
+        }
+    }
+}

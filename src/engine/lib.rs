@@ -1,0 +1,15 @@
+//! The engine: a fleet's files become decisions and every cluster's objects. Pure: the same inputs give the same result.
+
+pub mod access;
+pub mod decide;
+pub mod dialects;
+pub mod gate;
+pub mod load;
+pub mod pipeline;
+pub mod plan;
+pub mod release;
+pub mod render;
+pub mod report;
+pub mod state;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,254 @@
+//! Documents to a fleet: every dialect claims and lowers its kinds, and the results are put together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::config::FleetConfig;
+use super::groups::Groups;
+use super::{merge_clusters, own};
+use crate::dialects::{Against, Claim, Dialect, Document, Input, Lowered, Memory};
+use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
+use berth_base::meta::names::is_dns_subdomain;
+use berth_base::model::placement::{PlacementRef, Source};
+use berth_base::model::{Fleet, Object, ObjectId};
+
+/// A fleet, what is wrong with it, and what each document turned out to be.
+#[derive(Debug, Default)]
+pub(super) struct Assembled {
+    pub fleet: Fleet,
+    pub diagnostics: Diagnostics,
+    /// One for each document.
+    pub claims: Vec<Claim>,
+    /// The documents whose own content is at fault.
+    pub faulty: BTreeSet<usize>,
+}
+
+/// Lowers all documents and puts the results together.
+pub(super) fn assemble(
+    documents: &[Document],
+    dialects: &[&Dialect],
+    config: &FleetConfig,
+    memory: &Memory,
+) -> Assembled {
+    let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&own::DIALECT]).collect();
+    let mut done = Assembled::default();
+    let claims: Vec<Vec<Claim>> = dialects.iter().map(|dialect| (dialect.claim)(documents)).collect();
+    let mut groups = Groups::of(&dialects);
+    for (index, document) in documents.iter().enumerate() {
+        let said = claims.iter().enumerate().filter_map(|(who, claims)| Some((who, *claims.get(index)?)));
+        let (who, claim) =
+            said.min_by_key(|(who, claim)| (rank(*claim), *who)).unwrap_or((0, Claim::Foreign));
+        if claim == Claim::Foreign
+            && let Some(fault) = groups.misspelt(document)
+        {
+            // No plain object: nothing tells what its author meant but the last good form.
+            done.claims.push(Claim::Unknown);
+            done.diagnostics.push(fault);
+            done.faulty.insert(index);
+            continue;
+        }
+        done.claims.push(claim);
+        if let Some(fault) = check(document, claim, dialects[who]) {
+            done.diagnostics.push(fault);
+            done.faulty.insert(index);
+        }
+    }
+    let plain = plain_objects(documents, &done.claims, memory);
+    let mut selected = BTreeSet::new();
+    let mut clusters = Vec::new();
+    for (dialect, claims) in dialects.iter().zip(&claims) {
+        let theirs: Vec<usize> = (0..documents.len())
+            .filter(|index| claims.get(*index).is_some_and(|claim| rank(*claim) == 0))
+            .filter(|index| !done.faulty.contains(index))
+            .collect();
+        let input = Input {
+            documents: theirs.iter().map(|index| &documents[*index]).collect(),
+            plain: &plain,
+            unknown_fields: config.unknown_fields,
+            unwrap_config_maps: config.unwrap_config_maps,
+            memory,
+        };
+        let mut lowered = Lowered::default();
+        (dialect.lower)(&input, &mut lowered);
+        done.faulty.extend(lowered.faulty.iter().filter_map(|index| theirs.get(*index)));
+        selected.append(&mut lowered.selected);
+        clusters.append(&mut lowered.clusters);
+        take(&mut done, lowered);
+    }
+    done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
+    let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
+    let objects = templates.map(|template| &template.object).chain(&plain);
+    let defined: Vec<_> = objects.filter_map(|object| defined_list_kind(object)).collect();
+    done.fleet.list_kinds.extend(defined);
+    check_follows(&mut done);
+    check_statuses(&mut done);
+    let unselected: Vec<&Document> = documents
+        .iter()
+        .zip(&done.claims)
+        .filter(|(_, claim)| **claim == Claim::Foreign)
+        .enumerate()
+        .filter(|(index, _)| !selected.contains(index))
+        .map(|(_, (document, _))| document)
+        .collect();
+    done.diagnostics.extend(groups.doubtful(unselected.iter().copied()));
+    note_what_does_not_count(&mut done, documents, &dialects, &unselected);
+    done
+}
+
+/// Whose word counts where several dialects speak: one that reads the document, then one that knows it.
+fn rank(claim: Claim) -> u8 {
+    match claim {
+        Claim::Inventory | Claim::Policy | Claim::Workload => 0,
+        Claim::Bookkeeping => 1,
+        Claim::Unknown => 2,
+        Claim::Foreign => 3,
+    }
+}
+
+fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnostic> {
+    let key = &document.key;
+    match claim {
+        Claim::Unknown => {
+            let message = format!("unknown kind `{}` in the group `{}`", key.kind, key.group);
+            let hint = did_you_mean(&key.kind, dialect.kinds.iter().copied());
+            Some(Diagnostic::error(document.at.clone(), message).maybe_hint(hint))
+        }
+        // The name becomes a folder and a ref. Lower case only, so no two differ by case alone.
+        Claim::Inventory if !is_dns_subdomain(&key.name) => {
+            let message = format!("`{}` can not be the name of a {}", key.name.escape_default(), key.kind);
+            let hint = "use lower-case letters, digits, dashes and dots, at most 253";
+            Some(Diagnostic::error(document.at.clone(), message).hint(hint))
+        }
+        _ => None,
+    }
+}
+
+fn plain_objects(documents: &[Document], claims: &[Claim], memory: &Memory) -> Vec<Arc<Object>> {
+    let plain = documents.iter().zip(claims).filter(|(_, claim)| **claim == Claim::Foreign);
+    let object = |document: &Document| {
+        let key = &document.key;
+        let id = ObjectId {
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+        };
+        Object { id, origin: document.at.clone(), content: document.root.to_json() }
+    };
+    let against = Against { stage: "plain object", context: 0, unknown_fields: Severity::Error };
+    let object = |(document, _): (&Document, &Claim)| memory.recall(document, against, || object(document));
+    plain.map(object).collect()
+}
+
+/// The kind that a CustomResourceDefinition defines, where its name ends in `List`.
+fn defined_list_kind(object: &Object) -> Option<(String, String)> {
+    if *object.id.kind != *"CustomResourceDefinition" {
+        return None;
+    }
+    let text = |path: &str| object.content.pointer(path).and_then(serde_json::Value::as_str);
+    let kind = text("/spec/names/kind").filter(|kind| kind.ends_with("List"))?;
+    Some((text("/spec/group")?.to_owned(), kind.to_owned()))
+}
+
+fn take(done: &mut Assembled, lowered: Lowered) {
+    done.diagnostics.extend(lowered.diagnostics);
+    for placement in lowered.placements {
+        done.fleet.placements.entry(placement.key.clone()).or_insert(placement);
+    }
+    for workload in lowered.workloads {
+        done.fleet.workloads.entry(workload.key.clone()).or_insert(workload);
+    }
+    done.fleet.approvals.extend(lowered.approvals);
+    done.fleet.list_kinds.extend(lowered.list_kinds);
+    for (cluster, status) in lowered.statuses {
+        // Scores come from objects of their own, beside what else is reported of the cluster.
+        let known = done.fleet.statuses.entry(cluster).or_insert_with(|| status.clone());
+        for (named, score) in status.scores {
+            known.scores.entry(named).or_insert(score);
+        }
+    }
+}
+
+/// What follows a placement that is not there, by mistake or because it was renamed, keeps what it has.
+fn check_follows(done: &mut Assembled) {
+    let mut lost = Vec::new();
+    for placement in done.fleet.placements.values() {
+        let Source::Follows(follow) = &placement.source else { continue };
+        let missing = follow.placements.iter().filter(|wanted| done.fleet.find(wanted).is_none());
+        lost.extend(
+            missing.map(|wanted| (placement.origin.file.to_string(), missing_placement(&done.fleet, wanted))),
+        );
+    }
+    for (file, fault) in lost {
+        done.fleet.doubt.files.insert(file);
+        done.diagnostics.push(fault);
+    }
+}
+
+fn missing_placement(fleet: &Fleet, wanted: &PlacementRef) -> Diagnostic {
+    let shown = if wanted.namespace.is_empty() {
+        wanted.name.clone()
+    } else {
+        format!("{}/{}", wanted.namespace, wanted.name)
+    };
+    let keys = || {
+        fleet.placements.values().filter(|one| !matches!(one.source, Source::Follows(_))).map(|one| &one.key)
+    };
+    let siblings = keys()
+        .filter(|key| *key.kind == *wanted.kind && *key.namespace == *wanted.namespace)
+        .map(|key| &*key.name);
+    let hint = did_you_mean(&wanted.name, siblings)
+        .or_else(|| {
+            let elsewhere = keys().find(|key| *key.kind == *wanted.kind && *key.name == *wanted.name)?;
+            Some(format!("there is one in the namespace `{}`", elsewhere.namespace))
+        })
+        .or_else(|| {
+            did_you_mean(&wanted.kind, keys().map(|key| &*key.kind).filter(|kind| *kind != wanted.kind))
+        });
+    let message = format!("there is no {} `{shown}`", wanted.kind);
+    Diagnostic::error(wanted.at.clone(), message).maybe_hint(hint)
+}
+
+fn check_statuses(done: &mut Assembled) {
+    let fleet = &done.fleet;
+    let lost = fleet.statuses.keys().filter(|name| !fleet.clusters.contains_key(*name));
+    let note = |name: &String| {
+        Diagnostic::note(format!("a status names `{name}`, which is no cluster of the fleet"))
+    };
+    let notes: Vec<Diagnostic> = lost.map(note).collect();
+    done.diagnostics.extend(notes);
+}
+
+fn note_what_does_not_count(
+    done: &mut Assembled,
+    documents: &[Document],
+    dialects: &[&Dialect],
+    unselected: &[&Document],
+) {
+    let mut bookkeeping: BTreeMap<&str, usize> = BTreeMap::new();
+    for (document, claim) in documents.iter().zip(&done.claims) {
+        if *claim == Claim::Bookkeeping {
+            *bookkeeping.entry(&document.key.kind).or_default() += 1;
+        }
+    }
+    for (kind, n) in bookkeeping {
+        let message = format!("passed over {n} x `{kind}`: a hub's own bookkeeping");
+        done.diagnostics.push(Diagnostic::note(message));
+    }
+    let mut acted_on: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for document in unselected {
+        let advice = dialects.iter().find_map(|dialect| (dialect.acted_on_by_hub)(&document.key));
+        if let Some(advice) = advice {
+            *acted_on.entry((&document.key.kind, advice)).or_default() += 1;
+        }
+    }
+    for ((kind, advice), n) in &acted_on {
+        let message = format!("berth does nothing with {n} x `{kind}`, which a hub acts on: {advice}");
+        done.diagnostics.push(Diagnostic::note(message));
+    }
+    let unselected = unselected.len() - acted_on.values().sum::<usize>();
+    if unselected > 0 {
+        let message = format!("{unselected} x plain Kubernetes objects that no placement selects");
+        done.diagnostics.push(Diagnostic::note(message));
+    }
+}

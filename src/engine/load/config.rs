@@ -1,0 +1,113 @@
+//! `berth.yaml`, the fleet's own settings: what is left out, and how strict reading is.
+//!
+//! Anyone who can open a pull request can edit it, so it may narrow what berth does and never widen it.
+
+use super::glob::Pattern;
+use crate::access;
+use berth_base::diag::Severity;
+use berth_base::yaml::{Fields, Node, Scope};
+
+/// Where the settings stand.
+pub const CONFIG_PATH: &str = "berth.yaml";
+pub const CONFIG_KIND: &str = "FleetConfig";
+
+/// A fleet's settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FleetConfig {
+    /// Files that are not read.
+    pub exclude: Vec<Pattern>,
+    /// How a field nobody knows is reported.
+    pub unknown_fields: Severity,
+    /// Take ConfigMaps that are marked as KubeFleet's envelopes for what is inside.
+    pub unwrap_config_maps: bool,
+}
+
+impl Default for FleetConfig {
+    fn default() -> FleetConfig {
+        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error, unwrap_config_maps: true }
+    }
+}
+
+impl FleetConfig {
+    /// Whether a file is left out. The settings themselves and access rules never are.
+    pub fn excludes(&self, path: &str) -> bool {
+        path != CONFIG_PATH
+            && !path.starts_with(access::FOLDER)
+            && self.exclude.iter().any(|pattern| pattern.matches(path))
+    }
+}
+
+/// Reads the settings and reports their faults.
+pub fn read(scope: &Scope, root: &Node) -> FleetConfig {
+    let mut config = FleetConfig::default();
+    let Some(mut fields) = scope.fields(root, "") else { return config };
+    fields.accept(&["apiVersion", "kind"]);
+    if let Some(mut metadata) = fields.fields("metadata") {
+        metadata.accept(&["name", "labels", "annotations"]);
+        metadata.finish();
+    }
+    if let Some(mut spec) = fields.fields("spec") {
+        config.exclude = exclude(&mut spec);
+        if let Some("warning") = spec.choice("unknownFields", &["error", "warning"]) {
+            config.unknown_fields = Severity::Warning;
+        }
+        if let Some(mut kubefleet) = spec.fields("kubefleet") {
+            config.unwrap_config_maps = kubefleet.bool("unwrapConfigMaps").unwrap_or(true);
+            kubefleet.finish();
+        }
+        spec.finish();
+    }
+    fields.finish();
+    config
+}
+
+fn exclude(spec: &mut Fields<'_>) -> Vec<Pattern> {
+    let at = spec.place_of("exclude");
+    let texts = spec.strings("exclude").unwrap_or_default();
+    let pattern = |text: &str| match Pattern::new(text) {
+        Ok(pattern) => Some(pattern),
+        Err(reason) => {
+            spec.scope().error(at, format!("spec.exclude holds `{text}`, which {reason}"));
+            None
+        }
+    };
+    texts.into_iter().filter_map(pattern).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_base::yaml;
+
+    fn config(text: &str) -> (FleetConfig, Vec<String>) {
+        let root = yaml::read(text.as_bytes(), &yaml::Limits::default()).documents.remove(0).root;
+        let scope = Scope::new(CONFIG_PATH.into(), Severity::Error);
+        let config = read(&scope, &root);
+        (config, scope.into_diagnostics().iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let (config, faults) = config(
+            "spec: {exclude: ['charts/', '*.values.yaml'], unknownFields: warning, kubefleet: {unwrapConfigMaps: false}}\n",
+        );
+        assert!(faults.is_empty(), "{faults:?}");
+        assert!(!config.unwrap_config_maps && FleetConfig::default().unwrap_config_maps);
+        assert_eq!(config.unknown_fields, Severity::Warning);
+        assert!(config.excludes("charts/web/values.yaml") && config.excludes("a.values.yaml"));
+        assert!(!config.excludes("clusters/a.yaml"));
+    }
+
+    #[test]
+    fn the_settings_can_not_leave_out_themselves_nor_access_rules() {
+        let (config, _) = config("spec: {exclude: ['**']}\n");
+        assert!(config.excludes("a.yaml") && !config.excludes(CONFIG_PATH));
+        assert!(!config.excludes("access/team.yaml"));
+    }
+
+    #[test]
+    fn unknown_settings_are_errors_even_where_fields_are_lenient() {
+        let (_, faults) = config("spec: {unknownFields: warning, remote: x, exclude: ['', '../x']}\n");
+        assert_eq!(faults.iter().filter(|fault| fault.contains("error: ")).count(), 3, "{faults:?}");
+    }
+}

@@ -1,0 +1,189 @@
+//! A file's documents as objects: what has an apiVersion and a kind, under its key.
+//!
+//! Lists are taken apart. What is no object is passed over; what nearly is one is an error.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::config::CONFIG_KIND;
+use crate::dialects::Document;
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::meta::names::{fault_of_name, is_dns_label};
+use berth_base::model::API_VERSION;
+use berth_base::model::Key;
+use berth_base::model::object::{group_of, version_of};
+use berth_base::yaml::{self, Limits, Mark, Node, Value, listed};
+
+/// Where an object's text is.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub bytes: Range<usize>,
+    /// The lines of that text, the end excluded.
+    pub lines: Range<u32>,
+    /// One of several in that text.
+    pub listed: bool,
+}
+
+/// What one file holds.
+#[derive(Debug, Default)]
+pub(super) struct FileDocuments {
+    pub objects: Vec<(Document, Slot)>,
+    pub passed_over: usize,
+    /// Something in it could not be read.
+    pub broken: bool,
+    pub diagnostics: Diagnostics,
+    /// The work that its aliases took.
+    pub repeats: usize,
+}
+
+/// Reads a file.
+pub(super) fn read(path: &Arc<str>, bytes: &[u8], limits: &Limits) -> FileDocuments {
+    let mut file = FileDocuments::default();
+    if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
+        let fault = Diagnostic::error(Pos::file(path.clone()), "a Git LFS pointer, not the file itself");
+        file.diagnostics.push(fault.hint("keep YAML files out of LFS"));
+        file.broken = true;
+        return file;
+    }
+    let read = yaml::read(bytes, limits);
+    file.repeats = read.repeats;
+    for fault in read.faults {
+        file.broken |= fault.unreadable.is_some();
+        let at = place(path, fault.at);
+        let diagnostic = Diagnostic::new(fault.severity, at, fault.message);
+        file.diagnostics.push(diagnostic.maybe_hint(fault.hint));
+    }
+    for document in read.documents {
+        let n_lines = yaml::split::last_line(bytes.get(document.bytes.clone()).unwrap_or_default());
+        let lines = document.line..document.line.saturating_add(n_lines);
+        let slot = Slot { bytes: document.bytes, lines, listed: false };
+        take(&mut file, path, document.root, slot);
+    }
+    file
+}
+
+fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
+    let mut fault = |at: Mark, message: &str, hint: Option<&str>| {
+        let diagnostic = Diagnostic::error(place(path, at), message);
+        file.diagnostics.push(diagnostic.maybe_hint(hint.map(str::to_owned)));
+        file.broken = true;
+    };
+    let (api_version, kind) = match (field(&root, "apiVersion"), field(&root, "kind")) {
+        (Field::Absent, Field::Absent) => {
+            if slot.listed {
+                fault(root.at, "an item of a List must have an apiVersion and a kind", None);
+            } else {
+                file.passed_over += 1;
+            }
+            return;
+        }
+        (Field::Text(api_version), Field::Text(kind)) => (api_version.to_owned(), kind.to_owned()),
+        (api_version, kind) => {
+            let hint = "write both, or leave the file out with `exclude` in berth.yaml";
+            for (name, field) in [("apiVersion", api_version), ("kind", kind)] {
+                match field {
+                    Field::Absent => fault(root.at, &format!("{name} is required"), Some(hint)),
+                    Field::Wrong(at) => fault(at, &format!("{name} must be text that is not empty"), None),
+                    Field::Text(_) => {}
+                }
+            }
+            return;
+        }
+    };
+    if listed::is_list(&root) {
+        match root.get("items").map(|items| (items.at, &items.value)) {
+            None | Some((_, Value::Null)) => {}
+            Some((at, value)) if !matches!(value, Value::List(_)) => fault(at, "items must be a list", None),
+            Some(_) => {
+                for item in listed::items(root) {
+                    take(file, path, item, Slot { listed: true, ..slot.clone() });
+                }
+            }
+        }
+        return;
+    }
+    let group = group_of(&api_version);
+    // Settings of a tool that no cluster ever sees; they have no name.
+    if group == "kustomize.config.k8s.io" {
+        file.passed_over += 1;
+        return;
+    }
+    let key = if api_version == API_VERSION && kind == CONFIG_KIND {
+        Some(Key::new(group, &kind, "", ""))
+    } else {
+        key(&root, group, &kind, &mut fault)
+    };
+    if let Some(key) = key {
+        let at = place(path, root.at);
+        let version = version_of(&api_version).to_owned();
+        file.objects.push((Document { key, version, at, root: root.into() }, slot));
+    }
+}
+
+type Report<'a> = dyn FnMut(Mark, &str, Option<&str>) + 'a;
+
+/// The object's key, if its metadata is in order.
+fn key(root: &Node, group: &str, kind: &str, fault: &mut Report<'_>) -> Option<Key> {
+    let Some(metadata) = root.get("metadata").filter(|node| !node.is_null()) else {
+        fault(root.at, "metadata.name is required", None);
+        return None;
+    };
+    if !matches!(metadata.value, Value::Map(_)) {
+        fault(metadata.at, &format!("metadata must be a mapping, not {}", metadata.what()), None);
+        return None;
+    }
+    let name = match field(metadata, "name") {
+        Field::Text(name) => match fault_of_name(name) {
+            None => Some(name),
+            Some(reason) => {
+                let at = metadata.get("name").map_or(metadata.at, |node| node.at);
+                fault(at, &format!("metadata.name {reason}"), None);
+                None
+            }
+        },
+        Field::Wrong(at) => {
+            fault(at, "metadata.name must be text that is not empty", Some("put it in quotes"));
+            None
+        }
+        Field::Absent => {
+            let generated = metadata.get("generateName").is_some_and(|node| !node.is_null());
+            let hint = generated.then_some("generateName would give a new object at every run; write a name");
+            fault(metadata.at, "metadata.name is required", hint);
+            None
+        }
+    };
+    let namespace = match metadata.get("namespace").map(|node| (node.at, &node.value)) {
+        None | Some((_, Value::Null)) => Some(""),
+        Some((_, Value::String(namespace))) if namespace.is_empty() || is_dns_label(namespace) => {
+            Some(namespace.as_str())
+        }
+        Some((at, Value::String(_))) => {
+            let hint = "use lower-case letters, digits and dashes, at most 63";
+            fault(at, "metadata.namespace is not a namespace's name", Some(hint));
+            None
+        }
+        Some((at, _)) => {
+            fault(at, "metadata.namespace must be text", Some("put it in quotes"));
+            None
+        }
+    };
+    Some(Key::new(group, kind, namespace?, name?))
+}
+
+enum Field<'a> {
+    Absent,
+    Wrong(Mark),
+    Text(&'a str),
+}
+
+fn field<'a>(node: &'a Node, key: &str) -> Field<'a> {
+    match node.get(key).map(|node| (node.at, &node.value)) {
+        None | Some((_, Value::Null)) => Field::Absent,
+        Some((_, Value::String(text))) if !text.is_empty() => Field::Text(text),
+        Some((at, _)) => Field::Wrong(at),
+    }
+}
+
+fn place(path: &Arc<str>, at: Mark) -> Pos {
+    Pos { file: path.clone(), line: at.line, column: at.column }
+}

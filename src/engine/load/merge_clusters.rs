@@ -1,0 +1,94 @@
+//! Several kinds may describe one cluster: their facts add up, and contradictions are errors.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::{Cluster, Shared};
+
+/// One cluster for each name. What contradicts stays as the first file says.
+pub(super) fn merge(
+    mut clusters: Vec<Shared<Cluster>>,
+    found: &mut Diagnostics,
+) -> BTreeMap<String, Shared<Cluster>> {
+    clusters.sort_by(|a, b| (&a.name, &a.origins).cmp(&(&b.name, &b.origins)));
+    let mut merged: BTreeMap<String, Shared<Cluster>> = BTreeMap::new();
+    for cluster in clusters {
+        match merged.get_mut(&cluster.name) {
+            Some(first) => add(first, (*cluster).clone(), found),
+            None => {
+                merged.insert(cluster.name.clone(), cluster);
+            }
+        }
+    }
+    merged
+}
+
+fn add(first: &mut Cluster, second: Cluster, found: &mut Diagnostics) {
+    let name = first.name.clone();
+    let mut doubt = Doubt { name: &name, here: second.origins.first(), there: first.origins.first(), found };
+    doubt.join("label", &mut first.labels, second.labels);
+    doubt.join("claim", &mut first.claims, second.claims);
+    doubt.join("property", &mut first.properties, second.properties);
+    doubt.join("capacity", &mut first.capacity, second.capacity);
+    doubt.join("allocatable", &mut first.allocatable, second.allocatable);
+    doubt.join("available", &mut first.available, second.available);
+    for (path, value) in second.details {
+        first.details.entry(path).or_insert(value);
+    }
+    doubt.settle("list of namespaces", &mut first.namespaces, second.namespaces);
+    match (&mut first.standing, second.standing) {
+        (_, Standing::Assumed) => {}
+        (standing @ Standing::Assumed, reported) => *standing = reported,
+        (Standing::Reported(mine), Standing::Reported(Report { ready, agent })) => {
+            doubt.settle("readiness", &mut mine.ready, ready);
+            doubt.settle("agent", &mut mine.agent, agent);
+        }
+    }
+    first.taints.extend(second.taints);
+    first.taints.sort();
+    first.taints.dedup_by(|a, b| (&a.key, &a.value, a.effect) == (&b.key, &b.value, b.effect));
+    first.leaving |= second.leaving;
+    first.origins.extend(second.origins);
+}
+
+struct Doubt<'a> {
+    name: &'a str,
+    here: Option<&'a Pos>,
+    there: Option<&'a Pos>,
+    found: &'a mut Diagnostics,
+}
+
+impl Doubt<'_> {
+    fn join(&mut self, what: &str, mine: &mut BTreeMap<String, String>, others: BTreeMap<String, String>) {
+        for (key, value) in others {
+            match mine.get(&key) {
+                Some(known) if *known != value => {
+                    self.report(&format!("{what} `{key}` is `{value}` here and `{known}`"));
+                }
+                Some(_) => {}
+                None => {
+                    mine.insert(key, value);
+                }
+            }
+        }
+    }
+
+    fn settle<T: PartialEq + Debug>(&mut self, what: &str, mine: &mut Option<T>, other: Option<T>) {
+        match (&mine, other) {
+            (Some(known), Some(value)) if *known != value => {
+                self.report(&format!("{what} is not the same here as"));
+            }
+            (None, Some(value)) => *mine = Some(value),
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, what: &str) {
+        let there = self.there.map_or_else(String::new, |at| format!(" at {at}"));
+        let message = format!("the cluster `{}` is described twice: its {what}{there}", self.name);
+        let at = self.here.cloned().unwrap_or_else(|| Pos::file(""));
+        self.found.push(Diagnostic::error(at, message).hint("let both say the same, or only one say it"));
+    }
+}

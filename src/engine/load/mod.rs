@@ -1,0 +1,250 @@
+//! Bytes to a fleet: the files of a source tree become clusters, placements and workloads.
+//!
+//! settings → documents → claims → lowering → assembly. All problems are reported at once; what can
+//! not be read keeps its last good form, which takes a second lowering.
+
+mod approval;
+mod assemble;
+pub mod config;
+mod documents;
+pub mod glob;
+mod groups;
+mod judge;
+mod keep;
+mod merge_clusters;
+mod own;
+mod parsed;
+mod stored;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod today;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use approval::APPROVALS;
+pub use config::FleetConfig;
+pub use keep::{History, append};
+pub use parsed::Parsed;
+pub use survey::{Survey, Text, survey, survey_knowing};
+
+use assemble::{Assembled, assemble};
+use config::{CONFIG_KIND, CONFIG_PATH};
+use documents::Slot;
+use keep::{Kept, keep};
+use today::{Today, find_broken, objects_of, read_files};
+
+use crate::access::{self, Facts, World};
+use crate::dialects::{Claim, DIALECTS, Dialect, Memory};
+use berth_base::diag::{Diagnostic, Diagnostics, Severity};
+use berth_base::model::{Fleet, Key, Shared};
+use berth_base::source::SourceTree;
+use berth_base::yaml::{Limits, Scope};
+
+/// A fleet as its source tree describes it.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    pub fleet: Shared<Fleet>,
+    pub diagnostics: Diagnostics,
+    pub config: FleetConfig,
+    /// The form in force of each broken file that has a last good one, by path.
+    pub kept: BTreeMap<String, Vec<u8>>,
+    /// Documents that are no Kubernetes objects.
+    pub passed_over: usize,
+}
+
+/// A tree as it was read, before anybody asked for last good forms.
+#[derive(Debug)]
+pub struct First {
+    today: Today,
+    assembled: Assembled,
+    /// The access rules that hold, and what they look at.
+    world: World,
+    facts: Facts,
+    /// What is known so far, without the tree's own findings.
+    loaded: Loaded,
+}
+
+/// Reads a source tree with all dialects.
+pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
+    load_knowing(tree, history, &mut Parsed::default())
+}
+
+/// [`load`], with the files that were read before.
+pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut Parsed) -> Loaded {
+    finish(tree, first(tree, parsed), history, parsed)
+}
+
+/// [`load`] with the dialects and limits given.
+pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
+    let (parsed, config) = (&mut Parsed::default(), settings(tree, history, limits));
+    let first = first_with(tree, config, dialects, limits, parsed);
+    finish_with(tree, first, history, dialects, limits, &parsed.readings)
+}
+
+/// The first half of [`load`]: what can be said without any history.
+pub fn first(tree: &SourceTree, parsed: &mut Parsed) -> First {
+    let limits = Limits::default();
+    first_with(tree, settings(tree, History::None, &limits), DIALECTS, &limits, parsed)
+}
+
+/// The second half of [`load`].
+pub fn finish(tree: &SourceTree, first: First, history: History<'_>, parsed: &mut Parsed) -> Loaded {
+    let limits = Limits::default();
+    let config = settings(tree, history, &limits);
+    // Settings that are broken today are those of their last good form.
+    let first = if config == first.loaded.config {
+        first
+    } else {
+        first_with(tree, config, DIALECTS, &limits, parsed)
+    };
+    finish_with(tree, first, history, DIALECTS, &limits, &parsed.readings)
+}
+
+fn first_with(
+    tree: &SourceTree,
+    config: FleetConfig,
+    dialects: &[&Dialect],
+    limits: &Limits,
+    parsed: &mut Parsed,
+) -> First {
+    let world = judge::world(tree, limits, parsed);
+    let files = read_files(tree, &config, limits, parsed);
+    let judged = judge::judge(&world, &files);
+    let winners = judge::winners(&world, &judged, &files);
+    let mut loaded = Loaded { config, ..Loaded::default() };
+    let mut today = objects_of(files, &judged, winners.as_ref(), &mut loaded);
+    today.staying = judge::staying(tree, &judged, limits, parsed);
+    loaded.diagnostics.extend(judged.found);
+    loaded.diagnostics.extend(judge::note(tree, &world));
+    let outside = today.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
+    loaded.diagnostics.extend(outside.filter_map(access::misplaced));
+    let assembled = judge::assemble_allowed(&today, dialects, &loaded.config, &parsed.readings);
+    parsed.readings.forget_unused();
+    First { today, assembled, world, facts: judged.facts, loaded }
+}
+
+fn finish_with(
+    tree: &SourceTree,
+    first: First,
+    history: History<'_>,
+    dialects: &[&Dialect],
+    limits: &Limits,
+    memory: &Memory,
+) -> Loaded {
+    let First { today, assembled: first, world, facts, mut loaded } = first;
+    let found = found_in(tree, &loaded.config);
+    loaded.diagnostics.extend(found.iter().copied().cloned());
+    let broken = find_broken(tree, &found, &today, &first.faulty, history);
+    let mut kept = if broken.is_empty() {
+        Kept::default()
+    } else {
+        let good = today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
+        keep(&broken, &good, history, limits)
+    };
+    drop((broken, found));
+    for (document, text) in &today.staying {
+        kept.add(document, text, || today.countable_text(tree, &document.at.file, &first.faulty));
+    }
+    let doubtful = today.doubtful_files(&first);
+    let mut done = if kept.documents.is_empty() {
+        first
+    } else {
+        assemble_again(today, first, &kept, dialects, &mut loaded, memory)
+    };
+    let doubt = &mut done.fleet.doubt;
+    doubt.files.extend(doubtful);
+    doubt.everything |= !kept.unknown.is_empty();
+    doubt.objects = !kept.unknown.is_empty();
+    doubt.files.extend(kept.unknown);
+    loaded.kept = kept.files;
+    loaded.diagnostics.extend(done.diagnostics);
+    loaded.diagnostics.extend(access::hold::hold(&world, &facts, &mut done.fleet));
+    loaded.diagnostics.sort();
+    loaded.fleet = done.fleet.into();
+    loaded
+}
+
+/// What the source met and did not read, as far as the settings let it count.
+fn found_in<'t>(tree: &'t SourceTree, config: &FleetConfig) -> Vec<&'t Diagnostic> {
+    tree.found.iter().filter(|one| !is_excluded(one, config)).collect()
+}
+
+/// The fleet's settings. Their faults are reported with all others', see `own`.
+fn settings(tree: &SourceTree, history: History<'_>, limits: &Limits) -> FleetConfig {
+    let path: Arc<str> = CONFIG_PATH.into();
+    let of = |bytes: &[u8]| {
+        let file = documents::read(&path, bytes, limits);
+        let (document, _) = file.objects.iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
+        let scope = Scope::new(path.clone(), Severity::Error);
+        let config = config::read(&scope, &document.root);
+        Some((config, !scope.has_errors()))
+    };
+    let file = tree.files.iter().find(|file| *file.path == *path);
+    let refused = tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *path));
+    let today = file.and_then(|file| of(&file.bytes));
+    match (today, history) {
+        (Some((config, true)), _) => config,
+        (today, History::Known(last_good)) if file.is_some() || refused => {
+            let before = last_good(&path).and_then(|bytes| of(&bytes));
+            before.or(today).map(|(config, _)| config).unwrap_or_default()
+        }
+        (today, _) => today.map(|(config, _)| config).unwrap_or_default(),
+    }
+}
+
+fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {
+    diagnostic.at.as_ref().is_some_and(|at| config.excludes(&at.file))
+}
+
+/// Puts kept documents in the place of faulty ones and lowers everything again. Today's faults stay reported,
+/// faults of what is kept are not.
+fn assemble_again(
+    today: Today,
+    first: Assembled,
+    kept: &Kept,
+    dialects: &[&Dialect],
+    loaded: &mut Loaded,
+    memory: &Memory,
+) -> Assembled {
+    let kept_keys: BTreeSet<&Key> = kept.documents.iter().map(|document| &document.key).collect();
+    let (refused, refused_keys) = (today.refused.clone(), today.refused_keys());
+    let mut documents = Vec::new();
+    let mut replaced: BTreeMap<Arc<str>, Vec<Slot>> = BTreeMap::new();
+    for (index, (document, slot)) in today.documents.into_iter().zip(today.slots).enumerate() {
+        if refused.contains(&index) {
+            continue;
+        }
+        if kept_keys.contains(&document.key) {
+            replaced.entry(document.at.file).or_default().push(slot);
+        } else {
+            documents.push(document);
+        }
+    }
+    documents.extend(kept.documents.iter().cloned());
+    documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
+    let mut second = assemble(&documents, dialects, &loaded.config, memory);
+    let in_replaced = |diagnostic: &Diagnostic| {
+        let Some(at) = &diagnostic.at else { return false };
+        replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))
+    };
+    let of_kept = |diagnostic: &Diagnostic| diagnostic.at.as_ref().is_some_and(|at| kept.is_kept(&at.file));
+    loaded.diagnostics.extend(first.diagnostics.into_iter().filter(in_replaced));
+    let rest = std::mem::take(&mut second.diagnostics);
+    second.diagnostics.extend(rest.into_iter().filter(|diagnostic| !of_kept(diagnostic)));
+    let doubt = &mut second.fleet.doubt;
+    for (claim, document) in second.claims.iter().zip(&documents) {
+        if refused_keys.contains(&document.key) {
+            continue;
+        }
+        match claim {
+            Claim::Inventory if kept.is_kept(&document.at.file) => doubt.everything = true,
+            Claim::Policy | Claim::Workload if kept.is_kept(&document.at.file) => {
+                doubt.files.insert(document.at.file.to_string());
+            }
+            _ => {}
+        }
+    }
+    second
+}

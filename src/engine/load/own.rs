@@ -1,0 +1,72 @@
+//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval` and `AccessRule`, and
+//! the roles that stand beside access rules.
+
+use super::approval::{self, APPROVAL_KIND, APPROVALS};
+use super::config::{self, CONFIG_KIND, CONFIG_PATH};
+use crate::access;
+use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
+use berth_base::diag::{Diagnostic, Severity};
+use berth_base::model::API_VERSION;
+use berth_base::model::object::{group_of, version_of};
+use berth_base::status;
+use berth_base::yaml::Scope;
+
+pub(super) const DIALECT: Dialect =
+    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, acted_on_by_hub: |_| None, lower };
+
+const KINDS: &[&str] = &[status::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, "OverrideList", "Template"];
+
+fn claim(documents: &[Document]) -> Vec<Claim> {
+    let claim_one = |document: &Document| match &*document.key.kind {
+        _ if document.at.file.starts_with(access::FOLDER) && access::is_role(document) => Claim::Policy,
+        _ if *document.key.group != *group_of(API_VERSION) => Claim::Foreign,
+        // What Federated objects name is read by their dialect.
+        "Template" | "OverrideList" => Claim::Foreign,
+        status::KIND => Claim::Inventory,
+        CONFIG_KIND | APPROVAL_KIND | access::KIND => Claim::Policy,
+        _ => Claim::Unknown,
+    };
+    documents.iter().map(claim_one).collect()
+}
+
+fn lower(input: &Input<'_>, out: &mut Lowered) {
+    for (index, document) in input.documents.iter().enumerate() {
+        let is_config = *document.key.kind == *CONFIG_KIND;
+        let is_approval = *document.key.kind == *APPROVAL_KIND;
+        let is_rule = *document.key.kind == *access::KIND;
+        let is_strict = is_config || is_approval || is_rule || access::is_role(document);
+        let unknown_fields = if is_strict { Severity::Error } else { input.unknown_fields };
+        let scope = Scope::new(document.at.file.clone(), unknown_fields);
+        if access::is_role(document) {
+            access::Roles::default().read(&scope, document);
+        } else if document.version != version_of(API_VERSION) {
+            let message = format!("this berth reads `{API_VERSION}` only");
+            scope.report(Diagnostic::error(document.at.clone(), message));
+        } else if is_config {
+            if *document.at.file != *CONFIG_PATH {
+                let message = format!("{CONFIG_KIND} counts only in `{CONFIG_PATH}` at the root");
+                scope.report(Diagnostic::error(document.at.clone(), message));
+            }
+            config::read(&scope, &document.root);
+        } else if is_rule {
+            if !document.at.file.starts_with(access::FOLDER) {
+                let message = format!("an {} counts only in a file under `{}`", access::KIND, access::FOLDER);
+                scope.report(Diagnostic::error(document.at.clone(), message));
+            }
+            access::rule(&scope, &document.root);
+        } else if is_approval {
+            if !document.at.file.starts_with(APPROVALS) {
+                let message = format!("an {APPROVAL_KIND} counts only in a file under `{APPROVALS}`");
+                scope.report(Diagnostic::error(document.at.clone(), message));
+            }
+            out.approvals.extend(approval::read(&scope, &document.root).filter(|_| !scope.has_errors()));
+        } else if let Some(status) = status::from_node(&scope, &document.root) {
+            out.statuses.insert(status.cluster.clone(), status);
+        }
+        if scope.has_errors() {
+            out.faulty.insert(index);
+        }
+        out.diagnostics.extend(scope.into_diagnostics());
+    }
+    out.diagnostics.extend(access::idle_bindings(input.documents.iter().copied()));
+}

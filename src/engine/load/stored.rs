@@ -1,0 +1,142 @@
+//! Files as they were read ↔ bytes, by the digest of what they held: what a process need not parse again.
+//!
+//! Only files without a fault are kept; what is wrong with the others is found again.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::documents::{FileDocuments, Slot};
+use crate::dialects::Document;
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::diag::{Diagnostics, Pos};
+use berth_base::model::Key;
+use berth_base::yaml::node::{Entry, Mark, Node, Value};
+
+/// What a file held, in short.
+pub(super) type FileDigest = [u8; 20];
+
+/// Files by path: the digest of what one held, and what it was read as.
+pub(super) type Files = BTreeMap<Arc<str>, (FileDigest, Arc<FileDocuments>)>;
+
+pub(super) fn encode<'f>(
+    encoder: &mut Encoder,
+    files: impl Iterator<Item = (&'f Arc<str>, FileDigest, &'f FileDocuments)>,
+) {
+    let sound: Vec<_> = files.filter(|(_, _, file)| !file.broken && file.diagnostics.is_empty()).collect();
+    encoder.list(sound.into_iter(), |encoder, (path, digest, file)| {
+        encoder.text(path);
+        encoder.raw(&digest);
+        encoder.count(file.passed_over);
+        encoder.count(file.repeats);
+        encoder.list(file.objects.iter(), |encoder, (document, slot)| {
+            put_document(encoder, document);
+            put_slot(encoder, slot);
+        });
+    });
+}
+
+pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Files> {
+    decoder.list(|decoder| {
+        let path = decoder.text()?;
+        let digest = decoder.raw()?;
+        // Counts of anything but what follows may be larger than what follows.
+        let passed_over = usize::try_from(decoder.number()?).ok()?;
+        let repeats = usize::try_from(decoder.number()?).ok()?;
+        let objects = decoder.list(|decoder| Some((document(decoder, &path)?, slot(decoder)?)))?;
+        let diagnostics = Diagnostics::new();
+        let file = FileDocuments { objects, passed_over, broken: false, diagnostics, repeats };
+        Some((path, (digest, Arc::new(file))))
+    })
+}
+
+fn put_document(encoder: &mut Encoder, document: &Document) {
+    let key = &document.key;
+    [&*key.group, &*key.kind, &*key.namespace, &*key.name, &document.version]
+        .into_iter()
+        .for_each(|text| encoder.text(text));
+    put_mark(encoder, Mark { line: document.at.line, column: document.at.column });
+    put_node(encoder, &document.root);
+}
+
+fn document(decoder: &mut Decoder<'_>, path: &Arc<str>) -> Option<Document> {
+    let (group, kind) = (decoder.text()?, decoder.text()?);
+    let (namespace, name) = (decoder.text()?, decoder.text()?);
+    let version = decoder.string()?;
+    let Mark { line, column } = mark(decoder)?;
+    let at = Pos { file: path.clone(), line, column };
+    Some(Document { key: Key { kind, namespace, name, group }, version, at, root: node(decoder)?.into() })
+}
+
+fn put_slot(encoder: &mut Encoder, slot: &Slot) {
+    encoder.count(slot.bytes.start);
+    encoder.count(slot.bytes.end);
+    encoder.number(slot.lines.start.into());
+    encoder.number(slot.lines.end.into());
+    encoder.flag(slot.listed);
+}
+
+fn slot(decoder: &mut Decoder<'_>) -> Option<Slot> {
+    let mut place = || usize::try_from(decoder.number()?).ok();
+    let bytes = Range { start: place()?, end: place()? };
+    let lines = Range { start: small(decoder)?, end: small(decoder)? };
+    Some(Slot { bytes, lines, listed: decoder.flag()? })
+}
+
+fn put_mark(encoder: &mut Encoder, at: Mark) {
+    encoder.number(at.line.into());
+    encoder.number(at.column.into());
+}
+
+fn mark(decoder: &mut Decoder<'_>) -> Option<Mark> {
+    Some(Mark { line: small(decoder)?, column: small(decoder)? })
+}
+
+fn small(decoder: &mut Decoder<'_>) -> Option<u32> {
+    decoder.number()?.try_into().ok()
+}
+
+fn put_node(encoder: &mut Encoder, node: &Node) {
+    put_mark(encoder, node.at);
+    match &node.value {
+        Value::Null => encoder.number(0),
+        Value::Bool(value) => encoder.number(if *value { 2 } else { 1 }),
+        Value::Number(number) => {
+            encoder.number(3);
+            encoder.json_number(number);
+        }
+        Value::String(text) => {
+            encoder.number(4);
+            encoder.text(text);
+        }
+        Value::List(items) => {
+            encoder.number(5);
+            encoder.list(items.iter(), put_node);
+        }
+        Value::Map(entries) => {
+            encoder.number(6);
+            encoder.list(entries.iter(), |encoder, entry| {
+                encoder.text(&entry.key);
+                put_mark(encoder, entry.at);
+                put_node(encoder, &entry.value);
+            });
+        }
+    }
+}
+
+fn node(decoder: &mut Decoder<'_>) -> Option<Node> {
+    let at = mark(decoder)?;
+    let value = match decoder.number()? {
+        0 => Value::Null,
+        1 => Value::Bool(false),
+        2 => Value::Bool(true),
+        3 => Value::Number(decoder.json_number()?),
+        4 => Value::String(decoder.string()?),
+        5 => Value::List(decoder.list(node)?),
+        6 => Value::Map(decoder.list(|decoder| {
+            Some(Entry { key: decoder.string()?, at: mark(decoder)?, value: node(decoder)? })
+        })?),
+        _ => return None,
+    };
+    Some(Node { at, value })
+}

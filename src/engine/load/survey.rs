@@ -1,0 +1,102 @@
+//! What of a tree counts and what is broken, without last good forms: what is needed to find those.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::keep::chunk_of;
+use super::parsed::Parsed;
+use super::today::find_broken;
+use super::{First, History, documents, first, found_in};
+use crate::dialects::Claim;
+use berth_base::model::Key;
+use berth_base::source::SourceTree;
+use berth_base::yaml::Limits;
+
+/// A tree's documents, sorted into those that count and those that do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Every object that counts, with its file and text.
+    pub good: BTreeMap<Key, Text>,
+    /// Files with something in them that can not count.
+    pub broken: BTreeMap<String, Faults>,
+}
+
+/// An object's own text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    pub path: String,
+    pub bytes: Vec<u8>,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Something in it can not be read at all, so it may be anything.
+    pub unreadable: bool,
+    /// Objects that can be read and are at fault.
+    pub objects: BTreeSet<Key>,
+}
+
+/// Surveys a tree.
+pub fn survey(tree: &SourceTree) -> Survey {
+    survey_knowing(tree, &mut Parsed::default())
+}
+
+/// [`survey`], with the files that were read before.
+pub fn survey_knowing(tree: &SourceTree, parsed: &mut Parsed) -> Survey {
+    first(tree, parsed).survey(tree)
+}
+
+impl First {
+    /// Whether everything in the tree counts, so that no last good form is needed.
+    pub fn is_whole(&self, tree: &SourceTree) -> bool {
+        !tree.found.iter().any(|found| found.at.is_some())
+            && self.assembled.faulty.is_empty()
+            && !self.today.has_refused()
+            && !self.today.has_unreadable()
+    }
+
+    /// The first of these files that may hold all documents of a text, by the access rules in force.
+    pub fn home_for<'p>(&self, paths: &[&'p String], text: &[u8]) -> Option<&'p String> {
+        let may_hold = |path: &&&String| {
+            let file = documents::read(&path.as_str().into(), text, &Limits::of_a_part());
+            file.objects.iter().all(|(document, _)| self.world.may_hold(document))
+        };
+        paths.iter().find(may_hold).copied()
+    }
+
+    /// Those of these files whose folders have different rights, the first of each.
+    pub fn apart_by_rights<'p>(&self, paths: impl Iterator<Item = &'p String>) -> Vec<&'p String> {
+        let mut met = BTreeSet::new();
+        let rights = |path: &&String| self.world.rules.numbers_of(path);
+        paths.filter(|path| met.insert(rights(path))).collect()
+    }
+
+    /// What counts and what does not.
+    pub fn survey(&self, tree: &SourceTree) -> Survey {
+        let First { today, assembled, loaded, .. } = self;
+        let texts: BTreeMap<&str, &[u8]> =
+            tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+        let mut survey = Survey::default();
+        for index in today.countable(&assembled.faulty) {
+            let (document, slot) = (&today.documents[index], &today.slots[index]);
+            let path = document.at.file.to_string();
+            let text = texts.get(path.as_str()).copied().unwrap_or_default();
+            let bytes = chunk_of(text, document, slot).into_owned();
+            survey.good.insert(document.key.clone(), Text { path, bytes });
+        }
+        let found = found_in(tree, &loaded.config);
+        for file in find_broken(tree, &found, today, &assembled.faulty, History::None) {
+            let unreadable = today.is_unreadable(file.path);
+            survey.broken.insert(file.path.to_owned(), Faults { unreadable, objects: BTreeSet::new() });
+        }
+        for index in &assembled.faulty {
+            let document = &today.documents[*index];
+            if let Some(faults) = survey.broken.get_mut(&*document.at.file) {
+                // Of a kind that nobody knows, it may be anything.
+                faults.unreadable |= assembled.claims.get(*index) == Some(&Claim::Unknown);
+                faults.objects.insert(document.key.clone());
+            }
+        }
+        survey
+    }
+}

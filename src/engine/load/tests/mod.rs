@@ -1,0 +1,151 @@
+//! Loading with a dialect made for tests, so that each rule is seen alone.
+
+mod hostile;
+mod keeping;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{History, Loaded, load_with};
+use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
+use berth_base::diag::Severity;
+use berth_base::model::placement::{Follow, PlacementRef, Policy, Ranking, Retention, Selection};
+use berth_base::model::{Cluster, Placement, Source, Workload};
+use berth_base::source::{SourceFile, SourceTree};
+use berth_base::yaml::{Limits, Scope};
+
+/// Kinds of `test.dev`: Member and Machine are clusters, Rule is a placement, App follows one, Trace is bookkeeping.
+pub(super) const TEST: Dialect = Dialect {
+    name: "test",
+    claim,
+    groups: &["test.dev"],
+    kinds: &["Member", "Machine", "Rule", "App", "Trace"],
+    acted_on_by_hub: |_| None,
+    lower,
+};
+
+fn claim(documents: &[Document]) -> Vec<Claim> {
+    let one = |document: &Document| match (&*document.key.group, &*document.key.kind) {
+        ("test.dev", "Member" | "Machine") => Claim::Inventory,
+        ("test.dev", "Rule") => Claim::Policy,
+        ("test.dev", "App") => Claim::Workload,
+        ("test.dev", "Trace") => Claim::Bookkeeping,
+        ("test.dev", _) => Claim::Unknown,
+        _ => Claim::Foreign,
+    };
+    documents.iter().map(one).collect()
+}
+
+fn lower(input: &Input<'_>, out: &mut Lowered) {
+    for (index, document) in input.documents.iter().enumerate() {
+        let scope = Scope::new(document.at.file.clone(), input.unknown_fields);
+        let Some(mut fields) = scope.fields(&document.root, "") else { continue };
+        fields.accept(&["apiVersion", "kind", "metadata"]);
+        let (key, origin) = (document.key.clone(), document.at.clone());
+        match &*document.key.kind {
+            "Rule" => {
+                let source = Source::Own(Box::new(policy()));
+                out.placements.push(Placement { key, origin, source }.into());
+            }
+            "App" => {
+                let rule = fields.str("rule").unwrap_or("all").to_owned();
+                let wanted = PlacementRef {
+                    kind: "Rule".to_owned(),
+                    namespace: String::new(),
+                    name: rule,
+                    at: scope.pos(fields.place_of("rule")),
+                };
+                let follow = Follow {
+                    placements: vec![wanted],
+                    filters: Vec::new(),
+                    rollouts: Vec::new(),
+                    condition: |_| None,
+                };
+                let workload = Workload {
+                    key: key.clone(),
+                    origin: origin.clone(),
+                    templates: Vec::new(),
+                    overrides: Vec::new(),
+                    replicas: None,
+                    frozen: false,
+                    external: false,
+                };
+                out.workloads.push(workload.into());
+                out.placements.push(Placement { key, origin, source: Source::Follows(follow) }.into());
+            }
+            _ => {
+                let cluster = Cluster {
+                    name: key.name.to_string(),
+                    origins: vec![origin],
+                    labels: fields.string_map("labels").unwrap_or_default(),
+                    ..Cluster::default()
+                };
+                out.clusters.push(cluster.into());
+            }
+        }
+        fields.finish();
+        if scope.has_errors() {
+            out.faulty.insert(index);
+        }
+        out.diagnostics.extend(scope.into_diagnostics());
+    }
+    out.selected = (0..input.plain.len()).filter(|index| &*input.plain[*index].id.name == "picked").collect();
+}
+
+fn policy() -> Policy {
+    Policy {
+        candidates: Vec::new(),
+        filters: Vec::new(),
+        scorers: Vec::new(),
+        ranking: Ranking::SumThenName,
+        selection: Selection::All,
+        retention: Retention::None,
+        division: None,
+        groups: None,
+        blocked: None,
+        condition: |_| None,
+        text: serde_json::Value::Null,
+    }
+}
+
+pub(super) fn tree(files: &[(&str, &str)]) -> SourceTree {
+    let file =
+        |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: text.as_bytes().into() };
+    SourceTree { files: files.iter().map(file).collect(), ..SourceTree::default() }
+}
+
+pub(super) fn load(files: &[(&str, &str)]) -> Loaded {
+    load_with(&tree(files), History::None, &[&TEST], &Limits::default())
+}
+
+/// Loads with the last good forms given.
+pub(super) fn load_after(before: &[(&str, &str)], files: &SourceTree) -> Loaded {
+    let forms: BTreeMap<String, Arc<[u8]>> =
+        before.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().into())).collect();
+    let last_good = |path: &str| forms.get(path).cloned();
+    load_with(files, History::Known(&last_good), &[&TEST], &Limits::default())
+}
+
+/// Everything said, as printed, on one line each.
+pub(super) fn said(loaded: &Loaded) -> Vec<String> {
+    loaded.diagnostics.iter().map(|one| one.to_string().replace("\n  hint:", " hint:")).collect()
+}
+
+pub(super) fn errors(loaded: &Loaded) -> Vec<String> {
+    let errors = loaded.diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    errors.map(|one| one.to_string().replace("\n  hint:", " hint:")).collect()
+}
+
+pub(super) fn clusters(loaded: &Loaded) -> Vec<&str> {
+    loaded.fleet.clusters.keys().map(String::as_str).collect()
+}
+
+pub(super) fn workloads(loaded: &Loaded) -> Vec<&str> {
+    loaded.fleet.workloads.keys().map(|key| &*key.name).collect()
+}
+
+/// A document of the test dialect.
+pub(super) fn doc(kind: &str, name: &str, rest: &str) -> String {
+    format!("---\napiVersion: test.dev/v1\nkind: {kind}\nmetadata: {{name: {name}}}\n{rest}\n")
+}

@@ -1,0 +1,154 @@
+//! The pure story end to end: a source tree, what was before, and the moment → the next state.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::decide::{self, Decided};
+use crate::load::{self, History, Loaded};
+use crate::release;
+use crate::render;
+use crate::state::State;
+use berth_base::diag::Diagnostics;
+use berth_base::model::{
+    ClusterStatus, ContentError, Contents, Decision, Fleet, Folders, Key, Shared, Timestamp,
+};
+use berth_base::source::SourceTree;
+
+/// All that a state is a function of.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    pub tree: &'a SourceTree,
+    /// The last good form of files that are broken in the tree.
+    pub history: History<'a>,
+    pub previous: &'a State,
+    pub statuses: &'a BTreeMap<String, ClusterStatus>,
+    pub now: Timestamp,
+}
+
+impl std::fmt::Debug for Inputs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inputs").field("files", &self.tree.files.len()).field("now", &self.now).finish()
+    }
+}
+
+/// The next state and all there is to say about it.
+#[derive(Debug)]
+pub struct Built {
+    pub fleet: Shared<Fleet>,
+    pub state: State,
+    pub diagnostics: Diagnostics,
+    /// When something will change by itself, so that it must be built again.
+    pub next_change: Option<Timestamp>,
+}
+
+/// Reads the tree and decides, without rendering.
+pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
+    decide_loaded(load::load(inputs.tree, inputs.history), inputs)
+}
+
+/// [`decide`] over a tree that was read already.
+pub fn decide_loaded(loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
+    let (loaded, decided, diagnostics, _) = decide_after(loaded, inputs, None);
+    (loaded, decided, diagnostics)
+}
+
+fn decide_after(
+    mut loaded: Loaded,
+    inputs: Inputs<'_>,
+    memo: Option<&decide::Memo>,
+) -> (Loaded, Decided, Diagnostics, decide::Memo) {
+    let previous = &inputs.previous.decisions;
+    let statuses = with_first_seen(inputs.previous, inputs.statuses);
+    let (mut decided, memo) = decide::decide_after(memo, &loaded.fleet, previous, &statuses, inputs.now);
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
+    diagnostics.extend(std::mem::take(&mut decided.diagnostics));
+    diagnostics.extend(release::release(&loaded.fleet, &inputs.previous.decisions, &mut decided.decisions));
+    diagnostics.sort();
+    (loaded, decided, diagnostics, memo)
+}
+
+/// Decides without rendering: who has which objects, and when that changes by itself.
+pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
+    let (loaded, mut decided, _, _) = decide_after(loaded, inputs, None);
+    let previous =
+        render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
+    render::objects(&loaded.fleet, &mut decided.decisions, previous);
+    (decided.decisions, decided.next_change)
+}
+
+/// What a build leaves for the next one, of the state that became of it and no other.
+#[derive(Clone, Debug)]
+pub struct Memo {
+    decided: Option<decide::Memo>,
+    rendered: render::Earlier,
+}
+
+impl Memo {
+    /// What another process left.
+    pub fn stored(rendered: render::Stored) -> Memo {
+        Memo { decided: None, rendered: render::Earlier::Stored(rendered) }
+    }
+
+    /// What to leave for another process, `published` being the state that became of it.
+    pub fn to_stored(&self, published: &Folders) -> Option<render::Stored> {
+        match &self.rendered {
+            render::Earlier::Memo(memo) => memo.to_stored(published),
+            render::Earlier::Stored(stored) => Some(stored.clone()),
+        }
+    }
+
+    /// Forgets what was rendered and then not published: it may be gone.
+    pub fn keep_published(&mut self, published: &Folders) {
+        if let render::Earlier::Memo(memo) = &mut self.rendered {
+            memo.keep_published(published);
+        }
+    }
+}
+
+/// The statuses with what the state in force remembers of taints.
+pub fn with_first_seen<'s>(
+    previous: &State,
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+) -> Cow<'s, BTreeMap<String, ClusterStatus>> {
+    let remembers = |status: &ClusterStatus| !status.taints.is_empty();
+    let mut seen = Cow::Borrowed(statuses);
+    for (cluster, fact) in previous.facts.iter().filter(|(_, fact)| remembers(fact)) {
+        let status = seen.to_mut().entry(cluster.clone()).or_default();
+        status.cluster.clone_from(cluster);
+        status.taints.clone_from(&fact.taints);
+    }
+    seen
+}
+
+/// Reads the tree, decides, and renders every cluster's folder into `contents`.
+pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, ContentError> {
+    let loaded = load::load(inputs.tree, inputs.history);
+    Ok(build_loaded(loaded, inputs, None, contents)?.0)
+}
+
+/// [`build`] over a tree that was read already, taking over what was rendered before and did not change.
+pub fn build_loaded(
+    loaded: Loaded,
+    inputs: Inputs<'_>,
+    memo: Option<&Memo>,
+    contents: &mut dyn Contents,
+) -> Result<(Built, Memo), ContentError> {
+    let (loaded, decided, mut diagnostics, decided_memo) =
+        decide_after(loaded, inputs, memo.and_then(|memo| memo.decided.as_ref()));
+    let mut decisions = decided.decisions;
+    let previous =
+        render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
+    let memo = memo.map(|memo| &memo.rendered);
+    let (rendered, rendered_memo) =
+        render::render_after(memo, &loaded.fleet, &mut decisions, previous, contents)?;
+    diagnostics.extend(rendered.diagnostics);
+    diagnostics.sort();
+    let mut kept = BTreeMap::new();
+    for (path, bytes) in loaded.kept {
+        kept.insert(path, contents.put(&bytes)?);
+    }
+    let state = State { decisions: decisions.into(), folders: rendered.folders, facts: decided.facts, kept };
+    let memo = Memo { decided: Some(decided_memo), rendered: render::Earlier::Memo(rendered_memo) };
+    Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
+}

@@ -1,0 +1,235 @@
+//! What a change does: the previous state against the next, as data, removals first.
+//!
+//! Pure. Compares ids, never contents, so its cost does not depend on how large the objects are.
+
+mod mentions;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use mentions::{Mention, mentions};
+
+use crate::state::State;
+use berth_base::model::content::Difference;
+use berth_base::model::decision::PickCursor;
+use berth_base::model::{ContentId, Decision, Folder, Key, ObjectId, Pick, Shared, differences, path};
+
+/// Everything that differs between two states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Object changes by the workload that causes them; removals before changes before additions.
+    pub workloads: BTreeMap<Key, Vec<ObjectChange>>,
+    /// Changes to files that no decision accounts for.
+    pub unaccounted: Vec<ObjectChange>,
+    /// Placements whose clusters differ, those without a workload included.
+    pub placements: BTreeMap<Key, ClusterChange>,
+    /// Clusters that end with no object at all, and clusters that get their first.
+    pub clusters: ClusterChange,
+}
+
+/// One object in one cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectChange {
+    pub change: Change,
+    pub cluster: String,
+    /// Within the cluster's folder.
+    pub path: Arc<str>,
+    pub object: Option<ObjectId>,
+    pub before: Option<ContentId>,
+    pub after: Option<ContentId>,
+}
+
+/// Ordered by what a reader must see first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    Removed,
+    Changed,
+    Added,
+}
+
+/// Clusters that came and went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterChange {
+    pub lost: Vec<String>,
+    pub gained: Vec<String>,
+}
+
+/// How many of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub removed: usize,
+    pub changed: usize,
+    pub added: usize,
+    /// Clusters concerned.
+    pub clusters: usize,
+}
+
+impl Change {
+    pub fn sign(self) -> char {
+        match self {
+            Change::Removed => '-',
+            Change::Changed => '~',
+            Change::Added => '+',
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Change::Removed => "removed",
+            Change::Changed => "changed",
+            Change::Added => "added",
+        }
+    }
+}
+
+impl ClusterChange {
+    pub fn is_empty(&self) -> bool {
+        self.lost.is_empty() && self.gained.is_empty()
+    }
+
+    fn between<'a>(
+        before: impl IntoIterator<Item = &'a str>,
+        after: impl IntoIterator<Item = &'a str>,
+    ) -> ClusterChange {
+        let (before, after): (BTreeSet<&str>, BTreeSet<&str>) =
+            (before.into_iter().collect(), after.into_iter().collect());
+        let names = |set: Vec<&&str>| set.into_iter().map(|name| (*name).to_owned()).collect();
+        ClusterChange {
+            lost: names(before.difference(&after).collect()),
+            gained: names(after.difference(&before).collect()),
+        }
+    }
+}
+
+impl Plan {
+    pub fn is_empty(&self) -> bool {
+        self.changes().next().is_none() && self.placements.is_empty() && self.clusters.is_empty()
+    }
+
+    pub fn changes(&self) -> impl Iterator<Item = &ObjectChange> {
+        self.workloads.values().flatten().chain(&self.unaccounted)
+    }
+
+    pub fn counts(&self) -> Counts {
+        count(self.changes())
+    }
+}
+
+/// Counts changes of each sort.
+pub fn count<'a>(changes: impl IntoIterator<Item = &'a ObjectChange>) -> Counts {
+    let mut counts = Counts::default();
+    let mut clusters = BTreeSet::new();
+    for change in changes {
+        clusters.insert(change.cluster.as_str());
+        match change.change {
+            Change::Removed => counts.removed += 1,
+            Change::Changed => counts.changed += 1,
+            Change::Added => counts.added += 1,
+        }
+    }
+    counts.clusters = clusters.len();
+    counts
+}
+
+/// Compares two states.
+pub fn plan(previous: &State, next: &State) -> Plan {
+    let mut plan = Plan {
+        clusters: ClusterChange::between(with_objects(previous), with_objects(next)),
+        placements: changed_placements(previous, next),
+        ..Plan::default()
+    };
+    let empty = Folder::new();
+    let clusters: BTreeSet<&String> = previous.folders.keys().chain(next.folders.keys()).collect();
+    let (mut owners_before, mut owners_after) = (Owners::of(previous), Owners::of(next));
+    let mut workloads: BTreeMap<&Key, Vec<ObjectChange>> = BTreeMap::new();
+    for cluster in clusters {
+        let before = previous.folders.get(cluster).unwrap_or(&empty);
+        let after = next.folders.get(cluster).unwrap_or(&empty);
+        for mut change in compare_folders(cluster, before, after) {
+            let owners =
+                if change.change == Change::Removed { &mut owners_before } else { &mut owners_after };
+            match owners.find(cluster, &change.path) {
+                Some((key, object)) => {
+                    change.object = Some(object.clone());
+                    workloads.entry(key).or_default().push(change);
+                }
+                None => plan.unaccounted.push(change),
+            }
+        }
+    }
+    workloads.values_mut().for_each(|changes| changes.sort());
+    plan.workloads = workloads.into_iter().map(|(key, changes)| (key.clone(), changes)).collect();
+    plan.unaccounted.sort();
+    plan
+}
+
+/// An empty folder leaves no trace in Git, so only these compare alike wherever a state comes from.
+fn with_objects(state: &State) -> impl Iterator<Item = &str> {
+    state.folders.iter().filter(|(_, folder)| !folder.is_empty()).map(|(name, _)| name.as_str())
+}
+
+fn compare_folders(cluster: &str, before: &Folder, after: &Folder) -> Vec<ObjectChange> {
+    let change = |one: Difference<'_>| ObjectChange {
+        change: match (one.before, one.after) {
+            (Some(_), Some(_)) => Change::Changed,
+            (Some(_), None) => Change::Removed,
+            _ => Change::Added,
+        },
+        cluster: cluster.to_owned(),
+        path: one.path.clone(),
+        object: None,
+        before: one.before,
+        after: one.after,
+    };
+    differences(before, after).map(change).collect()
+}
+
+fn changed_placements(previous: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
+    let keys: BTreeSet<&Key> = previous.decisions.keys().chain(next.decisions.keys()).collect();
+    let nowhere: Shared<Vec<Pick>> = Shared::new();
+    let picks = |decision: Option<&Decision>| decision.map_or(nowhere.clone(), |one| one.picks.clone());
+    let change = |key: &Key| {
+        let (before, after) = (picks(previous.decisions.get(key)), picks(next.decisions.get(key)));
+        if before == after {
+            return ClusterChange::default();
+        }
+        ClusterChange::between(names(&before), names(&after))
+    };
+    keys.into_iter().map(|key| (key.clone(), change(key))).filter(|(_, change)| !change.is_empty()).collect()
+}
+
+fn names(picks: &[Pick]) -> impl Iterator<Item = &str> {
+    picks.iter().map(|pick| pick.cluster.as_str())
+}
+
+/// Which decision put a file where it is.
+struct Owners<'a> {
+    by_path: BTreeMap<String, Vec<Owner<'a>>>,
+}
+
+struct Owner<'a> {
+    key: &'a Key,
+    object: &'a ObjectId,
+    picks: PickCursor<'a>,
+}
+
+impl<'a> Owners<'a> {
+    fn of(state: &'a State) -> Owners<'a> {
+        let mut by_path: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        for (key, decision) in &state.decisions {
+            for object in &decision.objects {
+                let owner = Owner { key, object, picks: decision.cursor() };
+                by_path.entry(path::of_object(object)).or_default().push(owner);
+            }
+        }
+        Owners { by_path }
+    }
+
+    fn find(&mut self, cluster: &str, path: &str) -> Option<(&'a Key, &'a ObjectId)> {
+        let owners = self.by_path.get_mut(path)?;
+        owners.iter_mut().find_map(|one| one.picks.has(cluster).then_some((one.key, one.object)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Decisions and rollout strategies → who may have a workload now; the others are marked as pending.
+//!
+//! A workload that somebody else rolls out stays everywhere as it is, removals included.
+//!
+//! Nothing is known here of how members fare, so what was released counts as under way until nobody was
+//! left waiting: a rollout gets as far as its first wave, and stays there. What a cluster has it keeps.
+
+mod wave;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::model::rollout::{Pace, Rollout};
+use berth_base::model::{Decision, Fleet, Key, Pick, Source};
+use wave::{Progress, Turn};
+
+/// Marks in each decision which of its clusters are not served yet. `previous` are those in force.
+pub fn release(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    decisions: &mut BTreeMap<Key, Decision>,
+) -> Diagnostics {
+    let mut found = hold_external(fleet, previous, decisions);
+    let mut waiting: Vec<(Key, BTreeSet<String>)> = Vec::new();
+    for (key, decision) in decisions.iter().filter(|(key, _)| !is_external(fleet, key)) {
+        let rollouts: &[Rollout] = match fleet.placements.get(key).map(|placement| &placement.source) {
+            Some(Source::Follows(follow)) => &follow.rollouts,
+            _ => &[],
+        };
+        let waits = match rollouts {
+            [] => BTreeSet::new(),
+            rollouts if rollouts.iter().all(|one| one.pace == Pace::Together) => BTreeSet::new(),
+            rollouts => waiting_for(rollouts, fleet, decisions, decision, previous.get(key)),
+        };
+        if decision.picks.iter().any(|pick| pick.pending != waits.contains(&pick.cluster)) {
+            waiting.push((key.clone(), waits));
+        }
+    }
+    for (key, waits) in waiting {
+        let Some(decision) = decisions.get_mut(&key) else { continue };
+        decision.picks.iter_mut().for_each(|pick| pick.pending = waits.contains(&pick.cluster));
+    }
+    for (key, decision) in decisions.iter() {
+        let waits = decision.picks.iter().filter(|pick| pick.pending).count();
+        let is_told = waits > 0 && !is_external(fleet, key);
+        let Some(placement) = fleet.placements.get(key).filter(|_| is_told) else { continue };
+        let message = format!(
+            "{key}: {waits} of {} clusters wait for the first wave of the rollout, whose progress is not followed yet",
+            decision.picks.len()
+        );
+        let hint = "the rollout strategy `All` lets all clusters have it";
+        found.push(Diagnostic::warning(placement.origin.clone(), message).hint(hint));
+    }
+    found
+}
+
+fn is_external(fleet: &Fleet, key: &Key) -> bool {
+    fleet.workloads.get(key).is_some_and(|workload| workload.external)
+}
+
+/// Lets every cluster of an external rollout keep what it has: one that is picked now waits for its copy, and
+/// one that is not picked any more does not lose it.
+fn hold_external(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    decisions: &mut BTreeMap<Key, Decision>,
+) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    for workload in fleet.workloads.values().filter(|workload| workload.external) {
+        let Some(decision) = decisions.get_mut(&workload.key) else { continue };
+        let before = previous.get(&workload.key);
+        let had = |cluster: &str| before.is_some_and(|before| before.serves(cluster));
+        let mut picks: Vec<Pick> = decision.picked().cloned().collect();
+        picks.iter_mut().for_each(|pick| pick.pending = !had(&pick.cluster));
+        let waits = picks.iter().filter(|pick| pick.pending).count();
+        let stays = before.into_iter().flat_map(|before| before.picks.iter());
+        let stays: Vec<Pick> = stays
+            .filter(|pick| !pick.pending && fleet.clusters.contains_key(&pick.cluster))
+            .filter(|pick| picks.binary_search_by(|one| one.cluster.cmp(&pick.cluster)).is_err())
+            .map(|pick| Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() })
+            .collect();
+        let message = format!(
+            "{} rolls out by staged update runs, which berth does not act on yet: every cluster keeps what it \
+             has ({waits} of {} picked clusters wait for it, {} others would lose it)",
+            workload.key,
+            picks.len(),
+            stays.len(),
+        );
+        let hint = "`strategy.type: RollingUpdate` sends it to all picked clusters";
+        found.push(Diagnostic::warning(workload.origin.clone(), message).hint(hint));
+        picks.extend(stays);
+        picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        if *decision.picks != picks {
+            decision.picks = picks.into();
+        }
+    }
+    found
+}
+
+const LEAVING: &str = "not picked any more; the removal waits for a staged update run";
+
+/// The picked clusters that none of the placements lets have it now.
+fn waiting_for(
+    rollouts: &[Rollout],
+    fleet: &Fleet,
+    decisions: &BTreeMap<Key, Decision>,
+    decision: &Decision,
+    previous: Option<&Decision>,
+) -> BTreeSet<String> {
+    let before = previous.map(|previous| &**previous.picks).unwrap_or_default();
+    let was_complete = before.iter().all(|pick| !pick.pending);
+    let progress = |cluster: &str| match before.binary_search_by(|pick| pick.cluster.as_str().cmp(cluster)) {
+        Ok(index) if before[index].pending => Progress::New,
+        Ok(_) if was_complete => Progress::Done,
+        Ok(_) => Progress::UnderWay,
+        Err(_) => Progress::New,
+    };
+    let mut waits: BTreeSet<String> = BTreeSet::new();
+    let mut served: BTreeSet<String> = BTreeSet::new();
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    for rollout in rollouts {
+        let followed = fleet.find(&rollout.placement).and_then(|placement| decisions.get(&placement.key));
+        let picks: &[Pick] = followed.map(|followed| &**followed.picks).unwrap_or_default();
+        // A cluster that the workload itself is not decided for takes nobody's turn.
+        let turns = picks.iter().filter(|pick| decision.has(&pick.cluster)).map(|pick| Turn {
+            cluster: &pick.cluster,
+            group: pick.group.as_ref(),
+            progress: progress(&pick.cluster),
+        });
+        let turns: Vec<Turn<'_>> = turns.collect();
+        known.extend(turns.iter().map(|turn| turn.cluster));
+        let now = wave::now(rollout, &turns);
+        for turn in &turns {
+            let list = if now.contains(turn.cluster) { &mut served } else { &mut waits };
+            list.insert(turn.cluster.to_owned());
+        }
+    }
+    // What any rollout gives is given. What none speaks of is served: a placement kept in doubt.
+    waits.retain(|cluster| !served.contains(cluster) && known.contains(cluster.as_str()));
+    waits
+}

@@ -1,0 +1,31 @@
+//! While nothing is known of what an unreadable file was, no object goes: what earlier decisions put
+//! anywhere stays where it is, byte for byte.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Previous, put};
+use berth_base::model::{Decision, Folders, Key, path};
+
+/// Puts back what is nowhere any more.
+pub(super) fn carry(decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>, folders: &mut Folders) {
+    for (key, earlier) in previous.decisions {
+        for object in &earlier.objects {
+            let path: Arc<str> = path::of_object(object).into();
+            let mut stays = false;
+            for pick in &earlier.picks {
+                let there = folders.get(&pick.cluster).is_some_and(|folder| folder.contains_key(&path));
+                let before = previous.folders.get(&pick.cluster).and_then(|folder| folder.get(&path));
+                if let (false, Some(content)) = (there, before) {
+                    put(folders, &pick.cluster, &path, *content);
+                    stays = true;
+                }
+            }
+            if let (true, Some(decision)) = (stays, decisions.get_mut(key))
+                && let Err(place) = decision.objects.binary_search(object)
+            {
+                decision.objects.insert(place, object.clone());
+            }
+        }
+    }
+}

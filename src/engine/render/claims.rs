@@ -1,0 +1,130 @@
+//! Who puts which object where: a claim a template, grouped by the path it would stand at.
+//!
+//! Paths that differ only by case are one group: on many file systems they are one file.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use berth_base::model::{Fleet, Key, ObjectId, Override, Pick, Shared, Template, Workload, object, path};
+
+/// One template of one workload, for the clusters where it is one object.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) template: &'a Template,
+    /// The object that the copies are: the template's, unless an override moves it to another API group.
+    pub(super) id: Cow<'a, ObjectId>,
+    pub(super) path: Arc<str>,
+    picks: Shared<Vec<Pick>>,
+}
+
+impl<'a> Claim<'a> {
+    /// Ascending.
+    pub(super) fn clusters(&self) -> impl Iterator<Item = &String> {
+        self.picks.iter().map(|pick| &pick.cluster)
+    }
+
+    pub(super) fn goes_to(&self, cluster: &str) -> bool {
+        self.pick(cluster).is_some()
+    }
+
+    /// The replicas that were decided for a cluster.
+    pub(super) fn replicas(&self, cluster: &str) -> Option<i64> {
+        self.pick(cluster)?.replicas
+    }
+
+    fn pick(&self, cluster: &str) -> Option<&Pick> {
+        let index = self.picks.binary_search_by(|pick| pick.cluster.as_str().cmp(cluster)).ok()?;
+        self.picks.get(index)
+    }
+
+    /// Whether both give the same copies to the same clusters, if the clusters themselves are the same.
+    /// What is frozen depends on more than this.
+    pub(super) fn is_as(&self, other: &Claim<'_>) -> bool {
+        !self.workload.frozen
+            && !other.workload.frozen
+            && self.path == other.path
+            && self.workload.key == other.workload.key
+            && self.picks.len() == other.picks.len()
+            && (self.picks.is_same(&other.picks) || self.numbers().eq(other.numbers()))
+            && (std::ptr::eq(self.workload, other.workload) && std::ptr::eq(self.template, other.template)
+                || self.makes_as(other))
+    }
+
+    fn makes_as(&self, other: &Claim<'_>) -> bool {
+        self.workload.replicas == other.workload.replicas
+            && self.workload.overrides == other.workload.overrides
+            && self.template == other.template
+    }
+
+    /// Where the copies go, and with how many replicas.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&String, Option<i64>)> {
+        self.picks.iter().map(|pick| (&pick.cluster, pick.replicas))
+    }
+}
+
+/// What each workload's decision picked.
+pub(super) type Picks = BTreeMap<Key, Shared<Vec<Pick>>>;
+
+/// All claims by path in lower case, each group in the order of the workloads' keys.
+/// `frozen` stand in for the fleet's own that are.
+pub(super) fn group<'a>(
+    fleet: &'a Fleet,
+    frozen: &'a [Workload],
+    picks: &Picks,
+) -> BTreeMap<String, Vec<Claim<'a>>> {
+    let mut groups: BTreeMap<String, Vec<Claim<'a>>> = BTreeMap::new();
+    let mut frozen = frozen.iter().peekable();
+    for workload in fleet.workloads.values() {
+        let stand_in = frozen.next_if(|stand_in| stand_in.key == workload.key);
+        let workload = stand_in.unwrap_or(workload);
+        let Some(picks) = picks.get(&workload.key) else { continue };
+        for template in &workload.templates {
+            let own = Cow::Borrowed(&template.object.id);
+            let mut claims = vec![(own, picks.clone())];
+            if moves_group(workload) {
+                claims = by_group(fleet, workload, template, picks);
+            }
+            for (id, picks) in claims {
+                let path = path::of_object(&id);
+                let group = groups.entry(path.to_lowercase()).or_default();
+                group.push(Claim { workload, template, id, path: path.into(), picks });
+            }
+        }
+    }
+    groups
+}
+
+/// Reports whether some override sets an API version.
+fn moves_group(workload: &Workload) -> bool {
+    workload.overrides.iter().any(|one| one.api_version().is_some())
+}
+
+/// The picks by the object that the template is there: the API group is that of the last override that sets it.
+fn by_group<'a>(
+    fleet: &Fleet,
+    workload: &Workload,
+    template: &'a Template,
+    picks: &[Pick],
+) -> Vec<(Cow<'a, ObjectId>, Shared<Vec<Pick>>)> {
+    let own = &template.object.id;
+    let mut by_group: BTreeMap<&str, Vec<Pick>> = BTreeMap::new();
+    for pick in picks {
+        let applies = |one: &&Override| {
+            one.concerns(own)
+                && one.clusters.include(&pick.cluster, fleet.clusters.get(&pick.cluster).map(|one| &**one))
+        };
+        let set = workload.overrides.iter().rev().filter(applies).find_map(Override::api_version);
+        let group = set.map_or(&*own.group, object::group_of);
+        by_group.entry(group).or_default().push(pick.clone());
+    }
+    let of = |(group, picks): (&str, Vec<Pick>)| {
+        let id = match *group == *own.group {
+            true => Cow::Borrowed(own),
+            false => Cow::Owned(ObjectId { group: group.into(), ..own.clone() }),
+        };
+        (id, picks.into())
+    };
+    by_group.into_iter().map(of).collect()
+}

@@ -1,0 +1,247 @@
+//! One template's copies: the overrides of a cluster → that cluster's object → its content id.
+//!
+//! Copies are drafted without the owner's annotation, since equal ones of several workloads are
+//! shared. A draft is kept for the next cluster where the same overrides give the same copy.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+
+use super::claims::Claim;
+use super::{finish, numbers};
+use berth_base::diag::{Diagnostics, Pos};
+use berth_base::model::selector::Labels;
+use berth_base::model::{
+    Action, Applies, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Operation, Override,
+};
+use berth_base::patch::{self, Target, variables};
+use berth_base::yaml;
+
+/// Why a copy could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) at: Pos,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+/// What became of one cluster's copy.
+#[derive(Clone, Debug)]
+pub(super) enum Made {
+    Copy(Rc<Draft>),
+    /// An override says that the cluster gets none.
+    Deleted,
+    /// It stays as it was last rendered.
+    Frozen,
+    Failed(Fault),
+}
+
+/// A copy without its owner's name.
+#[derive(Debug)]
+pub(super) struct Draft {
+    object: Json,
+    text: OnceCell<String>,
+    ids: RefCell<BTreeMap<Key, ContentId>>,
+}
+
+/// Where contents go, each once.
+pub(super) struct Store<'a> {
+    contents: &'a mut dyn Contents,
+    known: BTreeMap<[u8; 32], ContentId>,
+}
+
+impl<'a> Store<'a> {
+    pub(super) fn new(contents: &'a mut dyn Contents) -> Store<'a> {
+        Store { contents, known: BTreeMap::new() }
+    }
+
+    /// Contents of another object are never equal, so that what is known of this one can go.
+    pub(super) fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    fn put(&mut self, text: &str) -> Result<ContentId, ContentError> {
+        let hash = Sha256::digest(text.as_bytes()).into();
+        if let Some(id) = self.known.get(&hash) {
+            return Ok(*id);
+        }
+        let id = self.contents.put(text.as_bytes())?;
+        self.known.insert(hash, id);
+        Ok(id)
+    }
+}
+
+impl Draft {
+    fn new(object: Json) -> Draft {
+        Draft { object, text: OnceCell::new(), ids: RefCell::default() }
+    }
+
+    /// What makes two copies equal.
+    pub(super) fn text(&self) -> &str {
+        self.text.get_or_init(|| yaml::emit(&self.object))
+    }
+
+    /// The content's id, as the copy of this owner.
+    pub(super) fn id(&self, owner: &Key, store: &mut Store<'_>) -> Result<ContentId, ContentError> {
+        if let Some(id) = self.ids.borrow().get(owner) {
+            return Ok(*id);
+        }
+        let id = store.put(&yaml::emit(&finish::owned(&self.object, owner)))?;
+        self.ids.borrow_mut().insert(owner.clone(), id);
+        Ok(id)
+    }
+}
+
+/// What makes copies alike: the overrides that apply, the number of replicas, and which of the fields that
+/// only some clusters keep this one keeps.
+type Alike = (Vec<usize>, Option<i64>, Vec<bool>);
+
+/// Makes the copies of one claim.
+pub(super) struct Copies<'a> {
+    fleet: &'a Fleet,
+    claim: &'a Claim<'a>,
+    /// Overrides for one cluster, by its name; the places are those in the workload's list.
+    named: BTreeMap<&'a str, Vec<usize>>,
+    general: Vec<usize>,
+    drafts: BTreeMap<Alike, Made>,
+    warned: BTreeSet<(Pos, String)>,
+}
+
+impl<'a> Copies<'a> {
+    pub(super) fn new(fleet: &'a Fleet, claim: &'a Claim<'a>) -> Copies<'a> {
+        let mut copies = Copies {
+            fleet,
+            claim,
+            named: BTreeMap::new(),
+            general: Vec::new(),
+            drafts: BTreeMap::new(),
+            warned: BTreeSet::new(),
+        };
+        for (index, one) in claim.workload.overrides.iter().enumerate() {
+            if !one.concerns(&claim.template.object.id) {
+                continue;
+            }
+            match &one.clusters {
+                Applies::To(name) => copies.named.entry(name).or_default().push(index),
+                Applies::AnyOf(_) => copies.general.push(index),
+            }
+        }
+        copies
+    }
+
+    /// The overrides for a cluster, as places in the workload's list.
+    pub(super) fn places(&self, cluster: &str) -> Vec<usize> {
+        let known = self.fleet.clusters.get(cluster).map(|known| &**known);
+        let named = self.named.get(cluster).map(Vec::as_slice).unwrap_or_default();
+        let overrides = &self.claim.workload.overrides;
+        let matching =
+            self.general.iter().filter(|index| overrides[**index].clusters.include(cluster, known));
+        let mut places: Vec<usize> = matching.chain(named).copied().collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// The cluster's copy. What is worth a warning is pushed once a place.
+    pub(super) fn make(&mut self, cluster: &str, found: &mut Diagnostics) -> Made {
+        if self.claim.workload.frozen {
+            return Made::Frozen;
+        }
+        let known = self.fleet.clusters.get(cluster);
+        let places = self.places(cluster);
+        let overrides = &self.claim.workload.overrides;
+        let shareable =
+            !self.named.contains_key(cluster) && !places.iter().any(|index| varies(&overrides[*index]));
+        let replicas = self.claim.replicas(cluster);
+        let of_some = self.claim.template.retained.iter().filter_map(|one| one.clusters.as_ref());
+        let keeps = of_some.map(|clusters| clusters.contains(cluster)).collect();
+        let alike = (places, replicas, keeps);
+        if shareable && let Some(made) = self.drafts.get(&alike) {
+            return made.clone();
+        }
+        let no_labels = Labels::new();
+        let labels = known.map_or(&no_labels, |known| &known.labels);
+        let made = self.draft(&alike.0, replicas, Target { cluster, labels }, found);
+        if shareable {
+            self.drafts.insert(alike, made.clone());
+        }
+        made
+    }
+
+    fn draft(
+        &mut self,
+        places: &[usize],
+        replicas: Option<i64>,
+        target: Target<'_>,
+        found: &mut Diagnostics,
+    ) -> Made {
+        let (template, workload) = (self.claim.template, self.claim.workload);
+        let mut patched: Option<Json> = None;
+        let overrides = places.iter().map(|index| &workload.overrides[*index]);
+        let overrides = numbers::with_replicas(workload, overrides, replicas);
+        for one in &overrides {
+            let Action::Patch(operations) = &one.action else { return Made::Deleted };
+            let before = patched.as_ref().unwrap_or(&template.object.content);
+            match self.patch(before, operations, one, target, found) {
+                Ok(after) => patched = Some(after),
+                Err(fault) => return Made::Failed(fault),
+            }
+        }
+        let object = patched.unwrap_or_else(|| template.object.content.clone());
+        let retain = numbers::retain(template, target.cluster, &overrides);
+        let at = || overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
+        let fault = |message: String, hint: Option<&str>| {
+            Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned) })
+        };
+        if ObjectId::of(&object).as_ref() != Some(&*self.claim.id) {
+            return fault(format!("the overrides do not leave it {}", self.claim.id), None);
+        }
+        if let Some(refusal) = finish::refusal(&object, self.fleet) {
+            return fault(refusal.message, Some(refusal.hint));
+        }
+        match finish::finished(object, template, retain) {
+            Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
+            Err(message) => fault(message, None),
+        }
+    }
+
+    fn patch(
+        &mut self,
+        before: &Json,
+        operations: &[Operation],
+        one: &Override,
+        target: Target<'_>,
+        found: &mut Diagnostics,
+    ) -> Result<Json, Fault> {
+        let after = patch::apply(before, operations, target).map_err(|error| Fault {
+            at: error.at,
+            message: error.message,
+            hint: error.hint,
+        })?;
+        for warning in after.warnings {
+            if let Some(at) = &warning.at
+                && self.warned.insert((at.clone(), warning.message.clone()))
+            {
+                found.push(warning);
+            }
+        }
+        let of = ObjectId::of(&after.object);
+        let is_same = |id: &ObjectId| of.as_ref() == Some(id);
+        // A move to another API group may come before or after other overrides.
+        if !is_same(&self.claim.id) && !is_same(&self.claim.template.object.id) {
+            let message = "the override changes which object it is (kind, namespace or name)".to_owned();
+            let hint = Some(format!("it must stay {}", self.claim.id));
+            return Err(Fault { at: one.origin.clone(), message, hint });
+        }
+        Ok(after.object)
+    }
+}
+
+/// Whether what the override does depends on more than whether it applies.
+fn varies(one: &Override) -> bool {
+    let Action::Patch(operations) = &one.action else { return false };
+    let with_variables = operations.iter().filter(|operation| operation.variables);
+    with_variables.filter_map(|operation| operation.value.as_ref()).any(variables::holds_variables)
+}

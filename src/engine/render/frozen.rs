@@ -1,0 +1,43 @@
+//! Workloads that nothing new may be rendered of: what was rendered of them last stands in for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::Previous;
+use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Template, Workload};
+
+/// The frozen workloads, each with the objects it had. Their contents are taken from the last rendering.
+pub(super) fn workloads(fleet: &Fleet, previous: Previous<'_>) -> Vec<Workload> {
+    let frozen = fleet.workloads.values().filter(|workload| workload.frozen);
+    frozen
+        .map(|workload| {
+            let before = previous.decisions.get(&workload.key);
+            let objects = before.map(|before| before.objects.as_slice()).unwrap_or_default();
+            Workload {
+                templates: objects.iter().map(|id| template(workload, id)).collect(),
+                overrides: Vec::new(),
+                ..(**workload).clone()
+            }
+        })
+        .collect()
+}
+
+fn template(workload: &Workload, id: &ObjectId) -> Template {
+    let object = Object { id: id.clone(), origin: workload.origin.clone(), content: Json::Null };
+    Template {
+        object: Arc::new(object),
+        final_labels: BTreeMap::new(),
+        sync_annotations: BTreeMap::new(),
+        retained: Vec::new(),
+    }
+}
+
+/// Puts back what a decision said of its objects.
+pub(super) fn note(previous: Previous<'_>, key: &Key, decision: &mut Decision) {
+    let Some(before) = previous.decisions.get(key) else { return };
+    decision.objects.clone_from(&before.objects);
+    let stays = before.failures.iter().filter(|failure| decision.has(&failure.cluster));
+    decision.failures = stays.cloned().collect();
+}

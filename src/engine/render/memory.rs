@@ -1,0 +1,31 @@
+//! Rendered contents in memory, for rendering without Git.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use berth_base::model::{ContentError, ContentId, Contents};
+
+/// Keeps all bytes by id.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryContents {
+    by_id: BTreeMap<ContentId, Arc<[u8]>>,
+}
+
+impl MemoryContents {
+    pub fn bytes(&self, id: &ContentId) -> Option<&Arc<[u8]>> {
+        self.by_id.get(id)
+    }
+}
+
+impl Contents for MemoryContents {
+    fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError> {
+        let hash: [u8; 32] = Sha256::digest(bytes).into();
+        let mut id = [0; 20];
+        id.copy_from_slice(&hash[..20]);
+        let id = ContentId(id);
+        self.by_id.entry(id).or_insert_with(|| bytes.into());
+        Ok(id)
+    }
+}

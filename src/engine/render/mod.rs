@@ -1,0 +1,226 @@
+//! Decisions and templates → every cluster's objects, by content id.
+//!
+//! A copy that no override touches is made, written and stored once, however many clusters have it.
+//! What goes wrong concerns one cluster's copy of one object: there the last good form stays, or
+//! nothing where there was none, and everything else is rendered as usual.
+
+mod carry;
+mod claims;
+mod contest;
+mod copies;
+mod finish;
+mod frozen;
+mod history;
+mod memo;
+mod memory;
+mod numbers;
+mod problems;
+mod stored;
+mod touched;
+mod warnings;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use berth_base::diag::Diagnostics;
+use berth_base::model::{ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, ObjectId, Shared};
+use claims::{Claim, Picks};
+use copies::{Copies, Made, Store};
+use history::History;
+use memo::Taken;
+use problems::Problems;
+
+pub use memo::Memo;
+pub use memory::MemoryContents;
+pub use stored::Stored;
+pub use touched::{Touch, Touched, touched};
+
+/// What was rendered last.
+#[derive(Clone, Copy, Debug)]
+pub struct Previous<'a> {
+    pub decisions: &'a BTreeMap<Key, Decision>,
+    pub folders: &'a Folders,
+}
+
+/// Every cluster's folder; one that gets nothing has an empty one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rendered {
+    pub folders: Folders,
+    pub diagnostics: Diagnostics,
+}
+
+/// Renders all workloads to the clusters picked for them, and notes in each decision which objects it
+/// stands for and which copies could not be made.
+pub fn render(
+    fleet: &Fleet,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+    contents: &mut dyn Contents,
+) -> Result<Rendered, ContentError> {
+    let frozen = frozen::workloads(fleet, previous);
+    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
+    Ok(render_onto(memo::nothing(fleet), fleet, &groups, decisions, previous, contents)?.rendered)
+}
+
+/// What there is of an earlier rendering.
+#[derive(Clone, Debug)]
+pub enum Earlier {
+    /// Of this process: `contents` must still hold what that rendering put there.
+    Memo(Memo),
+    /// Of another process: what became of it is the previous state.
+    Stored(Stored),
+}
+
+/// [`render`], taking over what is as it was in an earlier rendering.
+pub fn render_after(
+    earlier: Option<&Earlier>,
+    fleet: &Shared<Fleet>,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+    contents: &mut dyn Contents,
+) -> Result<(Rendered, Memo), ContentError> {
+    let picks = picks_of(decisions);
+    let frozen = frozen::workloads(fleet, previous);
+    let groups = claims::group(fleet, &frozen, &picks);
+    let taken = match earlier {
+        None => memo::nothing(fleet),
+        Some(Earlier::Memo(memo)) => memo::take_over(memo, fleet, &groups),
+        Some(Earlier::Stored(stored)) => stored.take_over(previous.folders, fleet, &groups),
+    };
+    let fingerprints = taken.fingerprints.clone();
+    let done = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
+    let (folders, clean) = (done.made, done.clean);
+    let memo = Memo { fleet: fleet.clone(), frozen, picks, folders, clean, fingerprints };
+    Ok((done.rendered, memo))
+}
+
+/// Who gets what now: clusters that wait for their turn do not.
+fn picks_of(decisions: &BTreeMap<Key, Decision>) -> Picks {
+    let served = |decision: &Decision| match decision.picks.iter().any(|pick| pick.pending) {
+        true => decision.picks.iter().filter(|pick| !pick.pending).cloned().collect::<Vec<_>>().into(),
+        false => decision.picks.clone(),
+    };
+    decisions.iter().map(|(key, decision)| (key.clone(), served(decision))).collect()
+}
+
+/// A rendering, and what another one may take over of it.
+struct Done {
+    rendered: Rendered,
+    /// The folders with nothing in them but what the claims put there.
+    made: Folders,
+    clean: BTreeSet<String>,
+}
+
+fn render_onto(
+    taken: Taken,
+    fleet: &Fleet,
+    groups: &BTreeMap<String, Vec<Claim<'_>>>,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+    contents: &mut dyn Contents,
+) -> Result<Done, ContentError> {
+    let mut rendered = Rendered { folders: taken.folders, diagnostics: Diagnostics::new() };
+    let mut clean = taken.unchanged;
+    warnings::collect(fleet, decisions, &mut rendered.diagnostics);
+    note_objects(fleet, groups, decisions, previous);
+    let history = History::new(previous);
+    let mut store = Store::new(contents);
+    let mut problems = Problems::default();
+    for (path, group) in groups {
+        if clean.contains(path) {
+            continue;
+        }
+        store.forget();
+        let said = (rendered.diagnostics.len(), problems.count());
+        match group.as_slice() {
+            [claim] => place_one(fleet, claim, &history, &mut store, &mut rendered, &mut problems)?,
+            contested => {
+                contest::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
+            }
+        }
+        // What had to look at history, or had something to say, is made anew each time.
+        let quiet = said == (rendered.diagnostics.len(), problems.count());
+        if let [claim] = group.as_slice()
+            && quiet
+            && !claim.workload.frozen
+        {
+            clean.insert(path.clone());
+        }
+    }
+    let made = rendered.folders.clone();
+    if fleet.doubt.objects {
+        carry::carry(decisions, previous, &mut rendered.folders);
+    }
+    problems.report(decisions, &mut rendered.diagnostics);
+    Ok(Done { rendered, made, clean })
+}
+
+/// An object nobody else puts anywhere.
+fn place_one(
+    fleet: &Fleet,
+    claim: &Claim<'_>,
+    history: &History<'_>,
+    store: &mut Store<'_>,
+    rendered: &mut Rendered,
+    problems: &mut Problems,
+) -> Result<(), ContentError> {
+    let mut copies = Copies::new(fleet, claim);
+    for cluster in claim.clusters() {
+        let content = match copies.make(cluster, &mut rendered.diagnostics) {
+            Made::Copy(draft) => Some(draft.id(&claim.workload.key, store)?),
+            Made::Deleted => None,
+            Made::Frozen => history.last_good(claim, cluster),
+            Made::Failed(fault) => {
+                problems.add(claim, cluster, fault);
+                history.last_good(claim, cluster)
+            }
+        };
+        if let Some(content) = content {
+            put(&mut rendered.folders, cluster, &claim.path, content);
+        }
+    }
+    Ok(())
+}
+
+/// Folders of clusters that the inventory has lost for now are kept as well.
+fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId) {
+    match folders.get_mut(cluster) {
+        Some(folder) => folder.insert(path.clone(), content),
+        None => folders.entry(cluster.to_owned()).or_default().insert(path.clone(), content),
+    };
+}
+
+/// Gives each decision the objects that go to its clusters, without rendering them.
+pub fn objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>) {
+    let frozen = frozen::workloads(fleet, previous);
+    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
+    note_objects(fleet, &groups, decisions, previous);
+}
+
+fn note_objects(
+    fleet: &Fleet,
+    groups: &BTreeMap<String, Vec<Claim<'_>>>,
+    decisions: &mut BTreeMap<Key, Decision>,
+    previous: Previous<'_>,
+) {
+    // Objects that an override moved to another API group are the copies' alone.
+    let mut moved: BTreeMap<&Key, Vec<&ObjectId>> = BTreeMap::new();
+    for claim in groups.values().flatten().filter(|claim| *claim.id != claim.template.object.id) {
+        moved.entry(&claim.workload.key).or_default().push(&claim.id);
+    }
+    for (key, decision) in decisions.iter_mut() {
+        let templates = fleet.workloads.get(key).map(|workload| workload.templates.as_slice());
+        let objects = templates.unwrap_or_default().iter().map(|template| template.object.id.clone());
+        decision.objects = objects.collect();
+        decision.objects.extend(moved.get(key).into_iter().flatten().copied().cloned());
+        decision.objects.sort();
+        decision.objects.dedup();
+        decision.failures.clear();
+        if fleet.workloads.get(key).is_some_and(|workload| workload.frozen) {
+            frozen::note(previous, key, decision);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

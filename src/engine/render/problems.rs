@@ -1,0 +1,66 @@
+//! Copies that could not be made → a failure in each decision, and one message for the same fault in
+//! many clusters.
+
+use std::collections::BTreeMap;
+
+use super::claims::Claim;
+use super::copies::Fault;
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::model::{Decision, Failure, Key};
+
+/// So many clusters are named in a message; the decision names all.
+const CLUSTERS_NAMED: usize = 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    failures: BTreeMap<Key, Vec<Failure>>,
+    /// By place, workload and message.
+    messages: BTreeMap<(Pos, Key, String), Told>,
+}
+
+#[derive(Debug)]
+struct Told {
+    hint: Option<String>,
+    clusters: Vec<String>,
+}
+
+impl Problems {
+    pub(super) fn add(&mut self, claim: &Claim<'_>, cluster: &str, fault: Fault) {
+        let (key, object) = (&claim.workload.key, &*claim.id);
+        let failure =
+            Failure { cluster: cluster.to_owned(), object: object.clone(), reason: fault.message.clone() };
+        self.failures.entry(key.clone()).or_default().push(failure);
+        let about = if claim.workload.templates.len() > 1 { format!("{object}: ") } else { String::new() };
+        let message = format!("{about}{}", fault.message);
+        let told = self.messages.entry((fault.at, key.clone(), message));
+        told.or_insert_with(|| Told { hint: fault.hint, clusters: Vec::new() })
+            .clusters
+            .push(cluster.to_owned());
+    }
+
+    /// How many copies have failed so far.
+    pub(super) fn count(&self) -> usize {
+        self.failures.values().map(Vec::len).sum()
+    }
+
+    pub(super) fn report(self, decisions: &mut BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+        for (key, mut failures) in self.failures {
+            if let Some(decision) = decisions.get_mut(&key) {
+                failures.sort();
+                decision.failures = failures;
+            }
+        }
+        for ((at, key, message), told) in self.messages {
+            let message = format!("{key} cannot be rendered for {}: {message}", named(&told.clusters));
+            found.push(Diagnostic::error(at, message).maybe_hint(told.hint));
+        }
+    }
+}
+
+fn named(clusters: &[String]) -> String {
+    let shown: Vec<String> = clusters.iter().take(CLUSTERS_NAMED).map(|name| format!("`{name}`")).collect();
+    let word = if clusters.len() == 1 { "cluster" } else { "clusters" };
+    let more = clusters.len().saturating_sub(CLUSTERS_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{word} {}{more}", shown.join(", "))
+}

@@ -1,0 +1,395 @@
+//! The status of a ClusterResourcePlacement or ResourcePlacement, as its hub shows it.
+//!
+//! Each picked cluster goes through the same conditions in one order, and stops at the first that does not
+//! hold; the placement's own conditions sum them up.
+
+use serde_json::{Value as Json, json};
+
+use super::{Known, Placed, condition_json};
+use crate::report::fleet::{Member, State};
+use berth_base::model::annotation::APPLY;
+use berth_base::model::placement::Selection;
+use berth_base::model::status::Problem;
+use berth_base::model::{Applies, Decision, Key, ObjectId, Override, Pick, Source, Template, Workload};
+
+/// Kinds that are available as soon as they are there; of all others a member would have to say.
+const AT_ONCE: [&str; 18] = [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "ControllerRevision",
+    "CSIDriver",
+    "CSINode",
+    "CSIStorageCapacity",
+    "IngressClass",
+    "LimitRange",
+    "Namespace",
+    "NetworkPolicy",
+    "PriorityClass",
+    "ResourceQuota",
+    "Role",
+    "RoleBinding",
+    "Secret",
+    "ServiceAccount",
+    "StorageClass",
+];
+
+/// The conditions after Scheduled, with the placement's own reasons for True, False and Unknown.
+const LATER: [(&str, [&str; 3]); 5] = [
+    ("RolloutStarted", ["RolloutStarted", "RolloutNotStartedYet", "RolloutStartedUnknown"]),
+    ("Overridden", ["OverriddenSucceeded", "OverriddenFailed", "OverriddenPending"]),
+    ("WorkSynchronized", ["WorkSynchronized", "WorkNotSynchronizedYet", "WorkSynchronizedUnknown"]),
+    ("Applied", ["ApplySucceeded", "ApplyFailed", "ApplyPending"]),
+    ("Available", ["ResourceAvailable", "ResourceNotAvailableYet", "ResourceAvailableUnknown"]),
+];
+
+/// What stands in the place of the last two where nothing is to be written.
+const DIFF_REPORTED: (&str, [&str; 3]) =
+    ("DiffReported", ["DiffReportingCompleted", "DiffReportingIncompleteOrFailed", "DiffReportingPending"]);
+
+fn later(only_compared: bool) -> Vec<(&'static str, [&'static str; 3])> {
+    let up_to = if only_compared { 3 } else { LATER.len() };
+    LATER.iter().take(up_to).copied().chain(only_compared.then_some(DIFF_REPORTED)).collect()
+}
+
+/// How a condition stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    True,
+    False,
+    Unknown,
+}
+
+impl Word {
+    fn text(self) -> &'static str {
+        match self {
+            Word::True => "True",
+            Word::False => "False",
+            Word::Unknown => "Unknown",
+        }
+    }
+}
+
+/// One cluster's condition; those of one cluster are in the order of [`LATER`].
+struct Step {
+    word: Word,
+    reason: &'static str,
+    message: String,
+}
+
+pub(super) fn status(decision: &Decision, placed: &[Placed<'_, '_>], known: Known<'_>) -> Json {
+    let key = &decision.key;
+    let workload = known.fleet.and_then(|fleet| fleet.workloads.get(key)).map(|workload| &**workload);
+    let mut all_steps = Vec::new();
+    let mut statuses = Vec::new();
+    for ((cluster, member), pick) in placed.iter().zip(decision.picks.iter()) {
+        let view = View { decision, workload, known, cluster, member: *member };
+        let steps = view.steps();
+        statuses.push(view.status(pick, &steps));
+        all_steps.push(steps);
+    }
+    statuses.extend(unfilled(decision, known));
+    let mut conditions: Vec<Json> =
+        decision.condition.iter().map(|one| condition_json(one, &key.kind)).collect();
+    let later = later(workload.is_some_and(is_only_compared));
+    conditions.extend(summed_up(key, &all_steps, &later));
+    json!({
+        "conditions": conditions,
+        "placementStatuses": statuses,
+        "selectedResources": decision.objects.iter().map(|id| resource(id, workload)).collect::<Vec<_>>(),
+    })
+}
+
+/// The placement's conditions: Unknown where one cluster's is, else False where one is, else True.
+fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3])]) -> Vec<Json> {
+    let mut found = Vec::new();
+    for (index, (kind, reasons)) in later.iter().enumerate() {
+        let steps: Vec<&Step> = clusters.iter().filter_map(|steps| steps.get(index)).collect();
+        if steps.is_empty() {
+            break;
+        }
+        let any = |word: Word| steps.iter().filter(|step| step.word == word).count();
+        let (word, count) = match (any(Word::Unknown), any(Word::False)) {
+            (0, 0) => (Word::True, steps.len()),
+            (0, count) => (Word::False, count),
+            (count, _) => (Word::Unknown, count),
+        };
+        let none_overridden =
+            *kind == "Overridden" && steps.iter().all(|step| step.reason == "NoOverrideSpecified");
+        let reason = match word {
+            Word::True if none_overridden => "NoOverrideSpecified",
+            word => reasons[word as usize],
+        };
+        found.push(json!({
+            "type": format!("{}{kind}", key.kind), "status": word.text(), "reason": reason,
+            "message": format!("so in {count} of {} clusters", clusters.len()),
+        }));
+        if word != Word::True {
+            break;
+        }
+    }
+    found
+}
+
+/// Entries for clusters that were asked for and are not there.
+fn unfilled(decision: &Decision, known: Known<'_>) -> Vec<Json> {
+    let placement = known.fleet.and_then(|fleet| fleet.placements.get(&decision.key));
+    let Some(Source::Own(policy)) = placement.map(|placement| &placement.source) else { return Vec::new() };
+    let failed = |message: String| json!([{"type": "Scheduled", "status": "False", "reason": "ScheduleFailed", "message": message}]);
+    match &policy.selection {
+        Selection::All => Vec::new(),
+        Selection::First(count) => {
+            let refused = decision.refused.iter().map(|one| format!("{}: {}", one.clusters, one.reason));
+            let refused: Vec<String> = refused.collect();
+            let message = format!("no cluster is left that fits; not picked are {}", refused.join("; "));
+            let missing = count.saturating_sub(decision.picks.len());
+            (0..missing).map(|_| json!({"conditions": failed(message.clone())})).collect()
+        }
+        Selection::Exactly(names) => {
+            let missing = names.iter().filter(|name| !decision.has(name));
+            let entry = |name: &String| {
+                let message = "it is not in the fleet, or not eligible".to_owned();
+                json!({"clusterName": name, "conditions": failed(message)})
+            };
+            missing.map(entry).collect()
+        }
+    }
+}
+
+/// One picked cluster.
+struct View<'a, 's> {
+    decision: &'a Decision,
+    workload: Option<&'a Workload>,
+    known: Known<'a>,
+    cluster: &'a str,
+    member: Option<&'a Member<'s>>,
+}
+
+impl View<'_, '_> {
+    fn status(&self, pick: &Pick, steps: &[Step]) -> Json {
+        let score = |name: &str| pick.scores.get(name).copied().unwrap_or(0);
+        let scores = if pick.scores.is_empty() {
+            String::new()
+        } else {
+            let (affinity, spread) = (score("affinityScore"), score("topologySpreadScore"));
+            format!(" (affinity score: {affinity}, topology spread score: {spread})")
+        };
+        let mut conditions = vec![json!({
+            "type": "Scheduled", "status": "True", "reason": "Scheduled",
+            "message": format!("picked: {}{scores}", pick.reason),
+        })];
+        let later = later(self.is_only_compared());
+        conditions.extend(steps.iter().zip(later).map(|(step, (kind, _))| {
+            json!({"type": kind, "status": step.word.text(), "reason": step.reason, "message": step.message})
+        }));
+        let mut status = json!({"clusterName": self.cluster, "conditions": conditions});
+        let (of_cluster, of_namespace) = self.overrides();
+        for (field, names) in [
+            ("applicableClusterResourceOverrides", of_cluster),
+            ("applicableResourceOverrides", of_namespace),
+        ] {
+            if !names.is_empty() {
+                status[field] = json!(names);
+            }
+        }
+        let failed: Vec<Json> = self.problems().map(|problem| self.failed(problem)).collect();
+        if !failed.is_empty() {
+            status["failedPlacements"] = json!(failed);
+        }
+        for (field, observed, words) in [
+            ("driftedPlacements", "observedDrifts", &["FoundDrifts"][..]),
+            ("diffedPlacements", "observedDiffs", &["FoundDiff", "FailedToTakeOver"][..]),
+        ] {
+            let found = self.problems().chain(self.differences());
+            let found = found.filter(|one| said(one).is_some_and(|word| words.contains(&word)));
+            let entries: Vec<Json> = found.map(|one| self.observed(one, observed)).collect();
+            if !entries.is_empty() {
+                status[field] = json!(entries);
+            }
+        }
+        status
+    }
+
+    fn is_only_compared(&self) -> bool {
+        self.workload.is_some_and(is_only_compared)
+    }
+
+    /// An object with the fields in which it differs.
+    fn observed(&self, problem: &Problem, field: &str) -> Json {
+        let mut entry = resource(&problem.object, self.workload);
+        let paths = problem.message.split('`').filter(|part| part.starts_with('/'));
+        entry[field] = paths.map(|path| json!({ "path": path })).collect();
+        entry["message"] = json!(problem.message);
+        entry
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let step = |word, reason, message: &str| Step { word, reason, message: message.to_owned() };
+        if !self.known.published.contains_key(self.cluster) {
+            return vec![step(Word::Unknown, "RolloutStartedUnknown", "nothing is published for it yet")];
+        }
+        let mut steps = vec![step(Word::True, "RolloutStarted", "its folder is published")];
+        let failures = self.decision.failures.iter().filter(|failure| failure.cluster == self.cluster);
+        if let Some(failure) = failures.min() {
+            let message = format!("{}: {}", failure.object, failure.reason);
+            steps.push(step(Word::False, "OverriddenFailed", &message));
+            return steps;
+        }
+        let (of_cluster, of_namespace) = self.overrides();
+        let count = of_cluster.len() + of_namespace.len();
+        steps.push(match count {
+            0 => step(Word::True, "NoOverrideSpecified", "no override is for it"),
+            count => step(Word::True, "OverriddenSucceeded", &format!("{count} applied")),
+        });
+        steps.push(step(Word::True, "AllWorkSynced", "its folder holds all objects in their present form"));
+        if self.is_only_compared() {
+            steps.push(self.compared());
+            return steps;
+        }
+        let applied = self.applied();
+        let goes_on = applied.word == Word::True;
+        steps.push(applied);
+        if goes_on {
+            steps.push(self.available());
+        }
+        steps
+    }
+
+    fn compared(&self) -> Step {
+        let applied = self.applied();
+        let (reason, message) = match applied.word {
+            Word::True => {
+                let message = match self.differences().count() {
+                    0 => "NoDiffFound: all are as the folder has them".to_owned(),
+                    count => format!("FoundDiff: {count} differ from the folder"),
+                };
+                ("AllWorkHaveDiffReported", message)
+            }
+            Word::False => ("NotAllWorkHaveDiffReported", applied.message),
+            Word::Unknown => ("DiffReportInProgress", applied.message),
+        };
+        Step { word: applied.word, reason, message }
+    }
+
+    fn applied(&self) -> Step {
+        let step = |word, reason, message: String| Step { word, reason, message };
+        let state = self.member.map(|member| member.state);
+        let problems = self.problems().count();
+        let has_folder = self.member.is_some_and(|member| member.has_folder());
+        match state {
+            Some(state) if state.is_heard() && problems > 0 => {
+                let message = format!("{problems} could not be brought to their wanted form");
+                step(Word::False, "NotAllWorkHaveBeenApplied", message)
+            }
+            Some(_) if has_folder => step(
+                Word::True,
+                "AllWorkHaveBeenApplied",
+                "the member reports its folder as applied".to_owned(),
+            ),
+            Some(State::Failing) => {
+                step(Word::Unknown, "ApplyInProgress", "the member reports that it fails".to_owned())
+            }
+            Some(State::Silent) => step(Word::Unknown, "ApplyInProgress", "the member is silent".to_owned()),
+            Some(State::NeverReported) | None => {
+                step(Word::Unknown, "ApplyInProgress", "the member has never reported".to_owned())
+            }
+            Some(_) => {
+                step(Word::Unknown, "ApplyInProgress", "the member has not applied the latest yet".to_owned())
+            }
+        }
+    }
+
+    fn available(&self) -> Step {
+        match self.decision.objects.iter().find(|id| !AT_ONCE.contains(&&*id.kind)) {
+            None => Step {
+                word: Word::True,
+                reason: "AllWorkAreAvailable",
+                message: "all are available as soon as they are there".to_owned(),
+            },
+            Some(id) => Step {
+                word: Word::Unknown,
+                reason: "ResourceAvailableUnknown",
+                message: format!("members do not report whether {id} is available"),
+            },
+        }
+    }
+
+    fn problems(&self) -> impl Iterator<Item = &Problem> {
+        let all = self.member.map(|member| member.problems()).unwrap_or_default();
+        all.iter().filter(|problem| self.decision.objects.contains(&problem.object))
+    }
+
+    fn differences(&self) -> impl Iterator<Item = &Problem> {
+        let all = self.member.map(|member| member.differences()).unwrap_or_default();
+        all.iter().filter(|one| self.decision.objects.contains(&one.object))
+    }
+
+    fn failed(&self, problem: &Problem) -> Json {
+        let foreign = problem.message.contains("not made by berth");
+        let reason = said(problem).unwrap_or(if foreign { "NotTakenOver" } else { "ManifestApplyFailed" });
+        let kind = if self.is_only_compared() { "DiffReported" } else { "Applied" };
+        let mut entry = resource(&problem.object, self.workload);
+        entry["condition"] =
+            json!({"type": kind, "status": "False", "reason": reason, "message": problem.message});
+        entry
+    }
+
+    /// The names of the overrides that apply: ClusterResourceOverrides, then ResourceOverrides.
+    fn overrides(&self) -> (Vec<String>, Vec<String>) {
+        let cluster = self.known.fleet.and_then(|fleet| fleet.clusters.get(self.cluster));
+        let applies = |one: &&Override| match &one.clusters {
+            Applies::To(name) => name == self.cluster,
+            Applies::AnyOf(terms) => {
+                cluster.is_some_and(|cluster| terms.iter().any(|term| cluster.meets(term)))
+            }
+        };
+        let all = self.workload.map(|workload| workload.overrides.as_slice()).unwrap_or_default();
+        let (mut of_cluster, mut of_namespace): (Vec<String>, Vec<String>) = Default::default();
+        for one in all.iter().filter(applies) {
+            let names = if one.by.namespace.is_empty() { &mut of_cluster } else { &mut of_namespace };
+            names.push(one.by.full_name());
+        }
+        of_cluster.dedup();
+        of_namespace.dedup();
+        (of_cluster, of_namespace)
+    }
+}
+
+/// KubeFleet's reason that a report starts with, if it does.
+fn said(problem: &Problem) -> Option<&'static str> {
+    let words = [
+        "FailedToReportDiff",
+        "FailedToTakeOver",
+        "FoundDiff",
+        "FoundDrifts",
+        "ManifestApplyFailed",
+        "NotTakenOver",
+    ];
+    let (word, _) = problem.message.split_once(": ")?;
+    words.into_iter().find(|one| *one == word)
+}
+
+/// Whether members write nothing of a workload, and only say in what they differ.
+fn is_only_compared(workload: &Workload) -> bool {
+    let way =
+        |template: &Template| template.sync_annotations.get(APPLY).is_some_and(|it| it == "report-diff");
+    workload.templates.iter().any(way)
+}
+
+fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {
+    let template = workload.and_then(|one| one.templates.iter().find(|template| template.object.id == *id));
+    let api_version = template.and_then(|one| one.object.content.get("apiVersion")).and_then(Json::as_str);
+    let mut resource = serde_json::Map::new();
+    let version = api_version.map(berth_base::model::object::version_of).unwrap_or_default();
+    let parts = [
+        ("group", &*id.group),
+        ("version", version),
+        ("kind", &*id.kind),
+        ("namespace", &*id.namespace),
+        ("name", &*id.name),
+    ];
+    for (field, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        resource.insert(field.to_owned(), json!(text));
+    }
+    resource.into()
+}

@@ -1,0 +1,50 @@
+//! The status of Open Cluster Management's objects: a Placement's decisions, a ManifestWorkReplicaSet's
+//! counts.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use super::{Placed, condition_json};
+use berth_base::model::Decision;
+
+pub(super) fn placement(decision: &Decision) -> Json {
+    let mut groups: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
+    for pick in decision.picks.iter() {
+        let group = pick.group.as_ref().map_or((0, ""), |group| (group.index, group.name.as_str()));
+        groups.entry(group).or_default().push(&pick.cluster);
+    }
+    let group = |((index, name), clusters): ((usize, &str), Vec<&str>)| {
+        json!({
+            "decisionGroupIndex": index, "decisionGroupName": name, "clusterCount": clusters.len(),
+            "clusters": clusters,
+        })
+    };
+    json!({
+        "numberOfSelectedClusters": decision.picks.len(),
+        "conditions": decision.condition.iter().map(|one| condition_json(one, "")).collect::<Vec<_>>(),
+        "decisionGroups": groups.into_iter().map(group).collect::<Vec<_>>(),
+    })
+}
+
+pub(super) fn work(decision: &Decision, placed: &[Placed<'_, '_>]) -> Json {
+    let total = placed.len();
+    let has_problem = |member: &&super::Member<'_>| {
+        member.problems().iter().any(|problem| decision.objects.contains(&problem.object))
+    };
+    let known = || placed.iter().filter_map(|(_, member)| *member);
+    let failing = |name: &str| decision.failures.iter().any(|failure| failure.cluster == name);
+    let degraded = known().filter(|member| has_problem(member) || failing(member.name)).count();
+    let in_sync = known().filter(|member| member.has_folder());
+    let applied = in_sync.filter(|member| !has_problem(member) && !failing(member.name)).count();
+    let all = if applied == total { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
+    let verified = if total > 0 { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
+    let condition = |kind: &str, (status, reason): (&str, &str), message: String| json!({"type": kind, "status": status, "reason": reason, "message": message});
+    json!({
+        "summary": {"total": total, "applied": applied, "degraded": degraded, "progressing": total - applied - degraded},
+        "conditions": [
+            condition("PlacementVerified", verified, format!("its placements pick {total}")),
+            condition("ManifestworkApplied", all, format!("{applied} of {total} clusters have applied it")),
+        ],
+    })
+}

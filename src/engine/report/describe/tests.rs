@@ -1,0 +1,105 @@
+//! A placement's conditions follow what its clusters report.
+
+use super::*;
+use berth_base::model::status::{Applied, Problem};
+use berth_base::model::{Failure, Key, ObjectId, Pick};
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).unwrap()
+}
+
+fn decision(object: &ObjectId) -> Decision {
+    let pick = |name: &str| Pick { cluster: name.to_owned(), reason: "named".to_owned(), ..Pick::default() };
+    Decision {
+        key: Key::new("placement.kubernetes-fleet.io", "ClusterResourcePlacement", "", "web"),
+        source: "web.yaml".to_owned(),
+        picks: [pick("a"), pick("b")].into_iter().collect(),
+        refused: Vec::new(),
+        condition: Some(Condition {
+            kind: "Scheduled".to_owned(),
+            status: true,
+            reason: "SchedulingPolicyFulfilled".to_owned(),
+            message: "found all".to_owned(),
+        }),
+        digest: None,
+        policy: None,
+        objects: vec![object.clone()],
+        failures: Vec::new(),
+    }
+}
+
+fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> (String, ClusterStatus) {
+    let applied = Applied { sequence: 1, tree: tree.to_owned(), objects: 1, problems, ..Applied::default() };
+    let status = ClusterStatus {
+        cluster: cluster.to_owned(),
+        reported: Some(at(1_000)),
+        next_due: Some(at(1_600)),
+        applied: Some(applied),
+        ..ClusterStatus::default()
+    };
+    (cluster.to_owned(), status)
+}
+
+/// The last of the placement's conditions, as `Type=Status Reason`.
+fn last(decision: &Decision, statuses: Vec<(String, ClusterStatus)>, published: &[&str]) -> String {
+    let statuses = statuses.into_iter().collect();
+    let folder = |name: &&str| ((*name).to_owned(), Published { sequence: 1, tree: "new".to_owned() });
+    let published = published.iter().map(folder).collect();
+    let known = Known { fleet: None, statuses: &statuses, published: &published, now: at(1_100) };
+    let described = describe(decision, known);
+    let conditions = described["status"]["conditions"].as_array().expect("conditions").clone();
+    assert_eq!(conditions[0]["type"], "ClusterResourcePlacementScheduled");
+    let text = |one: &Json, field: &str| one[field].as_str().unwrap_or_default().to_owned();
+    let last = conditions.last().expect("one");
+    let kind = text(last, "type").replace("ClusterResourcePlacement", "");
+    format!("{kind}={} {}", text(last, "status"), text(last, "reason"))
+}
+
+#[test]
+fn conditions_go_on_until_one_does_not_hold() {
+    let settings = ObjectId::new("", "ConfigMap", "shop", "settings");
+    let web = ObjectId::new("apps", "Deployment", "shop", "web");
+    let one = decision(&settings);
+    let both = ["a", "b"];
+    let good = |name: &str| status(name, "new", Vec::new());
+    assert_eq!(last(&one, vec![], &["a"]), "RolloutStarted=Unknown RolloutStartedUnknown");
+    assert_eq!(last(&one, vec![good("a")], &both), "Applied=Unknown ApplyPending");
+    assert_eq!(
+        last(&one, vec![good("a"), status("b", "old", vec![])], &both),
+        "Applied=Unknown ApplyPending"
+    );
+    let problem = Problem { object: settings.clone(), message: "in the way".to_owned() };
+    let failed = vec![good("a"), status("b", "new", vec![problem])];
+    assert_eq!(last(&one, failed, &both), "Applied=False ApplyFailed");
+    assert_eq!(last(&one, vec![good("a"), good("b")], &both), "Available=True ResourceAvailable");
+    let deployed = decision(&web);
+    assert_eq!(
+        last(&deployed, vec![good("a"), good("b")], &both),
+        "Available=Unknown ResourceAvailableUnknown"
+    );
+    let failure = Failure { cluster: "b".to_owned(), object: settings, reason: "no such path".to_owned() };
+    let unmade = Decision { failures: vec![failure], ..one };
+    assert_eq!(last(&unmade, vec![good("a"), good("b")], &both), "Overridden=False OverriddenFailed");
+}
+
+#[test]
+fn other_systems_placements_come_in_their_own_words() {
+    let nothing = BTreeMap::new();
+    let published = BTreeMap::new();
+    let known = Known { fleet: None, statuses: &nothing, published: &published, now: at(1_100) };
+    let base = decision(&ObjectId::new("", "ConfigMap", "shop", "settings"));
+    let with =
+        |group: &str, kind: &str| Decision { key: Key::new(group, kind, "shop", "web"), ..base.clone() };
+    let placement = describe(&with("cluster.open-cluster-management.io", "Placement"), known);
+    assert_eq!(placement["status"]["numberOfSelectedClusters"], 2);
+    assert_eq!(placement["status"]["decisionGroups"][0]["clusters"], json!(["a", "b"]));
+    let works = describe(&with("work.open-cluster-management.io", "ManifestWorkReplicaSet"), known);
+    assert_eq!(
+        works["status"]["summary"],
+        json!({"total": 2, "applied": 0, "degraded": 0, "progressing": 2})
+    );
+    assert_eq!(works["status"]["conditions"][1]["status"], "False");
+    let federated = describe(&with("types.kubefed.io", "FederatedConfigMap"), known);
+    assert_eq!(federated["metadata"]["namespace"], "shop");
+    assert_eq!(federated["status"]["conditions"][0]["type"], "Propagation");
+}

@@ -1,0 +1,134 @@
+//! What KubeFed's status of a Federated object would say, in its words: from the decision and from what
+//! members reported.
+//!
+//! Only clusters that are not in sync are listed, each with its word; the condition `Propagation` and the
+//! counts by word sum them up. What only a hub that writes to members could know is never claimed.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::fleet::{Detail, Member};
+use berth_base::model::status::Problem;
+use berth_base::model::{Decision, Failure, Key};
+
+/// So many clusters are listed with each word where it shall be brief. The counts are of all.
+const LISTED: usize = 20;
+
+const NOT_READY: &str = "ClusterNotReady";
+const WAITING: &str = "WaitingForRemoval";
+
+/// Whether a workload is one of KubeFed's. Types under names of one's own are not told apart from others.
+pub(super) fn is_federated(key: &Key) -> bool {
+    *key.group == *"types.kubefed.io" || key.kind.starts_with("Federated")
+}
+
+/// Conditions, clusters and counts.
+#[derive(Debug, Serialize)]
+pub(super) struct Propagation<'s> {
+    clusters: Vec<ClusterWord<'s>>,
+    conditions: [PropagationCondition<'s>; 1],
+    summary: Summary,
+}
+
+#[derive(Debug, Serialize)]
+struct ClusterWord<'s> {
+    name: &'s str,
+    status: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PropagationCondition<'s> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'s str>,
+    status: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    by_status: BTreeMap<&'static str, usize>,
+    clusters: usize,
+    in_sync: usize,
+}
+
+/// `placed` are the decision's clusters.
+pub(super) fn status<'s>(
+    decision: &'s Decision,
+    placed: &[(&'s str, Option<&Member<'s>>)],
+    members: &[Member<'s>],
+    detail: Detail,
+) -> Propagation<'s> {
+    let failures: BTreeMap<&str, &Failure> =
+        decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
+    let mut words: Vec<(&'s str, &'static str)> = Vec::new();
+    for (name, member) in placed {
+        words.extend(word(decision, failures.get(name), *member).map(|word| (*name, word)));
+    }
+    let in_sync = placed.len() - words.len();
+    let kept = |problem: &Problem| problem.message.contains("no longer wanted");
+    let with_problems = members.iter().filter(|member| !member.problems().is_empty());
+    let waiting = with_problems.filter(|member| problem_of(decision, member).is_some_and(kept));
+    let waiting: Vec<&'s str> = waiting.map(|one| one.name).filter(|name| !decision.has(name)).collect();
+    if !waiting.is_empty() {
+        words.extend(waiting.into_iter().map(|name| (name, WAITING)));
+        words.sort_unstable();
+    }
+    let mut by_status: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut clusters = Vec::new();
+    for (name, word) in &words {
+        let count = by_status.entry(word).or_default();
+        *count += 1;
+        // Who is silent is so for every workload, and stands in the fleet's list of clusters.
+        if detail == Detail::Full || *count <= LISTED && *word != NOT_READY {
+            clusters.push(ClusterWord { name, status: word });
+        }
+    }
+    Propagation {
+        clusters,
+        conditions: [condition(decision, words.is_empty())],
+        summary: Summary { by_status, clusters: decision.picks.len(), in_sync },
+    }
+}
+
+fn condition(decision: &Decision, all_in_sync: bool) -> PropagationCondition<'_> {
+    let own = decision.condition.as_ref().filter(|own| own.kind == "Propagation" && !own.status);
+    let (status, reason) = match own {
+        Some(own) => ("False", Some(own.reason.as_str())),
+        None if all_in_sync => ("True", None),
+        None => ("False", Some("CheckClusters")),
+    };
+    PropagationCondition { reason, status, kind: "Propagation" }
+}
+
+/// The word for a cluster the workload is placed in; none where it is in sync.
+fn word(
+    decision: &Decision,
+    failure: Option<&&Failure>,
+    member: Option<&Member<'_>>,
+) -> Option<&'static str> {
+    if let Some(failure) = failure {
+        return Some(unrendered(failure));
+    }
+    let Some(member) = member.filter(|one| one.state.is_heard()) else {
+        return Some(NOT_READY);
+    };
+    match problem_of(decision, member) {
+        Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),
+        Some(_) => Some("UpdateFailed"),
+        // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
+        None => (!member.has_folder()).then_some("UpdateTimedOut"),
+    }
+}
+
+/// A patch that fails names its operation first.
+fn unrendered(failure: &Failure) -> &'static str {
+    let of_patch = failure.reason.starts_with('`') || failure.reason.starts_with("the override");
+    if of_patch { "ApplyOverridesFailed" } else { "ComputeResourceFailed" }
+}
+
+fn problem_of<'a>(decision: &Decision, member: &Member<'a>) -> Option<&'a Problem> {
+    member.problems().iter().find(|problem| decision.objects.contains(&problem.object))
+}

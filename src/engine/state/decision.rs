@@ -1,0 +1,295 @@
+//! A decision as the value that its file in the rendered branch holds, and back.
+//!
+//! Clusters are grouped by what is equal about them, so that the file says each reason once and
+//! changes only where the decision does.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+
+use berth_base::model::API_VERSION;
+use berth_base::model::{Condition, Decision, Failure, Group, Key, ObjectId, Pick, Refused};
+
+const KIND: &str = "Decision";
+
+/// Beyond so many clusters of one reason their names are split into buckets.
+const LARGEST_LIST: usize = 500;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Form {
+    api_version: String,
+    kind: String,
+    metadata: MetadataForm,
+    placement: NameForm,
+    source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    // A policy whose text is null is not the same as none.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    policy: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    condition: Option<ConditionForm>,
+    #[serde(default)]
+    clusters: Vec<PickedForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<RefusedForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    objects: Vec<NameForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<FailureForm>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MetadataForm {
+    name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    namespace: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NameForm {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    group: String,
+    kind: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    namespace: String,
+    name: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ConditionForm {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    reason: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    message: String,
+}
+
+/// The clusters that were picked for one reason, and alike in all else.
+#[derive(Serialize, Deserialize)]
+struct PickedForm {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replicas: Option<i64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    scores: BTreeMap<String, i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<GroupForm>,
+    /// Decided and not rolled out yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pending: bool,
+    /// Not picked any more; it keeps its copy for now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    leaving: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+    /// Names by the first digits of their hash: a cluster that joins changes one bucket.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    buckets: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct GroupForm {
+    index: usize,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    name: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RefusedForm {
+    reason: String,
+    clusters: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FailureForm {
+    cluster: String,
+    object: NameForm,
+    reason: String,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
+/// The stored form of a decision.
+pub fn to_json(decision: &Decision) -> Json {
+    let key = &decision.key;
+    let form = Form {
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        metadata: MetadataForm { name: key.name.to_string(), namespace: key.namespace.to_string() },
+        placement: NameForm::new(&key.group, &key.kind, &key.namespace, &key.name),
+        source: decision.source.clone(),
+        digest: decision.digest.map(|digest| digest.to_string()),
+        policy: decision.policy.clone(),
+        condition: decision.condition.as_ref().map(|condition| ConditionForm {
+            kind: condition.kind.clone(),
+            status: status_word(condition.status).to_owned(),
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+        }),
+        clusters: picked(&decision.picks),
+        refused: decision
+            .refused
+            .iter()
+            .map(|refused| RefusedForm { reason: refused.reason.clone(), clusters: refused.clusters })
+            .collect(),
+        objects: decision.objects.iter().map(NameForm::of).collect(),
+        failures: decision
+            .failures
+            .iter()
+            .map(|failure| FailureForm {
+                cluster: failure.cluster.clone(),
+                object: NameForm::of(&failure.object),
+                reason: failure.reason.clone(),
+            })
+            .collect(),
+    };
+    serde_json::to_value(form).expect("texts, numbers and lists always are JSON")
+}
+
+/// Reads a stored form; says what is wrong with it.
+pub fn from_json(value: &Json) -> Result<Decision, String> {
+    let form = Form::deserialize(value).map_err(|error| error.to_string())?;
+    if form.api_version != API_VERSION || form.kind != KIND {
+        return Err(format!("it is a {} {}, not a {API_VERSION} {KIND}", form.api_version, form.kind));
+    }
+    let digest = form.digest.map(|text| text.parse().map_err(|()| format!("`{text}` is no digest")));
+    Ok(Decision {
+        key: Key::new(
+            &form.placement.group,
+            &form.placement.kind,
+            &form.placement.namespace,
+            &form.placement.name,
+        ),
+        source: form.source,
+        picks: picks(form.clusters)?.into(),
+        refused: form
+            .refused
+            .into_iter()
+            .map(|refused| Refused { reason: refused.reason, clusters: refused.clusters })
+            .collect(),
+        condition: form.condition.map(ConditionForm::read).transpose()?,
+        digest: digest.transpose()?,
+        policy: form.policy,
+        objects: form.objects.iter().map(NameForm::id).collect(),
+        failures: form
+            .failures
+            .into_iter()
+            .map(|failure| Failure {
+                object: failure.object.id(),
+                cluster: failure.cluster,
+                reason: failure.reason,
+            })
+            .collect(),
+    })
+}
+
+pub(super) fn status_word(status: bool) -> &'static str {
+    if status { "True" } else { "False" }
+}
+
+pub(super) fn read_status_word(word: &str) -> Result<bool, String> {
+    match word {
+        "True" => Ok(true),
+        "False" => Ok(false),
+        _ => Err(format!("condition.status is `{word}`, but must be `True` or `False`")),
+    }
+}
+
+impl ConditionForm {
+    fn read(self) -> Result<Condition, String> {
+        let status = read_status_word(&self.status)?;
+        Ok(Condition { kind: self.kind, status, reason: self.reason, message: self.message })
+    }
+}
+
+impl NameForm {
+    fn new(group: &str, kind: &str, namespace: &str, name: &str) -> NameForm {
+        let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
+        NameForm { group, kind, namespace, name }
+    }
+
+    fn of(id: &ObjectId) -> NameForm {
+        NameForm::new(&id.group, &id.kind, &id.namespace, &id.name)
+    }
+
+    fn id(&self) -> ObjectId {
+        ObjectId::new(&self.group, &self.kind, &self.namespace, &self.name)
+    }
+}
+
+fn picked(picks: &[Pick]) -> Vec<PickedForm> {
+    let mut alike: BTreeMap<_, Vec<&Pick>> = BTreeMap::new();
+    for pick in picks {
+        let group = pick.group.as_ref().map(|group| (group.index, &group.name));
+        let turn = (pick.pending, pick.leaving);
+        alike.entry((group, &pick.reason, pick.replicas, &pick.scores, turn)).or_default().push(pick);
+    }
+    let form = |picks: Vec<&Pick>| {
+        let first = picks.first()?;
+        let mut form = PickedForm {
+            reason: first.reason.clone(),
+            replicas: first.replicas,
+            scores: first.scores.clone(),
+            group: first
+                .group
+                .as_ref()
+                .map(|group| GroupForm { index: group.index, name: group.name.clone() }),
+            pending: first.pending,
+            leaving: first.leaving,
+            names: Vec::new(),
+            buckets: BTreeMap::new(),
+        };
+        let names = picks.iter().map(|pick| pick.cluster.clone());
+        if picks.len() > LARGEST_LIST {
+            names.for_each(|name| form.buckets.entry(bucket(&name)).or_default().push(name));
+        } else {
+            form.names = names.collect();
+        }
+        Some(form)
+    };
+    alike.into_values().filter_map(form).collect()
+}
+
+fn picks(forms: Vec<PickedForm>) -> Result<Vec<Pick>, String> {
+    let mut picks = Vec::new();
+    for form in forms {
+        let group = form.group.map(|group| Group { index: group.index, name: group.name });
+        for cluster in form.names.into_iter().chain(form.buckets.into_values().flatten()) {
+            picks.push(Pick {
+                cluster,
+                reason: form.reason.clone(),
+                replicas: form.replicas,
+                scores: form.scores.clone(),
+                group: group.clone(),
+                pending: form.pending,
+                leaving: form.leaving,
+            });
+        }
+    }
+    sorted(picks)
+}
+
+/// Picks in the order decisions promise; a cluster picked twice is a fault.
+pub(super) fn sorted(mut picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
+    picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    match picks.windows(2).find(|pair| pair[0].cluster == pair[1].cluster) {
+        Some(pair) => Err(format!("cluster `{}` is picked twice", pair[0].cluster)),
+        None => Ok(picks),
+    }
+}
+
+fn bucket(cluster: &str) -> String {
+    Sha256::digest(cluster.as_bytes()).iter().take(1).fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,66 @@
+//! What stands where in the rendered branch, and which names berth could have written there.
+
+use berth_base::model::path;
+
+/// The format this berth writes, and the newest it reads.
+pub const FORMAT: u64 = 1;
+
+/// The file that marks a branch as berth's.
+pub const MARKER: &str = "berth.json";
+
+pub const CLUSTERS: &str = "clusters";
+pub const DECISIONS: &str = "decisions";
+pub const FACTS: &str = "facts";
+pub const RELEASES: &str = "releases";
+pub const KEPT: &str = "kept";
+
+/// The folders in which nobody else may put anything.
+pub const OWNED: [&str; 5] = [CLUSTERS, DECISIONS, FACTS, RELEASES, KEPT];
+
+/// Path parts in `kept/` are split, not cut, at this length: the source path must be known again.
+const LONGEST_KEPT_PART: usize = 200;
+
+/// The marker's bytes.
+pub fn marker() -> String {
+    format!("{{\"format\": {FORMAT}}}\n")
+}
+
+/// The format a marker names; `None` where it is no marker.
+pub fn read_marker(bytes: &[u8]) -> Option<u64> {
+    let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    value.get("format")?.as_u64().filter(|format| *format > 0)
+}
+
+/// Where a cluster's facts stand in their folder.
+pub fn facts_file(cluster: &str) -> String {
+    format!("{}.yaml", path::encode(cluster))
+}
+
+/// Where the kept form of a source file stands in its folder. Folders stay folders.
+pub fn kept_path(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    for (index, part) in source.split('/').enumerate() {
+        if index > 0 {
+            out.push('/');
+        }
+        let mut rest = path::encode_whole(part);
+        while rest.len() > LONGEST_KEPT_PART {
+            // Encoded text is ASCII, so any cut is at a character's edge; `~` is in no encoded text,
+            // and before the next piece it keeps a leading dot from meaning something.
+            let after = rest.split_off(LONGEST_KEPT_PART);
+            out.push_str(&rest);
+            out.push('/');
+            rest = format!("~{after}");
+        }
+        out.push_str(&rest);
+    }
+    out
+}
+
+/// The source file that [`kept_path`] put there; `None` where it put none.
+pub fn kept_source(kept: &str) -> Option<String> {
+    let joined = kept.replace("/~", "");
+    let parts: Option<Vec<String>> = joined.split('/').map(path::decode_text).collect();
+    let source = parts?.join("/");
+    (kept_path(&source) == kept).then_some(source)
+}

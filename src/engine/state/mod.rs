@@ -1,0 +1,31 @@
+//! What the rendered branch holds: the whole state that outlives a process, and its stored forms.
+//!
+//! - [`decision`]: a decision as the value that its file holds. [`record`]: files' bytes, both ways.
+//! - [`placement_decision`]: what stands beside a decision file for OCM's consumers.
+//! - [`print`]: all decisions as `berth decide -o json` prints them. [`layout`]: what stands where.
+
+pub mod decision;
+pub mod layout;
+pub mod placement_decision;
+pub mod print;
+pub mod record;
+pub mod stored;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Shared};
+
+pub use print::{adopt, decisions_from_json, decisions_json};
+
+/// One state, as read from a rendered commit or about to be written as one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    pub decisions: Shared<BTreeMap<Key, Decision>>,
+    pub folders: Folders,
+    /// What decisions have read of members' statuses, by cluster.
+    pub facts: BTreeMap<String, ClusterStatus>,
+    /// The last good form of source files that are unreadable now, by source path.
+    pub kept: BTreeMap<String, ContentId>,
+}

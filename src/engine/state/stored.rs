@@ -1,0 +1,142 @@
+//! A state ↔ bytes, whole and fast to read: what a process finds of the state in force without asking Git
+//! for every file of it.
+
+use std::collections::BTreeMap;
+
+use super::State;
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::{
+    Condition, ContentId, Decision, Digest, Failure, Folder, Group, Key, ObjectId, Pick, Refused, Shared,
+};
+
+pub fn encode(encoder: &mut Encoder, state: &State) {
+    encoder.list(state.decisions.values(), put_decision);
+    encoder.list(state.folders.iter(), |encoder, (cluster, folder)| {
+        encoder.text(cluster);
+        encoder.list(folder.iter(), |encoder, (path, id)| {
+            encoder.text(path);
+            encoder.raw(&id.0);
+        });
+    });
+    encoder.list(state.facts.values(), |encoder, status| {
+        encoder.text(&berth_base::status::write_status(status));
+    });
+    encoder.list(state.kept.iter(), |encoder, (path, id)| {
+        encoder.text(path);
+        encoder.raw(&id.0);
+    });
+}
+
+pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
+    let decisions: Vec<Decision> = decoder.list(decision)?;
+    let folders = decoder.list(|decoder| {
+        let cluster = decoder.string()?;
+        let files: BTreeMap<_, _> =
+            decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.raw()?))))?;
+        Some((cluster, Folder::from(files)))
+    })?;
+    let facts: Vec<_> =
+        decoder.list(|decoder| berth_base::status::read_status(decoder.text()?.as_bytes()).ok())?;
+    let kept = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
+    Some(State {
+        decisions: decisions.into_iter().map(|one| (one.key.clone(), one)).collect(),
+        folders,
+        facts: facts.into_iter().map(|one| (one.cluster.clone(), one)).collect(),
+        kept,
+    })
+}
+
+pub fn put_key(encoder: &mut Encoder, key: &Key) {
+    [&key.group, &key.kind, &key.namespace, &key.name].into_iter().for_each(|text| encoder.text(text));
+}
+
+pub fn key(decoder: &mut Decoder<'_>) -> Option<Key> {
+    let (group, kind) = (decoder.text()?, decoder.text()?);
+    Some(Key { kind, namespace: decoder.text()?, name: decoder.text()?, group })
+}
+
+fn put_object(encoder: &mut Encoder, id: &ObjectId) {
+    [&id.group, &id.kind, &id.namespace, &id.name].into_iter().for_each(|text| encoder.text(text));
+}
+
+fn object(decoder: &mut Decoder<'_>) -> Option<ObjectId> {
+    let (group, kind) = (decoder.text()?, decoder.text()?);
+    Some(ObjectId { group, kind, namespace: decoder.text()?, name: decoder.text()? })
+}
+
+fn put_decision(encoder: &mut Encoder, decision: &Decision) {
+    put_key(encoder, &decision.key);
+    encoder.text(&decision.source);
+    encoder.list(decision.picks.iter(), put_pick);
+    encoder.list(decision.refused.iter(), |encoder, refused| {
+        encoder.text(&refused.reason);
+        encoder.count(refused.clusters);
+    });
+    encoder.maybe(decision.condition.as_ref(), |encoder, condition| {
+        encoder.flag(condition.status);
+        [&condition.kind, &condition.reason, &condition.message]
+            .into_iter()
+            .for_each(|text| encoder.text(text));
+    });
+    encoder.maybe(decision.digest, |encoder, digest| encoder.raw(&digest.0));
+    encoder.maybe(decision.policy.as_ref(), Encoder::json);
+    encoder.list(decision.objects.iter(), put_object);
+    encoder.list(decision.failures.iter(), |encoder, failure| {
+        encoder.text(&failure.cluster);
+        put_object(encoder, &failure.object);
+        encoder.text(&failure.reason);
+    });
+}
+
+fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
+    Some(Decision {
+        key: key(decoder)?,
+        source: decoder.string()?,
+        picks: Shared::from(decoder.list::<_, Vec<_>>(pick)?),
+        refused: decoder.list(|decoder| {
+            Some(Refused { reason: decoder.string()?, clusters: decoder.number()?.try_into().ok()? })
+        })?,
+        condition: decoder.maybe(|decoder| {
+            let status = decoder.flag()?;
+            let (kind, reason) = (decoder.string()?, decoder.string()?);
+            Some(Condition { kind, status, reason, message: decoder.string()? })
+        })?,
+        digest: decoder.maybe(|decoder| Some(Digest(decoder.raw()?)))?,
+        policy: decoder.maybe(Decoder::json)?,
+        objects: decoder.list(object)?,
+        failures: decoder.list(|decoder| {
+            let cluster = decoder.string()?;
+            Some(Failure { cluster, object: object(decoder)?, reason: decoder.string()? })
+        })?,
+    })
+}
+
+fn put_pick(encoder: &mut Encoder, pick: &Pick) {
+    encoder.text(&pick.cluster);
+    encoder.text(&pick.reason);
+    encoder.maybe(pick.replicas, Encoder::signed);
+    encoder.list(pick.scores.iter(), |encoder, (name, score)| {
+        encoder.text(name);
+        encoder.signed(*score);
+    });
+    encoder.maybe(pick.group.as_ref(), |encoder, group| {
+        encoder.count(group.index);
+        encoder.text(&group.name);
+    });
+    encoder.flag(pick.pending);
+    encoder.flag(pick.leaving);
+}
+
+fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
+    Some(Pick {
+        cluster: decoder.string()?,
+        reason: decoder.string()?,
+        replicas: decoder.maybe(Decoder::signed)?,
+        scores: decoder.list(|decoder| Some((decoder.string()?, decoder.signed()?)))?,
+        group: decoder.maybe(|decoder| {
+            Some(Group { index: decoder.number()?.try_into().ok()?, name: decoder.string()? })
+        })?,
+        pending: decoder.flag()?,
+        leaving: decoder.flag()?,
+    })
+}

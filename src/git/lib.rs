@@ -1,0 +1,17 @@
+//! Git as berth uses it: objects and refs, signatures, remote repositories, and the refs that hub and members share.
+//!
+//! - [`objects`]: the object store and the local refs, through libgit2. [`transport`]: remotes, by running `git`.
+//! - [`signature`]: signed commits and allowed signers. [`protocol`]: what the hub and its members say to each other.
+
+pub mod objects;
+pub mod protocol;
+pub mod signature;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod transport;
+
+pub use objects::{
+    Blobs, CommitId, CommitInfo, Counts, Entry, EntryKind, GitContents, GitError, Identity, Merged,
+    PathChange, RefMove, Repo, Scratch, TreeId, Writer, contents, history, is_valid_ref, merge, read_file_at,
+    read_source, read_source_knowing, refs, remotes, repo, scratch, source, tree_id, worktree, write,
+};

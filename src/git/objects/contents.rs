@@ -1,0 +1,76 @@
+//! Rendered bytes by blob id: stored in the object database, or only hashed and remembered.
+
+use std::collections::BTreeMap;
+
+use git2::{ObjectType, OdbLookupFlags, Oid};
+
+use super::error::GitError;
+use super::id::{bytes_of, oid};
+use super::repo::Repo;
+use super::write::Writer;
+use berth_base::model::{ContentError, ContentId, Contents};
+
+/// The repository as the store of rendered bytes.
+#[derive(Debug)]
+pub struct GitContents<'r> {
+    repo: &'r Repo,
+    mode: Mode<'r>,
+}
+
+enum Mode<'r> {
+    Writing(Writer<'r>),
+    Remembering { odb: git2::Odb<'r>, new: BTreeMap<ContentId, Box<[u8]>> },
+}
+
+impl std::fmt::Debug for Mode<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Mode::Writing(writer) => writer.fmt(f),
+            Mode::Remembering { new, .. } => write!(f, "Remembering({} blobs)", new.len()),
+        }
+    }
+}
+
+impl<'r> GitContents<'r> {
+    /// Writes what the repository does not have yet.
+    pub fn writing(repo: &'r Repo) -> Result<GitContents<'r>, GitError> {
+        Ok(GitContents { repo, mode: Mode::Writing(Writer::new(repo)?) })
+    }
+
+    /// Writes nothing, and keeps in memory what the repository does not have.
+    pub fn remembering(repo: &'r Repo) -> Result<GitContents<'r>, GitError> {
+        let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        Ok(GitContents { repo, mode: Mode::Remembering { odb, new: BTreeMap::new() } })
+    }
+
+    /// The bytes behind an id, from memory or the repository.
+    pub fn get(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
+        match &self.mode {
+            Mode::Remembering { new, .. } if new.contains_key(&id) => Ok(new[&id].to_vec()),
+            _ => self.repo.blob(id),
+        }
+    }
+}
+
+impl Contents for GitContents<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError> {
+        match &mut self.mode {
+            Mode::Writing(writer) => {
+                self.repo.progress.add(1);
+                writer.blob(bytes).map_err(|error| ContentError(error.to_string()))
+            }
+            Mode::Remembering { odb, new } => {
+                let id = Oid::hash_object(ObjectType::Blob, bytes)
+                    .map_err(|error| ContentError(error.message().to_owned()))?;
+                let content = ContentId(bytes_of(id));
+                let known = new.contains_key(&content)
+                    || self.repo.is_pending(id)
+                    || odb.exists_ext(oid(content.0), OdbLookupFlags::NO_REFRESH);
+                if !known {
+                    new.insert(content, bytes.into());
+                }
+                Ok(content)
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Lock files of refs that a killed process left behind: found, told from those in use, and removed.
+//!
+//! A ref is locked for as long as it takes to write a line, so a lock that nobody touches for
+//! [`STALE`] belongs to nobody. Clocks jump: even one that looks older is watched for a moment first.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::error::GitError;
+use super::repo::Repo;
+
+/// Far longer than any process keeps a ref locked.
+const STALE: Duration = Duration::from_secs(10);
+
+/// How long a lock that looks old already is watched.
+const CONFIRM: Duration = Duration::from_millis(500);
+
+const POLL: Duration = Duration::from_millis(10);
+
+/// The file that holds many refs.
+pub(super) const PACKED: &str = "packed-refs";
+
+/// How often a lock may change hands before it counts as a lost race.
+const MOST_TURNS: usize = 20;
+
+/// The packed file before it is moved to its place, by `git`, which holds the lock meanwhile.
+const PACKED_NEW: &str = "packed-refs.new";
+
+impl Repo {
+    /// Moves refs; where one is locked, waits for the lock to go, or removes it where its holder is gone.
+    pub(super) fn despite_locks<T>(
+        &self,
+        name: &str,
+        change: impl Fn() -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        for _ in 0..MOST_TURNS {
+            match change() {
+                Err(GitError::Locked { .. }) => self.outlast_locks([name])?,
+                done => return done,
+            }
+        }
+        change()
+    }
+
+    /// Waits until no lock is in the way of changing these refs, and removes those whose holders are gone.
+    /// Fails with the first that a process holds.
+    pub fn outlast_locks<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), GitError> {
+        let common = self.inner.commondir();
+        let names = names.into_iter().chain([PACKED]);
+        let watched = names.filter_map(|name| Watched::begin(common, name)).collect();
+        outlast(common, watched, &mut self.cleared.borrow_mut())
+    }
+
+    /// The lock files of processes that are gone, removed since the repository was opened.
+    pub fn cleared_locks(&self) -> Vec<String> {
+        self.cleared.borrow().clone()
+    }
+}
+
+/// A lock, as it was when it was first met.
+struct Watched {
+    name: String,
+    lock: PathBuf,
+    marks: Marks,
+}
+
+impl Watched {
+    fn begin(common: &Path, name: &str) -> Option<Watched> {
+        let lock = common.join(format!("{name}.lock"));
+        Marks::of(&lock).map(|marks| Watched { name: name.to_owned(), lock, marks })
+    }
+
+    fn is_unchanged(&self) -> bool {
+        Marks::of(&self.lock) == Some(self.marks)
+    }
+}
+
+/// Waits until these locks go or have outlived their holders; notes those that it removed.
+fn outlast(common: &Path, mut watched: Vec<Watched>, removed: &mut Vec<String>) -> Result<(), GitError> {
+    let is_old = watched.iter().all(|one| one.marks.age() >= STALE);
+    let patience = if is_old { CONFIRM } else { STALE };
+    let begun = Instant::now();
+    while !watched.is_empty() && begun.elapsed() < patience {
+        std::thread::sleep(POLL);
+        watched.retain(Watched::is_unchanged);
+    }
+    let Some(first) = watched.first() else { return Ok(()) };
+    if is_in_use(common, &watched) {
+        return Err(GitError::Locked { name: first.name.clone() });
+    }
+    let aside = common.join(format!("berth-stale-lock-{}", std::process::id()));
+    for Watched { name, lock, marks } in watched {
+        if name == PACKED && Marks::of(&lock) == Some(marks) {
+            // Whoever takes the lock next must be able to make it.
+            let _ = std::fs::remove_file(common.join(PACKED_NEW));
+        }
+        if remove(&lock, marks, &aside).map_err(|_| GitError::Locked { name })? {
+            removed.push(lock.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Removes exactly the lock that was watched; false where it is gone. If another process was quicker, what
+/// stands there now may be its own: taken aside first and looked at, that one is put back.
+fn remove(lock: &Path, watched: Marks, aside: &Path) -> std::io::Result<bool> {
+    match std::fs::rename(lock, aside) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        done => done?,
+    }
+    let same = Marks::of(aside) == Some(watched);
+    if !same {
+        let _ = std::fs::hard_link(aside, lock);
+    }
+    let _ = std::fs::remove_file(aside);
+    Ok(same)
+}
+
+/// What tells one lock file from the next of the same name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Marks {
+    modified: SystemTime,
+    length: u64,
+    inode: u64,
+}
+
+impl Marks {
+    fn of(path: &Path) -> Option<Marks> {
+        let about = std::fs::symlink_metadata(path).ok()?;
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&about);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Some(Marks {
+            modified: about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            length: about.len(),
+            inode,
+        })
+    }
+
+    fn age(self) -> Duration {
+        SystemTime::now().duration_since(self.modified).unwrap_or_default()
+    }
+}
+
+/// Reports whether a process of this machine has one of these locks open, or is a `git` at work in the
+/// repository, as far as the system tells. `git` closes its locks long before it gives them back.
+fn is_in_use(common: &Path, locks: &[Watched]) -> bool {
+    let whole = |path: &Path| std::fs::canonicalize(path).ok();
+    let (common, locks) = (whole(common), locks.iter().filter_map(|one| whole(&one.lock)));
+    let locks: HashSet<PathBuf> = locks.collect();
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    processes.flatten().any(|process| {
+        let link = |path: PathBuf| std::fs::read_link(path).ok();
+        let process = process.path();
+        let files = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        let is_git = || std::fs::read(process.join("comm")).is_ok_and(|name| name.starts_with(b"git"));
+        files.into_iter().any(|file| link(file.path()).is_some_and(|target| locks.contains(&target)))
+            || common.is_some() && link(process.join("cwd")) == common && is_git()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outlast_main(folder: &Path) -> Result<usize, GitError> {
+        let (watched, mut removed) = (Watched::begin(folder, "main"), Vec::new());
+        outlast(folder, watched.into_iter().collect(), &mut removed).map(|()| removed.len())
+    }
+
+    #[test]
+    fn a_lock_that_is_held_open_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("main.lock");
+        let holder = std::fs::File::create(&lock).unwrap();
+        holder.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        if cfg!(target_os = "linux") {
+            assert!(matches!(outlast_main(folder.path()), Err(GitError::Locked { name }) if name == "main"));
+        }
+        drop(holder);
+        assert_eq!(outlast_main(folder.path()).unwrap(), 1);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(outlast_main(folder.path()).unwrap(), 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_lock_stays_while_a_git_is_at_work_in_the_repository() {
+        let (folder, _) = crate::testing::bare();
+        let lock = folder.path().join("main.lock");
+        std::fs::File::create(&lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let mut git = std::process::Command::new("git");
+        git.args(["cat-file", "--batch"]).current_dir(folder.path()).stdin(std::process::Stdio::piped());
+        let mut git = git.spawn().unwrap();
+        let is_locked = |left: Result<usize, GitError>| matches!(left, Err(GitError::Locked { .. }));
+        assert!(is_locked(outlast_main(folder.path())));
+        git.kill().unwrap();
+        git.wait().unwrap();
+        assert_eq!(outlast_main(folder.path()).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_was_packed_halfway_goes_with_its_lock() {
+        let (folder, repo) = crate::testing::bare();
+        for name in ["packed-refs.lock", "packed-refs.new"] {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        repo.outlast_locks(["refs/heads/main"]).unwrap();
+        assert_eq!(repo.cleared_locks().len(), 1);
+        assert!(!folder.path().join("packed-refs.new").exists());
+    }
+
+    #[test]
+    fn a_lock_that_another_process_took_meanwhile_is_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("main.lock");
+        std::fs::write(&lock, "").unwrap();
+        let watched = Marks::of(&lock).unwrap();
+        std::fs::write(&lock, "somebody else's").unwrap();
+        assert!(!remove(&lock, watched, &folder.path().join("aside")).unwrap());
+        assert_eq!(std::fs::read_to_string(&lock).unwrap(), "somebody else's");
+    }
+}

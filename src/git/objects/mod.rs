@@ -1,0 +1,43 @@
+//! The Git object store and the local ref database, as plain blocking calls.
+//!
+//! Nothing else in berth names git2. Objects are written first, then one ref moves, by
+//! compare-and-swap; the user's Git configuration has no part in what is written. No network here.
+//!
+//! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
+//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
+//! - `pending`: new objects until they are needed. `damage`: objects that can not be read. `pack`: many of them as one pack.
+//! - `signed`: the signatures of commits.
+//! - [`remotes`]: where a clone keeps what it fetched. [`merge`]: what a merge would give.
+//! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
+
+pub mod contents;
+mod damage;
+mod error;
+pub mod history;
+mod id;
+mod locks;
+pub mod merge;
+mod pack;
+mod packed_refs;
+mod pending;
+pub mod refs;
+pub mod remotes;
+pub mod repo;
+pub mod scratch;
+mod signed;
+pub mod source;
+pub mod worktree;
+pub mod write;
+
+pub use contents::GitContents;
+pub use error::GitError;
+pub use id::{CommitId, TreeId};
+pub use merge::Merged;
+pub use refs::{RefMove, is_valid_ref};
+pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
+pub use scratch::Scratch;
+pub use source::{Blobs, read_file_at, read_source, read_source_knowing};
+pub use write::{Counts, Identity, Writer, tree_id};
+
+#[cfg(test)]
+mod tests;

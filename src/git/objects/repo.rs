@@ -1,0 +1,362 @@
+//! An open repository: revisions, commits and trees as plain data.
+//!
+//! A [`Repo`] is cheap to open and stays on its thread; what it returns may go anywhere.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use git2::ErrorCode;
+
+use super::error::GitError;
+use super::id::{CommitId, TreeId, bytes_of, oid};
+use super::pending::Pending;
+use berth_base::diag::did_you_mean;
+use berth_base::model::ContentId;
+use berth_base::progress::Progress;
+
+/// A Git repository on this machine, bare or not.
+pub struct Repo {
+    pub(super) inner: git2::Repository,
+    pub(super) pending: RefCell<Pending>,
+    /// Lock files of dead processes, removed on the way.
+    pub(super) cleared: RefCell<Vec<String>>,
+    /// New objects stay in memory, and refs stay where they are.
+    pub(super) is_rehearsal: bool,
+    pub(super) progress: Progress,
+}
+
+impl std::fmt::Debug for Repo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Repo").field("path", &self.path()).finish()
+    }
+}
+
+/// A commit, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitInfo {
+    pub id: CommitId,
+    pub tree: TreeId,
+    pub parents: Vec<CommitId>,
+    pub message: String,
+    /// The committer's time, in seconds since 1970.
+    pub seconds: i64,
+    pub author: String,
+    pub email: String,
+}
+
+impl CommitInfo {
+    /// The first line of the message.
+    pub fn subject(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
+}
+
+/// One entry of a tree. Names are bytes: not all of them are text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub name: Vec<u8>,
+    pub kind: EntryKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    File(ContentId),
+    Folder(TreeId),
+    /// An executable file, a symbolic link or a submodule, by its mode.
+    Other {
+        mode: u32,
+        id: [u8; 20],
+    },
+}
+
+/// How a path differs between two trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PathChange {
+    Added,
+    Changed,
+    Removed,
+}
+
+pub(super) const MODE_FILE: u32 = 0o100_644;
+pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
+pub(super) const MODE_LINK: u32 = 0o120_000;
+pub(super) const MODE_FOLDER: u32 = 0o040_000;
+pub(super) const MODE_SUBMODULE: u32 = 0o160_000;
+
+impl Repo {
+    /// Opens the repository at exactly this path: a bare one, a work tree's root or its `.git`.
+    pub fn open(path: impl AsRef<Path>) -> Result<Repo, GitError> {
+        let path = path.as_ref();
+        let named = path.display().to_string();
+        let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
+        Ok(Repo {
+            inner,
+            pending: RefCell::default(),
+            cleared: RefCell::default(),
+            is_rehearsal: false,
+            progress: Progress::default(),
+        })
+    }
+
+    /// Opens the repository for a rehearsal: new objects are kept in memory and end with it, refs cannot move.
+    pub fn rehearsal(path: impl AsRef<Path>) -> Result<Repo, GitError> {
+        /// Before libgit2's own stores, so that all new objects go there.
+        const FIRST: i32 = 1_000;
+        let repo = Repo { is_rehearsal: true, ..Repo::open(path)? };
+        let doing = "preparing a store in memory";
+        let odb = repo.inner.odb().map_err(GitError::failed(doing))?;
+        odb.add_new_mempack_backend(FIRST).map_err(GitError::failed(doing))?;
+        drop(odb);
+        Ok(repo)
+    }
+
+    /// Lets work on this repository say how far it is.
+    #[must_use]
+    pub fn watched(self, progress: &Progress) -> Repo {
+        Repo { progress: progress.clone(), ..self }
+    }
+
+    /// Where work on this repository says how far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Lets HEAD stand for a ref, whether it has a commit or not.
+    pub fn set_head(&self, name: &str) -> Result<(), GitError> {
+        let made = self.inner.reference_symbolic("HEAD", name, true, "berth");
+        made.map(|_| ()).map_err(GitError::failed(format!("pointing HEAD to `{name}`")))
+    }
+
+    /// The repository's own folder: `.git`, or the root of a bare one.
+    pub fn path(&self) -> &Path {
+        self.inner.path()
+    }
+
+    /// What all work trees of the repository share; [`Repo::path`] unless this is a linked one.
+    pub fn shared_path(&self) -> &Path {
+        self.inner.commondir()
+    }
+
+    /// The root of the repository that a folder is inside of; `None` for a root, or outside of any.
+    pub fn root_above(folder: &Path) -> Option<PathBuf> {
+        let folder = folder.canonicalize().ok()?;
+        let found = git2::Repository::discover(&folder).ok()?;
+        let root = found.workdir().unwrap_or(found.path()).canonicalize().ok()?;
+        (root != folder && folder.starts_with(&root)).then_some(root)
+    }
+
+    /// Whether a folder holds a repository's own files: a bare one, or a `.git`.
+    pub fn is_git_folder(folder: &Path) -> bool {
+        let Ok(repo) = git2::Repository::open(folder) else { return false };
+        let same =
+            |path: &Path| matches!((path.canonicalize(), folder.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        same(repo.path())
+    }
+
+    /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
+    pub fn resolve(&self, revision: &str) -> Result<Option<CommitId>, GitError> {
+        self.flush()?;
+        let found = self.inner.revparse_single(revision).and_then(|object| object.peel_to_commit());
+        match found {
+            Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
+            Err(error) if names_nothing(error.code()) => Ok(None),
+            Err(error) => Err(GitError::failed(format!("looking up `{revision}`"))(error)),
+        }
+    }
+
+    /// Like [`Repo::resolve`], for a revision that must exist: says what there is instead.
+    pub fn require(&self, revision: &str) -> Result<CommitId, GitError> {
+        if let Some(commit) = self.resolve(revision)? {
+            return Ok(commit);
+        }
+        let branches: Vec<String> = self
+            .list_refs("refs/heads/")?
+            .into_keys()
+            .filter_map(|name| name.strip_prefix("refs/heads/").map(str::to_owned))
+            .collect();
+        let hint = if branches.is_empty() {
+            "the repository has no commits yet".to_owned()
+        } else {
+            did_you_mean(revision, branches.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("its branches are {}", some_of(&branches)))
+        };
+        Err(GitError::NoSuchRevision { wanted: revision.to_owned(), hint })
+    }
+
+    /// The commit whose id begins so; `None` for a name, even one that looks like an id, for fewer than
+    /// seven digits, and where several commits or none do.
+    pub fn commit_of_id(&self, start: &str) -> Result<Option<CommitId>, GitError> {
+        if !(7..=40).contains(&start.len()) || !start.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        self.flush()?;
+        match self.inner.find_commit_by_prefix(start) {
+            Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
+            Err(error) if names_nothing(error.code()) => Ok(None),
+            Err(error) => Err(GitError::failed(format!("looking up `{start}`"))(error)),
+        }
+    }
+
+    /// Whether the commit is here; a shallow clone lacks some.
+    pub fn has_commit(&self, id: CommitId) -> bool {
+        self.find_commit(id).is_ok()
+    }
+
+    /// Whether the history was cut off when it was cloned.
+    pub fn is_shallow(&self) -> bool {
+        self.inner.is_shallow()
+    }
+
+    pub fn commit(&self, id: CommitId) -> Result<CommitInfo, GitError> {
+        let commit = self.find_commit(id)?;
+        let author = commit.author();
+        Ok(CommitInfo {
+            id,
+            tree: TreeId::of(commit.tree_id()),
+            parents: commit.parent_ids().map(CommitId::of).collect(),
+            message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
+            seconds: commit.time().seconds(),
+            author: String::from_utf8_lossy(author.name_bytes()).into_owned(),
+            email: String::from_utf8_lossy(author.email_bytes()).into_owned(),
+        })
+    }
+
+    pub(super) fn find_commit(&self, id: CommitId) -> Result<git2::Commit<'_>, GitError> {
+        self.flush_for(id.oid())?;
+        self.inner.find_commit(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))
+    }
+
+    /// The ref that HEAD stands for, whether it has a commit yet or not; `None` for a detached HEAD.
+    pub fn head_branch(&self) -> Result<Option<String>, GitError> {
+        let doing = "reading HEAD";
+        let head = self.inner.find_reference("HEAD").map_err(GitError::failed(doing))?;
+        Ok(head.symbolic_target().map_err(GitError::failed(doing))?.map(str::to_owned))
+    }
+
+    /// The full name of the ref that one stands for, through symbolic ones; `None` where there is none.
+    pub fn direct_ref(&self, name: &str) -> Result<Option<String>, GitError> {
+        let doing = || format!("reading `{name}`");
+        match self.inner.find_reference(name).and_then(|found| found.resolve()) {
+            Ok(direct) => Ok(Some(direct.name().map_err(GitError::failed(doing()))?.to_owned())),
+            Err(error) if names_nothing(error.code()) => Ok(None),
+            Err(error) => Err(GitError::failed(doing())(error)),
+        }
+    }
+
+    /// All refs whose full names begin so, by name. Symbolic refs are followed, dangling ones left out.
+    pub fn list_refs(&self, prefix: &str) -> Result<BTreeMap<String, CommitId>, GitError> {
+        let doing = || format!("listing `{prefix}`");
+        let references =
+            self.inner.references_glob(&format!("{prefix}*")).map_err(GitError::failed(doing()))?;
+        let mut found = BTreeMap::new();
+        for reference in references {
+            let reference = reference.map_err(GitError::failed(doing()))?;
+            // Only symbolic refs need another look at the ref database.
+            let target = match reference.target() {
+                Some(target) => Some(target),
+                None => reference.resolve().ok().and_then(|direct| direct.target()),
+            };
+            if let (Ok(name), Some(target)) = (reference.name(), target) {
+                found.insert(name.to_owned(), CommitId::of(target));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The entries of one tree, in Git's order.
+    pub fn tree(&self, id: TreeId) -> Result<Vec<Entry>, GitError> {
+        if id == TreeId::EMPTY {
+            return Ok(Vec::new());
+        }
+        self.flush_for(id.oid())?;
+        let tree = self.inner.find_tree(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
+        let entries = tree.iter().map(|entry| {
+            let mode = u32::try_from(entry.filemode_raw()).unwrap_or_default();
+            let id = bytes_of(entry.id());
+            let kind = match mode {
+                MODE_FOLDER => EntryKind::Folder(TreeId(id)),
+                // Group-writable files are what some old tools wrote for plain ones.
+                MODE_FILE | 0o100_664 => EntryKind::File(ContentId(id)),
+                _ => EntryKind::Other { mode, id },
+            };
+            Entry { name: entry.name_bytes().to_vec(), kind }
+        });
+        Ok(entries.collect())
+    }
+
+    /// A blob's bytes.
+    pub fn blob(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
+        self.flush_for(oid(id.0))?;
+        let blob = self.inner.find_blob(oid(id.0)).map_err(GitError::failed(format!("reading blob {id}")))?;
+        Ok(blob.content().to_vec())
+    }
+
+    /// The paths whose content differs between two trees, under some of their folders, in order.
+    pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
+        Ok(self.path_changes(old, new, under)?.into_iter().map(|(path, _)| path).collect())
+    }
+
+    /// Like [`Repo::changed_paths`], with how each of them differs.
+    pub fn path_changes(
+        &self,
+        old: TreeId,
+        new: TreeId,
+        under: &[&str],
+    ) -> Result<Vec<(String, PathChange)>, GitError> {
+        let doing = || format!("comparing trees {old} and {new}");
+        self.flush()?;
+        let find = |id: TreeId| self.inner.find_tree(id.oid()).map_err(GitError::failed(doing()));
+        let mut options = git2::DiffOptions::new();
+        options.disable_pathspec_match(true);
+        for path in under {
+            options.pathspec(path);
+        }
+        let (old, new) = (find(old)?, find(new)?);
+        let diff = self
+            .inner
+            .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
+            .map_err(GitError::failed(doing()))?;
+        let path = |delta: git2::DiffDelta<'_>| {
+            let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes())?;
+            let change = match delta.status() {
+                git2::Delta::Added => PathChange::Added,
+                git2::Delta::Deleted => PathChange::Removed,
+                _ => PathChange::Changed,
+            };
+            Some((String::from_utf8_lossy(bytes).into_owned(), change))
+        };
+        let mut paths: Vec<_> = diff.deltas().filter_map(path).collect();
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+/// Names nothing, can not be a name, or names something else than one commit.
+fn names_nothing(code: ErrorCode) -> bool {
+    use ErrorCode::{Ambiguous, InvalidSpec, NotFound, Peel, UnbornBranch};
+    matches!(code, NotFound | UnbornBranch | InvalidSpec | Ambiguous | Peel)
+}
+
+fn cannot_open(path: String, error: &git2::Error) -> GitError {
+    let message = error.message();
+    let extension = message.strip_prefix("unsupported extension name ");
+    match (error.code(), extension) {
+        (ErrorCode::Owner, _) => GitError::ForeignOwner { path },
+        (_, Some(extension)) => GitError::Unsupported { path, extension: extension.to_owned() },
+        (ErrorCode::NotFound, _) => match Repo::root_above(Path::new(&path)) {
+            Some(root) => GitError::BelowTheRoot { path, root: root.display().to_string() },
+            None => GitError::NotARepository { path },
+        },
+        _ if message.contains("object format") => {
+            GitError::Unsupported { path, extension: "extensions.objectformat".to_owned() }
+        }
+        _ => GitError::Failed { doing: format!("opening `{path}`"), message: message.to_owned() },
+    }
+}
+
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let list = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{list} and {} more", names.len() - SHOWN) } else { list }
+}

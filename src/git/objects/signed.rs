@@ -1,0 +1,38 @@
+//! A commit's signature: whether it counts, whose it claims to be, and the commit without it.
+
+use git2::{ObjectType, Oid};
+
+use super::error::GitError;
+use super::id::CommitId;
+use super::repo::Repo;
+use crate::signature::{AllowedSigners, PublicKey, commit};
+use berth_base::model::Timestamp;
+
+impl Repo {
+    fn raw_commit(&self, id: CommitId) -> Result<Vec<u8>, GitError> {
+        self.find_commit(id)?;
+        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        let object = odb.read(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))?;
+        Ok(object.data().to_vec())
+    }
+
+    /// Whether one of these keys signed a commit, at the date that it has; otherwise why it does not count.
+    pub fn vouch(&self, id: CommitId, allowed: &AllowedSigners) -> Result<Result<(), String>, GitError> {
+        let raw = self.raw_commit(id)?;
+        let at = Timestamp::from_second(self.commit(id)?.seconds);
+        let Ok(at) = at else { return Ok(Err("it has no date that can be".to_owned())) };
+        Ok(allowed.check(&raw, at).map(|_| ()))
+    }
+
+    /// The key that a commit says it is signed by. Proves nothing.
+    pub fn claimed_key(&self, id: CommitId) -> Result<Option<PublicKey>, GitError> {
+        Ok(commit::claimed_key(&self.raw_commit(id)?))
+    }
+
+    /// The id that a commit would have without its signature.
+    pub fn unsigned_id(&self, id: CommitId) -> Result<CommitId, GitError> {
+        let Some(signed) = commit::split(&self.raw_commit(id)?) else { return Ok(id) };
+        let hashed = Oid::hash_object(ObjectType::Commit, &signed.payload);
+        hashed.map(CommitId::of).map_err(GitError::failed("hashing a commit"))
+    }
+}

@@ -1,0 +1,141 @@
+use super::*;
+use crate::{EntryKind, GitError, read_file_at, read_source};
+
+#[test]
+fn a_folder_without_git_is_named_as_such() {
+    let folder = TempDir::new().unwrap();
+    let error = Repo::open(folder.path()).unwrap_err();
+    assert!(matches!(error, GitError::NotARepository { .. }), "{error}");
+    assert!(error.hint().unwrap().contains("git init"));
+}
+
+#[test]
+fn a_work_tree_and_a_bare_repository_open_alike() {
+    let folder = TempDir::new().unwrap();
+    git2::Repository::init(folder.path()).unwrap();
+    assert!(Repo::open(folder.path()).unwrap().path().ends_with(".git"));
+    let (guard, repo) = bare();
+    assert_eq!(repo.path().canonicalize().unwrap(), guard.path().canonicalize().unwrap());
+}
+
+#[test]
+fn reftable_and_sha256_repositories_are_refused_with_a_reason() {
+    for (extension, said) in
+        [("refstorage = reftable", "refstorage"), ("objectformat = sha256", "objectformat")]
+    {
+        let (folder, _) = bare();
+        let config = format!("[core]\nrepositoryformatversion = 1\nbare = true\n[extensions]\n{extension}\n");
+        std::fs::write(folder.path().join("config"), config).unwrap();
+        let error = Repo::open(folder.path()).unwrap_err();
+        assert!(matches!(error, GitError::Unsupported { .. }), "{extension}: {error}");
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.hint().is_some());
+    }
+}
+
+#[test]
+fn an_empty_repository_has_a_branch_and_no_commit() {
+    let (_guard, repo) = bare();
+    assert!(repo.head_branch().unwrap().unwrap().starts_with("refs/heads/"));
+    assert_eq!(repo.resolve("HEAD").unwrap(), None);
+    let error = repo.require("main").unwrap_err();
+    assert!(error.hint().unwrap().contains("no commits yet"), "{error}");
+}
+
+#[test]
+fn a_missing_branch_is_answered_with_those_there_are() {
+    let (_guard, repo) = bare();
+    commit_files(&repo, "refs/heads/main", &[("a.yaml", "a")]);
+    assert!(repo.require("mian").unwrap_err().hint().unwrap().contains("main"));
+    assert!(repo.require("production").unwrap_err().hint().unwrap().contains("`main`"));
+}
+
+#[test]
+fn revisions_resolve_to_commits() {
+    let (_guard, repo) = bare();
+    let first = commit_files(&repo, "refs/heads/main", &[("a.yaml", "a")]);
+    let second = commit_files(&repo, "refs/heads/main", &[("a.yaml", "b")]);
+    assert_eq!(repo.resolve("main~1").unwrap(), Some(first));
+    assert_eq!(repo.resolve(&second.to_string()).unwrap(), Some(second));
+    assert_eq!(repo.resolve("0123456789012345678901234567890123456789").unwrap(), None);
+    let info = repo.commit(second).unwrap();
+    assert_eq!((info.parents, info.seconds), (vec![first], 1_700_000_000));
+    assert_eq!((info.author.as_str(), info.email.as_str()), ("berth", "berth@berth.dev"));
+}
+
+#[test]
+fn refs_are_listed_by_prefix_through_slashes() {
+    let (_guard, repo) = bare();
+    let id = commit_files(&repo, "refs/berth/clusters/a", &[("a.yaml", "a")]);
+    repo.move_ref("refs/berth/processed", None, id).unwrap();
+    let listed = repo.list_refs("refs/berth/").unwrap();
+    assert_eq!(listed.into_keys().collect::<Vec<_>>(), ["refs/berth/clusters/a", "refs/berth/processed"]);
+}
+
+#[test]
+fn a_source_tree_holds_yaml_in_path_order_and_no_dot_folders() {
+    let (_guard, repo) = bare();
+    let files = [
+        ("b/x.yaml", "1"),
+        ("a.yml", "2"),
+        ("b.yaml", "3"),
+        (".github/ci.yaml", "4"),
+        ("b/.hidden/x.yaml", "5"),
+        ("README.md", "6"),
+    ];
+    let commit = commit_files(&repo, "refs/heads/main", &files);
+    let tree = read_source(&repo, commit).unwrap();
+    let paths: Vec<&str> = tree.files.iter().map(|file| &*file.path).collect();
+    assert_eq!(paths, ["a.yml", "b.yaml", "b/x.yaml"]);
+    assert_eq!(&*tree.files[2].bytes, b"1");
+    assert!(tree.found.is_empty(), "{:?}", tree.found);
+    assert_eq!(read_file_at(&repo, commit, "b/x.yaml").unwrap().as_deref(), Some(&b"1"[..]));
+    for absent in ["b", "b/y.yaml", "b.yaml/x", ""] {
+        assert_eq!(read_file_at(&repo, commit, absent).unwrap(), None, "{absent}");
+    }
+}
+
+#[test]
+fn links_submodules_and_huge_files_are_named_and_not_read() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let target = writer.blob(b"/etc/passwd").unwrap();
+    let huge = writer.blob(&vec![b'#'; berth_base::yaml::Limits::default().bytes + 1]).unwrap();
+    let other =
+        |name: &str, mode, id| crate::Entry { name: name.into(), kind: EntryKind::Other { mode, id } };
+    let tree = writer
+        .tree(vec![
+            other("link.yaml", 0o120_000, target.0),
+            other("notes.md", 0o120_000, target.0),
+            other("module", 0o160_000, [7; 20]),
+            crate::Entry { name: b"huge.yaml".to_vec(), kind: EntryKind::File(huge) },
+            crate::Entry { name: b"bad\xff.yaml".to_vec(), kind: EntryKind::File(target) },
+        ])
+        .unwrap();
+    let commit = writer.commit(tree, &[], "x", &Identity::default(), 1).unwrap();
+    let source = read_source(&repo, commit).unwrap();
+    assert!(source.files.is_empty());
+    let said: Vec<String> = source.found.iter().map(ToString::to_string).collect();
+    for expected in [
+        "link.yaml: warning: a symbolic link",
+        "module: warning: a submodule",
+        "huge.yaml: error",
+        "not UTF-8",
+    ] {
+        assert!(said.iter().any(|line| line.contains(expected)), "{expected} in {said:?}");
+    }
+    assert_eq!(said.len(), 4);
+}
+
+#[test]
+fn a_tree_made_to_exhaust_the_stack_is_reported() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let mut tree = writer.tree(Vec::new()).unwrap();
+    for _ in 0..5_000 {
+        let entry = crate::Entry { name: b"d".to_vec(), kind: EntryKind::Folder(tree) };
+        tree = writer.tree(vec![entry]).unwrap();
+    }
+    let commit = writer.commit(tree, &[], "x", &Identity::default(), 1).unwrap();
+    assert!(read_source(&repo, commit).unwrap().found.has_errors());
+}

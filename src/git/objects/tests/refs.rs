@@ -1,0 +1,135 @@
+use std::sync::Barrier;
+
+use super::*;
+use crate::{GitError, RefMove, TreeId};
+
+fn commits(repo: &Repo, count: usize) -> Vec<CommitId> {
+    let mut writer = Writer::new(repo).unwrap();
+    let mut commit = |index: usize| {
+        writer.commit(TreeId::EMPTY, &[], &format!("{index}\n"), &Identity::default(), 1).unwrap()
+    };
+    (0..count).map(&mut commit).collect()
+}
+
+#[test]
+fn a_ref_moves_only_from_the_value_last_seen() {
+    let (_guard, repo) = bare();
+    let ids = commits(&repo, 3);
+    let name = "refs/heads/berth/rendered";
+    repo.move_ref(name, None, ids[0]).unwrap();
+    assert!(matches!(repo.move_ref(name, None, ids[1]), Err(GitError::Raced { .. })));
+    assert!(matches!(repo.move_ref(name, Some(ids[2]), ids[1]), Err(GitError::Raced { .. })));
+    assert_eq!(repo.read_ref(name).unwrap(), Some(ids[0]));
+    repo.move_ref(name, Some(ids[0]), ids[1]).unwrap();
+    assert!(matches!(repo.delete_ref(name, ids[0]), Err(GitError::Raced { .. })));
+    repo.delete_ref(name, ids[1]).unwrap();
+    assert_eq!(repo.read_ref(name).unwrap(), None);
+    assert!(matches!(repo.move_ref(name, Some(ids[1]), ids[2]), Err(GitError::Raced { .. })));
+    assert!(matches!(repo.delete_ref(name, ids[1]), Err(GitError::Raced { .. })));
+}
+
+#[test]
+fn packed_refs_move_like_loose_ones() {
+    let (_guard, repo) = bare();
+    let ids = commits(&repo, 2);
+    repo.move_ref("refs/berth/clusters/a", None, ids[0]).unwrap();
+    repo.inner.refdb().unwrap().compress().unwrap();
+    assert!(matches!(repo.move_ref("refs/berth/clusters/a", None, ids[1]), Err(GitError::Raced { .. })));
+    repo.move_ref("refs/berth/clusters/a", Some(ids[0]), ids[1]).unwrap();
+    repo.inner.refdb().unwrap().compress().unwrap();
+    repo.delete_ref("refs/berth/clusters/a", ids[1]).unwrap();
+    assert!(repo.list_refs("refs/berth/").unwrap().is_empty());
+}
+
+fn moves(names: &[String], old: Option<CommitId>, new: CommitId) -> Vec<RefMove> {
+    names.iter().map(|name| RefMove { name: name.clone(), old, new }).collect()
+}
+
+#[test]
+fn many_refs_move_at_once_and_only_from_the_values_last_seen() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 3);
+    let names: Vec<String> = (0..100).map(|n| format!("refs/berth/clusters/c{n:03}")).collect();
+    repo.move_ref("refs/heads/main", None, ids[0]).unwrap();
+    repo.move_refs(&moves(&names, None, ids[0])).unwrap();
+    assert!(!folder.path().join(&names[7]).exists(), "they are in the packed file");
+    assert!(matches!(repo.move_refs(&moves(&names, None, ids[1])), Err(GitError::Raced { .. })));
+    // One has a file of its own, which wins over the packed one.
+    repo.move_ref(&names[7], Some(ids[0]), ids[2]).unwrap();
+    assert!(matches!(repo.move_refs(&moves(&names, Some(ids[0]), ids[1])), Err(GitError::Raced { .. })));
+    repo.move_ref(&names[7], Some(ids[2]), ids[0]).unwrap();
+    repo.move_refs(&moves(&names, Some(ids[0]), ids[1])).unwrap();
+    let seen = repo.list_refs("refs/berth/").unwrap();
+    assert!(seen.len() == 100 && seen.values().all(|id| *id == ids[1]));
+    assert_eq!(repo.read_ref("refs/heads/main").unwrap(), Some(ids[0]));
+    assert!(!folder.path().join("packed-refs.lock").exists());
+    assert_clean(&repo);
+}
+
+#[test]
+fn a_lock_left_on_the_packed_refs_stops_nobody() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 1);
+    let lock = folder.path().join("packed-refs.lock");
+    let holder = std::fs::File::create(&lock).unwrap();
+    holder.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let names = |from: usize| -> Vec<String> {
+        (from..from + 100).map(|n| format!("refs/berth/clusters/c{n:03}")).collect()
+    };
+    if cfg!(target_os = "linux") {
+        repo.move_refs(&moves(&names(0), None, ids[0])).unwrap();
+        assert_eq!(repo.list_refs("refs/berth/").unwrap().len(), 100);
+        assert!(lock.exists(), "it is in use");
+    }
+    drop(holder);
+    repo.move_refs(&moves(&names(100), None, ids[0])).unwrap();
+    assert!(repo.read_ref("refs/berth/clusters/c199").unwrap().is_some());
+    assert_eq!(repo.cleared_locks().len(), 1);
+}
+
+#[test]
+fn of_many_at_once_exactly_one_creates_the_ref() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 8);
+    let barrier = Barrier::new(ids.len());
+    let won = std::thread::scope(|scope| {
+        let attempts: Vec<_> = ids
+            .iter()
+            .map(|id| {
+                let (barrier, path) = (&barrier, folder.path());
+                scope.spawn(move || {
+                    let repo = Repo::open(path).unwrap();
+                    barrier.wait();
+                    match repo.move_ref("refs/heads/main", None, *id) {
+                        Ok(()) => 1,
+                        Err(error) if error.is_race() => 0,
+                        Err(error) => panic!("{error}"),
+                    }
+                })
+            })
+            .collect();
+        attempts.into_iter().map(|attempt| attempt.join().unwrap()).sum::<usize>()
+    });
+    assert_eq!(won, 1);
+}
+
+#[test]
+fn a_held_lock_an_orphaned_one_and_a_bad_name_are_told_apart() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 1);
+    std::fs::create_dir_all(folder.path().join("refs/heads")).unwrap();
+    let lock = folder.path().join("refs/heads/main.lock");
+    let holder = std::fs::File::create(&lock).unwrap();
+    holder.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    if cfg!(target_os = "linux") {
+        let error = repo.move_ref("refs/heads/main", None, ids[0]).unwrap_err();
+        assert!(matches!(error, GitError::Locked { .. }) && error.is_race(), "{error}");
+        assert!(error.hint().unwrap().contains("refs/heads/main.lock"));
+    }
+    drop(holder);
+    repo.move_ref("refs/heads/main", None, ids[0]).unwrap();
+    assert_eq!(repo.read_ref("refs/heads/main").unwrap(), Some(ids[0]));
+    assert_eq!(repo.cleared_locks().len(), 1);
+    let error = repo.move_ref("refs/heads/x.lock", None, ids[0]).unwrap_err();
+    assert!(matches!(error, GitError::InvalidRef { .. }), "{error}");
+}

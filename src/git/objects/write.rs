@@ -1,0 +1,204 @@
+//! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
+//! so that an unchanged subtree costs its hash and nothing else. They reach the repository together, see `pending`.
+
+use git2::{ObjectType, Oid};
+
+use super::error::GitError;
+use super::id::{CommitId, TreeId, bytes_of, oid};
+use super::repo::{Entry, EntryKind, MODE_FILE, MODE_FOLDER, Repo};
+use crate::signature::{self, Signer};
+use berth_base::model::ContentId;
+use berth_base::progress::Progress;
+
+/// Who a commit is by. Always an argument: a user's Git configuration must not change a commit's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub name: String,
+    pub email: String,
+    /// Signs what the identity commits. Nobody else's keys count.
+    pub signer: Option<Signer>,
+    /// The fleet that is published, by name. Commits say it in their trailers.
+    pub fleet: Option<String>,
+}
+
+impl Default for Identity {
+    fn default() -> Identity {
+        Identity { name: "berth".to_owned(), email: "berth@berth.dev".to_owned(), signer: None, fleet: None }
+    }
+}
+
+/// How many objects were really written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub blobs: usize,
+    pub trees: usize,
+    pub commits: usize,
+}
+
+/// Writes into a repository's object database.
+pub struct Writer<'r> {
+    repo: &'r Repo,
+    odb: git2::Odb<'r>,
+    pub counts: Counts,
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("repo", self.repo)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'r> Writer<'r> {
+    pub fn new(repo: &'r Repo) -> Result<Writer<'r>, GitError> {
+        let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        Ok(Writer { repo, odb, counts: Counts::default() })
+    }
+
+    pub fn blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
+        let (id, new) = self.object(ObjectType::Blob, bytes)?;
+        self.counts.blobs += usize::from(new);
+        Ok(ContentId(bytes_of(id)))
+    }
+
+    /// Where writing says how far it is.
+    pub fn progress(&self) -> &'r Progress {
+        &self.repo.progress
+    }
+
+    /// The entries of a tree that the repository has.
+    pub fn read_tree(&self, id: TreeId) -> Result<Vec<Entry>, GitError> {
+        self.repo.tree(id)
+    }
+
+    /// Whether the repository has these bytes.
+    pub fn has_blob(&self, id: ContentId) -> bool {
+        let id = oid(id.0);
+        self.repo.is_pending(id) || self.odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Blob)
+    }
+
+    /// Writes one tree. Entries may come in any order; a name must not come twice.
+    pub fn tree(&mut self, entries: Vec<Entry>) -> Result<TreeId, GitError> {
+        let (id, new) = self.object(ObjectType::Tree, &tree_bytes(entries))?;
+        self.counts.trees += usize::from(new);
+        Ok(TreeId::of(id))
+    }
+
+    /// Writes the trees for paths with `/` between parts, which must be in order and have no file above another.
+    pub fn folder<'p>(
+        &mut self,
+        files: impl IntoIterator<Item = (&'p str, ContentId)>,
+    ) -> Result<TreeId, GitError> {
+        let files: Vec<(&str, ContentId)> = files.into_iter().collect();
+        self.subfolder(&files, 0)
+    }
+
+    fn subfolder(&mut self, files: &[(&str, ContentId)], skip: usize) -> Result<TreeId, GitError> {
+        let mut entries = Vec::new();
+        let mut rest = files;
+        while let Some((path, id)) = rest.first() {
+            let below = path.get(skip..).unwrap_or_default();
+            let Some((name, _)) = below.split_once('/') else {
+                entries.push(Entry { name: below.as_bytes().to_vec(), kind: EntryKind::File(*id) });
+                rest = &rest[1..];
+                continue;
+            };
+            // In order, everything below one folder stands together.
+            let inside = skip + name.len() + 1;
+            let prefix = &path[..inside];
+            let (folder, after) = rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
+            let tree = self.subfolder(folder, inside)?;
+            entries.push(Entry { name: name.as_bytes().to_vec(), kind: EntryKind::Folder(tree) });
+            rest = after;
+        }
+        self.tree(entries)
+    }
+
+    /// Writes a commit, dated in UTC, and all that was written before it: anybody can read them now.
+    pub fn commit(
+        &mut self,
+        tree: TreeId,
+        parents: &[CommitId],
+        message: &str,
+        identity: &Identity,
+        seconds: i64,
+    ) -> Result<CommitId, GitError> {
+        let id = self.commit_later(tree, parents, message, identity, seconds)?;
+        self.repo.flush()?;
+        Ok(id)
+    }
+
+    /// [`Writer::commit`] for many: they reach the repository together, before a ref moves.
+    pub fn commit_later(
+        &mut self,
+        tree: TreeId,
+        parents: &[CommitId],
+        message: &str,
+        identity: &Identity,
+        seconds: i64,
+    ) -> Result<CommitId, GitError> {
+        let time = git2::Time::new(seconds, 0);
+        let by = git2::Signature::new(&identity.name, &identity.email, &time).map_err(GitError::failed(
+            format!("using the identity `{} <{}>`", identity.name, identity.email),
+        ))?;
+        if tree == TreeId::EMPTY {
+            self.tree(Vec::new())?;
+        }
+        let mut bytes = format!("tree {tree}\n").into_bytes();
+        for parent in parents {
+            bytes.extend(format!("parent {parent}\n").bytes());
+        }
+        for role in ["author", "committer"] {
+            bytes.extend(format!("{role} ").bytes());
+            bytes.extend(by.name_bytes());
+            bytes.extend(b" <");
+            bytes.extend(by.email_bytes());
+            bytes.extend(format!("> {seconds} +0000\n").bytes());
+        }
+        bytes.push(b'\n');
+        bytes.extend(message.bytes());
+        if let Some(signer) = &identity.signer {
+            bytes = signature::commit::sign(&bytes, signer);
+        }
+        let (id, new) = self.object(ObjectType::Commit, &bytes)?;
+        self.counts.commits += usize::from(new);
+        Ok(CommitId::of(id))
+    }
+
+    fn object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
+        self.repo.add_object(&self.odb, kind, bytes)
+    }
+}
+
+/// The id a tree would have, without writing it.
+pub fn tree_id(entries: Vec<Entry>) -> Result<TreeId, GitError> {
+    let id = Oid::hash_object(ObjectType::Tree, &tree_bytes(entries));
+    id.map(TreeId::of).map_err(GitError::failed("hashing a tree"))
+}
+
+fn tree_bytes(mut entries: Vec<Entry>) -> Vec<u8> {
+    // Git sorts a folder as if its name ended in a slash.
+    let key = |entry: &Entry| {
+        let mut name = entry.name.clone();
+        if matches!(entry.kind, EntryKind::Folder(_)) {
+            name.push(b'/');
+        }
+        name
+    };
+    entries.sort_by_cached_key(key);
+    let mut bytes = Vec::new();
+    for entry in entries {
+        let (mode, id) = match entry.kind {
+            EntryKind::File(id) => (MODE_FILE, id.0),
+            EntryKind::Folder(id) => (MODE_FOLDER, id.0),
+            EntryKind::Other { mode, id } => (mode, id),
+        };
+        bytes.extend(format!("{mode:o} ").bytes());
+        bytes.extend(&entry.name);
+        bytes.push(0);
+        bytes.extend(id);
+    }
+    bytes
+}

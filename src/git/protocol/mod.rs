@@ -1,0 +1,15 @@
+//! The refs that hub and members share, and the forms of their commits.
+//!
+//! - [`refs`]: their names. [`cluster_ref`]: one cluster's folder, from the hub to its member.
+//! - [`statuses`]: the members' answers. [`trailers`]: the lines of a commit message that berth reads.
+//! - [`single`]: a commit without a parent that is replaced as a whole.
+
+pub mod cluster_ref;
+pub mod refs;
+pub mod single;
+pub mod statuses;
+pub mod trailers;
+
+pub use cluster_ref::{ClusterRef, read_cluster_ref};
+pub use refs::Refs;
+pub use statuses::{STATUS_FILE, read_status, read_statuses};

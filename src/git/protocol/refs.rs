@@ -1,0 +1,65 @@
+//! The names of the refs berth keeps. Set by the daemon's flags, never by the fleet repository.
+
+use berth_base::model::path;
+
+/// Full ref names; those of families end in a slash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refs {
+    /// The state.
+    pub rendered: String,
+    /// One per cluster: its folder.
+    pub clusters: String,
+    /// One per cluster: what the member last reported.
+    pub status: String,
+    /// The last source commit seen, and what came of it.
+    pub processed: String,
+    /// The fleet's live status.
+    pub report: String,
+    /// The commit with which an import began the state. Written once.
+    pub root: String,
+}
+
+impl Default for Refs {
+    fn default() -> Refs {
+        Refs {
+            rendered: "refs/heads/berth/rendered".to_owned(),
+            clusters: "refs/berth/clusters/".to_owned(),
+            status: "refs/berth/status/".to_owned(),
+            processed: "refs/berth/processed".to_owned(),
+            report: "refs/berth/report".to_owned(),
+            root: "refs/berth/root".to_owned(),
+        }
+    }
+}
+
+impl Refs {
+    pub fn cluster(&self, cluster: &str) -> String {
+        format!("{}{}", self.clusters, path::ref_part(cluster))
+    }
+
+    pub fn status_of(&self, cluster: &str) -> String {
+        format!("{}{}", self.status, path::ref_part(cluster))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_becomes_a_valid_ref_of_its_own() {
+        let long = "x".repeat(250);
+        let names =
+            ["eu-west", "x.lock", "x%2Elock", "a..b", "end.", ".hidden", "a/b", "@", "a~b", "", &long];
+        let refs = Refs::default();
+        let made: BTreeSet<String> = names.iter().map(|name| refs.cluster(name)).collect();
+        assert_eq!(made.len(), names.len());
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            assert!(crate::is_valid_ref(&refs.cluster(name)), "{name}: {}", refs.cluster(name));
+        }
+        assert_eq!(refs.cluster("eu-west.1"), "refs/berth/clusters/eu-west.1");
+        assert_eq!(refs.status_of("x.lock"), "refs/berth/status/x%2Elock");
+    }
+}

@@ -1,0 +1,46 @@
+//! Refs that hold one parentless commit with a few files and are replaced as a whole.
+
+use std::collections::BTreeMap;
+
+use crate::{CommitId, EntryKind, GitError, Identity, Repo, Writer};
+use berth_base::model::ContentId;
+
+/// Points the ref to a commit with exactly these files. A ref that has them already stays as it is.
+pub fn replace(
+    repo: &Repo,
+    name: &str,
+    files: &BTreeMap<&str, Vec<u8>>,
+    message: &str,
+    identity: &Identity,
+    seconds: i64,
+) -> Result<CommitId, GitError> {
+    let mut writer = Writer::new(repo)?;
+    let mut written: BTreeMap<&str, ContentId> = BTreeMap::new();
+    for (path, bytes) in files {
+        written.insert(path, writer.blob(bytes)?);
+    }
+    let tree = writer.folder(written)?;
+    let old = repo.read_ref(name)?;
+    if let Some(id) = old
+        && repo.commit(id).is_ok_and(|commit| commit.tree == tree && commit.parents.is_empty())
+    {
+        return Ok(id);
+    }
+    let commit = writer.commit(tree, &[], message, identity, seconds)?;
+    if old.is_none() {
+        repo.clear_above(name)?;
+        repo.clear_below(name)?;
+    }
+    repo.move_ref(name, old, commit)?;
+    Ok(commit)
+}
+
+/// One file of the commit that a ref points to.
+pub fn file(repo: &Repo, commit: CommitId, name: &str) -> Result<Option<Vec<u8>>, GitError> {
+    let entries = repo.tree(repo.commit(commit)?.tree)?;
+    let entry = entries.into_iter().find(|entry| entry.name == name.as_bytes());
+    match entry.map(|entry| entry.kind) {
+        Some(EntryKind::File(id)) => Ok(Some(repo.blob(id)?)),
+        _ => Ok(None),
+    }
+}

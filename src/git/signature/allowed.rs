@@ -1,0 +1,216 @@
+//! The file of allowed signers (ssh-keygen, ALLOWED SIGNERS) → who signed a commit, if they may.
+//!
+//! A line that is not understood is a fault of the whole file: a rule that is silently left out could be
+//! the one that matters. Times without a zone are UTC.
+
+use super::key::PublicKey;
+use super::{armor, commit, sshsig};
+use berth_base::model::Timestamp;
+
+/// Keys, and what each may sign.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllowedSigners(Vec<Allowed>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Allowed {
+    principals: String,
+    key: PublicKey,
+    namespaces: Option<String>,
+    after: Option<Timestamp>,
+    before: Option<Timestamp>,
+}
+
+impl AllowedSigners {
+    /// Reads the file. Each fault is one line of the error.
+    pub fn read(name: &str, text: &str) -> Result<AllowedSigners, String> {
+        let (mut allowed, mut faults) = (Vec::new(), Vec::new());
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match read_line(line) {
+                Ok(one) => allowed.push(one),
+                Err(why) => faults.push(format!("{name}:{}: {why}", index + 1)),
+            }
+        }
+        if faults.is_empty() && allowed.is_empty() {
+            faults.push(format!("{name}: it allows no key"));
+        }
+        if faults.is_empty() { Ok(AllowedSigners(allowed)) } else { Err(faults.join("\n")) }
+    }
+
+    /// One key, for every commit.
+    pub fn of(key: &PublicKey) -> AllowedSigners {
+        let principals = String::new();
+        AllowedSigners(vec![Allowed {
+            principals,
+            key: key.clone(),
+            namespaces: None,
+            after: None,
+            before: None,
+        }])
+    }
+
+    /// The keys of both.
+    #[must_use]
+    pub fn and(mut self, other: AllowedSigners) -> AllowedSigners {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Who signed a commit of this date; otherwise why it does not count.
+    pub fn check(&self, raw: &[u8], at: Timestamp) -> Result<&str, String> {
+        let signed = commit::split(raw).ok_or("it is not signed")?;
+        let key = sshsig::verify(&signed.payload, &signed.signature, super::GIT)?;
+        let mut why = format!("it is signed by the key {key}, which is not allowed");
+        for one in self.0.iter().filter(|one| one.key == key) {
+            match one.refusal(at) {
+                None => return Ok(&one.principals),
+                Some(refusal) => why = format!("it is signed by the key {key}, {refusal}"),
+            }
+        }
+        Err(why)
+    }
+}
+
+impl Allowed {
+    fn refusal(&self, at: Timestamp) -> Option<String> {
+        if self.namespaces.as_deref().is_some_and(|namespaces| !is_match(namespaces, super::GIT)) {
+            return Some("which is not allowed to sign commits".to_owned());
+        }
+        if let Some(after) = self.after.filter(|after| at < *after) {
+            return Some(format!("which is not valid before {after}, but the commit is of {at}"));
+        }
+        let before = self.before.filter(|before| at >= *before)?;
+        Some(format!("which was valid until {before}, but the commit is of {at}"))
+    }
+}
+
+fn read_line(line: &str) -> Result<Allowed, String> {
+    let (principals, mut rest) = field(line).ok_or("it names nobody")?;
+    let mut allowed = Allowed {
+        principals: principals.trim_matches('"').to_owned(),
+        key: PublicKey::from_wire(&[]),
+        namespaces: None,
+        after: None,
+        before: None,
+    };
+    let (mut kind, mut after) = field(rest).ok_or("it holds no key")?;
+    if !is_key_type(kind) {
+        for option in options(kind) {
+            set(&mut allowed, option)?;
+        }
+        rest = after;
+        (kind, after) = field(rest).ok_or("it holds no key")?;
+    }
+    let (text, _comment) = field(after).ok_or("it holds no key")?;
+    let wire = armor::decode(text).ok_or("its key is not base64")?;
+    allowed.key = PublicKey::from_wire(&wire);
+    const USABLE: [&str; 4] = ["ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384"];
+    if !USABLE.contains(&kind) {
+        return Err(format!(
+            "keys of the kind `{kind}` can not be checked; use one of {}",
+            USABLE.join(", ")
+        ));
+    }
+    if allowed.key.algorithm() != Some(kind) {
+        return Err(format!("its key is not of the kind `{kind}`"));
+    }
+    Ok(allowed)
+}
+
+fn is_key_type(word: &str) -> bool {
+    ["ssh-", "ecdsa-", "sk-"].iter().any(|start| word.starts_with(start))
+}
+
+/// The first word, in which quoted spaces do not count, and the rest.
+fn field(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let mut quoted = false;
+    let end = text.find(|c: char| {
+        quoted ^= c == '"';
+        !quoted && c.is_whitespace()
+    });
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    (!word.is_empty()).then_some((word, rest))
+}
+
+/// The parts of a list with commas, in which quoted commas do not count.
+fn options(text: &str) -> Vec<&str> {
+    let mut quoted = false;
+    text.split(|c: char| {
+        quoted ^= c == '"';
+        !quoted && c == ','
+    })
+    .collect()
+}
+
+fn set(allowed: &mut Allowed, option: &str) -> Result<(), String> {
+    let (name, value) = option.split_once('=').map_or((option, ""), |(name, value)| (name, value));
+    let value = value.trim_matches('"');
+    match name.to_ascii_lowercase().as_str() {
+        "namespaces" => allowed.namespaces = Some(value.to_owned()),
+        "valid-after" => allowed.after = Some(time(value)?),
+        "valid-before" => allowed.before = Some(time(value)?),
+        "cert-authority" => {
+            return Err("certificates can not be checked; list the keys themselves".to_owned());
+        }
+        _ => return Err(format!("`{name}` is no option that is known")),
+    }
+    Ok(())
+}
+
+/// `YYYYMMDD`, `YYYYMMDDHHMM` or `YYYYMMDDHHMMSS`, with or without a `Z`.
+fn time(text: &str) -> Result<Timestamp, String> {
+    let wrong = || format!("`{text}` is no time such as 20260131 or 20260131120000Z");
+    let digits = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let full = match digits.len() {
+        8 => format!("{digits}000000"),
+        12 => format!("{digits}00"),
+        14 => digits.to_owned(),
+        _ => return Err(wrong()),
+    };
+    if !full.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let part = |from: usize, to: usize| full.get(from..to).unwrap_or_default();
+    let (date, clock) = ((part(0, 4), part(4, 6), part(6, 8)), (part(8, 10), part(10, 12), part(12, 14)));
+    let iso = format!("{}-{}-{}T{}:{}:{}Z", date.0, date.1, date.2, clock.0, clock.1, clock.2);
+    iso.parse().map_err(|_| wrong())
+}
+
+/// Whether a list of patterns has a name: `*` and `?` stand for others, and one with `!` excludes.
+fn is_match(patterns: &str, name: &str) -> bool {
+    let mut found = false;
+    for pattern in patterns.split(',').map(str::trim) {
+        match pattern.strip_prefix('!') {
+            Some(pattern) if glob(pattern.as_bytes(), name.as_bytes()) => return false,
+            Some(_) => {}
+            None => found |= glob(pattern.as_bytes(), name.as_bytes()),
+        }
+    }
+    found
+}
+
+/// In time that is at most the product of both lengths.
+fn glob(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut from, mut back) = (0, 0, None);
+    while from < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                back = Some((at, from));
+                at += 1;
+            }
+            Some(letter) if *letter == b'?' || *letter == name[from] => (at, from) = (at + 1, from + 1),
+            _ => match back {
+                Some((star, begun)) => {
+                    (at, from) = (star + 1, begun + 1);
+                    back = Some((star, begun + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(at..).unwrap_or_default().iter().all(|letter| *letter == b'*')
+}

@@ -1,0 +1,45 @@
+//! Repositories for tests, of this crate and of those above it.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails")]
+
+use tempfile::TempDir;
+
+use crate::{CommitId, Identity, Repo, Writer};
+
+/// A fresh bare repository that goes away with the guard.
+pub fn bare() -> (TempDir, Repo) {
+    let folder = TempDir::new().expect("a temporary folder");
+    git2::Repository::init_bare(folder.path()).expect("a bare repository");
+    let repo = Repo::open(folder.path()).expect("opens");
+    (folder, repo)
+}
+
+/// Commits these files and points the ref to it.
+pub fn commit_files(repo: &Repo, refname: &str, files: &[(&str, &str)]) -> CommitId {
+    let mut writer = Writer::new(repo).unwrap();
+    let mut files: Vec<(&str, _)> =
+        files.iter().map(|(path, text)| (*path, writer.blob(text.as_bytes()).unwrap())).collect();
+    files.sort();
+    let tree = writer.folder(files).unwrap();
+    let parent = repo.read_ref(refname).unwrap();
+    let parents: Vec<CommitId> = parent.into_iter().collect();
+    let commit =
+        writer.commit(tree, &parents, "change by hand\n", &Identity::default(), 1_700_000_000).unwrap();
+    repo.move_ref(refname, parent, commit).unwrap();
+    commit
+}
+
+/// `git fsck --strict` finds nothing. Without a `git` executable it says so and passes.
+pub fn assert_clean(repo: &Repo) {
+    let command = std::process::Command::new("git")
+        .args(["fsck", "--strict", "--no-dangling"])
+        .env("GIT_DIR", repo.path())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output();
+    let Ok(output) = command else {
+        println!("SKIPPED: no git executable, so `git fsck` has not looked at the repository");
+        return;
+    };
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    let found: Vec<&str> = said.lines().filter(|line| !line.starts_with("notice: ")).collect();
+    assert!(output.status.success() && found.is_empty(), "fsck: {found:?}");
+}

@@ -1,0 +1,273 @@
+//! The transport by the `git` executable, which speaks protocol version 2, pushes with leases and all or
+//! none. It runs hardened (see `environment`) and to an end (see `process`).
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use super::credentials::{Secret, Token};
+use super::process::{self, Cancel, Ended};
+use super::remote::RemoteUrl;
+use super::{Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working};
+use crate::{Repo, is_valid_ref};
+
+/// So many refs go into one push: their names and ids are arguments.
+const MOST_REFS: usize = 500;
+
+/// How often a lock at a remote may change hands before it counts as held.
+const MOST_TURNS: usize = 5;
+
+/// The oldest version that takes settings from the environment.
+const OLDEST: (u32, u32) = (2, 31);
+
+/// A remote and all that is needed to get in.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub url: RemoteUrl,
+    pub username: Option<String>,
+    pub token: Token,
+    /// The certificates of authorities that are trusted, instead of the machine's.
+    pub ca_file: Option<PathBuf>,
+    pub proxy: Option<Secret>,
+    pub ssh_key: Option<PathBuf>,
+    pub known_hosts: Option<PathBuf>,
+    /// For one exchange as a whole.
+    pub timeout: Duration,
+    /// For a connection on which nothing moves.
+    pub stall: Duration,
+}
+
+/// One remote, by `git`.
+#[derive(Debug)]
+pub struct GitTransport {
+    access: Access,
+    shown: String,
+    cancel: Cancel,
+    checked: OnceLock<()>,
+    /// The server once said that it can not move refs together.
+    one_by_one: OnceLock<()>,
+    /// The standard input of each `git`.
+    lock: Option<File>,
+    /// Locks of dead processes, removed at the remote and not told yet.
+    cleared: Mutex<Vec<String>>,
+}
+
+impl GitTransport {
+    pub fn new(access: Access, cancel: Cancel) -> GitTransport {
+        let shown = access.url.to_string();
+        let (checked, one_by_one) = (OnceLock::new(), OnceLock::new());
+        GitTransport { access, shown, cancel, checked, one_by_one, lock: None, cleared: Mutex::default() }
+    }
+
+    /// The same transport, for work in this working copy: as long as a `git` runs, it holds the lock, too.
+    pub fn within(self, copy: &WorkingCopy) -> std::io::Result<GitTransport> {
+        Ok(GitTransport { lock: Some(copy.lock()?), ..self })
+    }
+
+    /// Runs git; gives what it printed, or what it and the server said of the failure.
+    fn git(&self, repository: Option<&Path>, args: &[String]) -> Result<Said, TransportError> {
+        self.check_version()?;
+        self.run(repository, args)
+    }
+
+    fn run(&self, repository: Option<&Path>, args: &[String]) -> Result<Said, TransportError> {
+        let (mut command, scrubber) = environment::command(&self.access, repository)?;
+        command.args(args);
+        let unusable = |error: std::io::Error| TransportError::NoGit { message: error.to_string() };
+        command.stdin(match &self.lock {
+            Some(lock) => Stdio::from(lock.try_clone().map_err(unusable)?),
+            None => Stdio::null(),
+        });
+        let remote = || self.shown.clone();
+        let ended = process::run(command, self.access.timeout, &self.cancel).map_err(unusable)?;
+        if !matches!(&ended, Ended::Done { status, .. } if status.success())
+            && let Some(repository) = repository.filter(|_| self.lock.is_some())
+        {
+            working::remove_unfinished_objects(repository);
+        }
+        match ended {
+            Ended::Done { status, out, err } => Ok(Said {
+                good: status.success(),
+                out: String::from_utf8_lossy(&out).into_owned(),
+                err: scrubber.scrub(&String::from_utf8_lossy(&err)),
+            }),
+            Ended::TimedOut => Err(TransportError::TimedOut { remote: remote(), after: self.access.timeout }),
+            Ended::Cancelled => Err(TransportError::Cancelled { remote: remote() }),
+            Ended::TooMuch => {
+                let message = "it says more than any repository has to say".to_owned();
+                Err(TransportError::Failed { remote: remote(), message })
+            }
+        }
+    }
+
+    /// An older `git` would pass over all settings, those that harden it too.
+    fn check_version(&self) -> Result<(), TransportError> {
+        if self.checked.get().is_some() {
+            return Ok(());
+        }
+        let said = self.run(None, &["version".to_owned()])?;
+        let number = said.out.split_whitespace().nth(2).unwrap_or_default();
+        let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
+        let version = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        if version < OLDEST {
+            let message = format!("version {number} is too old");
+            return Err(TransportError::NoGit { message });
+        }
+        let _ = self.checked.set(());
+        Ok(())
+    }
+
+    fn push_some(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError> {
+        for _ in 0..MOST_TURNS {
+            match self.try_push(from, moves, atomic) {
+                Err(TransportError::Locked { .. }) if self.outlast_locks(moves) => {}
+                done => return done,
+            }
+        }
+        self.try_push(from, moves, atomic)
+    }
+
+    /// Waits for the locks of refs at a remote of this machine, and removes those whose holders are gone: a push
+    /// that was killed leaves them. False where they stay, and at other remotes.
+    fn outlast_locks(&self, moves: &[RefPush]) -> bool {
+        let Some(repo) = self.access.url.folder().and_then(|folder| Repo::open(folder).ok()) else {
+            return false;
+        };
+        let are_free = repo.outlast_locks(moves.iter().map(|one| one.name.as_str())).is_ok();
+        self.cleared.lock().unwrap_or_else(PoisonError::into_inner).extend(repo.cleared_locks());
+        are_free
+    }
+
+    fn try_push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError> {
+        let mut args: Vec<String> = [
+            "push",
+            "--porcelain",
+            "--no-verify",
+            "--no-follow-tags",
+            "--recurse-submodules=no",
+            "--no-signed",
+        ]
+        .map(str::to_owned)
+        .into();
+        if atomic {
+            args.push("--atomic".to_owned());
+        }
+        for RefPush { name, old, .. } in moves {
+            let old = old.map(|id| id.to_string()).unwrap_or_default();
+            args.push(format!("--force-with-lease={name}:{old}"));
+        }
+        args.extend(["--".to_owned(), self.access.url.clean.clone()]);
+        for RefPush { name, new, .. } in moves {
+            args.push(format!("{}:{name}", new.map(|id| id.to_string()).unwrap_or_default()));
+        }
+        let said = self.git(Some(from), &args)?;
+        if said.good {
+            return Ok(());
+        }
+        if atomic && said.err.contains("does not support --atomic") {
+            let _ = self.one_by_one.set(());
+            return self.push_one_by_one(from, moves);
+        }
+        Err(verdict::of_push(&self.shown, &said.out, &said.err).unwrap_or_else(|| self.fault(&said)))
+    }
+
+    /// In order, so that what others are derived from moves first.
+    fn push_one_by_one(&self, from: &Path, moves: &[RefPush]) -> Result<(), TransportError> {
+        let Some((first, rest)) = moves.split_first() else { return Ok(()) };
+        self.push_some(from, std::slice::from_ref(first), false)?;
+        if rest.is_empty() { Ok(()) } else { self.push_some(from, rest, false) }
+    }
+
+    fn fault(&self, said: &Said) -> TransportError {
+        verdict::of(&self.shown, &said.err)
+    }
+}
+
+struct Said {
+    good: bool,
+    out: String,
+    err: String,
+}
+
+impl Transport for GitTransport {
+    fn list(&self, prefix: &str) -> Result<Listing, TransportError> {
+        let args = ["ls-remote", "--quiet", "--symref", "--", &self.access.url.clean].map(str::to_owned);
+        let said = self.git(None, &args)?;
+        if !said.good {
+            return Err(self.fault(&said));
+        }
+        let mut listing = Listing { head: None, refs: BTreeMap::new() };
+        for (first, name) in said.out.lines().filter_map(|line| line.split_once('\t')) {
+            match (first.strip_prefix("ref: "), first.parse()) {
+                (Some(target), _) if name == "HEAD" => listing.head = Some(target.to_owned()),
+                // A tag's second line names what it stands for, `HEAD` a ref that is listed as well.
+                (None, Ok(id)) if name.starts_with(prefix) && is_valid_ref(name) && name != "HEAD" => {
+                    listing.refs.insert(name.to_owned(), id);
+                }
+                _ => {}
+            }
+        }
+        Ok(listing)
+    }
+
+    fn fetch(&self, into: &Path, wants: &[Want], depth: Option<u32>) -> Result<(), TransportError> {
+        let mut args: Vec<String> = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--prune",
+            "--no-recurse-submodules",
+        ]
+        .map(str::to_owned)
+        .into();
+        if let Some(depth) = depth {
+            args.push(format!("--depth={depth}"));
+        }
+        args.extend(["--".to_owned(), self.access.url.clean.clone()]);
+        for want in wants {
+            args.push(match want {
+                Want::One { there, here } => format!("+{there}:{here}"),
+                Want::All { prefix } => format!("+{prefix}*:{prefix}*"),
+            });
+        }
+        let said = self.git(Some(into), &args)?;
+        if said.good { Ok(()) } else { Err(self.fault(&said)) }
+    }
+
+    fn push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError> {
+        for some in moves.chunks(MOST_REFS) {
+            if atomic && self.one_by_one.get().is_none() {
+                self.push_some(from, some, true)?;
+            } else {
+                self.push_one_by_one(from, some)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tidy(&self, repository: &Path, forget: bool) -> Result<(), TransportError> {
+        let forgetting: &[&[&str]] = &[&["gc", "--quiet", "--prune=now"]];
+        let keeping: &[&[&str]] = &[&["repack", "-d", "-l", "-q", "--geometric=2"], &["pack-refs", "--all"]];
+        for args in if forget { forgetting } else { keeping } {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let said = self.git(Some(repository), &args)?;
+            if !said.good {
+                return Err(self.fault(&said));
+            }
+        }
+        Ok(())
+    }
+
+    fn cleared_locks(&self) -> Vec<String> {
+        std::mem::take(&mut self.cleared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn shown(&self) -> &str {
+        &self.shown
+    }
+}

@@ -1,0 +1,97 @@
+//! The network of Git: what a remote repository has, brought here; what is here, brought there.
+//!
+//! ```text
+//! remote ── list ──▶ refs            a fetch of exactly named refs is the cheap way to poll: the server is
+//!        ── fetch ─▶ repository      told these names only, and nothing more is said where none has moved
+//!        ◀─ push ─── repository      each ref by compare-and-swap, all or none where the server can
+//! ```
+//!
+//! - [`remote`]: addresses. [`credentials`]: what proves who we are, and its removal from messages.
+//! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
+//! - [`error`]: what a fault means to the caller. [`backoff`]: how long to wait. [`working`]: the local repository.
+//! - `orphans`: a `git` that outlived its berth.
+
+pub mod backoff;
+pub mod credentials;
+mod environment;
+pub mod error;
+pub mod git;
+mod orphans;
+mod process;
+pub mod remote;
+mod verdict;
+pub mod working;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::CommitId;
+
+pub use error::TransportError;
+pub use git::{Access, GitTransport};
+pub use process::Cancel;
+pub use remote::RemoteUrl;
+pub use working::WorkingCopy;
+
+/// A way to one remote repository.
+pub trait Transport: std::fmt::Debug + Send + Sync {
+    /// The refs whose full names begin so, and what HEAD stands for. Some servers send all their refs for it.
+    fn list(&self, prefix: &str) -> Result<Listing, TransportError>;
+
+    /// Brings refs with all they hold into a local repository. Either all of them move there or, after an
+    /// error, none that matters: an object that did not arrive whole is never pointed at.
+    fn fetch(&self, into: &Path, wants: &[Want], depth: Option<u32>) -> Result<(), TransportError>;
+
+    /// Moves refs of the remote from what they were last seen at, in this order where they can not move
+    /// together. `atomic` asks for all or none, as far as the server and the number of refs allow.
+    fn push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError>;
+
+    /// Packs a local repository anew, so that it stays small and quick; with `forget`, without what no ref
+    /// leads to.
+    fn tidy(&self, repository: &Path, forget: bool) -> Result<(), TransportError>;
+
+    /// The lock files of processes that are gone, removed at the remote since the last call.
+    fn cleared_locks(&self) -> Vec<String>;
+
+    /// The remote as messages may show it.
+    fn shown(&self) -> &str;
+}
+
+/// What a remote has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The ref that the remote's HEAD stands for, where it has a commit.
+    pub head: Option<String>,
+    pub refs: BTreeMap<String, CommitId>,
+}
+
+/// What to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// One ref, which must be there, and its name here.
+    One { there: String, here: String },
+    /// All refs whose names begin so, under the same names; those that are gone there go here, too.
+    All { prefix: String },
+}
+
+impl Want {
+    /// One ref under the name it has there.
+    pub fn same(name: &str) -> Want {
+        Want::One { there: name.to_owned(), here: name.to_owned() }
+    }
+
+    pub fn all(prefix: &str) -> Want {
+        Want::All { prefix: prefix.to_owned() }
+    }
+}
+
+/// One ref of the remote, from what it was last seen at to where it is to point; no `new` deletes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefPush {
+    pub name: String,
+    pub old: Option<CommitId>,
+    pub new: Option<CommitId>,
+}
+
+#[cfg(test)]
+mod tests;

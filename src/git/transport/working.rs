@@ -1,0 +1,315 @@
+//! The local bare repository that a remote is fetched into and pushed from.
+//!
+//! A cache: it can be deleted whenever nobody uses it. It is berth's alone (a folder that berth did not make
+//! is refused, since fetching moves and deletes refs), of one remote, and used by one process at a time.
+//!
+//! Making it and repairing it are one thing: each step is done where it is missing, and each file is written
+//! whole, so that a kill or a full disk at any moment leaves nothing that the next start cannot go on from.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::error::TransportError;
+use super::orphans::{self, Means};
+use super::remote::RemoteUrl;
+use crate::Repo;
+
+/// Names the remote; its presence says that berth made the folder.
+const MARKER: &str = "berth-remote";
+const LOCK: &str = "berth-lock";
+/// A file before it is moved to its place.
+const FRESH: &str = "berth-new";
+
+/// Replaces whatever somebody wrote there: `git` reads this file.
+const CONFIG: &str =
+    "[core]\n\trepositoryformatversion = 0\n\tfilemode = false\n\tbare = true\n\tlogAllRefUpdates = false\n";
+const HEAD: &str = "ref: refs/heads/main\n";
+
+/// The folders without which no repository can be opened.
+const FOLDERS: [&str; 4] = ["objects/info", "objects/pack", "refs/heads", "refs/tags"];
+
+/// A repository's own entries. They are removed together where the remote they are of is unknown.
+const PARTS: [&str; 12] = [
+    "HEAD",
+    "FETCH_HEAD",
+    "config",
+    "description",
+    "hooks",
+    "info",
+    "branches",
+    "objects",
+    "refs",
+    "packed-refs",
+    "shallow",
+    "berth",
+];
+
+/// More packs than this slow every look-up down.
+const MOST_PACKS: usize = 40;
+
+/// How long a lock may outlast its berth. A `git` that has it may end by itself until then.
+const HANDOVER: Duration = Duration::from_secs(2);
+/// When a `git` that was asked to end is ended by force, and when even that counts as failed.
+const FORCE: Duration = Duration::from_secs(15);
+const ENDING: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(50);
+
+/// The folder, locked for as long as this lives.
+#[derive(Debug)]
+pub struct WorkingCopy {
+    path: PathBuf,
+    lock: File,
+}
+
+impl WorkingCopy {
+    /// Opens the folder, makes it, or completes one whose making was cut short.
+    pub fn open(path: &Path, url: &RemoteUrl) -> Result<WorkingCopy, TransportError> {
+        let failed = |doing: &str, error: &dyn std::fmt::Display| TransportError::WorkingCopy {
+            message: format!("{doing} `{}` failed: {error}", path.display()),
+        };
+        let path = std::path::absolute(path).map_err(|error| failed("finding", &error))?;
+        if !is_ours(&path).map_err(|error| failed("reading", &error))? {
+            return Err(TransportError::Setting {
+                message: format!("`{}` is not a working copy that berth made", path.display()),
+                hint: Some(
+                    "with a remote, `--repo` names a folder of berth's own: a new or empty one".to_owned(),
+                ),
+            });
+        }
+        make_private(&path).map_err(|error| failed("making", &error))?;
+        let Some(lock) = lock(&path).map_err(|error| failed("locking", &error))? else {
+            return Err(TransportError::Setting {
+                message: format!("locking `{}` failed: another berth is at work in it", path.display()),
+                hint: Some("name another folder for the working copy with `--repo`".to_owned()),
+            });
+        };
+        remove_leftovers(&path);
+        match read_marker(&path).map_err(|error| failed("reading", &error))? {
+            Marker::Names(of) if of == url.to_string() => {}
+            Marker::Names(of) => {
+                let hint = "give each remote a folder of its own; or delete it, if the remote has moved";
+                return Err(TransportError::Setting {
+                    message: format!("`{}` is the working copy of `{of}`", path.display()),
+                    hint: Some(hint.to_owned()),
+                });
+            }
+            Marker::Missing | Marker::Torn => {
+                remove_parts(&path).map_err(|error| failed("emptying", &error))?;
+                write_whole(&path, MARKER, &format!("{url}\n")).map_err(|error| failed("marking", &error))?;
+            }
+        }
+        lay_out(&path).map_err(|error| failed("making", &error))?;
+        Repo::open(&path).map_err(|error| failed("opening", &error))?;
+        Ok(WorkingCopy { path, lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The lock, for a `git` that works here: it holds the folder even where its berth is killed.
+    pub(super) fn lock(&self) -> io::Result<File> {
+        self.lock.try_clone()
+    }
+
+    /// Reports whether there are so many packs and loose objects that packing them anew pays.
+    pub fn is_scattered(&self) -> bool {
+        let count =
+            |folder: &str| fs::read_dir(self.path.join("objects").join(folder)).map_or(0, Iterator::count);
+        // One of 256 folders stands for all.
+        count("pack") > 2 * MOST_PACKS || count("17") > 27
+    }
+}
+
+impl Drop for WorkingCopy {
+    fn drop(&mut self) {
+        // The transport may have it open for longer.
+        let _ = self.lock.unlock();
+    }
+}
+
+enum Marker {
+    /// The remote.
+    Names(String),
+    Missing,
+    /// Older versions wrote the marker in place, so that a kill or a full disk left a part of it.
+    Torn,
+}
+
+fn read_marker(path: &Path) -> io::Result<Marker> {
+    match fs::read(path.join(MARKER)) {
+        Ok(bytes) => match bytes.strip_suffix(b"\n") {
+            Some(line) => Ok(Marker::Names(String::from_utf8_lossy(line).into_owned())),
+            None => Ok(Marker::Torn),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Marker::Missing),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reports whether the folder is berth's or may become so: missing, empty, marked, or left by a start that
+/// was cut short before it had marked the folder. Changes nothing.
+fn is_ours(path: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let marker = read_marker(path)?;
+    if matches!(marker, Marker::Names(_)) {
+        return Ok(true);
+    }
+    let is_torn = matches!(marker, Marker::Torn) && path.join(LOCK).is_file();
+    for entry in entries {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        // A new file system has this folder.
+        let harmless = [LOCK, FRESH, "lost+found"].contains(&&*name);
+        let part = is_torn && (name == MARKER || is_part(&name));
+        if !harmless && !part {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_part(name: &str) -> bool {
+    PARTS.contains(&name) || is_leftover(name)
+}
+
+#[cfg(unix)]
+fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    // Secrets may be in it.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn make_private(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// Locks the folder; `None` where another process works in it. A `git` whose berth was killed is ended.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let place = path.join(LOCK);
+    let lock = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&place)?;
+    let begun = Instant::now();
+    while lock.try_lock().is_err() {
+        // A process that was just started has its parent's files for a moment.
+        let waited = begun.elapsed();
+        let by = match waited {
+            waited if waited > FORCE => Means::Force,
+            waited if waited > HANDOVER => Means::Request,
+            _ => Means::Patience,
+        };
+        if !orphans::end(&place, by) && waited > HANDOVER || waited > ENDING {
+            return Ok(None);
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(Some(lock))
+}
+
+/// Makes what a repository needs, where it is missing or unusable.
+fn lay_out(path: &Path) -> io::Result<()> {
+    for folder in FOLDERS {
+        fs::create_dir_all(path.join(folder))?;
+    }
+    if fs::read(path.join("config")).ok().as_deref() != Some(CONFIG.as_bytes()) {
+        write_whole(path, "config", CONFIG)?;
+    }
+    let head = fs::read_to_string(path.join("HEAD")).unwrap_or_default();
+    if !head.starts_with("ref: refs/") || !head.ends_with('\n') {
+        write_whole(path, "HEAD", HEAD)?;
+    }
+    Ok(())
+}
+
+/// Writes a file so that it is there with its whole text or not at all.
+fn write_whole(folder: &Path, name: &str, text: &str) -> io::Result<()> {
+    let fresh = folder.join(FRESH);
+    let write = || {
+        let mut file = File::create(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, folder.join(name))
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&fresh)))?;
+    // A folder cannot be opened as a file everywhere; the move itself is whole either way.
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+fn remove_parts(path: &Path) -> io::Result<()> {
+    for part in PARTS {
+        let place = path.join(part);
+        match fs::symlink_metadata(&place) {
+            Ok(about) if about.is_dir() => fs::remove_dir_all(&place)?,
+            Ok(_) => fs::remove_file(&place)?,
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a killed process left: nobody else works here, so a lock is nobody's.
+fn remove_leftovers(path: &Path) {
+    remove_files(path, is_leftover);
+    remove_files(&path.join("objects/info"), is_leftover);
+    remove_unfinished_objects(path);
+    remove_useless_refs(&path.join("refs"), 0);
+}
+
+fn is_leftover(name: &str) -> bool {
+    [FRESH, "gc.pid", "packed-refs.new"].contains(&name)
+        || name.ends_with(".lock")
+        || name.starts_with("berth-stale-lock-")
+}
+
+/// Removes objects and packs that were never finished. A `git` without room leaves them, and so keeps the
+/// disk full.
+pub(super) fn remove_unfinished_objects(path: &Path) {
+    let objects = path.join("objects");
+    remove_files(&objects, |name| name.starts_with("tmp_"));
+    remove_files(&objects.join("pack"), |name| {
+        ["tmp_", ".tmp-", "pack_git2_"].iter().any(|start| name.starts_with(start))
+            || has_extension(name, "keep")
+    });
+    for byte in 0..=255_u8 {
+        remove_files(&objects.join(format!("{byte:02x}")), |name| name.starts_with("tmp_"));
+    }
+}
+
+fn remove_files(folder: &Path, is_useless: impl Fn(&str) -> bool) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_useless(&entry.file_name().to_string_lossy()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Removes locks of refs, and refs without a value: a ref is fetched again, and none can be moved otherwise.
+fn remove_useless_refs(folder: &Path, depth: usize) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_useless = || {
+            has_extension(&entry.file_name().to_string_lossy(), "lock")
+                || entry.metadata().is_ok_and(|about| about.len() == 0)
+        };
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < 16 => remove_useless_refs(&path, depth + 1),
+            Ok(kind) if kind.is_file() && is_useless() => {
+                let _ = fs::remove_file(path);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn has_extension(name: &str, wanted: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == wanted)
+}

@@ -1,0 +1,317 @@
+//! The daemon: watches the refs of a repository and runs a pass whenever they move.
+//!
+//! One loop receives events and performs what [`schedule::step`] says; a pass is blocking work on a
+//! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress. With a remote, a pass begins
+//! with a fetch and ends with a push; its refs are polled, and only exchanges with it are broken off to stop.
+
+mod cache;
+mod pass;
+mod remote;
+mod schedule;
+mod source;
+mod stored;
+mod trust;
+mod watch;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tracing::{error, info, warn};
+
+use berth_base::diag::{Diagnostic, Severity, harmless_line};
+use berth_base::model::Timestamp;
+use berth_git::transport::{Cancel, backoff};
+use schedule::{Action, Event, Schedule};
+
+pub use cache::Cache;
+pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
+pub use remote::{Mirror, pass_remote};
+
+/// The daemon could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error("starting failed: {0}")]
+    Start(#[from] std::io::Error),
+    #[error(transparent)]
+    Pass(#[from] PassError),
+}
+
+/// A remote and what breaks off the exchanges with it.
+#[derive(Debug)]
+pub struct Remote {
+    pub mirror: Mirror,
+    pub cancel: Cancel,
+}
+
+/// Shared with the thread of a pass; a pass that crashed leaves it usable.
+type SharedMirror = Arc<Mutex<Mirror>>;
+
+/// Runs until asked to stop.
+pub fn run(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result<(), DaemonError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(run_loop(settings, poll, remote))
+}
+
+async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result<(), DaemonError> {
+    let mut stop = StopSignals::new()?;
+    let (wake, mut woken) = mpsc::channel(1);
+    let (mirror, cancel) = match remote {
+        Some(Remote { mirror, cancel }) => (Some(Arc::new(Mutex::new(mirror))), cancel),
+        None => (None, Cancel::default()),
+    };
+    let _watch = match &mirror {
+        Some(mirror) => {
+            let (settings, mirror) = (settings.clone(), mirror.clone());
+            let mut fetching = tokio::task::spawn_blocking(move || first_fetch(&settings, &mirror));
+            tokio::select! {
+                () = stop.received() => {
+                    cancel.cancel();
+                    let _ = fetching.await;
+                    return Ok(());
+                }
+                // One that crashed is made again with the first pass.
+                fetched = &mut fetching => fetched.unwrap_or(Ok(()))?,
+            }
+            None
+        }
+        None => {
+            // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
+            let [git_folder, shared] = pass::git_folders(&settings)?;
+            watch::watch(&git_folder, &shared, wake.clone())
+                .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
+                .ok()
+        }
+    };
+    let mut ticks = tokio::time::interval(poll);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut schedule = Schedule::default();
+    let mut memory = Memory::default();
+    let mut running: Option<JoinHandle<Ended>> = None;
+    let mut pause: Option<tokio::time::Instant> = None;
+    let mut backing_off = false;
+    info!(repository = %settings.repo.display(), "watching");
+    loop {
+        let event = tokio::select! {
+            () = stop.received() => {
+                info!("stopping");
+                cancel.cancel();
+                Event::Stop
+            }
+            ended = finished(&mut running) => {
+                running = None;
+                memory.ended(ended)
+            }
+            Some(()) = woken.recv() => Event::Wake,
+            // A remote in trouble is left alone for as long as that takes, and asked once at a time.
+            _ = ticks.tick(), if mirror.is_none() || !(backing_off || running.is_some()) => Event::Wake,
+            () = sleep_until(pause) => {
+                (pause, backing_off) = (None, false);
+                Event::Wake
+            }
+        };
+        let (next, action) = schedule::step(schedule, event);
+        schedule = next;
+        match action {
+            Some(Action::StartPass) => running = Some(start(&settings, mirror.clone(), &mut memory)),
+            Some(Action::WakeAfter(length)) => {
+                let length = backoff::jitter(length, backoff::chance());
+                (pause, backing_off) = (Some(tokio::time::Instant::now() + length), true);
+            }
+            Some(Action::Exit) => break,
+            None => {}
+        }
+        if running.is_none() && pause.is_none() {
+            pause = memory.deadline();
+        }
+    }
+    memory.cache.store(&settings);
+    info!("stopped");
+    Ok(())
+}
+
+/// What the loop carries from pass to pass. Losing it costs one pass, nothing else.
+#[derive(Debug, Default)]
+struct Memory {
+    /// What the refs were when the last pass had nothing left to do.
+    seen: Option<pass::Seen>,
+    next_change: Option<Timestamp>,
+    cache: Cache,
+}
+
+/// What a pass came to, and what it leaves for the next.
+type Ended = (Result<Option<Passed>, PassError>, Cache);
+
+impl Memory {
+    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> Event {
+        let ended = ended.map(|(ended, cache)| {
+            self.cache = cache;
+            ended
+        });
+        match ended {
+            Ok(Ok(None)) => Event::Done,
+            Ok(Ok(Some(passed))) => {
+                report(&passed);
+                self.next_change = passed.next_change;
+                self.seen = Some(passed.seen);
+                Event::Done
+            }
+            Ok(Err(problem)) if problem.is_passing() => {
+                self.seen = None;
+                warn!(error = %problem, hint = problem.hint(), "the remote can not be used; what was published stays in force, trying again");
+                Event::Failed
+            }
+            Ok(Err(problem)) => {
+                self.seen = None;
+                error!(error = %problem, hint = problem.hint(), "pass failed");
+                Event::Failed
+            }
+            Err(problem) => {
+                error!(error = %problem, "pass crashed: a bug in berth");
+                // Were it what a process left that crashes it, it would again.
+                self.cache = Cache::forgetful();
+                Event::Failed
+            }
+        }
+    }
+
+    /// When something changes by itself, on the loop's own clock.
+    fn deadline(&self) -> Option<tokio::time::Instant> {
+        let left = self.next_change?.duration_since(Timestamp::now());
+        let left = Duration::try_from(left).unwrap_or(Duration::ZERO);
+        Some(tokio::time::Instant::now() + left.max(Duration::from_secs(1)))
+    }
+}
+
+/// Fails where waiting would not help; a remote that is merely away is waited for.
+fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassError> {
+    let mut mirror = mirror.lock().unwrap_or_else(PoisonError::into_inner);
+    info!(remote = mirror.shown(), "connecting");
+    match mirror.fetch(settings) {
+        Err(problem) if problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
+            warn!(error = %problem, hint = problem.hint(), "the remote can not be used yet, trying again");
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+fn start(settings: &Settings, mirror: Option<SharedMirror>, memory: &mut Memory) -> JoinHandle<Ended> {
+    let settings = settings.clone();
+    let due = memory.next_change.is_some_and(|at| at <= Timestamp::now());
+    let seen = memory.seen.clone().filter(|_| !due);
+    let mut cache = std::mem::take(&mut memory.cache);
+    // Reading and writing Git objects blocks, and a repository must not cross an await.
+    tokio::task::spawn_blocking(move || {
+        let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(mirror) = &mut mirror
+            && let Err(problem) = mirror.fetch(&settings)
+        {
+            return (Err(problem), cache);
+        }
+        if seen.is_some_and(|seen| pass::see(&settings).is_ok_and(|now| now == seen)) {
+            return (Ok(None), cache);
+        }
+        info!("pass started");
+        let now = Timestamp::now();
+        let passed = match &mut mirror {
+            Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror),
+            None => pass_knowing(&settings, now, &mut cache),
+        };
+        (passed.map(Some), cache)
+    })
+}
+
+fn report(passed: &Passed) {
+    for diagnostic in passed.diagnostics.iter() {
+        log(diagnostic);
+    }
+    let counts = passed.plan.counts();
+    if let PassOutcome::Published { commit, seq } = passed.outcome {
+        info!(
+            %commit,
+            seq,
+            removed = counts.removed,
+            changed = counts.changed,
+            added = counts.added,
+            clusters = counts.clusters,
+            "published"
+        );
+    }
+    for held in &passed.held {
+        warn!(workload = %held.key, removes = held.losses(), approve = held.approval_of_all(), "held for approval");
+    }
+    info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
+}
+
+/// Logs a diagnostic at its own level, with its place as fields.
+fn log(diagnostic: &Diagnostic) {
+    let at = diagnostic.at.as_ref();
+    let file = at.map(|at| harmless_line(&at.file).into_owned());
+    let (line, column) = (at.map(|at| at.line).filter(|line| *line > 0), at.map(|at| at.column));
+    let column = column.filter(|_| line.is_some());
+    let hint = diagnostic.hint.as_deref().map(|hint| harmless_line(hint).into_owned());
+    let message = harmless_line(&diagnostic.message);
+    match diagnostic.severity {
+        Severity::Error => error!(file, line, column, hint, "{message}"),
+        Severity::Warning => warn!(file, line, column, hint, "{message}"),
+        Severity::Note => info!(file, line, column, hint, "{message}"),
+    }
+}
+
+async fn finished<T>(running: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {
+    match running {
+        Some(handle) => handle.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct StopSignals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<StopSignals> {
+        Ok(StopSignals {
+            #[cfg(unix)]
+            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
+        })
+    }
+
+    #[cfg(unix)]
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn received(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// Calls back once when the process is asked to stop; for loops that are not this daemon's.
+pub fn on_stop(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        StopSignals::new()?
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(signals.received());
+        stop();
+    })?;
+    Ok(())
+}

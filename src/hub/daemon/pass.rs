@@ -1,0 +1,381 @@
+//! One pass: read the source's newest commit, decide, render, publish, and bring the derived refs along.
+
+use berth_git::protocol::Refs;
+use std::path::PathBuf;
+
+use super::cache::Cache;
+use super::source::source;
+use super::trust::refuse_untrusted;
+use crate::inputs::Reports;
+use crate::next_commit::{self, AdvanceError, Advanced, Leave, Start};
+use crate::publish::remembered::{IN_FORCE, remember};
+use crate::publish::{self, PublishError, Published, cluster_refs};
+use crate::verify::VerifyError;
+use crate::verify::trust::{self, Anchors, Untrusted};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use berth_base::model::Timestamp;
+use berth_base::progress::Progress;
+use berth_engine::gate::{Held, Limits};
+use berth_engine::plan::Plan;
+use berth_engine::report;
+use berth_git::transport::TransportError;
+use berth_git::{CommitId, GitError, Identity, Repo};
+
+/// Where a daemon works. From flags and environment only, never from the fleet repository.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub repo: PathBuf,
+    /// The source branch; `None` means the one HEAD names.
+    pub source: Option<String>,
+    pub refs: Refs,
+    pub identity: Identity,
+    /// How much may be removed without an approval.
+    pub limits: Limits,
+    /// Lets the source go back, or be another branch.
+    pub allow_rewind: bool,
+    /// Lets the rendered branch be another than the one that was in force last.
+    pub allow_rewritten: bool,
+    /// Lets a state without any object follow one that had some.
+    pub allow_empty: bool,
+    /// Whom to believe about the rendered branch.
+    pub anchors: Anchors,
+    /// The repository is a copy of a remote, which a failed push sets back.
+    pub is_copy: bool,
+    /// Seconds after which cluster refs say again that they are the newest. `None` for never.
+    pub heartbeat: Option<i64>,
+    /// Lets a first state be made where a remote's was not fetched.
+    pub first: bool,
+    /// Where a pass says how far it is.
+    pub progress: Progress,
+}
+
+impl Settings {
+    /// For the branch HEAD names, with everything that flags may change as it is without them.
+    pub fn of(repo: impl Into<PathBuf>) -> Settings {
+        Settings {
+            repo: repo.into(),
+            source: None,
+            refs: Refs::default(),
+            identity: Identity::default(),
+            limits: Limits::default(),
+            allow_rewind: false,
+            allow_rewritten: false,
+            allow_empty: false,
+            anchors: Anchors::default(),
+            is_copy: false,
+            heartbeat: None,
+            first: false,
+            progress: Progress::default(),
+        }
+    }
+
+    /// The last moment for which cluster refs say that they are the newest, and the next one. Round numbers, so that
+    /// two daemons write the same commits.
+    fn beat(&self, clock: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let length = self.heartbeat.filter(|length| *length > 0)?;
+        let last = clock.as_second().div_euclid(length).checked_mul(length)?;
+        let at = |second| Timestamp::from_second(second).ok();
+        Some((at(last)?, at(last.checked_add(length)?)?))
+    }
+
+    fn leave(&self) -> Leave {
+        Leave {
+            rewind: self.allow_rewind,
+            rewritten: self.allow_rewritten,
+            empty: self.allow_empty,
+            first: self.first,
+            removals: false,
+        }
+    }
+}
+
+/// What a pass did.
+#[derive(Debug)]
+pub struct Passed {
+    pub source: CommitId,
+    pub outcome: PassOutcome,
+    pub plan: Plan,
+    /// The workloads that keep their last good form until somebody approves.
+    pub held: Vec<Held>,
+    pub diagnostics: Diagnostics,
+    pub next_change: Option<Timestamp>,
+    pub seen: Seen,
+}
+
+/// Whether there was anything to publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassOutcome {
+    Published { commit: CommitId, seq: u64 },
+    Unchanged,
+}
+
+impl PassOutcome {
+    fn word(self) -> &'static str {
+        match self {
+            PassOutcome::Published { .. } => "published",
+            PassOutcome::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl Passed {
+    pub fn errors(&self) -> usize {
+        self.diagnostics.errors().count()
+    }
+}
+
+/// The refs a pass depends on, to tell whether another one has anything to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The source and the reports, as they were before the pass read them: what comes during a pass is for
+    /// the next one.
+    asked: Vec<(String, CommitId)>,
+    /// What berth writes, as it was after the pass.
+    own: Vec<(String, CommitId)>,
+}
+
+/// A pass could not do its work. The fleet's own faults are diagnostics, not this.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    #[error(transparent)]
+    Advance(#[from] AdvanceError),
+    #[error("the source branch `{0}` has no commit yet")]
+    NoSource(String),
+    #[error("there is no source branch `{name}`")]
+    NoSuchSource { name: String, hint: String },
+    #[error("`{0}` is the rendered branch, which can not be its own source")]
+    SourceIsRendered(String),
+    #[error("the remote's `{name}` is at {now}, which does not come after {last}, which it had before")]
+    RenderedRewound { name: String, now: CommitId, last: CommitId },
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    #[error(transparent)]
+    Proof(#[from] VerifyError),
+    #[error(transparent)]
+    Remote(#[from] TransportError),
+}
+
+impl From<GitError> for PassError {
+    fn from(error: GitError) -> PassError {
+        AdvanceError::from(error).into()
+    }
+}
+
+impl From<PublishError> for PassError {
+    fn from(error: PublishError) -> PassError {
+        AdvanceError::from(error).into()
+    }
+}
+
+impl PassError {
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PassError::Advance(error) => error.hint(),
+            PassError::NoSource(_) => {
+                Some("commit the fleet's files first, or name a branch with --source".into())
+            }
+            PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
+            PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
+            PassError::RenderedRewound { name, last, .. } => Some(format!(
+                "somebody pushed by force; push the newer one back (git push --force REMOTE {last}:{name}), or go \
+                 on from the older one with --allow-rewind for one run"
+            )),
+            PassError::Untrusted(error) => Some(error.hint()),
+            PassError::Proof(error) => error.hint(),
+            PassError::Remote(error) => error.hint(),
+        }
+    }
+
+    fn git(&self) -> Option<&GitError> {
+        if let PassError::Advance(error) = self { error.git() } else { None }
+    }
+
+    fn is_locked(&self) -> bool {
+        matches!(self.git(), Some(GitError::Locked { .. }))
+    }
+
+    /// Whether the remote may answer better a moment later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, PassError::Remote(error) if error.is_passing())
+    }
+
+    pub fn is_race(&self) -> bool {
+        matches!(self, PassError::Advance(AdvanceError::Publish(PublishError::Raced { .. })))
+            || matches!(self, PassError::Remote(error) if error.is_race())
+            || self.git().is_some_and(GitError::is_race)
+    }
+}
+
+/// How often a lost race is run again before giving up.
+pub(super) const ATTEMPTS: u32 = 5;
+
+/// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
+pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
+    pass_knowing(settings, clock, &mut Cache::forgetful())
+}
+
+/// [`pass`], with what earlier ones left.
+pub fn pass_knowing(settings: &Settings, clock: Timestamp, cache: &mut Cache) -> Result<Passed, PassError> {
+    let mut attempt = 1;
+    // What a lost attempt had published stays published, and is what the pass did.
+    let mut made = None;
+    loop {
+        match attempt_pass(settings, clock, cache, &mut made) {
+            // A lock has been waited for already.
+            Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
+            done => return done,
+        }
+    }
+}
+
+/// The folders whose refs are to be watched: of this work tree, and what all work trees share. An error
+/// where waiting would not help: a source without a commit may get one, a misspelt one never does.
+pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
+    let repo = Repo::open(&settings.repo)?;
+    match source(&repo, settings) {
+        Ok(_) | Err(PassError::NoSource(_)) => Ok([repo.path().to_owned(), repo.shared_path().to_owned()]),
+        Err(error) => Err(error),
+    }
+}
+
+/// The refs as they are now.
+pub fn see(settings: &Settings) -> Result<Seen, PassError> {
+    let repo = Repo::open(&settings.repo)?;
+    let (name, source) = source(&repo, settings)?;
+    Ok(Seen { asked: asked_refs(&repo, settings, &name, source)?, own: own_refs(&repo, settings)? })
+}
+
+/// What is asked of berth.
+fn asked_refs(
+    repo: &Repo,
+    settings: &Settings,
+    name: &str,
+    source: CommitId,
+) -> Result<Vec<(String, CommitId)>, PassError> {
+    let mut asked = vec![(name.to_owned(), source)];
+    asked.extend(repo.list_refs(&settings.refs.status)?);
+    Ok(asked)
+}
+
+/// What berth itself writes, apart from what it reads.
+fn own_refs(repo: &Repo, settings: &Settings) -> Result<Vec<(String, CommitId)>, PassError> {
+    let mut own = Vec::new();
+    for prefix in [&settings.refs.rendered, &settings.refs.clusters] {
+        own.extend(repo.list_refs(prefix)?);
+    }
+    Ok(own)
+}
+
+fn attempt_pass(
+    settings: &Settings,
+    clock: Timestamp,
+    cache: &mut Cache,
+    made: &mut Option<(PassOutcome, Plan)>,
+) -> Result<Passed, PassError> {
+    let repo = Repo::open(&settings.repo)?.watched(&settings.progress);
+    let refs = &settings.refs;
+    settings.progress.begin("reading the current state");
+    // The state before the source: a source read earlier could be older than what the state was made from.
+    let previous = cache.take_previous(&repo, &refs.rendered)?;
+    let (name, source) = source(&repo, settings)?;
+    let asked = asked_refs(&repo, settings, &name, source)?;
+    let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
+    let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
+    settings.progress.begin("proving the current state");
+    let trusted = match &previous {
+        Some(previous) => Some(refuse_untrusted(&repo, settings, previous, source, clock, cache)?),
+        None => None,
+    };
+    let start = Start {
+        name: &name,
+        source,
+        previous: previous.as_ref(),
+        processed: before.as_ref(),
+        refs,
+        reports: Reports::read(&repo, refs, &settings.limits.member_labels(), previous.as_ref())
+            .map_err(AdvanceError::from)?,
+        identity: &settings.identity,
+        limits: &settings.limits,
+        leave: settings.leave(),
+        clock,
+        at: None,
+        known: std::mem::take(&mut cache.known),
+    };
+    let Advanced { drafted, rules, reading, built, state, held, records, plan, mut diagnostics, .. } =
+        next_commit::step(&repo, start)?;
+    publish::point(&repo, refs, previous.as_ref(), &drafted)?;
+    let outcome = outcome(&drafted);
+    if made.is_none() || outcome != PassOutcome::Unchanged {
+        *made = Some((outcome, plan));
+    }
+    let rendered = match drafted {
+        Published::Committed(committed) => Some(committed.into_previous(state)),
+        Published::Unchanged => previous,
+    };
+    let beat = settings.beat(clock);
+    let alive = beat.map(|(last, _)| last);
+    if let Some(rendered) = &rendered {
+        let clusters = built.fleet.clusters.keys().cloned().collect();
+        let known = &mut cache.cluster_refs;
+        let voice = (&settings.identity, alive);
+        cluster_refs::repair_knowing(&repo, refs, rendered, &clusters, voice, known)?;
+    }
+    let processed = publish::Processed {
+        source,
+        branch: Some(name).filter(|name| name.starts_with("refs/")),
+        rendered: rendered.as_ref().map(|rendered| rendered.commit),
+        errors: diagnostics.errors().count(),
+        warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
+        result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
+        held: records.iter().map(ToString::to_string).collect(),
+        rules,
+    };
+    let seconds = reading.now.as_second();
+    let written = publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
+    remember(&repo, &refs.processed, written);
+    if let Some(rendered) = &rendered {
+        let folders = cluster_refs::read_all_knowing(&repo, refs, &mut cache.cluster_refs)?;
+        let fleet_report = report::summarize(
+            &reading.statuses,
+            &rendered.state.decisions,
+            &folders,
+            reading.now,
+            report::Detail::Brief,
+        );
+        publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
+        still_in_force(&repo, settings, rendered.commit)?;
+        if !settings.is_copy {
+            remember(&repo, IN_FORCE, rendered.commit);
+        }
+    }
+    diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
+    diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
+    let seen = Seen { asked, own: own_refs(&repo, settings)? };
+    cache.keep(reading.into_known(), rendered);
+    let next_change = built.next_change.into_iter().chain(beat.map(|(_, next)| next)).min();
+    let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
+    Ok(Passed { source, outcome, plan, held, diagnostics, next_change, seen })
+}
+
+pub(super) fn cleared(lock: String) -> Diagnostic {
+    Diagnostic::warning(Pos::file(lock), "removed a stale lock left by a process that has exited")
+}
+
+/// Derived refs were written for one state. If another process published meanwhile, they may now stand
+/// behind the branch, and this pass is run again.
+fn still_in_force(repo: &Repo, settings: &Settings, rendered: CommitId) -> Result<(), PassError> {
+    let name = &settings.refs.rendered;
+    match repo.read_ref(name)? {
+        Some(now) if now == rendered => Ok(()),
+        _ => Err(GitError::Raced { name: name.clone() }.into()),
+    }
+}
+
+fn outcome(published: &Published) -> PassOutcome {
+    match published {
+        Published::Committed(committed) => {
+            PassOutcome::Published { commit: committed.commit, seq: committed.seq }
+        }
+        Published::Unchanged => PassOutcome::Unchanged,
+    }
+}

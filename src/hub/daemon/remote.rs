@@ -1,0 +1,271 @@
+//! A pass over a remote repository: bring what it has, make the pass here, bring the result there.
+//!
+//! The local repository is a cache. Whatever it holds that the remote has not is overwritten by the next
+//! fetch, so that a push that failed is simply made again; and refs move there only from what was fetched.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use tracing::debug;
+
+use super::cache::Cache;
+use super::pass::{ATTEMPTS, PassError, Passed, Settings, cleared, pass_knowing};
+use berth_base::diag::did_you_mean;
+use berth_base::model::Timestamp;
+use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, backoff};
+use berth_git::{CommitId, GitError, Repo, is_valid_ref};
+
+const BRANCHES: &str = "refs/heads/";
+
+/// The newest rendered commit that the remote was seen with. Only here, never there.
+const NEWEST: &str = "refs/berth-local/rendered";
+
+/// How often the refs that only berth writes are compared as well.
+const CHECK_ALL: Duration = Duration::from_secs(600);
+
+/// A remote, the local copy of it, and what is known of it.
+#[derive(Debug)]
+pub struct Mirror {
+    transport: Box<dyn Transport>,
+    copy: WorkingCopy,
+    /// The source's full name, once known.
+    source: Option<String>,
+    /// What the remote's refs are, as far as known.
+    there: BTreeMap<String, CommitId>,
+    /// When all refs were fetched, those that only berth writes as well.
+    checked: Option<Instant>,
+}
+
+impl Mirror {
+    pub fn new(transport: Box<dyn Transport>, copy: WorkingCopy) -> Mirror {
+        Mirror { transport, copy, source: None, there: BTreeMap::new(), checked: None }
+    }
+
+    /// Where the local repository is.
+    pub fn path(&self) -> &std::path::Path {
+        self.copy.path()
+    }
+
+    /// The remote as messages may show it.
+    pub fn shown(&self) -> &str {
+        self.transport.shown()
+    }
+
+    /// Brings the local repository to what the remote has.
+    pub fn fetch(&mut self, settings: &Settings) -> Result<(), PassError> {
+        settings.progress.begin("fetching");
+        let refs = &settings.refs;
+        let source = self.source_name(settings)?;
+        let mut wants = vec![Want::same(&source)];
+        wants.extend([&refs.rendered, &refs.processed, &refs.status].map(|prefix| Want::all(prefix)));
+        let all = self.checked.is_none_or(|at| at.elapsed() > CHECK_ALL);
+        if all {
+            wants.extend([&refs.clusters, &refs.report].map(|prefix| Want::all(prefix)));
+        }
+        match self.transport.fetch(self.copy.path(), &wants, None) {
+            Err(TransportError::NoSuchRef { name, .. }) if name == source => {
+                return Err(self.no_source(&name));
+            }
+            done => done?,
+        }
+        let repo = Repo::open(self.copy.path())?;
+        let known = [&refs.rendered, &refs.processed];
+        for prefix in known.into_iter().chain([&refs.clusters, &refs.report].into_iter().filter(|_| all)) {
+            self.there.retain(|name, _| !name.starts_with(prefix.as_str()));
+            self.there.extend(repo.list_refs(prefix)?);
+        }
+        if all {
+            self.checked = Some(Instant::now());
+        }
+        self.refuse_older(&repo, settings)
+    }
+
+    /// A rendered branch only ever goes forward: an older one there is somebody's mistake, or an attack.
+    fn refuse_older(&self, repo: &Repo, settings: &Settings) -> Result<(), PassError> {
+        let name = &settings.refs.rendered;
+        let last = repo.read_ref(NEWEST)?;
+        let Some(now) = self.there.get(name).copied() else { return Ok(()) };
+        if let Some(last) = last.filter(|last| *last != now && repo.has_commit(*last))
+            && !settings.allow_rewind
+            && !repo.is_same_or_after(now, last)?
+        {
+            return Err(PassError::RenderedRewound { name: name.clone(), now, last });
+        }
+        Ok(())
+    }
+
+    /// Notes the rendered commit that a pass went on from or made, and the remote has.
+    fn note_newest(&self, repo: &Repo, settings: &Settings) -> Result<(), PassError> {
+        let last = repo.read_ref(NEWEST)?;
+        match self.there.get(&settings.refs.rendered) {
+            Some(now) if last != Some(*now) => Ok(repo.move_ref(NEWEST, last, *now)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// The full name of the source; where none is given, the branch that the remote's HEAD stands for.
+    fn source_name(&mut self, settings: &Settings) -> Result<String, PassError> {
+        if let Some(name) = &self.source {
+            return Ok(name.clone());
+        }
+        let name = match settings.source.as_deref() {
+            None | Some("HEAD") => match self.transport.list(BRANCHES)?.head {
+                Some(head) => head,
+                None => return Err(PassError::NoSource("HEAD".to_owned())),
+            },
+            Some(name) if name.starts_with("refs/") => name.to_owned(),
+            Some(name) => format!("{BRANCHES}{name}"),
+        };
+        if !is_valid_ref(&name) || name.contains('*') {
+            return Err(self.no_source(&name));
+        }
+        if name == settings.refs.rendered {
+            return Err(PassError::SourceIsRendered(name));
+        }
+        Repo::open(self.copy.path())?.set_head(&name)?;
+        self.source = Some(name.clone());
+        Ok(name)
+    }
+
+    fn no_source(&self, name: &str) -> PassError {
+        let listing = match self.transport.list(BRANCHES) {
+            Ok(listing) => listing,
+            Err(error) => return error.into(),
+        };
+        let short = name.strip_prefix(BRANCHES).unwrap_or(name);
+        if listing.refs.is_empty() {
+            return PassError::NoSource(short.to_owned());
+        }
+        let branches = listing.refs.keys().filter_map(|name| name.strip_prefix(BRANCHES));
+        let hint = did_you_mean(short, branches).unwrap_or_else(|| {
+            "name a branch of the remote, or a ref in full as `refs/heads/main`".to_owned()
+        });
+        PassError::NoSuchSource { name: short.to_owned(), hint }
+    }
+
+    /// Brings what the pass made to the remote: the state first, then what is derived from it.
+    fn push(&mut self, settings: &Settings) -> Result<(), PassError> {
+        settings.progress.begin("pushing");
+        let refs = &settings.refs;
+        let repo = Repo::open(self.copy.path())?;
+        let mut moves = Vec::new();
+        for prefix in [&refs.rendered, &refs.processed, &refs.report, &refs.clusters] {
+            // The first three are names, not families. What stands below the branch is people's.
+            let own = |name: &str| {
+                prefix.ends_with('/') || name == prefix || *prefix != refs.rendered && is_below(name, prefix)
+            };
+            let here = repo.list_refs(prefix)?;
+            let there = self.there.iter().filter(|(name, _)| name.starts_with(prefix.as_str()));
+            let gone = there.filter(|(name, _)| !here.contains_key(*name));
+            let gone = gone.map(|(name, old)| RefPush { name: name.clone(), old: Some(*old), new: None });
+            let came = here.iter().filter(|(name, new)| self.there.get(*name) != Some(*new));
+            let came = came.map(|(name, new)| RefPush {
+                name: name.clone(),
+                old: self.there.get(name).copied(),
+                new: Some(*new),
+            });
+            moves.extend(came.chain(gone).filter(|change| own(&change.name)));
+        }
+        if moves.is_empty() {
+            return self.note_newest(&repo, settings);
+        }
+        refuse_backwards(&repo, &refs.rendered, &moves)?;
+        // Servers make no ref where another one's name is in the way, though that one goes with the same push.
+        let made: Vec<String> =
+            moves.iter().filter(|change| change.old.is_none()).map(|change| change.name.clone()).collect();
+        let blocks = |change: &RefPush| {
+            let name = &change.name;
+            change.new.is_none() && made.iter().any(|made| is_below(name, made) || is_below(made, name))
+        };
+        let (blocking, moves): (Vec<RefPush>, Vec<RefPush>) = moves.into_iter().partition(blocks);
+        for moves in [blocking, moves].into_iter().filter(|moves| !moves.is_empty()) {
+            self.push_all(moves)?;
+        }
+        self.note_newest(&repo, settings)
+    }
+
+    fn push_all(&mut self, moves: Vec<RefPush>) -> Result<(), PassError> {
+        debug!(refs = moves.len(), "pushing");
+        let pushed = self.transport.push(self.copy.path(), &moves, true);
+        if pushed.is_err() {
+            // Some may have moved all the same, and an answer may have been lost on its way.
+            self.checked = None;
+            return Ok(pushed?);
+        }
+        for RefPush { name, new, .. } in moves {
+            match new {
+                Some(new) => self.there.insert(name, new),
+                None => self.there.remove(&name),
+            };
+        }
+        Ok(())
+    }
+
+    /// Packs the local repository anew when it has become slow. Failing does no harm.
+    fn tidy(&self) {
+        if self.copy.is_scattered()
+            && let Err(error) = self.transport.tidy(self.copy.path(), false)
+        {
+            debug!(%error, "the local repository could not be packed");
+        }
+    }
+}
+
+/// Reports whether a ref's name stands below another one, as a file below a folder.
+fn is_below(name: &str, other: &str) -> bool {
+    name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A lease alone would let the state go back, whatever moved it here.
+fn refuse_backwards(repo: &Repo, rendered: &str, moves: &[RefPush]) -> Result<(), PassError> {
+    for RefPush { name, old, new } in moves.iter().filter(|change| change.name == rendered) {
+        let Some(old) = *old else { continue };
+        let forward = match new {
+            Some(new) => repo.is_same_or_after(*new, old)?,
+            None => false,
+        };
+        if !forward {
+            return Err(GitError::Raced { name: name.clone() }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Fetches, makes a pass and pushes, again where somebody else was quicker.
+pub fn pass_remote(
+    settings: &Settings,
+    clock: Timestamp,
+    cache: &mut Cache,
+    mirror: &mut Mirror,
+) -> Result<Passed, PassError> {
+    mirror.fetch(settings)?;
+    pass_fetched(settings, clock, cache, mirror)
+}
+
+/// [`pass_remote`], right after a fetch.
+pub(super) fn pass_fetched(
+    settings: &Settings,
+    clock: Timestamp,
+    cache: &mut Cache,
+    mirror: &mut Mirror,
+) -> Result<Passed, PassError> {
+    let mut attempt: u32 = 1;
+    loop {
+        let mut passed = pass_knowing(settings, clock, cache)?;
+        match mirror.push(settings) {
+            Err(error) if error.is_race() && attempt < ATTEMPTS => {
+                debug!(%error, attempt, "somebody else was quicker");
+                let (first, longest) = (Duration::from_millis(100), Duration::from_secs(2));
+                std::thread::sleep(backoff::pause(first, longest, attempt, backoff::chance()));
+                attempt += 1;
+                mirror.fetch(settings)?;
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {
+                mirror.tidy();
+                passed.diagnostics.extend(mirror.transport.cleared_locks().into_iter().map(cleared));
+                return Ok(passed);
+            }
+        }
+    }
+}

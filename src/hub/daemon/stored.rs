@@ -1,0 +1,112 @@
+//! What a process leaves for the next one, in the repository's own folder: `berth/cache`.
+//!
+//! Files as parsed count for any state; the state in force and what was rendered count for one commit of
+//! the rendered branch. All of it counts for one build of berth. It may be deleted at any time, and
+//! whatever is wrong with it, it is as if it were not there.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::publish::{self, Previous};
+use berth_base::codec::{Decoder, Encoder};
+use berth_engine::load::Parsed;
+use berth_engine::render::Stored;
+use berth_git::{CommitId, Repo};
+
+const FILE: &str = "berth/cache/last";
+
+/// So old is a file that nobody goes on writing.
+const UNFINISHED: Duration = Duration::from_secs(3_600);
+
+/// What was left, for the state in force now.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    pub parsed: Parsed,
+    /// The state in force and what was rendered for it.
+    pub rendered: Option<(Previous, Option<Stored>)>,
+}
+
+/// Reads what was left; `now` is what the rendered branch points to.
+pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Left> {
+    let bytes = fs::read(file(repo)).ok()?;
+    let (checksum, body) = bytes.split_first_chunk::<32>()?;
+    if *checksum != <[u8; 32]>::from(Sha256::digest(body)) {
+        return None;
+    }
+    let mut decoder = Decoder::new(body);
+    if *decoder.text()? != *engine()? {
+        return None;
+    }
+    let parsed = Parsed::decode(&mut decoder)?;
+    let commit = CommitId(decoder.raw()?);
+    if Some(commit) != now {
+        return Some(Left { parsed, rendered: None });
+    }
+    let previous = publish::decode_previous(&mut decoder, repo, commit).ok()??;
+    let stored = decoder.maybe(Stored::decode)?;
+    decoder.is_done().then_some(Left { parsed, rendered: Some((previous, stored)) })
+}
+
+/// Replaces what is there. Nothing depends on whether that works.
+pub(super) fn save(
+    repo: &Repo,
+    parsed: &Parsed,
+    previous: &Previous,
+    rendered: Option<&Stored>,
+) -> Option<()> {
+    let mut encoder = Encoder::default();
+    encoder.text(engine()?);
+    parsed.encode(&mut encoder);
+    encoder.raw(&previous.commit.0);
+    publish::encode_previous(&mut encoder, previous)?;
+    encoder.maybe(rendered, |encoder, rendered| rendered.encode(encoder));
+    let body = encoder.into_bytes();
+    let target = file(repo);
+    fs::create_dir_all(target.parent()?).ok()?;
+    sweep(target.parent()?);
+    let fresh = target.with_extension(std::process::id().to_string());
+    let _ = fs::remove_file(&fresh);
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
+        file.write_all(&Sha256::digest(&body))?;
+        file.write_all(&body)?;
+        fs::rename(&fresh, &target)
+    };
+    let done = write();
+    if done.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    done.ok()
+}
+
+/// Removes what processes left that were killed while they wrote.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_unfinished = Path::new(&entry.file_name()).extension().is_some();
+        let age = entry.metadata().and_then(|about| about.modified()).ok().and_then(|at| at.elapsed().ok());
+        if is_unfinished && age.is_some_and(|age| age > UNFINISHED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn file(repo: &Repo) -> PathBuf {
+    repo.shared_path().join(FILE)
+}
+
+/// Which build of berth this is: its version, and a digest of its executable. Looked at once, since a new
+/// build may take the file's place while this one runs.
+fn engine() -> Option<&'static str> {
+    static ENGINE: OnceLock<Option<String>> = OnceLock::new();
+    let look = || {
+        let digest = Sha256::digest(fs::read(std::env::current_exe().ok()?).ok()?);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(format!("{} {digest}", env!("CARGO_PKG_VERSION")))
+    };
+    ENGINE.get_or_init(look).as_deref()
+}

@@ -1,0 +1,75 @@
+//! Why a fleet could not be read at all. Faults of its files are diagnostics, not this.
+
+use crate::publish::PublishError;
+use berth_base::model::ContentId;
+use berth_base::source;
+use berth_git::{CommitId, GitError};
+
+/// A fleet could not be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadingError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    Folder(#[from] source::SourceError),
+    #[error("the rendered branch has no `{0}`, which an earlier state named")]
+    MissingContent(ContentId),
+    #[error(
+        "the commit {commit} is not in this repository, and which access rules are in force can not be told without it"
+    )]
+    NoRules { commit: CommitId },
+    #[error("there is no rendered branch `{wanted}` in this repository")]
+    NoSuchState { wanted: String },
+    /// The remote may have a state, and this clone does not know.
+    #[error(
+        "the current state is not in this clone: the rendered branch of the remote `{remote}` was not fetched"
+    )]
+    NoState { remote: String, fetch: String },
+    #[error("the current state is not in this clone, and none of its remotes is its source: {}", .remotes.join(", "))]
+    NoRemote { remotes: Vec<String> },
+    /// Something shows that there was a state.
+    #[error(transparent)]
+    Gone(PublishError),
+    #[error("the history of `{what}` is not whole in this clone")]
+    CutOff { what: String, fetch: String },
+    #[error(
+        "`{name}` is older in this clone than what was published when `refs/berth/processed` was fetched"
+    )]
+    Outdated { name: String, fetch: String },
+    #[error("commit {commit} is dated {date}, which is in the future")]
+    FutureCommit { commit: CommitId, date: String },
+}
+
+impl ReadingError {
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            ReadingError::Git(error) => error.hint(),
+            ReadingError::Publish(error) => error.hint(),
+            ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
+            ReadingError::NoState { fetch, .. } => Some(format!(
+                "fetch it: {fetch}\n  or say where it is with `--rendered`; only where nothing was ever published, go \
+                 on without it with `--first`"
+            )),
+            ReadingError::NoRemote { remotes } => Some(format!(
+                "say which: `--rendered {}/berth/rendered`, or set one: git config branch.BRANCH.remote NAME",
+                remotes.first().map_or("REMOTE", String::as_str)
+            )),
+            ReadingError::NoSuchState { .. } => {
+                Some("name a ref, such as `origin/berth/rendered` or `refs/heads/berth/rendered`".to_owned())
+            }
+            ReadingError::Gone(error) => error.hint(),
+            ReadingError::CutOff { fetch, .. } | ReadingError::Outdated { fetch, .. } => {
+                Some(format!("fetch the rest: {fetch}"))
+            }
+            ReadingError::NoRules { .. } => {
+                Some("fetch more of the history: `git fetch --unshallow`, and the rendered branch".into())
+            }
+            ReadingError::FutureCommit { .. } => Some(
+                "deadlines would pass before their time; commit again with a right clock, or set this one's"
+                    .into(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Asks the gate about a source commit: gathers approvals and what was used before, and gives the
+//! verdict with the trailers from which anybody can repeat it.
+//!
+//! What the verdict depends on besides commits is its [`Basis`]; a daemon has it from the last pass,
+//! and who proves a rendered commit has it from that commit's trailers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::offers::Offers;
+use super::{ReadingError, deadlines, memory};
+use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
+use berth_base::diag::Diagnostics;
+use berth_base::model::{Approval, Digest, LabelKeys, Timestamp};
+use berth_engine::gate::{
+    self, Deadline, EditAlone, HeldRecord, Limits, Outlook, Past, Question, Removed, Span, Verdict,
+};
+use berth_engine::state::State;
+use berth_git::{CommitId, Repo};
+
+/// How far ahead a change's deadlines count as part of it.
+const AHEAD: Span = Span::hours(30 * 24);
+
+const GATE: &str = "Berth-Gate";
+const PROCESSED: &str = "Berth-Processed";
+const RETRIED: &str = "Berth-Retried";
+const HELD: &str = "Berth-Held";
+const ROLLBACK: &str = "Berth-Rollback";
+const RULES: &str = "Berth-Rules";
+
+/// What a verdict depends on, besides the source and the rendered branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Basis {
+    pub limits: Limits,
+    /// The source commit that was processed last.
+    pub since: Option<CommitId>,
+    /// What was held then.
+    pub retried: Vec<HeldRecord>,
+    /// The commit whose access rules held then.
+    pub rules: Option<CommitId>,
+}
+
+/// What a verdict is about.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    pub source: CommitId,
+    pub previous: &'a State,
+    pub next: &'a State,
+    /// The approvals among the source's files.
+    pub files: &'a [Approval],
+    pub now: Timestamp,
+    /// The rendered branch, where earlier approvals and states are looked up.
+    pub rendered: Option<&'a Previous>,
+    /// Decides with the edit alone, to tell causes apart. Asked only where something is removed.
+    pub edit_alone: Option<&'a dyn Fn() -> EditAlone>,
+    /// Looks ahead to a moment for the deadlines of the source, and where the source is new for those of the
+    /// one before it. Asked only where there may be any.
+    pub outlook: Option<&'a dyn Fn(Timestamp) -> Result<Outlook, ReadingError>>,
+}
+
+impl std::fmt::Debug for Step<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Step").field("source", &self.source).field("now", &self.now).finish()
+    }
+}
+
+/// A verdict, with what to write down and to say.
+#[derive(Clone, Debug, Default)]
+pub struct Gated {
+    pub verdict: Verdict,
+    /// The rendered commit that this goes back to.
+    pub rollback: Option<CommitId>,
+    pub trailers: Vec<(String, String)>,
+    /// A commit is due even where the state stays the same: approvals were used, or deadlines let pass.
+    pub must_record: bool,
+    pub diagnostics: Diagnostics,
+}
+
+impl Basis {
+    /// What the daemon goes by. Where the last pass was cut short, the rendered branch knows better than
+    /// the ref that says what was processed.
+    pub fn in_force(limits: &Limits, rendered: Option<&Previous>, processed: Option<&Processed>) -> Basis {
+        let commit = rendered.map(|rendered| rendered.commit);
+        let (since, lines, rules) =
+            match (processed.filter(|processed| processed.rendered == commit), rendered) {
+                (Some(processed), _) => (Some(processed.source), processed.held.clone(), processed.rules),
+                (None, Some(rendered)) => {
+                    let (source, trailers) = (rendered.trailers.source, &rendered.trailers);
+                    (source, all(trailers, HELD), source.and_then(|source| rules_of(trailers, source)))
+                }
+                (None, None) => (None, Vec::new(), None),
+            };
+        Basis { limits: limits.clone(), since, retried: records(&lines), rules }
+    }
+
+    /// The commit whose access rules hold for a source: the one before it, and as long as it is the newest,
+    /// the same. `None` where nothing came before.
+    pub fn rules_for(&self, source: CommitId) -> Option<CommitId> {
+        if self.since == Some(source) { self.rules } else { self.since }
+    }
+
+    /// What a rendered commit says it went by; `None` where the gate was not asked.
+    pub fn of_trailers(trailers: &Trailers) -> Option<Basis> {
+        let one = |name| all(trailers, name).into_iter().next();
+        Some(Basis {
+            limits: one(GATE)?.parse().ok()?,
+            since: one(PROCESSED).and_then(|id| id.parse().ok()),
+            retried: records(&all(trailers, RETRIED)),
+            rules: one(RULES).and_then(|id| id.parse().ok()),
+        })
+    }
+}
+
+/// The labels that members may report, by what a rendered commit says.
+pub fn labels_of(trailers: &Trailers) -> LabelKeys {
+    let recall = Basis::of_trailers(trailers).and_then(|basis| basis.limits.recall);
+    recall.map(|recall| recall.labels).unwrap_or_default()
+}
+
+/// The commit whose access rules a rendered commit was made under.
+pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
+    Basis::of_trailers(trailers)?.rules_for(source)
+}
+
+/// What was held back when a rendered commit was made.
+pub fn held_in(trailers: &Trailers) -> Vec<HeldRecord> {
+    records(&all(trailers, HELD))
+}
+
+/// How far ahead a pass at a moment looks for the deadlines of a change.
+pub fn looked_ahead(now: Timestamp) -> Timestamp {
+    AHEAD.after(now)
+}
+
+fn all(trailers: &Trailers, name: &str) -> Vec<String> {
+    trailers.others.iter().filter(|(found, _)| found == name).map(|(_, value)| value.clone()).collect()
+}
+
+fn records(lines: &[String]) -> Vec<HeldRecord> {
+    lines.iter().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Asks the gate.
+pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, ReadingError> {
+    let offers = Offers::gather(repo, step, basis)?;
+    let looked = look(repo, step, basis)?;
+    let judge = |used: &BTreeSet<Digest>| {
+        let Some(Looked { pasts, edit_alone, outlook, foreseen }) = &looked else {
+            return Verdict::default();
+        };
+        gate::judge(&Question {
+            previous: step.previous,
+            next: step.next,
+            limits: &basis.limits,
+            source_changed: basis.since != Some(step.source),
+            edit_alone,
+            outlook,
+            foreseen,
+            pasts,
+            retried: &basis.retried,
+            approvals: &offers.counting,
+            used,
+        })
+    };
+    let mut used = BTreeMap::new();
+    let mut verdict = judge(&BTreeSet::new());
+    if !verdict.held.is_empty() || !verdict.approved.is_empty() {
+        // A look at the whole history, so only where it matters.
+        if let Some(rendered) = step.rendered {
+            used = ledger::used_approvals(repo, rendered.commit)?;
+        }
+        if !used.is_empty() {
+            verdict = judge(&used.keys().copied().collect());
+        }
+    }
+    let mut rollback = None;
+    let may_go_back = !verdict.held.is_empty() && !holds_risky(&verdict, basis);
+    if let Some(rendered) = step.rendered.filter(|_| may_go_back) {
+        let since = basis.limits.recall.as_ref().map(|recall| recall.rollback.before(step.now));
+        rollback = rollback::in_force_before(repo, rendered, step.next, basis.limits.rollback, since)?;
+    }
+    if rollback.is_some() {
+        let removed = gate::losing(step.previous, step.next).into_keys();
+        let removed = removed.map(|key| Removed { key, counts: None }).collect();
+        let deadlines = std::mem::take(&mut verdict.deadlines);
+        verdict = Verdict { removed, deadlines, ..Verdict::default() };
+    }
+    for held in &mut verdict.held {
+        let expired = offers.expired.get(&held.digest).or_else(|| offers.expired.get(&held.all));
+        held.expired = expired.copied();
+    }
+    let mut trailers = trailers_of(step.source, basis, &verdict, rollback);
+    if let Some((rendered, recall)) = step.rendered.zip(basis.limits.recall.as_ref()) {
+        let since = recall.window.before(step.now);
+        let pointers = memory::carried(repo, rendered.commit, since)?.into_iter();
+        let pointers = pointers.chain(deadlines::carried(rendered, step.now));
+        trailers.extend(pointers.map(|(name, value)| (name.to_owned(), value)));
+    }
+    let mut diagnostics = offers.diagnostics.clone();
+    offers.explain(&verdict, &used, rollback, &mut diagnostics);
+    let recalls = basis.limits.recall.is_some();
+    let must_record = recalls && !(verdict.deadlines.is_empty() && verdict.approved.is_empty());
+    Ok(Gated { verdict, rollback, trailers, must_record, diagnostics })
+}
+
+/// Reports whether a held removal takes more along than an earlier state can say: by now there may be anything in
+/// a namespace. Members keep such an object without an approval, so a rollback needs one for it, too.
+fn holds_risky(verdict: &Verdict, basis: &Basis) -> bool {
+    // Commits from before the gate had a memory let every rollback pass.
+    if basis.limits.allow_risky || basis.limits.recall.is_none() {
+        return false;
+    }
+    verdict.held.iter().flat_map(|held| &held.pairs).any(|(_, id)| id.takes_more_along())
+}
+
+/// The inputs of the gate beside the two states, where something is removed.
+#[derive(Default)]
+struct Looked {
+    pasts: Vec<Past>,
+    edit_alone: EditAlone,
+    outlook: Outlook,
+    foreseen: Vec<Deadline>,
+}
+
+/// Looks; gives `None` where nothing is removed, now or later.
+fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, ReadingError> {
+    let Some((recall, rendered)) = basis.limits.recall.as_ref().zip(step.rendered) else {
+        return Ok(Some(Looked::default()));
+    };
+    let losing = gate::losing(step.previous, step.next);
+    let mut looked = Looked::default();
+    let edited = basis.since != Some(step.source);
+    let held_until = basis.retried.iter().filter_map(|held| held.until).max();
+    if let Some(outlook) = step.outlook.filter(|_| edited || held_until.is_some()) {
+        let until = looked_ahead(step.now);
+        looked.outlook = outlook(held_until.map_or(until, |held| held.max(until)))?;
+        looked.outlook.until = Some(until);
+    }
+    if losing.is_empty() && looked.outlook.with_change.is_empty() {
+        return Ok(None);
+    }
+    let clusters = losing.values().flatten().map(|(cluster, _)| cluster);
+    looked.pasts = memory::pasts(repo, rendered.commit, recall.window.before(step.now), clusters)?;
+    if !losing.is_empty() {
+        looked.edit_alone = step.edit_alone.map(|decide| decide()).unwrap_or_default();
+        looked.foreseen = deadlines::passed(repo, rendered, step.now)?;
+    }
+    Ok(Some(looked))
+}
+
+fn trailers_of(
+    source: CommitId,
+    basis: &Basis,
+    verdict: &Verdict,
+    rollback: Option<CommitId>,
+) -> Vec<(String, String)> {
+    let mut lines = vec![(GATE, basis.limits.to_string())];
+    lines.extend(basis.since.map(|since| (PROCESSED, since.to_string())));
+    let same_source = basis.rules.filter(|_| basis.since == Some(source));
+    lines.extend(same_source.map(|commit| (RULES, commit.to_string())));
+    lines.extend(basis.retried.iter().map(|record| (RETRIED, record.to_string())));
+    let used: BTreeSet<Digest> = verdict.approved.iter().flat_map(|one| one.digests.clone()).collect();
+    lines.extend(used.into_iter().map(|digest| (trailers::USED_APPROVAL, digest.to_string())));
+    let prunable = verdict.prunable();
+    let prunable = prunable.iter().map(|(path, clusters)| ledger::allow_prune_line(path, clusters));
+    lines.extend(prunable.map(|line| (berth_git::protocol::trailers::ALLOW_PRUNE, line)));
+    if basis.limits.recall.is_some() {
+        lines.extend(verdict.removed.iter().map(|removed| (memory::REMOVED, removed.to_string())));
+    }
+    let deadlines = verdict.deadlines.iter().map(|deadline| (deadlines::DEADLINE, deadline.to_string()));
+    lines.extend(deadlines);
+    lines.extend(verdict.records().iter().map(|record| (HELD, record.to_string())));
+    lines.extend(rollback.map(|commit| (ROLLBACK, commit.to_string())));
+    lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

@@ -1,0 +1,203 @@
+//! Finds what broken files described before they broke.
+//!
+//! An object's last good form is looked for in the source's own history first, newest first, back to the
+//! commit that was published last; then among what that publication had in force. While anything can not
+//! be read at all it may be anything that its folder has the right to hold: then every such object that was in force
+//! and is nowhere now stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{GoodForms, ReadingError};
+use crate::publish::Previous;
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::model::Key;
+use berth_base::source::{Ruled, SourceFile, SourceTree};
+use berth_engine::load::{self, First, Parsed, Survey, Text};
+use berth_git::{self as git, CommitId, GitError, Repo};
+
+/// How far back is looked, and how many forms of a file are tried. Both are far beyond what a person breaks.
+const MOST_COMMITS: usize = 2_000;
+const MOST_FORMS: usize = 8;
+
+/// What was in force: a source commit, and the forms it kept of files that were broken then.
+#[derive(Clone, Debug, Default)]
+pub struct InForce {
+    /// `None` where the commit is not to be had: a shallow clone, a rewritten history.
+    pub commit: Option<CommitId>,
+    pub kept: BTreeMap<String, Vec<u8>>,
+}
+
+impl InForce {
+    /// What a rendered state was made from.
+    pub(super) fn of(repo: &Repo, previous: &Previous) -> Result<InForce, ReadingError> {
+        let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
+        let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
+        Ok(InForce { commit, kept: kept.collect::<Result<_, GitError>>()? })
+    }
+}
+
+/// The good forms of the tree's broken files; `first` is the tree as it was read, `older` the commit before it.
+pub(super) fn find(
+    repo: &Repo,
+    tree: &mut SourceTree,
+    first: &First,
+    older: Option<CommitId>,
+    in_force: impl FnOnce() -> Result<InForce, ReadingError>,
+    parsed: &mut Parsed,
+) -> Result<GoodForms, ReadingError> {
+    if first.is_whole(tree) {
+        return Ok(GoodForms::Found(BTreeMap::new()));
+    }
+    let (today, in_force) = (first.survey(tree), in_force()?);
+    let Some(published) = in_force.commit else { return Ok(GoodForms::Unavailable) };
+    let before = survey_in_force(repo, published, &in_force, parsed)?;
+    let replaced = replaced_by_links(tree, &before);
+    let commits = commits_since(repo, older, published)?;
+    let paths = today.broken.keys().chain(&replaced).cloned().collect();
+    let mut forms = newest_good(repo, tree, paths, &commits, parsed)?;
+    add_missing(first, &today, &before, &replaced, &mut forms);
+    tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
+        let message = "stands below a link now, which is not followed; what it described stays in force";
+        Diagnostic::warning(Pos::file(path), message)
+    }));
+    Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))
+}
+
+/// Everything the last publication had in force, by object.
+fn survey_in_force(
+    repo: &Repo,
+    published: CommitId,
+    in_force: &InForce,
+    parsed: &mut Parsed,
+) -> Result<Survey, ReadingError> {
+    let mut tree = git::read_source(repo, published)?;
+    // What it kept stands for what was refused then.
+    tree.ruled = Ruled::Free;
+    tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
+    tree.files.extend(
+        in_force
+            .kept
+            .iter()
+            .map(|(path, bytes)| SourceFile { path: path.as_str().into(), bytes: bytes.as_slice().into() }),
+    );
+    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(load::survey_knowing(&tree, parsed))
+}
+
+/// Files of the last publication that now stand below a link or a submodule, or are one.
+fn replaced_by_links(tree: &SourceTree, before: &Survey) -> BTreeSet<String> {
+    let there: BTreeSet<&str> = tree.files.iter().map(|file| &*file.path).collect();
+    let met: Vec<&str> = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file)).collect();
+    let is_below = |path: &str| {
+        met.iter()
+            .any(|met| path.strip_prefix(met).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    let paths = before.good.values().map(|text| text.path.as_str());
+    paths.filter(|path| !there.contains(path) && is_below(path)).map(str::to_owned).collect()
+}
+
+/// First parents from `from` down to the published commit, which is not among them.
+fn commits_since(
+    repo: &Repo,
+    from: Option<CommitId>,
+    published: CommitId,
+) -> Result<Vec<CommitId>, ReadingError> {
+    let mut commits = Vec::new();
+    let mut next = from;
+    while let Some(commit) = next.filter(|commit| *commit != published && commits.len() < MOST_COMMITS) {
+        // A shallow clone ends early.
+        if !repo.has_commit(commit) {
+            break;
+        }
+        commits.push(commit);
+        next = repo.commit(commit)?.parents.first().copied();
+    }
+    // Without the published commit among the ancestors this is another history: nothing in it was in force.
+    Ok(if next == Some(published) { commits } else { Vec::new() })
+}
+
+/// The newest form of each file that is without fault in today's tree. The files' forms are tried side by
+/// side, so that the work does not grow with the number of broken files.
+fn newest_good(
+    repo: &Repo,
+    tree: &SourceTree,
+    paths: BTreeSet<String>,
+    commits: &[CommitId],
+    parsed: &mut Parsed,
+) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
+    let mut candidates: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    for path in paths {
+        let mut forms: Vec<Vec<u8>> = Vec::new();
+        for commit in commits {
+            match git::read_file_at(repo, *commit, &path)? {
+                Some(form) if !forms.contains(&form) => forms.push(form),
+                _ => {}
+            }
+            if forms.len() >= MOST_FORMS {
+                break;
+            }
+        }
+        // Popped from the end: the newest first.
+        forms.reverse();
+        candidates.insert(path, forms);
+    }
+    let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for _ in 0..MOST_FORMS {
+        let trial: BTreeMap<String, Vec<u8>> =
+            candidates.iter_mut().filter_map(|(path, forms)| Some((path.clone(), forms.pop()?))).collect();
+        if trial.is_empty() {
+            break;
+        }
+        let broken = load::survey_knowing(&with_files(tree, found.iter().chain(&trial)), parsed).broken;
+        for (path, form) in trial {
+            if !broken.contains_key(&path) {
+                candidates.remove(&path);
+                found.insert(path, form);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>) -> SourceTree {
+    let mut all: BTreeMap<Arc<str>, Arc<[u8]>> =
+        tree.files.iter().map(|file| (file.path.clone(), file.bytes.clone())).collect();
+    all.extend(files.map(|(path, bytes)| (path.as_str().into(), bytes.as_slice().into())));
+    let files = all.into_iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
+    SourceTree { files, ruled: tree.ruled.clone(), ..SourceTree::default() }
+}
+
+/// Adds what was in force and is nowhere now: to the file it stood in, where that is at fault, else to the
+/// first file that cannot be read and has the right to hold it, since it may have moved there.
+fn add_missing(
+    first: &First,
+    today: &Survey,
+    before: &Survey,
+    replaced: &BTreeSet<String>,
+    forms: &mut BTreeMap<String, Vec<u8>>,
+) {
+    let nothing = SourceTree { ruled: Ruled::Free, ..SourceTree::default() };
+    let found: BTreeSet<Key> = load::survey(&with_files(&nothing, forms.iter())).good.into_keys().collect();
+    let unreadable = today.broken.iter().filter(|(_, faults)| faults.unreadable).map(|(path, _)| path);
+    let unreadable = first.apart_by_rights(unreadable);
+    let at_fault: BTreeMap<&Key, &String> = today
+        .broken
+        .iter()
+        .flat_map(|(path, faults)| faults.objects.iter().map(move |key| (key, path)))
+        .collect();
+    let missing = before.good.iter().filter(|(key, _)| !today.good.contains_key(key) && !found.contains(key));
+    for (key, Text { path, bytes }) in missing {
+        let home = if let Some(file) = at_fault.get(key) {
+            Some(*file)
+        } else if replaced.contains(path) || today.broken.contains_key(path) {
+            // A slip in a kind or a name makes another object of it.
+            Some(path)
+        } else {
+            first.home_for(&unreadable, bytes)
+        };
+        if let Some(home) = home {
+            load::append(forms.entry(home.clone()).or_default(), bytes);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What one reading leaves for the next.
+
+use berth_engine::load::Parsed;
+use berth_engine::pipeline;
+use berth_git as git;
+
+/// What earlier readings found. Losing it costs time only.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub(super) blobs: git::Blobs,
+    pub(super) parsed: Parsed,
+    /// Of the state in force, and no other.
+    pub built: Option<pipeline::Memo>,
+}
+
+impl Known {
+    /// Begins with files that another process has read.
+    pub fn of_files(parsed: Parsed) -> Known {
+        Known { parsed, ..Known::default() }
+    }
+
+    /// Files as they were read.
+    pub fn files(&self) -> &Parsed {
+        &self.parsed
+    }
+
+    /// How many files were parsed since this began.
+    pub fn parsed(&self) -> usize {
+        self.parsed.count()
+    }
+}

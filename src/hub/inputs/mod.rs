@@ -1,0 +1,366 @@
+//! Gathers what the pipeline is a function of: a source tree with its history, the state in force,
+//! what members reported, and the moment.
+//!
+//! Commands and the daemon read through here, so that `plan` shows what `run` will do.
+
+pub mod current;
+mod deadlines;
+mod error;
+pub mod gate;
+mod history;
+mod known;
+mod memory;
+mod offers;
+mod otherwise;
+mod rules;
+
+pub use current::{Current, Reports, Search};
+pub use error::ReadingError;
+pub use history::InForce;
+pub use known::Known;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::publish::Previous;
+use berth_base::diag::Diagnostics;
+use berth_base::model::{
+    ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Timestamp,
+};
+use berth_base::source::{self, SourceTree};
+use berth_engine::decide::Decided;
+use berth_engine::load::{self, First, History, Loaded};
+use berth_engine::pipeline::{self, Built, Inputs};
+use berth_engine::state::{self, State};
+use berth_git::{self as git, CommitId, Repo};
+
+/// All inputs of one run.
+#[derive(Debug)]
+pub struct Reading {
+    /// What was read, in a few words.
+    pub label: String,
+    /// The state that it was read upon, in a few words.
+    pub upon: Option<String>,
+    tree: SourceTree,
+    pub previous: State,
+    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub now: Timestamp,
+    /// What was odd about the rendered branch.
+    pub diagnostics: Diagnostics,
+    /// What was odd about the reports. Told, but no part of what is published: nobody could repeat it later.
+    pub odd_reports: Diagnostics,
+    history: GoodForms,
+    /// The repository, where there is one.
+    repo: Option<PathBuf>,
+    known: RefCell<Known>,
+    /// The tree as it was read when last good forms were looked for.
+    first: RefCell<Option<First>>,
+    /// The fleet, once it was read.
+    loaded: OnceCell<Loaded>,
+}
+
+/// The last good forms of files that are broken now.
+#[derive(Debug)]
+enum GoodForms {
+    /// Nothing was decided before.
+    None,
+    /// Decisions exist, but the source they were made from is gone.
+    Unavailable,
+    Found(BTreeMap<String, Arc<[u8]>>),
+}
+
+/// How far ahead of this machine's clock a commit's date may be.
+const MOST_AHEAD_SECONDS: i64 = 600;
+
+/// Moments a single step catches up with, where several passed since the last one.
+const MOST_DEADLINES: usize = 64;
+
+/// A commit from the future would let deadlines pass, and none could be taken back.
+fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), ReadingError> {
+    let seconds = repo.commit(commit)?.seconds;
+    if seconds <= clock.as_second().saturating_add(MOST_AHEAD_SECONDS) {
+        return Ok(());
+    }
+    let date =
+        Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |date| date.to_string());
+    Err(ReadingError::FutureCommit { commit, date })
+}
+
+fn labels_of(rendered: Option<&Previous>) -> LabelKeys {
+    rendered.map(|rendered| gate::labels_of(&rendered.trailers)).unwrap_or_default()
+}
+
+impl Reading {
+    /// A folder as it stands, committed or not. The rendered branch counts if the folder is a repository's root.
+    /// Access rules are those of the last commit, or of where the change from the revision `against` began.
+    pub fn folder(
+        path: &Path,
+        now: Timestamp,
+        against: Option<&str>,
+        search: &Search,
+    ) -> Result<Reading, ReadingError> {
+        let mut tree = source::read_dir(path, &berth_base::yaml::Limits::default())?;
+        let label = format!("the working tree at {}", path.display());
+        let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
+        let Some(repo) = repo else {
+            return Ok(Reading {
+                label,
+                upon: None,
+                tree,
+                previous: State::default(),
+                statuses: BTreeMap::new(),
+                now,
+                diagnostics: Diagnostics::new(),
+                odd_reports: Diagnostics::new(),
+                history: GoodForms::None,
+                repo: None,
+                known: RefCell::default(),
+                first: RefCell::default(),
+                loaded: OnceCell::new(),
+            });
+        };
+        let current = Current::find(&repo, search)?;
+        let previous = current.previous.as_ref();
+        let head = repo.resolve("HEAD")?;
+        let ruling = match against {
+            Some(revision) => Some(rules::against(&repo, revision, head)?),
+            None => rules::for_folder(&repo, &current, head)?,
+        };
+        let kept = |ruling| rules::kept_of(&repo, previous, ruling);
+        tree.ruled = rules::of(&repo, ruling, kept, &tree, &git::Blobs::new())?;
+        let mut reading = Reading::with(&repo, label, tree, head, previous, Known::default())?;
+        reading.take_reports(current.reports(&repo, &labels_of(previous))?);
+        reading.upon = Some(current.words());
+        reading.now = now;
+        Ok(reading)
+    }
+
+    /// A revision, straight from Git. Access rules as for a folder.
+    pub fn revision(
+        path: &Path,
+        revision: &str,
+        now: Option<Timestamp>,
+        against: Option<&str>,
+        search: &Search,
+    ) -> Result<Reading, ReadingError> {
+        let repo = Repo::open(path)?;
+        let commit = repo.require(revision)?;
+        let current = Current::find(&repo, search)?;
+        let previous = current.previous.as_ref();
+        let ruling = match against {
+            Some(revision) => Some(rules::against(&repo, revision, Some(commit))?),
+            None => rules::for_commit(&repo, &current, commit)?,
+        };
+        let (reports, known) = (current.reports(&repo, &labels_of(previous))?, Known::default());
+        let mut reading = Reading::commit(&repo, commit, ruling, previous, reports, Timestamp::now(), known)?;
+        reading.upon = Some(current.words());
+        if let Some(now) = now {
+            reading.now = now;
+        }
+        Ok(reading)
+    }
+
+    /// A commit against a rendered state, under the access rules of the commit given and with what earlier
+    /// readings found, for the moment a daemon would decide it for: the latest of the commit's date, the
+    /// members' reports, and the moment of the state in force. A report from after `clock` is a member's clock
+    /// gone wrong, and moves nothing.
+    pub fn commit(
+        repo: &Repo,
+        commit: CommitId,
+        rules: Option<CommitId>,
+        previous: Option<&Previous>,
+        reports: Reports,
+        clock: Timestamp,
+        known: Known,
+    ) -> Result<Reading, ReadingError> {
+        check_date(repo, commit, clock)?;
+        let mut reading = Reading::source(repo, commit, rules, previous, known)?;
+        reading.take_reports(reports);
+        reading.at_the_latest_report(clock);
+        Ok(reading)
+    }
+
+    fn at_the_latest_report(&mut self, clock: Timestamp) {
+        let reported = self.statuses.values().filter_map(|status| status.reported);
+        self.now = reported.filter(|reported| *reported <= clock).fold(self.now, Timestamp::max);
+    }
+
+    /// A commit against a rendered state, with what was read of the reports back then: `facts` stand for
+    /// the statuses, and `now` for the moment, unless the inputs themselves are later.
+    pub fn recorded(
+        repo: &Repo,
+        commit: CommitId,
+        rules: Option<CommitId>,
+        previous: Option<&Previous>,
+        facts: BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+    ) -> Result<Reading, ReadingError> {
+        let reading = Reading::source(repo, commit, rules, previous, Known::default())?;
+        Ok(Reading { statuses: facts, now: reading.now.max(now), ..reading })
+    }
+
+    /// Whether the source that the state in force was made from is needed, and not here.
+    pub fn lacks_history(&self) -> bool {
+        matches!(self.history, GoodForms::Unavailable)
+    }
+
+    /// A commit with its history, without any report.
+    fn source(
+        repo: &Repo,
+        commit: CommitId,
+        rules: Option<CommitId>,
+        previous: Option<&Previous>,
+        mut known: Known,
+    ) -> Result<Reading, ReadingError> {
+        let info = repo.commit(commit)?;
+        let label = format!("commit {commit} ({})", info.subject());
+        let mut tree = git::read_source_knowing(repo, commit, &mut known.blobs)?;
+        let kept = |ruling| rules::kept_of(repo, previous, ruling);
+        tree.ruled = rules::of(repo, rules, kept, &tree, &known.blobs)?;
+        let older = info.parents.first().copied();
+        let mut reading = Reading::with(repo, label, tree, older, previous, known)?;
+        let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
+        let before = previous.and_then(|previous| previous.trailers.now);
+        reading.now = before.into_iter().fold(dated, Timestamp::max);
+        Ok(reading)
+    }
+
+    fn take_reports(&mut self, reports: Reports) {
+        (self.statuses, self.odd_reports) = (reports.statuses, reports.odd);
+    }
+
+    fn with(
+        repo: &Repo,
+        label: String,
+        mut tree: SourceTree,
+        older: Option<CommitId>,
+        previous: Option<&Previous>,
+        mut known: Known,
+    ) -> Result<Reading, ReadingError> {
+        let parsed = &mut known.parsed;
+        let first = load::first(&tree, parsed);
+        let history = match previous {
+            Some(previous) => {
+                history::find(repo, &mut tree, &first, older, || InForce::of(repo, previous), parsed)?
+            }
+            None => GoodForms::None,
+        };
+        Ok(Reading {
+            label,
+            upon: None,
+            tree,
+            previous: previous.map(|previous| previous.state.clone()).unwrap_or_default(),
+            statuses: BTreeMap::new(),
+            now: Timestamp::UNIX_EPOCH,
+            diagnostics: previous.map(|previous| previous.foreign.clone()).unwrap_or_default(),
+            odd_reports: Diagnostics::new(),
+            history,
+            repo: Some(repo.path().to_owned()),
+            known: known.into(),
+            first: Some(first).into(),
+            loaded: OnceCell::new(),
+        })
+    }
+
+    /// The files that were read.
+    pub fn tree(&self) -> &SourceTree {
+        &self.tree
+    }
+
+    /// Reads other files in their place, against the same state.
+    pub fn edit_tree(&mut self, edit: impl FnOnce(&mut SourceTree)) {
+        edit(&mut self.tree);
+        self.first.take();
+        self.loaded.take();
+    }
+
+    /// What the next reading may begin with.
+    pub fn into_known(self) -> Known {
+        let mut known = self.known.into_inner();
+        known.parsed.keep_only(&self.tree);
+        known
+    }
+
+    /// Takes decisions as printed for the ones in force, in place of the rendered branch.
+    pub fn take_previous(&mut self, printed: BTreeMap<Key, Decision>) {
+        let fleet = self.load().fleet;
+        let decisions = state::adopt(printed, fleet.placements.keys());
+        self.previous = State { decisions: decisions.into(), ..State::default() };
+    }
+
+    /// Reads the fleet and decides.
+    pub fn decide(&self) -> (Loaded, Decided, Diagnostics) {
+        self.inputs(|inputs| pipeline::decide_loaded(self.load(), inputs))
+    }
+
+    fn load(&self) -> Loaded {
+        let load = |inputs: Inputs<'_>| {
+            let parsed = &mut self.known.borrow_mut().parsed;
+            let first = self.first.take().unwrap_or_else(|| load::first(inputs.tree, parsed));
+            load::finish(inputs.tree, first, inputs.history, parsed)
+        };
+        self.loaded.get_or_init(|| self.inputs(load)).clone()
+    }
+
+    /// Builds for the reading's moment, then for each moment since at which something changed by itself.
+    pub fn build_until(
+        &mut self,
+        clock: Timestamp,
+        contents: &mut dyn Contents,
+    ) -> Result<Built, ContentError> {
+        let mut built = self.build(contents)?;
+        for _ in 0..MOST_DEADLINES {
+            match built.next_change.filter(|at| *at <= clock && *at > self.now) {
+                Some(at) => self.now = at,
+                None => break,
+            }
+            self.remember_first_seen(&built);
+            built = self.build(contents)?;
+        }
+        Ok(built)
+    }
+
+    /// What was first seen at an earlier moment of this pass was not first seen at a later one.
+    fn remember_first_seen(&mut self, built: &Built) {
+        self.statuses = pipeline::with_first_seen(&built.state, &self.statuses).into_owned();
+    }
+
+    /// Reads the fleet, decides and renders.
+    pub fn build(&self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
+        self.inputs(|inputs| {
+            let before = self.known.borrow_mut().built.take();
+            let (built, memo) = pipeline::build_loaded(self.load(), inputs, before.as_ref(), contents)?;
+            self.known.borrow_mut().built = Some(memo);
+            Ok(built)
+        })
+    }
+
+    fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {
+        let good_form = |path: &str| match &self.history {
+            GoodForms::Found(forms) => forms.get(path).cloned(),
+            _ => None,
+        };
+        let history = match &self.history {
+            GoodForms::None => History::None,
+            GoodForms::Unavailable => History::Unavailable,
+            GoodForms::Found(_) => History::Known(&good_form),
+        };
+        run(Inputs {
+            tree: &self.tree,
+            history,
+            previous: &self.previous,
+            statuses: &self.statuses,
+            now: self.now,
+        })
+    }
+
+    /// The bytes of a copy that keeps its last good form.
+    pub fn earlier_content(&self, id: &ContentId) -> Result<Vec<u8>, ReadingError> {
+        match &self.repo {
+            Some(path) => Ok(Repo::open(path)?.blob(*id)?),
+            None => Err(ReadingError::MissingContent(*id)),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Approvals that people gave: in commit messages since the last pass, and in files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ReadingError;
+use super::gate::{Basis, Step};
+use crate::publish::{message, trailers};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::model::{Digest, Timestamp};
+use berth_engine::gate::words::ALLOW_DELETE;
+use berth_engine::gate::{Approved, Held, Verdict};
+use berth_git::{CommitId, CommitInfo, Repo};
+
+/// The approvals people gave.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    /// Those that count for this moment.
+    pub(super) counting: BTreeSet<Digest>,
+    pub(super) expired: BTreeMap<Digest, Timestamp>,
+    /// Where trailers stand.
+    commits: BTreeMap<Digest, CommitId>,
+    /// Where those approvals stand that are files.
+    files: BTreeMap<Digest, Pos>,
+    pub(super) diagnostics: Diagnostics,
+}
+
+impl Offers {
+    pub(super) fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Offers, ReadingError> {
+        let mut offers = Offers::default();
+        for approval in step.files {
+            if approval.expires > step.now {
+                offers.counting.insert(approval.digest);
+                offers.files.insert(approval.digest, approval.origin.clone());
+            } else {
+                offers.expired.insert(approval.digest, approval.expires);
+            }
+        }
+        for commit in new_commits(repo, step.source, basis.since)? {
+            let (values, counts): (Vec<String>, bool) = match &basis.limits.recall {
+                Some(recall) => (message::values(&commit.message, ALLOW_DELETE), recall.trailers),
+                None => (trailers::values(&commit.message, ALLOW_DELETE).map(str::to_owned).collect(), true),
+            };
+            if !counts {
+                offers.diagnostics.extend(switched_off(&commit, &values));
+                continue;
+            }
+            offers.diagnostics.extend(misplaced(&commit, values.len()));
+            for value in values {
+                match value.parse() {
+                    Ok(digest) => {
+                        offers.counting.insert(digest);
+                        offers.commits.insert(digest, commit.id);
+                    }
+                    Err(()) => offers.diagnostics.push(Diagnostic::warning(
+                        in_commit(commit.id),
+                        format!(
+                            "`{ALLOW_DELETE}` must have the 32 digits that berth printed for the removal"
+                        ),
+                    )),
+                }
+            }
+        }
+        Ok(offers)
+    }
+
+    /// Says what is held and what was let pass, and what became of approvals that did nothing.
+    pub(super) fn explain(
+        &self,
+        verdict: &Verdict,
+        used: &BTreeMap<Digest, u64>,
+        rollback: Option<CommitId>,
+        diagnostics: &mut Diagnostics,
+    ) {
+        diagnostics.extend(verdict.held.iter().map(Held::diagnostic));
+        diagnostics.extend(verdict.approved.iter().map(|approved| self.approved(approved)));
+        diagnostics.extend(rollback.map(|commit| {
+            let earlier = commit.short();
+            let message = format!(
+                "this goes back to the state that the rendered commit {earlier} had, so its removals need no approval"
+            );
+            Diagnostic::note(message)
+        }));
+        let matched = |digest: &Digest| {
+            verdict.approved.iter().any(|approved| approved.digests.contains(digest))
+                || verdict.held.iter().any(|held| held.spent.contains(digest))
+        };
+        let commits = self.commits.iter().filter(|_| rollback.is_none());
+        let commits = commits.map(|(digest, commit)| (digest, in_commit(*commit)));
+        // A file may lie there for long, and matters only while something waits for an approval.
+        let files = self.files.iter().filter(|_| !verdict.held.is_empty());
+        let files = files.map(|(digest, at)| (digest, at.clone()));
+        for (digest, at) in commits.chain(files).filter(|(digest, _)| !matched(digest)) {
+            let message = match used.get(digest) {
+                Some(seq) => format!("the approval `{digest}` was used already, by number {seq}"),
+                None => format!("the approval `{digest}` fits no removal"),
+            };
+            let hint = "a removal's digest changes with what it removes; `berth plan` prints it";
+            diagnostics.push(Diagnostic::warning(at, message).hint(hint));
+        }
+    }
+
+    fn approved(&self, approved: &Approved) -> Diagnostic {
+        let given = |digest: &&Digest| self.counting.contains(*digest);
+        let key = &approved.key;
+        let Some(digest) = approved.digests.iter().find(given) else {
+            return Diagnostic::note(format!(
+                "{key}: its removals were approved when their deadline was set"
+            ));
+        };
+        let by = match (self.commits.get(digest), self.files.get(digest)) {
+            (Some(commit), _) => in_commit(*commit).to_string(),
+            (None, Some(at)) => at.file.to_string(),
+            (None, None) => "somebody".to_owned(),
+        };
+        Diagnostic::note(format!("{key}: its removals are approved by {by} (`{digest}`, which counts once)"))
+    }
+}
+
+/// Warns of approvals in a message that are no trailers: forges put lines below them.
+fn misplaced(commit: &CommitInfo, counting: usize) -> Option<Diagnostic> {
+    let begins = |line: &&str| {
+        let line = line.trim_start().as_bytes();
+        line.get(..ALLOW_DELETE.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(ALLOW_DELETE.as_bytes()))
+    };
+    if commit.message.lines().filter(begins).count() <= counting {
+        return None;
+    }
+    let message = format!("a `{ALLOW_DELETE}` does not count where it stands in the message");
+    let hint = format!(
+        "it counts where `git interpret-trailers --parse` finds it: at the end of the message, in a paragraph \
+         of trailers only; write it again in a later commit, on a line of its own as `{ALLOW_DELETE}: ` and the \
+         digest"
+    );
+    Some(Diagnostic::warning(in_commit(commit.id), message).hint(hint))
+}
+
+/// Warns of approvals in a message where the daemon takes files only.
+fn switched_off(commit: &CommitInfo, values: &[String]) -> Option<Diagnostic> {
+    let message = format!(
+        "a `{ALLOW_DELETE}` in a commit's message does not count: the daemon runs with --no-approval-trailers"
+    );
+    let hint = "approve with a file under approvals/";
+    (!values.is_empty()).then(|| Diagnostic::warning(in_commit(commit.id), message).hint(hint))
+}
+
+fn in_commit(commit: CommitId) -> Pos {
+    Pos::file(format!("commit {}", commit.short()))
+}
+
+/// The source commits that no pass has seen.
+fn new_commits(
+    repo: &Repo,
+    source: CommitId,
+    since: Option<CommitId>,
+) -> Result<Vec<CommitInfo>, ReadingError> {
+    match since {
+        Some(since) if since == source => Ok(Vec::new()),
+        Some(since) if repo.has_commit(since) => Ok(repo.commits_between(since, source)?),
+        // Another history: only the commit itself is known to be new.
+        _ => Ok(vec![repo.commit(source)?]),
+    }
+}

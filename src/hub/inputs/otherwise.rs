@@ -1,0 +1,68 @@
+//! Decisions as they would be otherwise: at a later moment, or with the outside as it was.
+
+use std::collections::BTreeMap;
+
+use super::{MOST_DEADLINES, Reading};
+use berth_base::model::{ClusterStatus, Decision, Key, Timestamp};
+use berth_engine::gate::ahead::Ahead;
+use berth_engine::pipeline::{self, Inputs};
+use berth_engine::state::State;
+
+impl Reading {
+    /// The decisions with other statuses, or at another moment, and when they change by themselves.
+    fn place(
+        &self,
+        previous: &State,
+        statuses: &BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+    ) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
+        self.inputs(|inputs| pipeline::place(self.load(), Inputs { previous, statuses, now, ..inputs }))
+    }
+
+    /// The decisions at the moments from now `until` another one at which time alone changes some. Scores that
+    /// members report do not run out here: members report anew.
+    pub fn ahead(
+        &self,
+        facts: &BTreeMap<String, ClusterStatus>,
+        first_seen: &BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Vec<Ahead> {
+        let mut facts = facts.clone();
+        facts.values_mut().for_each(|fact| fact.keep_scores(now));
+        let mut state = State { facts: first_seen.clone(), ..self.previous.clone() };
+        let (mut at, mut moments) = (now, Vec::new());
+        let (decisions, mut change) = self.place(&state, &facts, at);
+        state.decisions = decisions.into();
+        while let Some(next) = change.filter(|next| *next > at && *next <= until) {
+            at = if moments.len() < MOST_DEADLINES { next } else { until };
+            let (decisions, next) = self.place(&state, &facts, at);
+            change = next;
+            state.decisions = decisions.clone().into();
+            moments.push(Ahead { at, decisions });
+        }
+        moments
+    }
+
+    /// The decisions that the edit alone would give, with the outside as the state in force has it. Facts hold
+    /// only what decisions read then, so what the new source reads for the first time is taken as it is now
+    /// and, where that differs, as never reported as well.
+    pub fn edit_alone(
+        &self,
+        facts: &BTreeMap<String, ClusterStatus>,
+        then: Option<Timestamp>,
+    ) -> Vec<BTreeMap<Key, Decision>> {
+        let before = &self.previous.facts;
+        let then = then.unwrap_or(self.now).min(self.now);
+        if before == facts && then == self.now {
+            return Vec::new();
+        }
+        let mut mixed = facts.clone();
+        for (cluster, fact) in before {
+            mixed.entry(cluster.clone()).or_default().replace_by(fact);
+        }
+        let mut given = vec![&mixed];
+        given.extend(Some(before).filter(|before| **before != mixed));
+        given.into_iter().map(|statuses| self.place(&self.previous, statuses, then).0).collect()
+    }
+}

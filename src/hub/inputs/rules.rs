@@ -1,0 +1,127 @@
+//! Which commit's access rules hold for what is read: never its own, so that no change gives itself a right.
+
+use std::collections::BTreeMap;
+
+use super::gate::Basis;
+use super::{Current, ReadingError, current};
+use crate::publish::{self, Previous};
+use berth_base::source::{Ruled, SourceFile, SourceTree};
+use berth_engine::gate::Limits;
+use berth_git::{self as git, Blobs, CommitId, Repo};
+
+/// The folder of rules, as its parent names it.
+const FOLDER: &str = "access";
+
+/// The rules of a commit, over what was in force of it: `kept` are the forms of files that were broken or
+/// refused then. `tree` is what they are to judge.
+pub(super) fn of(
+    repo: &Repo,
+    commit: Option<CommitId>,
+    kept: impl FnOnce(CommitId) -> Result<BTreeMap<String, Vec<u8>>, ReadingError>,
+    tree: &SourceTree,
+    blobs: &Blobs,
+) -> Result<Ruled, ReadingError> {
+    let Some(commit) = commit else { return Ok(Ruled::Own) };
+    if !repo.has_commit(commit) {
+        // What the rules were can not be known; without any in sight there were none, most likely.
+        let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
+        let has_rules = tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder);
+        return if has_rules { Err(ReadingError::NoRules { commit }) } else { Ok(Ruled::Own) };
+    }
+    let root = repo.tree(repo.commit(commit)?.tree)?;
+    // What is kept of a file stands where the file does.
+    if !root.iter().any(|entry| entry.name == FOLDER.as_bytes()) {
+        return Ok(Ruled::Free);
+    }
+    let kept = kept(commit)?;
+    let mut tree = git::read_source_knowing(repo, commit, &mut blobs.clone())?;
+    tree.files.retain(|file| !kept.contains_key(&*file.path));
+    tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
+    let form = |(path, bytes): (String, Vec<u8>)| SourceFile { path: path.into(), bytes: bytes.into() };
+    tree.files.extend(kept.into_iter().map(form));
+    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(Ruled::By(tree.into()))
+}
+
+fn is_in_folder(path: &str) -> bool {
+    path.strip_prefix(FOLDER).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The forms kept of a commit: those of the newest rendered state that was made from it, or from one before
+/// it. A state made later may have kept what that later commit wrote itself.
+pub(super) fn kept_of(
+    repo: &Repo,
+    previous: Option<&Previous>,
+    ruling: CommitId,
+) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
+    let mut next = previous.map(|previous| previous.commit);
+    let mut later = None;
+    while let Some(id) = next {
+        if !repo.has_commit(id) {
+            // A shallow clone ends here.
+            return Err(ReadingError::NoRules { commit: id });
+        }
+        let commit = repo.commit(id)?;
+        next = commit.parents.first().copied();
+        let Some(source) = publish::own_source(repo, &commit)?.filter(|source| later != Some(*source)) else {
+            continue;
+        };
+        if repo.has_commit(source) && repo.is_same_or_after(ruling, source)? {
+            let kept = publish::read_state(repo, id)?.state.kept;
+            let form = |(path, id)| Ok((path, repo.blob(id)?));
+            return kept.into_iter().map(form).collect();
+        }
+        later = Some(source);
+    }
+    Ok(BTreeMap::new())
+}
+
+/// The commit whose rules hold for a source commit, as a daemon would have it.
+pub(super) fn for_commit(
+    repo: &Repo,
+    current: &Current,
+    source: CommitId,
+) -> Result<Option<CommitId>, ReadingError> {
+    let basis = Basis::in_force(&Limits::default(), current.previous.as_ref(), current.processed.as_ref());
+    if basis.since.is_some() {
+        let rules = basis.rules_for(source);
+        refuse_cut(repo, current, rules)?;
+        return Ok(rules);
+    }
+    // Nothing was published yet: what the commit follows decides.
+    Ok(repo.commit(source)?.parents.first().copied())
+}
+
+/// The commit whose rules hold for a working tree: the one processed last, where it is a part of it.
+pub(super) fn for_folder(
+    repo: &Repo,
+    current: &Current,
+    head: Option<CommitId>,
+) -> Result<Option<CommitId>, ReadingError> {
+    let (previous, processed) = (current.previous.as_ref(), current.processed.as_ref());
+    let since = Basis::in_force(&Limits::default(), previous, processed).since;
+    refuse_cut(repo, current, since)?;
+    match (since, head) {
+        (Some(since), _) if !repo.has_commit(since) => Ok(head),
+        (Some(since), Some(head)) if repo.is_same_or_after(head, since)? => Ok(Some(since)),
+        _ => Ok(head),
+    }
+}
+
+/// A commit that a shallow clone lacks may have had rules that are nowhere in sight.
+fn refuse_cut(repo: &Repo, current: &Current, rules: Option<CommitId>) -> Result<(), ReadingError> {
+    match rules.filter(|rules| repo.is_shallow() && !repo.has_commit(*rules)) {
+        Some(_) => Err(current::cut_off(repo, current.remote.as_deref(), "the source")?),
+        None => Ok(()),
+    }
+}
+
+/// Where a change began: what it and another revision have in common.
+pub(super) fn against(repo: &Repo, revision: &str, head: Option<CommitId>) -> Result<CommitId, ReadingError> {
+    let other = repo.require(revision)?;
+    let common = head.map(|head| repo.common_ancestor(head, other)).transpose()?.flatten();
+    if let (None, Some(head), true) = (common, head, repo.is_shallow()) {
+        return Err(current::cut_off(repo, None, &format!("{revision}..{}", head.short()))?);
+    }
+    Ok(common.unwrap_or(other))
+}

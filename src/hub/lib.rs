@@ -1,0 +1,7 @@
+//! The hub: reads all inputs from Git, makes the next commit of the rendered branch, proves earlier ones.
+
+pub mod daemon;
+pub mod inputs;
+pub mod next_commit;
+pub mod publish;
+pub mod verify;

@@ -1,0 +1,243 @@
+//! One step of the rendered branch: a source commit, the state in force and what is known of the outside
+//! → the commit that follows, written but not yet pointed at.
+//!
+//! - [`step`]: the next step as of now, with everything that must not be published refused. The daemon publishes it, a
+//!   plan shows it.
+//! - [`advance`]: the computation below it, which proofs repeat.
+//!
+//! The daemon takes the outside as it is now, a proof as an earlier commit recorded it. Both come through
+//! here, so that whatever has a say in what is published is proven as well: it must be a function of
+//! [`Given`], and what it takes from flags or a clock must be found again in the commit.
+
+mod step;
+
+pub use step::{Leave, Start, rehearse, step};
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::inputs::gate::{self, Basis, Gated, Step};
+use crate::inputs::{Known, Reading, ReadingError, Reports};
+use crate::publish::{self, Previous, PublishError, Published, Stamp, Summary, Trailers};
+use berth_base::diag::Diagnostics;
+use berth_base::model::{ClusterStatus, ContentError, Timestamp};
+use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
+use berth_engine::pipeline::Built;
+use berth_engine::plan::{Plan, plan};
+use berth_engine::state::State;
+use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
+
+/// All that the next commit is a function of.
+#[derive(Debug)]
+pub struct Given<'a> {
+    pub source: CommitId,
+    pub previous: Option<&'a Previous>,
+    pub identity: &'a Identity,
+    pub outside: Outside,
+}
+
+/// What neither the source nor the state in force says.
+#[derive(Debug)]
+pub enum Outside {
+    /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
+    /// `at` replaces the moment that all of this gives. Without `gated`, removals need nobody's leave.
+    /// `known` and `reports` are taken to begin with; what is known only ever saves time.
+    Now {
+        clock: Timestamp,
+        at: Option<Timestamp>,
+        basis: Basis,
+        gated: bool,
+        reports: Box<RefCell<Reports>>,
+        known: Box<RefCell<Known>>,
+    },
+    /// As a commit has it: in its facts, and in its trailers. Nothing known from before has a part in it.
+    Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
+}
+
+/// The next commit and all that led to it.
+#[derive(Debug)]
+pub struct Advanced {
+    pub drafted: Published,
+    /// The commit whose access rules held.
+    pub rules: Option<CommitId>,
+    pub reading: Reading,
+    /// What the source asks for.
+    pub built: Built,
+    /// What is published: the same, but for workloads that are held back.
+    pub state: State,
+    pub held: Vec<Held>,
+    /// The deadlines that the change brings and that are not held.
+    pub deadlines: Vec<Deadline>,
+    /// What the next step must know of what is held.
+    pub records: Vec<HeldRecord>,
+    pub plan: Plan,
+    /// Everything there is to say, odd reports included.
+    pub diagnostics: Diagnostics,
+}
+
+/// The next commit could not be made. The fleet's own faults are diagnostics, not this.
+#[derive(Debug, thiserror::Error)]
+pub enum AdvanceError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    #[error(transparent)]
+    Reading(#[from] ReadingError),
+    #[error(
+        "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
+    )]
+    Rewound { name: String, source_commit: CommitId, last: CommitId },
+}
+
+impl AdvanceError {
+    /// The commit that says which access rules hold, where that is what is not here.
+    pub fn lacks_rules_of(&self) -> Option<CommitId> {
+        match self {
+            AdvanceError::Reading(ReadingError::NoRules { commit }) => Some(*commit),
+            _ => None,
+        }
+    }
+
+    /// What would help.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            AdvanceError::Git(error) => error.hint(),
+            AdvanceError::Publish(error) => error.hint(),
+            AdvanceError::Content(_) => None,
+            AdvanceError::Reading(error) => error.hint(),
+            AdvanceError::Rewound { last, .. } => Some(format!(
+                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
+                 {last} (git merge {last}), or allow it for one run with --allow-rewind"
+            )),
+        }
+    }
+
+    /// Reports whether the step must not be published, though it could be computed.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            AdvanceError::Publish(error) | AdvanceError::Reading(ReadingError::Publish(error)) => {
+                error.is_refusal()
+            }
+            AdvanceError::Rewound { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Git's own failure below it, for those that came while writing.
+    pub fn git(&self) -> Option<&GitError> {
+        match self {
+            AdvanceError::Git(error) | AdvanceError::Publish(PublishError::Git(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Makes the commit that follows, whatever it would lose: [`step`] refuses, and a proof repeats what was published.
+pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
+    let mut contents = GitContents::writing(repo)?;
+    let (reading, built, rules) = read_and_build(repo, given, &mut contents)?;
+    repo.progress().begin("comparing with the current state");
+    let gated = ask_gate(repo, given, &reading, &built)?;
+    let records = gated.verdict.records();
+    let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
+    let state = gated.verdict.state.unwrap_or_else(|| built.state.clone());
+    let plan = plan(&reading.previous, &state);
+    let mut told = reading.diagnostics.clone();
+    told.extend(built.diagnostics.iter().cloned());
+    told.extend(gated.diagnostics);
+    told.sort();
+    let info = repo.commit(given.source)?;
+    let stamp = Stamp {
+        identity: given.identity.clone(),
+        trailers: gated.trailers,
+        must_record: gated.must_record,
+        ..Stamp::new(given.source, info.subject(), info.seconds, reading.now)
+    };
+    let summary = Summary::of(&plan, given.previous.is_none()).with_problems(&told);
+    let drafted = publish::draft(repo, given.previous, &state, &stamp, &summary)?;
+    let mut diagnostics = told;
+    diagnostics.extend(reading.odd_reports.iter().cloned());
+    diagnostics.sort();
+    Ok(Advanced { drafted, rules, reading, built, state, held, deadlines, records, plan, diagnostics })
+}
+
+/// What the gate says of the step. It is not asked about a first commit, which removes nothing.
+fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) -> Result<Gated, AdvanceError> {
+    let basis = match &given.outside {
+        Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
+        Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
+    };
+    let (Some(basis), Some(rendered)) = (basis, given.previous) else { return Ok(Gated::default()) };
+    let edit_alone = || reading.edit_alone(&built.state.facts, rendered.trailers.now);
+    let edited = basis.since != Some(given.source);
+    let outlook = |until| outlook(repo, given, &basis, reading, built, until);
+    let step = Step {
+        source: given.source,
+        previous: &reading.previous,
+        next: &built.state,
+        files: &built.fleet.approvals,
+        now: reading.now,
+        rendered: Some(rendered),
+        edit_alone: edited.then_some(&edit_alone),
+        outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
+    };
+    Ok(gate::ask(repo, &step, &basis)?)
+}
+
+/// The deadlines to come, and where the source is new, those of the one before it.
+fn outlook(
+    repo: &Repo,
+    given: &Given<'_>,
+    basis: &Basis,
+    reading: &Reading,
+    built: &Built,
+    until: Timestamp,
+) -> Result<Outlook, ReadingError> {
+    let (facts, now) = (&built.state.facts, reading.now);
+    let with_change = reading.ahead(facts, facts, now, until);
+    let before = basis.since.filter(|since| *since != given.source && repo.has_commit(*since));
+    let without_change = match before.filter(|_| !with_change.is_empty()) {
+        Some(since) => {
+            let before = Reading::recorded(repo, since, basis.rules, given.previous, facts.clone(), now)?;
+            before.ahead(facts, &reading.previous.facts, now, until)
+        }
+        None => Vec::new(),
+    };
+    Ok(Outlook { with_change, without_change, until: None })
+}
+
+fn read_and_build(
+    repo: &Repo,
+    given: &Given<'_>,
+    contents: &mut GitContents<'_>,
+) -> Result<(Reading, Built, Option<CommitId>), AdvanceError> {
+    let progress = repo.progress();
+    progress.begin("reading the fleet");
+    match &given.outside {
+        Outside::Now { clock, at, basis, reports, known, .. } => {
+            let (reports, known) = (reports.take(), known.take());
+            let rules = given.previous.and_then(|_| basis.rules_for(given.source));
+            let mut reading =
+                Reading::commit(repo, given.source, rules, given.previous, reports, *clock, known)?;
+            progress.begin("rendering objects");
+            let built = match at {
+                Some(at) => {
+                    reading.now = *at;
+                    reading.build(contents)?
+                }
+                None => reading.build_until(*clock, contents)?,
+            };
+            Ok((reading, built, rules))
+        }
+        Outside::Recorded { facts, trailers } => {
+            let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
+            let rules = given.previous.and_then(|_| gate::rules_of(trailers, given.source));
+            let reading = Reading::recorded(repo, given.source, rules, given.previous, facts.clone(), now)?;
+            let built = reading.build(contents)?;
+            Ok((reading, built, rules))
+        }
+    }
+}

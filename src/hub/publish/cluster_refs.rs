@@ -1,0 +1,244 @@
+//! One ref per cluster, whose tree is the cluster's folder: a member fetches nothing but its own objects.
+//!
+//! A cache: it can be derived again from the rendered branch at any time. A cluster without objects has
+//! a ref with an empty tree, so that a member tells "nothing for you" from "no such cluster".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::PublishError;
+use super::ledger;
+use super::read::{Previous, claimed};
+use super::tree::write_folder;
+use berth_base::model::{Timestamp, path};
+use berth_engine::report;
+use berth_engine::state::layout;
+use berth_git::protocol::trailers::one_line;
+use berth_git::protocol::{ClusterRef, Refs, cluster_ref, read_cluster_ref};
+use berth_git::signature::{AllowedSigners, PublicKey};
+use berth_git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
+
+/// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
+const LONGEST_WALK: usize = 1_000;
+
+/// What was changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    pub written: Vec<String>,
+    pub deleted: Vec<String>,
+}
+
+/// What was read of cluster refs' commits: a commit never changes, so that each is read once.
+#[derive(Debug, Default)]
+pub struct Known {
+    read: BTreeMap<CommitId, Option<ClusterRef>>,
+    /// Those that are written and signed as berth does.
+    sound: BTreeSet<CommitId>,
+}
+
+/// Every cluster's folder as its ref has it, in the report's form.
+pub fn read_all(repo: &Repo, refs: &Refs) -> Result<BTreeMap<String, report::Published>, PublishError> {
+    read_all_knowing(repo, refs, &mut Known::default())
+}
+
+/// [`read_all`] with what is known already; afterwards that is what the refs point to now.
+pub fn read_all_knowing(
+    repo: &Repo,
+    refs: &Refs,
+    known: &mut Known,
+) -> Result<BTreeMap<String, report::Published>, PublishError> {
+    let mut all = BTreeMap::new();
+    let mut now = BTreeMap::new();
+    for commit in repo.list_refs(&refs.clusters)?.into_values() {
+        let found = read_knowing(repo, commit, known)?;
+        now.insert(commit, found.clone());
+        if let Some(found) = found {
+            let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
+            all.insert(found.cluster, published);
+        }
+    }
+    known.sound.retain(|commit| now.contains_key(commit));
+    known.read = now;
+    Ok(all)
+}
+
+fn read_knowing(
+    repo: &Repo,
+    commit: CommitId,
+    known: &mut Known,
+) -> Result<Option<ClusterRef>, PublishError> {
+    if let Some(found) = known.read.get(&commit) {
+        return Ok(found.clone());
+    }
+    let found = read_cluster_ref(repo, commit)?;
+    known.read.insert(commit, found.clone());
+    Ok(found)
+}
+
+/// Brings all cluster refs to what the rendered commit says; correct ones are not touched.
+/// `clusters` is the inventory; clusters that still have objects count as well.
+pub fn repair(
+    repo: &Repo,
+    refs: &Refs,
+    rendered: &Previous,
+    clusters: &BTreeSet<String>,
+    identity: &Identity,
+) -> Result<Repaired, PublishError> {
+    repair_knowing(repo, refs, rendered, clusters, (identity, None), &mut Known::default())
+}
+
+/// [`repair`] with what is known of the refs' commits already. With a moment, refs say that they were the newest then.
+pub fn repair_knowing(
+    repo: &Repo,
+    refs: &Refs,
+    rendered: &Previous,
+    clusters: &BTreeSet<String>,
+    (identity, alive): (&Identity, Option<Timestamp>),
+    known: &mut Known,
+) -> Result<Repaired, PublishError> {
+    let mut writer = Writer::new(repo)?;
+    let mut existing = repo.list_refs(&refs.clusters)?;
+    let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
+    let wanted: BTreeSet<&String> = clusters.iter().chain(filled.map(|(cluster, _)| cluster)).collect();
+    let key = identity.signer.as_ref().map(|signer| signer.public().clone());
+    let fleet = identity.fleet.as_deref().or(rendered.trailers.fleet()).map(one_line);
+    let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
+    // Refs that let something go, and that no signature vouches for.
+    let mut doubtful: BTreeMap<&str, (TreeId, CommitId, BTreeSet<String>)> = BTreeMap::new();
+    for cluster in wanted {
+        let tree = folder_tree(&mut writer, rendered, cluster)?;
+        let old = existing.remove(&refs.cluster(cluster));
+        let now = old.map(|commit| read_knowing(repo, commit, known)).transpose()?.flatten();
+        let current = now.zip(old).filter(|(now, _)| {
+            now.tree == tree
+                && now.cluster == one_line(cluster)
+                && now.fleet == fleet
+                && now.seq <= rendered.trailers.seq
+                && alive.is_none_or(|alive| now.alive.is_some_and(|said| said >= alive))
+                // What was made before there was a key, or under another one, is signed anew.
+                && (key.is_none() || now.claimed_key == key)
+        });
+        match current {
+            Some((_, commit)) if known.sound.contains(&commit) => {}
+            Some((now, commit)) if is_sound(repo, commit, &now, key.as_ref())? => {
+                if key.is_none() && !now.allow_prune.is_empty() {
+                    doubtful.insert(cluster, (tree, commit, now.allow_prune));
+                }
+                known.sound.insert(commit);
+            }
+            _ => {
+                stale.insert(cluster, (tree, old));
+            }
+        }
+    }
+    let allowed = ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect())?;
+    for (cluster, (tree, commit, said)) in doubtful {
+        if allowed.get(cluster) != Some(&said) {
+            known.sound.remove(&commit);
+            stale.insert(cluster, (tree, Some(commit)));
+        }
+    }
+    let since = last_changes(repo, rendered, &stale)?;
+    let prunable = ledger::prunable(repo, rendered.commit, &stale.keys().copied().collect())?;
+    let mut repaired = Repaired::default();
+    let mut moves = Vec::new();
+    repo.progress().begin_of("writing the clusters' refs", stale.len());
+    for (cluster, (tree, old)) in stale {
+        repo.progress().add(1);
+        let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
+        let said = ClusterRef {
+            cluster: one_line(cluster),
+            fleet: fleet.clone(),
+            seq,
+            tree,
+            allow_prune: prunable.get(cluster).cloned().unwrap_or_default(),
+            format: cluster_ref::FORMAT_READ,
+            alive,
+            claimed_key: key.clone(),
+        };
+        let seconds = alive.map_or(seconds, |alive| seconds.max(alive.as_second()));
+        let commit = writer.commit_later(tree, &[], &said.message(), identity, seconds)?;
+        let target = refs.cluster(cluster);
+        if old.is_none() {
+            repo.discard_broken_ref(&target)?;
+        }
+        moves.push(RefMove { name: target, old, new: commit });
+        known.read.insert(commit, Some(said));
+        known.sound.insert(commit);
+        repaired.written.push(cluster.to_owned());
+    }
+    // First those that nobody wants: a new ref's name can be above theirs, or below.
+    for (name, commit) in existing {
+        repo.delete_ref(&name, commit)?;
+        repaired.deleted.push(name);
+    }
+    if let Some(new) = moves.iter().find(|one| one.old.is_none()) {
+        repo.clear_above(&new.name)?;
+    }
+    repo.move_refs(&moves)?;
+    Ok(repaired)
+}
+
+/// Reports whether a ref's commit says nothing but what it was read as, and a signature fits it.
+fn is_sound(
+    repo: &Repo,
+    commit: CommitId,
+    said: &ClusterRef,
+    key: Option<&PublicKey>,
+) -> Result<bool, PublishError> {
+    if said.message() != repo.commit(commit)?.message {
+        return Ok(false);
+    }
+    Ok(match key {
+        Some(key) => repo.vouch(commit, &AllowedSigners::of(key))?.is_ok(),
+        None => true,
+    })
+}
+
+/// The cluster's folder without anything foreign.
+fn folder_tree(writer: &mut Writer<'_>, rendered: &Previous, cluster: &str) -> Result<TreeId, PublishError> {
+    match (rendered.ids.clusters.get(cluster), rendered.state.folders.get(cluster)) {
+        (Some(tree), _) => Ok(*tree),
+        (None, Some(folder)) => write_folder(writer, folder),
+        (None, None) => Ok(TreeId::EMPTY),
+    }
+}
+
+/// At which sequence number and date each of these trees came to be: one walk back for all of them.
+fn last_changes<'c>(
+    repo: &Repo,
+    rendered: &Previous,
+    stale: &BTreeMap<&'c str, (TreeId, Option<CommitId>)>,
+) -> Result<BTreeMap<&'c str, (u64, i64)>, PublishError> {
+    let mut since = BTreeMap::new();
+    let mut open: BTreeMap<&str, TreeId> =
+        stale.iter().map(|(cluster, (tree, _))| (*cluster, *tree)).collect();
+    for commit in repo.first_parents(rendered.commit).take(LONGEST_WALK) {
+        if open.is_empty() {
+            break;
+        }
+        let Some(trailers) = claimed(repo, &commit)? else { continue };
+        let trees = cluster_trees(repo, commit.tree)?;
+        open.retain(|cluster, tree| {
+            trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY) == *tree
+        });
+        // A proof compares the moment, and passes over the date, which somebody may have set back.
+        let moment = trailers.now.map_or(commit.seconds, |now| now.as_second());
+        let seconds = commit.seconds.max(moment);
+        since.extend(open.keys().map(|cluster| (*cluster, (trailers.seq, seconds))));
+    }
+    Ok(since)
+}
+
+fn cluster_trees(repo: &Repo, root: TreeId) -> Result<BTreeMap<String, TreeId>, PublishError> {
+    let folders = |id: TreeId| -> Result<BTreeMap<String, TreeId>, PublishError> {
+        let folder = |entry: berth_git::Entry| match entry.kind {
+            EntryKind::Folder(id) => String::from_utf8(entry.name).ok().map(|name| (name, id)),
+            _ => None,
+        };
+        Ok(repo.tree(id)?.into_iter().filter_map(folder).collect())
+    };
+    match folders(root)?.get(layout::CLUSTERS) {
+        Some(id) => folders(*id),
+        None => Ok(BTreeMap::new()),
+    }
+}

@@ -1,0 +1,255 @@
+//! The next state becomes a commit on the rendered branch, or nothing where it equals the previous one.
+
+use super::error::PublishError;
+use super::processed::read_processed;
+use super::read::{Ids, Previous};
+use super::remembered::remember;
+use super::summary::Summary;
+use super::trailers::Trailers;
+use super::tree;
+use berth_base::diag::Diagnostics;
+use berth_base::model::Timestamp;
+use berth_engine::state::State;
+use berth_git::protocol::Refs;
+use berth_git::protocol::trailers::FLEET;
+use berth_git::protocol::trailers::one_line;
+use berth_git::{CommitId, Entry, GitError, Identity, Repo, TreeId, Writer};
+
+/// What a rendered commit was made from and by whom. The same stamp gives the same commit id.
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    pub source: CommitId,
+    /// The first line of the source commit's message.
+    pub subject: String,
+    /// The source commit's date.
+    pub source_seconds: i64,
+    pub now: Timestamp,
+    pub identity: Identity,
+    /// Further trailers, such as the approvals that a gate used.
+    pub trailers: Vec<(String, String)>,
+    /// A commit is due even where the state stays the same, for its trailers.
+    pub must_record: bool,
+    /// Lets a state without any object follow one that had some.
+    pub allow_empty: bool,
+}
+
+impl Stamp {
+    pub fn new(source: CommitId, subject: &str, source_seconds: i64, now: Timestamp) -> Stamp {
+        Stamp {
+            source,
+            subject: subject.to_owned(),
+            source_seconds,
+            now,
+            identity: Identity::default(),
+            trailers: Vec::new(),
+            must_record: false,
+            allow_empty: false,
+        }
+    }
+}
+
+/// What came of publishing.
+#[derive(Debug)]
+pub enum Published {
+    /// The branch already holds this state.
+    Unchanged,
+    Committed(Box<Committed>),
+}
+
+/// A new rendered commit.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    pub commit: CommitId,
+    pub seq: u64,
+    pub seconds: i64,
+    tree: TreeId,
+    ids: Ids,
+    trailers: Trailers,
+}
+
+impl Committed {
+    pub(super) fn new(
+        commit: CommitId,
+        trailers: &Trailers,
+        seconds: i64,
+        tree: TreeId,
+        ids: Ids,
+    ) -> Committed {
+        Committed { commit, seq: trailers.seq, seconds, tree, ids, trailers: trailers.clone() }
+    }
+
+    /// The published state as the previous one of the next run, without reading it again.
+    pub fn into_previous(self, state: State) -> Previous {
+        Previous {
+            commit: self.commit,
+            tree: self.tree,
+            state,
+            ids: self.ids,
+            trailers: self.trailers,
+            seconds: self.seconds,
+            foreign: Diagnostics::new(),
+        }
+    }
+}
+
+/// Writes the next state onto the branch that `previous` was read from.
+pub fn publish(
+    repo: &Repo,
+    refs: &Refs,
+    previous: Option<&Previous>,
+    next: &State,
+    stamp: &Stamp,
+    summary: &Summary,
+) -> Result<Published, PublishError> {
+    refuse_loss(repo, refs, previous, next, stamp)?;
+    let drafted = draft(repo, previous, next, stamp, summary)?;
+    point(repo, refs, previous, &drafted)?;
+    Ok(drafted)
+}
+
+/// Moves the branch to a drafted commit, from exactly the commit that `previous` was read from.
+pub fn point(
+    repo: &Repo,
+    refs: &Refs,
+    previous: Option<&Previous>,
+    drafted: &Published,
+) -> Result<(), PublishError> {
+    if let Published::Committed(committed) = drafted {
+        // Before the branch moves: a process that is killed in between must find its own commit trusted.
+        repo.flush()?;
+        remember(repo, &refs.rendered, committed.commit);
+        repo.move_ref(&refs.rendered, previous.map(|previous| previous.commit), committed.commit)?;
+    }
+    Ok(())
+}
+
+/// Writes the commit that would follow `previous`, with all that it holds. Nothing points to it yet.
+pub fn draft(
+    repo: &Repo,
+    previous: Option<&Previous>,
+    next: &State,
+    stamp: &Stamp,
+    summary: &Summary,
+) -> Result<Published, PublishError> {
+    let mut writer = Writer::new(repo)?;
+    let written = tree::write(&mut writer, previous, next)?;
+    let state_tree = tree::state_tree(&written.entries)?;
+    let mut root = written.entries;
+    if let Some(previous) = previous {
+        // What else people keep in the branch is not berth's to change.
+        root.extend(repo.tree(previous.tree)?.into_iter().filter(|entry: &Entry| !tree::is_owned(entry)));
+    }
+    let root = writer.tree(root)?;
+    if !stamp.must_record && previous.is_some_and(|previous| previous.tree == root) {
+        return Ok(Published::Unchanged);
+    }
+    let seq = previous.map_or(0, |previous| previous.trailers.seq).checked_add(1);
+    let seq = seq.ok_or(PublishError::LastNumber)?;
+    let inherited = || previous.and_then(|previous| previous.trailers.fleet()).map(str::to_owned);
+    let fleet = stamp.identity.fleet.clone().or_else(inherited);
+    let fleet = fleet.map(|fleet| (FLEET.to_owned(), one_line(&fleet)));
+    let mut trailers = Trailers {
+        source: Some(stamp.source),
+        now: Some(stamp.now),
+        seq,
+        digest: None,
+        others: fleet.into_iter().chain(stamp.trailers.iter().cloned()).collect(),
+    };
+    let (paragraph, digest) = trailers.write(state_tree);
+    trailers.digest = Some(digest);
+    let message = format!(
+        "{}\nMade from {}: {}\n\n{paragraph}",
+        summary.text(),
+        stamp.source.short(),
+        one_line(&stamp.subject)
+    );
+    let parent_seconds = previous.map_or(i64::MIN, |previous| previous.seconds);
+    let seconds = stamp.source_seconds.max(parent_seconds).max(stamp.now.as_second());
+    let parents: Vec<CommitId> = previous.map(|previous| previous.commit).into_iter().collect();
+    let commit = writer.commit(root, &parents, &message, &stamp.identity, seconds)?;
+    let committed = Committed { commit, seq, seconds, tree: root, ids: written.ids, trailers };
+    Ok(Published::Committed(Box::new(committed)))
+}
+
+/// Refuses to publish where that would lose what is known, or everything there is.
+pub fn refuse_loss(
+    repo: &Repo,
+    refs: &Refs,
+    previous: Option<&Previous>,
+    next: &State,
+    stamp: &Stamp,
+) -> Result<(), PublishError> {
+    let Some(previous) = previous else { return refuse_gone(repo, refs) };
+    if stamp.allow_empty { Ok(()) } else { refuse_empty(&previous.state, next) }
+}
+
+/// Refuses a state without any object after one that had some.
+pub fn refuse_empty(previous: &State, next: &State) -> Result<(), PublishError> {
+    let filled = |state: &State| state.folders.values().filter(|folder| !folder.is_empty()).count();
+    let clusters = filled(previous);
+    if filled(next) > 0 || clusters == 0 {
+        return Ok(());
+    }
+    let objects = previous.folders.values().map(|folder| folder.len()).sum();
+    Err(PublishError::Empty { objects, clusters })
+}
+
+/// Refuses to start over where something shows that there was a rendered branch.
+pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
+    if repo.read_ref(&refs.rendered)?.is_some() {
+        return Ok(());
+    }
+    let processed = repo.read_ref(&refs.processed)?.map(|_| refs.processed.clone());
+    let root = repo.read_ref(&refs.root)?;
+    let witness = match (processed, root) {
+        (Some(name), _) => Some(name),
+        (None, Some(_)) => Some(refs.root.clone()),
+        (None, None) => repo.list_refs(&refs.clusters)?.into_keys().next(),
+    };
+    let Some(witness) = witness else { return Ok(()) };
+    let last = read_processed(repo, refs).ok().flatten().and_then(|processed| processed.rendered);
+    // An import that was cut short had nothing after its root.
+    let last = last.or(root.filter(|_| witness == refs.root));
+    Err(PublishError::Gone {
+        name: refs.rendered.clone(),
+        witness,
+        last: last.map(|commit| commit.to_string()),
+    })
+}
+
+/// Refuses to go on from a rendered branch that neither is nor comes after the commit that was in force
+/// when a pass ended: somebody rewrote it, or put an old copy back.
+pub fn refuse_rewritten(
+    repo: &Repo,
+    refs: &Refs,
+    previous: &Previous,
+    last: Option<CommitId>,
+) -> Result<(), PublishError> {
+    let Some(last) = last else { return Ok(()) };
+    let tip = previous.commit;
+    let here = repo.has_commit(last);
+    if tip == last || here && repo.is_same_or_after(tip, last)? {
+        return Ok(());
+    }
+    // Another process may have published since the branch was read, and said so since.
+    if repo.read_ref(&refs.rendered)? != Some(tip) {
+        return Err(GitError::Raced { name: refs.rendered.clone() }.into());
+    }
+    // A history that was cut off says nothing of what came before.
+    if repo.is_shallow() && (!here || reaches_the_cut(repo, tip)?) {
+        return Ok(());
+    }
+    Err(PublishError::Rewritten { name: refs.rendered.clone(), tip, last })
+}
+
+/// Whether a branch's first parents end in a commit that is not its first.
+fn reaches_the_cut(repo: &Repo, tip: CommitId) -> Result<bool, PublishError> {
+    let mut at = tip;
+    while let Some(parent) = repo.commit(at)?.parents.first().copied() {
+        if !repo.has_commit(parent) {
+            return Ok(true);
+        }
+        at = parent;
+    }
+    Ok(Trailers::read(&repo.commit(at)?.message).is_none_or(|trailers| trailers.seq > 1))
+}

@@ -1,0 +1,67 @@
+//! The first commit of a rendered branch that was not decided but found: the state that an import wrote.
+//!
+//! It has no parent and names no source; its trailer `Berth-Import` says where it came from. Nobody can
+//! compute it again, so that a proof has to trust it: where [`Refs::root`], which is written once, or who
+//! asks for the proof names this very commit.
+
+use super::commit::{Committed, Published, point, refuse_gone};
+use super::error::PublishError;
+use super::summary::Summary;
+use super::trailers::Trailers;
+use super::tree;
+use berth_base::model::Timestamp;
+use berth_engine::plan::plan;
+use berth_engine::state::State;
+use berth_git::protocol::Refs;
+use berth_git::protocol::trailers::one_line;
+use berth_git::{CommitId, CommitInfo, Identity, Repo, Writer};
+
+/// Says where the state was imported from.
+pub const IMPORT: &str = "Berth-Import";
+
+/// Whence, when and by whom.
+#[derive(Clone, Debug)]
+pub struct Import {
+    pub from: String,
+    pub now: Timestamp,
+    pub identity: Identity,
+}
+
+/// Begins the branch with a state that is in force already. Refuses where there is a branch.
+pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result<CommitId, PublishError> {
+    refuse_begun(repo, refs)?;
+    let mut writer = Writer::new(repo)?;
+    let written = tree::write(&mut writer, None, state)?;
+    let state_tree = tree::state_tree(&written.entries)?;
+    let root = writer.tree(written.entries)?;
+    let others = vec![(IMPORT.to_owned(), one_line(&import.from))];
+    let mut trailers = Trailers { source: None, now: Some(import.now), seq: 1, digest: None, others };
+    let (paragraph, digest) = trailers.write(state_tree);
+    trailers.digest = Some(digest);
+    let summary = Summary::of(&plan(&State::default(), state), true);
+    let message = format!("{}\nImported from {}\n\n{paragraph}", summary.text(), one_line(&import.from));
+    let seconds = import.now.as_second();
+    let commit = writer.commit(root, &[], &message, &import.identity, seconds)?;
+    let committed = Committed::new(commit, &trailers, seconds, root, written.ids);
+    // The root first: a branch that begins with an import which nothing pins could be anybody's.
+    repo.move_ref(&refs.root, None, commit)?;
+    point(repo, refs, None, &Published::Committed(Box::new(committed)))?;
+    Ok(commit)
+}
+
+/// Says so before any work is done where a branch is there already, or was.
+pub fn refuse_begun(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
+    match repo.read_ref(&refs.rendered)? {
+        Some(_) => Err(PublishError::Begun { name: refs.rendered.clone() }),
+        None => refuse_gone(repo, refs),
+    }
+}
+
+/// What a commit says it was imported from, and whether it is as berth made it. `None` for all other commits.
+pub fn import_of(repo: &Repo, commit: &CommitInfo) -> Result<Option<(String, bool)>, PublishError> {
+    let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
+    let line = trailers.others.iter().find(|(name, _)| name == IMPORT);
+    let Some((_, from)) = line.filter(|_| trailers.source.is_none()) else { return Ok(None) };
+    let genuine = trailers.fit(tree::state_tree(&repo.tree(commit.tree)?)?);
+    Ok(Some((from.clone(), genuine && commit.parents.is_empty())))
+}

@@ -1,0 +1,93 @@
+//! The last source commit seen, and what came of it, also where nothing was published.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::PublishError;
+use berth_git::protocol::Refs;
+use berth_git::protocol::single;
+use berth_git::{CommitId, Identity, Repo};
+
+/// What the `processed` ref says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processed {
+    pub source: CommitId,
+    /// The source's full name, where it is a branch.
+    pub branch: Option<String>,
+    /// The rendered commit in force after it.
+    pub rendered: Option<CommitId>,
+    pub errors: usize,
+    pub warnings: usize,
+    /// One word, such as `published`, `unchanged`, `held` or `refused`.
+    pub result: String,
+    /// What was held back, a line each.
+    pub held: Vec<String>,
+    /// The commit whose access rules held.
+    pub rules: Option<CommitId>,
+}
+
+const FILE: &str = "processed.json";
+
+#[derive(Serialize, Deserialize)]
+struct Form {
+    source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    rendered: Option<String>,
+    errors: usize,
+    warnings: usize,
+    result: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    held: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules: Option<String>,
+}
+
+/// Replaces what the ref says. Dated with the source commit, so that nothing depends on a clock.
+pub fn write_processed(
+    repo: &Repo,
+    refs: &Refs,
+    processed: &Processed,
+    identity: &Identity,
+    seconds: i64,
+) -> Result<CommitId, PublishError> {
+    let form = Form {
+        source: processed.source.to_string(),
+        branch: processed.branch.clone(),
+        rendered: processed.rendered.map(|commit| commit.to_string()),
+        errors: processed.errors,
+        warnings: processed.warnings,
+        result: processed.result.clone(),
+        held: processed.held.clone(),
+        rules: processed.rules.map(|commit| commit.to_string()),
+    };
+    let mut text = serde_json::to_string_pretty(&form).expect("texts and numbers always are JSON");
+    text.push('\n');
+    let files = BTreeMap::from([(FILE, text.into_bytes())]);
+    let message = format!("berth: processed {}\n", processed.source.short());
+    Ok(single::replace(repo, &refs.processed, &files, &message, identity, seconds)?)
+}
+
+/// `None` where there is no such ref, or it says nothing that can be read.
+pub fn read_processed(repo: &Repo, refs: &Refs) -> Result<Option<Processed>, PublishError> {
+    let Some(commit) = repo.read_ref(&refs.processed)?.filter(|commit| repo.has_commit(*commit)) else {
+        return Ok(None);
+    };
+    let Some(bytes) = single::file(repo, commit, FILE)? else { return Ok(None) };
+    Ok(parse(&bytes))
+}
+
+fn parse(bytes: &[u8]) -> Option<Processed> {
+    let form: Form = serde_json::from_slice(bytes).ok()?;
+    Some(Processed {
+        source: form.source.parse().ok()?,
+        branch: form.branch,
+        rendered: form.rendered.map(|commit| commit.parse()).transpose().ok()?,
+        errors: form.errors,
+        warnings: form.warnings,
+        result: form.result,
+        held: form.held,
+        rules: form.rules.map(|commit| commit.parse()).transpose().ok()?,
+    })
+}

@@ -1,0 +1,347 @@
+//! The previous state from the rendered branch: names and ids of objects, contents of decisions and facts.
+//!
+//! What berth could not have written is reported and left out, and so is gone with the next commit.
+//! Where somebody else committed onto the branch, the state is that of berth's own last commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::error::PublishError;
+use super::trailers::Trailers;
+use super::tree;
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::model::{ContentId, Folder, Key, path};
+use berth_engine::state::{State, layout, placement_decision, record};
+use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
+
+/// Commits of others in a row that are passed over. Nobody makes so many but to be in the way.
+pub const LONGEST_WALK: usize = 100_000;
+
+/// Folders nest no deeper than source paths do.
+const DEEPEST: usize = 130;
+
+/// The state in force, and where it stands.
+#[derive(Clone, Debug)]
+pub struct Previous {
+    /// What the branch points to.
+    pub commit: CommitId,
+    pub tree: TreeId,
+    pub state: State,
+    pub ids: Ids,
+    /// Of berth's own last commit.
+    pub trailers: Trailers,
+    /// The date of what the branch points to.
+    pub seconds: i64,
+    /// What others did to the branch, and the next commit undoes.
+    pub foreign: Diagnostics,
+}
+
+/// The Git ids of a state's parts; only of those that hold nothing foreign.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ids {
+    pub clusters: BTreeMap<String, TreeId>,
+    pub decisions: BTreeMap<Key, ContentId>,
+    pub facts: BTreeMap<String, ContentId>,
+}
+
+/// One commit's state.
+#[derive(Clone, Debug, Default)]
+pub struct StateRead {
+    pub state: State,
+    pub ids: Ids,
+    pub foreign: Diagnostics,
+}
+
+/// Reads the branch. `None` where there is none.
+pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, PublishError> {
+    let Some(commit) = repo.read_ref(name)? else { return Ok(None) };
+    read_previous_at(repo, name, commit).map(Some)
+}
+
+/// Reads the branch as it was when it pointed to this commit.
+pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Previous, PublishError> {
+    let head = repo.commit(commit)?;
+    check_marker(repo, name, head.tree)?;
+    let own = last_own(repo, commit)?;
+    let (trailers, from) = own.map_or((Trailers::default(), commit), |(id, trailers)| (trailers, id));
+    let mut read = read_state(repo, from)?;
+    if from != commit {
+        let own_tree = repo.commit(from)?.tree;
+        let note =
+            format!("berth did not make commit {} on `{name}`; what it changed is undone", commit.short());
+        read.foreign
+            .push(Diagnostic::warning(Pos::file(name), note).hint("change the source branch instead"));
+        for (path, change) in repo.path_changes(own_tree, head.tree, &layout::OWNED)? {
+            read.foreign.push(match change {
+                PathChange::Added => foreign(&path),
+                PathChange::Changed => undone(&path, "changed"),
+                PathChange::Removed => undone(&path, "removed"),
+            });
+        }
+    } else if trailers.digest.is_none() {
+        let note = "none of the last commits is berth's own; the sequence begins again at 1";
+        read.foreign.push(Diagnostic::warning(Pos::file(name), note));
+    }
+    read.foreign.sort();
+    Ok(Previous {
+        commit,
+        tree: head.tree,
+        state: read.state,
+        ids: read.ids,
+        trailers,
+        seconds: head.seconds,
+        foreign: read.foreign,
+    })
+}
+
+fn check_marker(repo: &Repo, name: &str, root: TreeId) -> Result<(), PublishError> {
+    let unowned = || PublishError::Unowned { name: name.to_owned() };
+    let entries = repo.tree(root)?;
+    let marker = entries.into_iter().find(|entry| entry.name == layout::MARKER.as_bytes());
+    let Some(Entry { kind: EntryKind::File(id), .. }) = marker else { return Err(unowned()) };
+    match layout::read_marker(&repo.blob(id)?) {
+        Some(format) if format > layout::FORMAT => {
+            Err(PublishError::NewerFormat { name: name.to_owned(), format })
+        }
+        Some(_) => Ok(()),
+        None => Err(unowned()),
+    }
+}
+
+/// The nearest first-parent ancestor whose digest fits its tree.
+fn last_own(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Trailers)>, PublishError> {
+    for commit in repo.first_parents(from).take(LONGEST_WALK) {
+        if let Some(trailers) = claimed(repo, &commit)? {
+            return Ok(Some((commit.id, trailers)));
+        }
+    }
+    Ok(None)
+}
+
+/// The trailers of a commit that claims to be berth's own: its digest fits its tree. The digest has no key, so that
+/// anybody can make such a commit; the commits of a branch that a daemon goes on from are proven before.
+pub fn claimed(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, PublishError> {
+    let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
+    let is_own = trailers.fit(tree::state_tree(&repo.tree(commit.tree)?)?);
+    Ok(is_own.then_some(trailers))
+}
+
+/// The source that a commit of berth's own was made from.
+pub fn own_source(repo: &Repo, commit: &CommitInfo) -> Result<Option<CommitId>, PublishError> {
+    Ok(claimed(repo, commit)?.and_then(|trailers| trailers.source))
+}
+
+/// Reads the state that one rendered commit holds.
+pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishError> {
+    let root = repo.tree(repo.commit(commit)?.tree)?;
+    let mut reader = Reader {
+        repo,
+        read: StateRead::default(),
+        known: BTreeMap::new(),
+        paths: BTreeSet::new(),
+        beside: Vec::new(),
+    };
+    let mut folders = BTreeMap::new();
+    for entry in root.iter().filter(|entry| tree::is_owned(entry)) {
+        match (entry.kind, String::from_utf8_lossy(&entry.name)) {
+            (EntryKind::Folder(id), name) => {
+                folders.insert(name.into_owned(), id);
+            }
+            (_, name) if name != layout::MARKER => reader.foreign(&name),
+            _ => {}
+        }
+    }
+    let mut folder = |name: &str| folders.remove(name).unwrap_or(TreeId::EMPTY);
+    reader.files(folder(layout::DECISIONS), layout::DECISIONS, 0, &mut Reader::decision)?;
+    reader.check_beside();
+    reader.files(folder(layout::FACTS), layout::FACTS, 0, &mut Reader::facts)?;
+    reader.files(folder(layout::KEPT), layout::KEPT, 0, &mut Reader::kept)?;
+    reader.files(folder(layout::RELEASES), layout::RELEASES, 0, &mut |_, _, _| Ok(false))?;
+    reader.clusters(folder(layout::CLUSTERS))?;
+    reader.read.foreign.sort();
+    Ok(reader.read)
+}
+
+fn foreign(path: &str) -> Diagnostic {
+    Diagnostic::warning(Pos::file(path), "berth did not write this; it is left out and will be removed").hint(
+        format!("{}/ are berth's alone; other folders of the branch are not", layout::OWNED.join("/, ")),
+    )
+}
+
+/// A file of berth's own, in another's hands.
+fn undone(path: &str, done: &str) -> Diagnostic {
+    let message = format!("this was {done} by hand; the next publication puts it back");
+    Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")
+}
+
+/// The manifests below one namespace's folder, with their paths in the cluster's folder.
+type Manifests = Arc<Vec<(Arc<str>, ContentId)>>;
+
+struct Reader<'r> {
+    repo: &'r Repo,
+    read: StateRead,
+    /// Many clusters share subtrees; each is read once.
+    known: BTreeMap<(Arc<str>, TreeId), Manifests>,
+    paths: BTreeSet<Arc<str>>,
+    /// Objects beside decisions, which say nothing that the decisions do not.
+    beside: Vec<String>,
+}
+
+/// Takes a file by its path below the folder; says whether it is berth's.
+type Take<'t, 'r> = &'t mut dyn FnMut(&mut Reader<'r>, &str, ContentId) -> Result<bool, PublishError>;
+
+impl<'r> Reader<'r> {
+    fn foreign(&mut self, path: &str) {
+        self.read.foreign.push(foreign(path));
+    }
+
+    /// Hands every plain file below a folder to `take`.
+    fn files(
+        &mut self,
+        id: TreeId,
+        prefix: &str,
+        depth: usize,
+        take: Take<'_, 'r>,
+    ) -> Result<(), PublishError> {
+        for entry in self.repo.tree(id)? {
+            let path = format!("{prefix}/{}", String::from_utf8_lossy(&entry.name));
+            match entry.kind {
+                EntryKind::Folder(id) if depth < DEEPEST => self.files(id, &path, depth + 1, take)?,
+                EntryKind::File(id) => {
+                    let below = path.split_once('/').map_or("", |(_, below)| below);
+                    if !take(self, below, id)? {
+                        self.foreign(&path);
+                    }
+                }
+                _ => self.foreign(&path),
+            }
+        }
+        Ok(())
+    }
+
+    fn decision(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
+        if placement_decision::is_one(below) {
+            self.beside.push(below.to_owned());
+            return Ok(true);
+        }
+        let Ok(decision) = record::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
+        let key = decision.key.clone();
+        if path::of_key(&key) != below {
+            return Ok(false);
+        }
+        self.read.ids.decisions.insert(key.clone(), id);
+        self.read.state.decisions.insert(key, decision);
+        Ok(true)
+    }
+
+    /// Reports those that no decision has.
+    fn check_beside(&mut self) {
+        let expected: BTreeSet<String> =
+            self.read.state.decisions.values().flat_map(placement_decision::paths).collect();
+        for path in std::mem::take(&mut self.beside) {
+            if !expected.contains(&path) {
+                self.foreign(&format!("{}/{path}", layout::DECISIONS));
+            }
+        }
+    }
+
+    fn facts(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
+        let Ok(status) = berth_base::status::read_status(&self.repo.blob(id)?) else { return Ok(false) };
+        if layout::facts_file(&status.cluster) != below {
+            return Ok(false);
+        }
+        self.read.ids.facts.insert(status.cluster.clone(), id);
+        self.read.state.facts.insert(status.cluster.clone(), status);
+        Ok(true)
+    }
+
+    fn kept(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
+        let source = layout::kept_source(below);
+        let known = source.is_some();
+        self.read.state.kept.extend(source.map(|source| (source, id)));
+        Ok(known)
+    }
+
+    fn clusters(&mut self, id: TreeId) -> Result<(), PublishError> {
+        let cut = self.cut_names();
+        for entry in self.repo.tree(id)? {
+            let part = String::from_utf8_lossy(&entry.name);
+            let path = format!("{}/{part}", layout::CLUSTERS);
+            let cluster = path::decode(&part).or_else(|| cut.get(&*part).cloned());
+            match (entry.kind, cluster) {
+                (EntryKind::Folder(id), Some(cluster)) => self.cluster(&cluster, id, &path)?,
+                _ => self.foreign(&path),
+            }
+        }
+        Ok(())
+    }
+
+    /// Names too long for a path part are known from the decisions that picked them.
+    fn cut_names(&self) -> BTreeMap<String, String> {
+        let picks = self.read.state.decisions.values().flat_map(|decision| &decision.picks);
+        let names = picks.map(|pick| &pick.cluster).chain(self.read.state.facts.keys());
+        let cut = names.map(|name| (path::encode(name), name)).filter(|(part, _)| path::is_cut(part));
+        cut.map(|(part, name)| (part, name.clone())).collect()
+    }
+
+    fn cluster(&mut self, cluster: &str, id: TreeId, at: &str) -> Result<(), PublishError> {
+        let mut folder = Folder::new();
+        let mut clean = true;
+        for entry in self.repo.tree(id)? {
+            let namespace = String::from_utf8_lossy(&entry.name);
+            let path = format!("{at}/{namespace}");
+            match entry.kind {
+                EntryKind::Folder(id) => {
+                    let (manifests, all) = self.namespace(&namespace, id, &path)?;
+                    clean &= all;
+                    folder.extend(manifests.iter().cloned());
+                }
+                _ => {
+                    clean = false;
+                    self.foreign(&path);
+                }
+            }
+        }
+        if clean && !folder.is_empty() {
+            self.read.ids.clusters.insert(cluster.to_owned(), id);
+        }
+        self.read.state.folders.insert(cluster.to_owned(), folder);
+        Ok(())
+    }
+
+    fn namespace(&mut self, name: &str, id: TreeId, at: &str) -> Result<(Manifests, bool), PublishError> {
+        let key = (Arc::from(name), id);
+        if let Some(known) = self.known.get(&key) {
+            return Ok((known.clone(), true));
+        }
+        let mut manifests = Vec::new();
+        let mut clean = true;
+        for entry in self.repo.tree(id)? {
+            let file = String::from_utf8_lossy(&entry.name);
+            match entry.kind {
+                EntryKind::File(id) if path::is_file(name, &file) => {
+                    manifests.push((self.path(&format!("{name}/{file}")), id));
+                }
+                _ => {
+                    clean = false;
+                    self.foreign(&format!("{at}/{file}"));
+                }
+            }
+        }
+        let manifests = Arc::new(manifests);
+        if clean {
+            self.known.insert(key, manifests.clone());
+        }
+        Ok((manifests, clean))
+    }
+
+    /// One copy of each path, however many clusters have it.
+    fn path(&mut self, path: &str) -> Arc<str> {
+        if let Some(known) = self.paths.get(path) {
+            return known.clone();
+        }
+        let path: Arc<str> = path.into();
+        self.paths.insert(path.clone());
+        path
+    }
+}

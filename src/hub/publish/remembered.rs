@@ -1,0 +1,94 @@
+//! The commits that this machine made or proved, by id: the file `berth/trusted` in the repository's own folder.
+//!
+//! A file, not a ref: refs can be pushed and are copied by mirrors, while nobody can push a file. Losing the file
+//! costs proofs, and nothing else.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use berth_git::{CommitId, Repo};
+
+const FILE: &str = "berth/trusted";
+
+const TITLE: &str =
+    "# Commits that berth made or proved here, newest first. Without this file they are proved again.\n";
+
+/// Ids kept for each ref. More than one, since a commit that lost a race is never pointed at.
+const MOST: usize = 16;
+
+/// In place of a ref's name: the rendered commits with which passes ended. Unlike a commit that was merely made,
+/// such a one was the branch's tip, and the branch only goes forward from it.
+pub const IN_FORCE: &str = "in-force";
+
+/// The commits remembered for one ref, newest first.
+pub fn remembered(repo: &Repo, name: &str) -> Vec<CommitId> {
+    lines(repo).into_iter().filter(|(_, of)| of == name).map(|(id, _)| id).collect()
+}
+
+/// Adds a commit. A file that cannot be written costs a proof later, so that is no error.
+pub fn remember(repo: &Repo, name: &str, commit: CommitId) {
+    let mut known = lines(repo);
+    if known.iter().find(|(_, of)| of == name).is_some_and(|(id, _)| *id == commit) {
+        return;
+    }
+    known.retain(|(id, of)| *id != commit || of != name);
+    known.insert(0, (commit, name.to_owned()));
+    let mut seen = std::collections::BTreeMap::<&str, usize>::new();
+    let mut text = TITLE.to_owned();
+    for (id, of) in &known {
+        let count = seen.entry(of).or_default();
+        *count += 1;
+        if *count <= MOST {
+            text.push_str(&format!("{id} {of}\n"));
+        }
+    }
+    let _ = replace(&file(repo), &text);
+}
+
+fn replace(target: &PathBuf, text: &str) -> std::io::Result<()> {
+    fs::create_dir_all(target.parent().unwrap_or(target))?;
+    let fresh = target.with_extension(std::process::id().to_string());
+    let written = fs::File::create(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
+    let done = written.and_then(|()| fs::rename(&fresh, target));
+    if done.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    done
+}
+
+fn lines(repo: &Repo) -> Vec<(CommitId, String)> {
+    let text = fs::read_to_string(file(repo)).unwrap_or_default();
+    let line = |line: &str| {
+        let (id, name) = line.split_once(' ')?;
+        Some((id.parse().ok()?, name.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+fn file(repo: &Repo) -> PathBuf {
+    repo.shared_path().join(FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_of_each_ref_are_kept_and_a_broken_file_is_no_memory() {
+        let (_folder, repo) = berth_git::testing::bare();
+        assert_eq!(remembered(&repo, "a"), []);
+        for byte in 0..40 {
+            remember(&repo, "a", CommitId([byte; 20]));
+        }
+        remember(&repo, "b", CommitId([99; 20]));
+        remember(&repo, "a", CommitId([30; 20]));
+        let known = remembered(&repo, "a");
+        assert_eq!((known.len(), known[0], known[1]), (MOST, CommitId([30; 20]), CommitId([39; 20])));
+        assert_eq!(remembered(&repo, "b"), [CommitId([99; 20])]);
+        fs::write(file(&repo), [0xff, 0xfe, 0]).unwrap();
+        assert_eq!(remembered(&repo, "a"), []);
+        remember(&repo, "a", CommitId([1; 20]));
+        assert_eq!(remembered(&repo, "a"), [CommitId([1; 20])]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Whether a state was in force before, so that `git revert` needs nobody's word.
+//!
+//! Decisions and cluster folders count; facts and kept forms are what a state was made from, not what it is.
+
+use std::collections::BTreeMap;
+
+use super::error::PublishError;
+use super::read::{Previous, claimed, read_state};
+use berth_base::model::{ContentId, Contents as _, Folder, Timestamp, path};
+use berth_engine::state::{State, layout, placement_decision, record};
+use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
+
+/// Commits of others in between do not count, but are not walked for ever.
+const LONGEST_WALK: usize = 1_000;
+
+/// The newest rendered commit before the one in force that held just this state: one of the last `depth`, or
+/// one that was replaced after `since`.
+pub fn in_force_before(
+    repo: &Repo,
+    rendered: &Previous,
+    next: &State,
+    depth: usize,
+    since: Option<Timestamp>,
+) -> Result<Option<CommitId>, PublishError> {
+    let decisions = decision_ids(repo, rendered, next)?;
+    let mut left = depth;
+    let mut replaced = rendered.trailers.now;
+    for commit in repo.first_parents(rendered.commit).skip(1).take(LONGEST_WALK) {
+        let is_recent = since.is_some_and(|since| replaced.is_some_and(|replaced| replaced > since));
+        if left == 0 && !is_recent {
+            break;
+        }
+        let Some(trailers) = claimed(repo, &commit)? else { continue };
+        replaced = trailers.now;
+        left = left.saturating_sub(1);
+        // Reading folders is dear, so only where all decisions agree.
+        if stored_decisions(repo, commit.tree)? == decisions
+            && filled(&read_state(repo, commit.id)?.state) == filled(next)
+        {
+            return Ok(Some(commit.id));
+        }
+    }
+    Ok(None)
+}
+
+fn filled(state: &State) -> BTreeMap<&String, &Folder> {
+    state.folders.iter().filter(|(_, folder)| !folder.is_empty()).collect()
+}
+
+fn decision_ids(
+    repo: &Repo,
+    rendered: &Previous,
+    next: &State,
+) -> Result<BTreeMap<String, ContentId>, PublishError> {
+    let mut hasher = GitContents::remembering(repo)?;
+    let mut ids = BTreeMap::new();
+    for (key, decision) in &next.decisions {
+        let same = rendered.state.decisions.get(key) == Some(decision);
+        let id = match rendered.ids.decisions.get(key).filter(|_| same) {
+            Some(id) => *id,
+            None => hasher.put(record::write_decision(decision).as_bytes()).map_err(|error| {
+                PublishError::Git(GitError::Failed { doing: "hashing".to_owned(), message: error.0 })
+            })?,
+        };
+        ids.insert(path::of_key(key), id);
+    }
+    Ok(ids)
+}
+
+fn stored_decisions(repo: &Repo, root: TreeId) -> Result<BTreeMap<String, ContentId>, PublishError> {
+    let mut ids = BTreeMap::new();
+    let folders = |tree: TreeId| -> Result<Vec<(String, EntryKind)>, PublishError> {
+        let named = |entry: berth_git::Entry| (String::from_utf8_lossy(&entry.name).into_owned(), entry.kind);
+        Ok(repo.tree(tree)?.into_iter().map(named).collect())
+    };
+    let top = folders(root)?.into_iter().find(|(name, _)| name == layout::DECISIONS);
+    let Some((_, EntryKind::Folder(top))) = top else { return Ok(ids) };
+    for (namespace, kind) in folders(top)? {
+        let EntryKind::Folder(tree) = kind else { continue };
+        for (name, kind) in folders(tree)? {
+            if let EntryKind::File(id) = kind
+                && !placement_decision::is_one(&name)
+            {
+                ids.insert(format!("{namespace}/{name}"), id);
+            }
+        }
+    }
+    Ok(ids)
+}

@@ -1,0 +1,51 @@
+//! The state in force ↔ bytes, so that a process can begin with it without reading it from Git.
+
+use super::read::{Ids, Previous};
+use super::trailers::Trailers;
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::ContentId;
+use berth_engine::state::stored;
+use berth_git::{CommitId, GitError, Repo, TreeId};
+
+/// Writes a state down. `None` where it is not all that its commit says.
+pub fn encode_previous(encoder: &mut Encoder, previous: &Previous) -> Option<()> {
+    if !previous.foreign.is_empty() || previous.trailers.digest.is_none() {
+        return None;
+    }
+    stored::encode(encoder, &previous.state);
+    encoder.list(previous.ids.clusters.iter(), |encoder, (cluster, id)| {
+        encoder.text(cluster);
+        encoder.raw(&id.0);
+    });
+    encoder.list(previous.ids.decisions.iter(), |encoder, (key, id)| {
+        stored::put_key(encoder, key);
+        encoder.raw(&id.0);
+    });
+    encoder.list(previous.ids.facts.iter(), |encoder, (cluster, id)| {
+        encoder.text(cluster);
+        encoder.raw(&id.0);
+    });
+    Some(())
+}
+
+/// The state that was written down for this commit, which is in force.
+pub fn decode_previous(
+    decoder: &mut Decoder<'_>,
+    repo: &Repo,
+    commit: CommitId,
+) -> Result<Option<Previous>, GitError> {
+    let Some((state, ids)) = decode(decoder) else { return Ok(None) };
+    let info = repo.commit(commit)?;
+    let Some(trailers) = Trailers::read(&info.message) else { return Ok(None) };
+    let (tree, seconds) = (info.tree, info.seconds);
+    let foreign = berth_base::diag::Diagnostics::new();
+    Ok(Some(Previous { commit, tree, state, ids, trailers, seconds, foreign }))
+}
+
+fn decode(decoder: &mut Decoder<'_>) -> Option<(berth_engine::state::State, Ids)> {
+    let state = stored::decode(decoder)?;
+    let clusters = decoder.list(|decoder| Some((decoder.string()?, TreeId(decoder.raw()?))))?;
+    let decisions = decoder.list(|decoder| Some((stored::key(decoder)?, ContentId(decoder.raw()?))))?;
+    let facts = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
+    Some((state, Ids { clusters, decisions, facts }))
+}

@@ -1,0 +1,189 @@
+//! What a commit changes, in words: a first line that a log can show, then one line per workload.
+//!
+//! The words for a [`Plan`]: states are compared there and nowhere else.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use berth_base::diag::{Diagnostics, Severity};
+use berth_base::model::Key;
+use berth_engine::plan::{ClusterChange, Counts, ObjectChange, Plan, count};
+use berth_git::protocol::trailers::one_line;
+
+/// How many workloads and problems are named one by one.
+const LONGEST_LIST: usize = 20;
+const LONGEST_NAME: usize = 40;
+const LONGEST_PROBLEM: usize = 200;
+
+/// What changes, by workload, and what was wrong on the way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub changes: Vec<Change>,
+    /// Files that no workload accounts for.
+    pub others: Counts,
+    /// Workloads and clusters of the first commit of a branch.
+    pub first: Option<(usize, usize)>,
+    pub errors: usize,
+    pub warnings: usize,
+    pub problems: Vec<String>,
+}
+
+/// What changes for one workload or placement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub key: Key,
+    /// Clusters that came into its decision, and that left it.
+    pub joined: usize,
+    pub left: usize,
+    /// Copies of its objects, and the clusters they are in.
+    pub copies: Counts,
+}
+
+impl Summary {
+    /// Counts what the plan lists; `first` where there was no commit before.
+    pub fn of(plan: &Plan, first: bool) -> Summary {
+        let keys: BTreeSet<&Key> = plan.workloads.keys().chain(plan.placements.keys()).collect();
+        let change = |key: &Key| {
+            let copies = plan.workloads.get(key).map_or(&[][..], Vec::as_slice);
+            Change::of(key, plan.placements.get(key), copies)
+        };
+        Summary {
+            changes: keys.into_iter().map(change).collect(),
+            others: count(&plan.unaccounted),
+            first: first.then_some((plan.workloads.len(), plan.clusters.gained.len())),
+            ..Summary::default()
+        }
+    }
+
+    /// Adds what was wrong on the way.
+    #[must_use]
+    pub fn with_problems(mut self, found: &Diagnostics) -> Summary {
+        let count = |severity| found.iter().filter(|problem| problem.severity == severity).count();
+        self.errors = count(Severity::Error);
+        self.warnings = count(Severity::Warning);
+        let serious = found.iter().filter(|problem| problem.severity != Severity::Note);
+        self.problems = serious
+            .take(LONGEST_LIST)
+            .map(|problem| {
+                let text = problem.to_string();
+                shorten(&one_line(text.lines().next().unwrap_or_default()), LONGEST_PROBLEM)
+            })
+            .collect();
+        self
+    }
+
+    /// The message, without what it was made from.
+    pub fn text(&self) -> String {
+        let mut out = format!("berth: {}\n", self.first_line());
+        if !self.changes.is_empty() || self.others != Counts::default() {
+            out.push('\n');
+        }
+        for change in self.changes.iter().take(LONGEST_LIST) {
+            let _ = writeln!(out, "{}", change.line());
+        }
+        if let Some(words) = copies_in_words(&self.others) {
+            let _ = writeln!(out, "other files: {words}");
+        }
+        if let Some(more @ 1..) = self.changes.len().checked_sub(LONGEST_LIST) {
+            let _ = writeln!(out, "and {more} more");
+        }
+        if self.errors + self.warnings > 0 {
+            let _ = writeln!(
+                out,
+                "\n{} and {}",
+                counted(self.errors, "error"),
+                counted(self.warnings, "warning")
+            );
+            for problem in &self.problems {
+                let _ = writeln!(out, "- {problem}");
+            }
+        }
+        out
+    }
+
+    fn first_line(&self) -> String {
+        if let Some((workloads, clusters)) = self.first {
+            return format!(
+                "first state, {} on {}",
+                counted(workloads, "workload"),
+                counted(clusters, "cluster")
+            );
+        }
+        // A policy's clusters are shown by the workloads that follow it.
+        let main = self.changes.iter().find(|change| change.has_copies()).or(self.changes.first());
+        match (main, copies_in_words(&self.others)) {
+            (Some(main), _) if self.changes.len() > 1 => {
+                format!("{} and {} more", main.headline(), self.changes.len() - 1)
+            }
+            (Some(main), _) => main.headline(),
+            (None, Some(others)) => format!("other files: {others}"),
+            (None, None) => "state brought up to date".to_owned(),
+        }
+    }
+}
+
+impl Change {
+    fn of(key: &Key, clusters: Option<&ClusterChange>, copies: &[ObjectChange]) -> Change {
+        Change {
+            key: key.clone(),
+            joined: clusters.map_or(0, |clusters| clusters.gained.len()),
+            left: clusters.map_or(0, |clusters| clusters.lost.len()),
+            copies: count(copies),
+        }
+    }
+
+    fn has_copies(&self) -> bool {
+        self.copies != Counts::default()
+    }
+
+    /// `web changed in 2 clusters`, `web added to 1 cluster`, `web 1 removed, 1 added in 2 clusters`.
+    fn headline(&self) -> String {
+        let name = shorten(&one_line(&self.key.name), LONGEST_NAME);
+        let clusters = counted(self.copies.clusters, "cluster");
+        match self.copies {
+            Counts { removed: 0, changed: 0, added: 0, .. } => {
+                format!("{name} decided again{}", self.moves())
+            }
+            Counts { removed: 0, changed: 0, .. } => format!("{name} added to {clusters}"),
+            Counts { removed: 0, added: 0, .. } => format!("{name} changed in {clusters}"),
+            Counts { changed: 0, added: 0, .. } => format!("{name} removed from {clusters}"),
+            _ => format!("{name} {}", copies_in_words(&self.copies).unwrap_or_default()),
+        }
+    }
+
+    fn line(&self) -> String {
+        let name = shorten(&one_line(&self.key.to_string()), 2 * LONGEST_NAME);
+        match copies_in_words(&self.copies) {
+            Some(words) => format!("{name}: {words}{}", self.moves()),
+            None => format!("{name}: decided again{}", self.moves()),
+        }
+    }
+
+    fn moves(&self) -> String {
+        match (self.joined, self.left) {
+            (0, 0) => String::new(),
+            (joined, 0) => format!(" (+{joined})"),
+            (0, left) => format!(" (-{left})"),
+            (joined, left) => format!(" (+{joined} -{left})"),
+        }
+    }
+}
+
+/// `1 removed, 2 added in 3 clusters`; `None` where nothing is.
+fn copies_in_words(copies: &Counts) -> Option<String> {
+    let sorts = [(copies.removed, "removed"), (copies.changed, "changed"), (copies.added, "added")];
+    let sorts = sorts.into_iter().filter(|(count, _)| *count > 0);
+    let words = sorts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
+    (!words.is_empty()).then(|| format!("{words} in {}", counted(copies.clusters, "cluster")))
+}
+
+fn counted(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+fn shorten(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    text.chars().take(longest - 1).chain(['…']).collect()
+}

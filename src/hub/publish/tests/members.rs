@@ -1,0 +1,138 @@
+//! Cluster refs, statuses and the report.
+
+use berth_git::protocol::ClusterRef;
+use berth_git::protocol::read_cluster_ref;
+use berth_git::protocol::read_statuses;
+use std::collections::BTreeSet;
+
+use super::cluster_refs::{Repaired, repair};
+use super::*;
+use berth_base::model::ClusterStatus;
+use berth_git::testing::{assert_clean, commit_files};
+use berth_git::{Identity, TreeId};
+
+fn names(list: &[&str]) -> BTreeSet<String> {
+    list.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn fix(branch: &Branch, clusters: &[&str]) -> Repaired {
+    let previous = branch.previous().unwrap();
+    repair(&branch.repo, &branch.refs, &previous, &names(clusters), &Identity::default()).unwrap()
+}
+
+fn of(branch: &Branch, cluster: &str) -> Option<ClusterRef> {
+    let commit = branch.repo.read_ref(&branch.refs.cluster(cluster)).unwrap()?;
+    read_cluster_ref(&branch.repo, commit).unwrap()
+}
+
+#[test]
+fn each_cluster_has_its_folder_and_one_without_objects_an_empty_tree() {
+    let branch = Branch::new();
+    branch.publish(&branch.state(&[("web", &["a", "x.lock"], "1")]));
+    let done = fix(&branch, &["a", "x.lock", "idle"]);
+    assert_eq!(done.written, ["a", "idle", "x.lock"]);
+    let previous = branch.previous().unwrap();
+    assert_eq!(of(&branch, "a").unwrap().tree, previous.ids.clusters["a"]);
+    let locked = of(&branch, "x.lock").unwrap();
+    assert_eq!((locked.cluster.as_str(), locked.tree), ("x.lock", previous.ids.clusters["x.lock"]));
+    assert_eq!(of(&branch, "idle").unwrap().tree, TreeId::EMPTY);
+    assert_eq!(of(&branch, "unknown"), None);
+    assert_clean(&branch.repo);
+}
+
+#[test]
+fn only_refs_whose_folder_changed_are_written() {
+    let branch = Branch::new();
+    branch.publish(&branch.state(&[("web", &["a", "b"], "1")]));
+    fix(&branch, &["a", "b"]);
+    assert_eq!(fix(&branch, &["a", "b"]), Repaired::default());
+    branch.publish(&branch.state(&[("web", &["a", "b"], "1"), ("api", &["b"], "1")]));
+    assert_eq!(fix(&branch, &["a", "b"]).written, ["b"]);
+    assert_eq!((of(&branch, "a").unwrap().seq, of(&branch, "b").unwrap().seq), (1, 2));
+}
+
+#[test]
+fn a_cluster_that_is_gone_loses_its_ref_unless_it_still_has_objects() {
+    let branch = Branch::new();
+    branch.publish(&branch.state(&[("web", &["a"], "1")]));
+    fix(&branch, &["a", "b"]);
+    assert_eq!(fix(&branch, &[]).deleted, ["refs/berth/clusters/b"]);
+    assert!(of(&branch, "a").is_some());
+}
+
+#[test]
+fn deleted_and_garbled_refs_come_back_with_the_same_commits() {
+    let branch = Branch::new();
+    let clusters = ["a", "b", "c", "d"];
+    branch.publish(&branch.state(&[("web", &clusters, "1")]));
+    fix(&branch, &clusters);
+    for content in ["2", "3"] {
+        branch.publish(&branch.state(&[("web", &clusters, "1"), ("api", &["b"], content)]));
+        fix(&branch, &clusters);
+    }
+    let before = branch.repo.list_refs(&branch.refs.clusters).unwrap();
+    assert_eq!((of(&branch, "a").unwrap().seq, of(&branch, "b").unwrap().seq), (1, 3));
+    branch.repo.delete_ref(&branch.refs.cluster("a"), before[&branch.refs.cluster("a")]).unwrap();
+    commit_files(&branch.repo, &branch.refs.cluster("b"), &[("evil.yaml", "kind: Secret")]);
+    let path = branch.repo.path().join(branch.refs.cluster("c"));
+    std::fs::write(path, "").unwrap();
+    let swapped = before[&branch.refs.cluster("a")];
+    branch
+        .repo
+        .move_ref(&branch.refs.cluster("d"), Some(before[&branch.refs.cluster("d")]), swapped)
+        .unwrap();
+    assert_eq!(fix(&branch, &clusters).written, clusters);
+    assert_eq!(branch.repo.list_refs(&branch.refs.clusters).unwrap(), before);
+}
+
+#[test]
+fn many_new_refs_are_packed_into_one_file() {
+    let branch = Branch::new();
+    branch.publish(&branch.state(&[("web", &["a"], "1")]));
+    let many: Vec<String> = (0..150).map(|index| format!("c{index}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(fix(&branch, &many).written.len(), 151);
+    assert!(branch.repo.path().join("packed-refs").exists());
+    assert_eq!(fix(&branch, &many), Repaired::default());
+    assert_eq!(fix(&branch, &many[..100]).deleted.len(), 50);
+}
+
+#[test]
+fn a_status_counts_for_its_own_name_only() {
+    let branch = Branch::new();
+    let (repo, refs) = (&branch.repo, &branch.refs);
+    let status = |name: &str| ClusterStatus { cluster: name.to_owned(), ..ClusterStatus::default() };
+    for name in ["a", "x.lock"] {
+        let text = berth_base::status::write_status(&status(name));
+        commit_files(repo, &refs.status_of(name), &[("status.yaml", &text)]);
+    }
+    let forged = berth_base::status::write_status(&status("a"));
+    commit_files(repo, &refs.status_of("liar"), &[("status.yaml", &forged)]);
+    commit_files(repo, &refs.status_of("empty"), &[("other.yaml", "x")]);
+    let (statuses, found) = read_statuses(repo, refs).unwrap();
+    assert_eq!(statuses.keys().collect::<Vec<_>>(), ["a", "x.lock"]);
+    let said = texts(&found);
+    assert_eq!(said.len(), 2);
+    assert!(said.iter().any(|line| line.contains("it speaks for `a`")), "{said:?}");
+}
+
+#[test]
+fn the_report_is_one_commit_that_is_replaced() {
+    let branch = Branch::new();
+    let write = |value| {
+        write_report(
+            &branch.repo,
+            &branch.refs,
+            &serde_json::json!({"ready": value}),
+            &Identity::default(),
+            1,
+        )
+        .unwrap()
+    };
+    let first = write(1);
+    assert_eq!(write(1), first);
+    let second = write(2);
+    assert_ne!(second, first);
+    assert!(branch.repo.commit(second).unwrap().parents.is_empty());
+    assert_eq!(branch.repo.read_ref(&branch.refs.report).unwrap(), Some(second));
+}

@@ -1,0 +1,113 @@
+//! Tests of publishing against real repositories.
+
+mod members;
+mod publishing;
+mod refusals;
+mod strangers;
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use berth_base::model::{Contents, Decision, Digest, Folder, Key, ObjectId, Pick, Refused, path};
+use berth_engine::plan::{Plan, plan};
+use berth_engine::state::State;
+use berth_git::protocol::Refs;
+use berth_git::testing::bare;
+use berth_git::{CommitId, GitContents, Repo};
+
+/// A repository to publish into, and what was published last.
+struct Branch {
+    _folder: TempDir,
+    repo: Repo,
+    refs: Refs,
+}
+
+impl Branch {
+    fn new() -> Branch {
+        let (folder, repo) = bare();
+        Branch { _folder: folder, repo, refs: Refs::default() }
+    }
+
+    fn previous(&self) -> Option<Previous> {
+        read_previous(&self.repo, &self.refs.rendered).unwrap()
+    }
+
+    /// A state with one workload a cluster set: `(workload, clusters, content)`.
+    fn state(&self, workloads: &[(&str, &[&str], &str)]) -> State {
+        let mut contents = GitContents::writing(&self.repo).unwrap();
+        let mut state = State::default();
+        for (name, clusters, content) in workloads {
+            let decision = decision("FederatedDeployment", "shop", name, clusters);
+            let path = path::of_object(&ObjectId::new("apps", "Deployment", "shop", name));
+            let id = contents.put(format!("name: {name}\ncontent: {content}\n").as_bytes()).unwrap();
+            for cluster in *clusters {
+                let folder: &mut Folder = state.folders.entry((*cluster).to_owned()).or_default();
+                folder.insert(path.as_str().into(), id);
+            }
+            state.decisions.insert(decision.key.clone(), decision);
+        }
+        state
+    }
+
+    fn try_publish(&self, previous: Option<&Previous>, next: &State) -> Result<Published, PublishError> {
+        let nothing = State::default();
+        let before = previous.map_or(&nothing, |previous| &previous.state);
+        let summary = Summary::of(&plan(before, next), previous.is_none());
+        publish(&self.repo, &self.refs, previous, next, &stamp(100), &summary)
+    }
+
+    /// Publishes onto what the branch holds now.
+    fn publish(&self, next: &State) -> Option<Committed> {
+        match self.try_publish(self.previous().as_ref(), next).unwrap() {
+            Published::Unchanged => None,
+            Published::Committed(committed) => Some(*committed),
+        }
+    }
+
+    fn message(&self) -> String {
+        let head = self.previous().unwrap().commit;
+        self.repo.commit(head).unwrap().message
+    }
+}
+
+fn stamp(now: i64) -> Stamp {
+    let now = berth_base::model::Timestamp::from_second(1_700_000_000 + now).unwrap();
+    Stamp::new(CommitId([0xab; 20]), "web: more of it\nBerth-Seq: 99", 1_700_000_000, now)
+}
+
+/// A state without clusters that have no objects: what reading gives back.
+fn as_read(state: &State) -> State {
+    let mut state = state.clone();
+    state.folders.retain(|_, folder| !folder.is_empty());
+    state
+}
+
+fn texts(found: &berth_base::diag::Diagnostics) -> Vec<String> {
+    found.iter().map(ToString::to_string).collect()
+}
+
+fn map<V>(entries: impl IntoIterator<Item = (&'static str, V)>) -> BTreeMap<String, V> {
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decision {
+    let picks = clusters.iter().map(|name| Pick {
+        cluster: (*name).to_owned(),
+        reason: "matches".to_owned(),
+        ..Pick::default()
+    });
+    Decision {
+        key: Key::new("example.org", kind, namespace, name),
+        source: "fleet/web.yaml".to_owned(),
+        picks: picks.collect(),
+        refused: vec![Refused { reason: "not labelled so".to_owned(), clusters: 2 }],
+        condition: None,
+        digest: Some(Digest([7; 16])),
+        policy: Some(json!({"numberOfClusters": 2})),
+        objects: vec![ObjectId::new("apps", "Deployment", namespace, name)],
+        failures: Vec::new(),
+    }
+}

@@ -1,0 +1,151 @@
+//! What other people put into the branch.
+
+use super::*;
+use berth_base::model::ContentId;
+use berth_git::testing::assert_clean;
+use berth_git::{EntryKind, Identity, TreeId, Writer};
+
+/// Commits these files beside those that are there, as a person would.
+fn push(branch: &Branch, files: &[(&str, &str)], message: &str) -> CommitId {
+    push_without(branch, files, &[], message)
+}
+
+/// Like [`push`], and without some of the files that are there.
+fn push_without(branch: &Branch, files: &[(&str, &str)], gone: &[&str], message: &str) -> CommitId {
+    let previous = branch.repo.read_ref(&branch.refs.rendered).unwrap();
+    let mut all = BTreeMap::new();
+    if let Some(commit) = previous {
+        list(&branch.repo, branch.repo.commit(commit).unwrap().tree, "", &mut all);
+    }
+    let mut writer = Writer::new(&branch.repo).unwrap();
+    for (path, text) in files {
+        all.insert((*path).to_owned(), writer.blob(text.as_bytes()).unwrap());
+    }
+    all.retain(|path, _| !gone.contains(&path.as_str()));
+    let tree = writer.folder(all.iter().map(|(path, id)| (path.as_str(), *id))).unwrap();
+    let parents: Vec<CommitId> = previous.into_iter().collect();
+    let commit = writer.commit(tree, &parents, message, &Identity::default(), 1_800_000_000).unwrap();
+    branch.repo.move_ref(&branch.refs.rendered, previous, commit).unwrap();
+    commit
+}
+
+fn list(repo: &Repo, tree: TreeId, prefix: &str, out: &mut BTreeMap<String, ContentId>) {
+    for entry in repo.tree(tree).unwrap() {
+        let path = format!("{prefix}{}", String::from_utf8(entry.name).unwrap());
+        match entry.kind {
+            EntryKind::Folder(id) => list(repo, id, &format!("{path}/"), out),
+            EntryKind::File(id) => drop(out.insert(path, id)),
+            EntryKind::Other { .. } => unreachable!("not in these tests"),
+        }
+    }
+}
+
+fn paths(branch: &Branch) -> Vec<String> {
+    let mut all = BTreeMap::new();
+    list(&branch.repo, branch.previous().unwrap().tree, "", &mut all);
+    all.into_keys().collect()
+}
+
+const FOREIGN: [(&str, &str); 8] = [
+    ("clusters/a/shop/ConfigMap_mine.yaml", "kind: ConfigMap"),
+    ("clusters/a/shop/notes.txt", "x"),
+    ("clusters/README.md", "x"),
+    ("decisions/shop/Placement.x_y.yaml", "not: a decision"),
+    ("facts/a.yaml", "kind: ClusterStatus\nmetadata: {name: b}\n"),
+    ("facts/deep/er/a.yaml", "x"),
+    ("kept/a_b.yaml", "x"),
+    ("releases/shop/x.yaml", "x"),
+];
+
+#[test]
+fn foreign_files_are_reported_kept_out_and_removed() {
+    let branch = Branch::new();
+    let state = branch.state(&[("web", &["a"], "1")]);
+    branch.publish(&state);
+    let clean = paths(&branch);
+    push(&branch, &FOREIGN, "hello\n");
+    push(&branch, &[("docs/README.md", "mine")], "and more\n");
+    let previous = branch.previous().unwrap();
+    assert_eq!(previous.state, as_read(&state));
+    assert_eq!(previous.trailers.seq, 1);
+    let said = texts(&previous.foreign);
+    for (path, _) in FOREIGN {
+        assert!(said.iter().any(|line| line.starts_with(&format!("{path}: warning"))), "{path} in {said:?}");
+    }
+    assert!(said.iter().any(|line| line.contains("berth did not make commit")), "{said:?}");
+    assert_eq!(branch.publish(&state).unwrap().seq, 2);
+    let mut expected = clean;
+    expected.push("docs/README.md".to_owned());
+    expected.sort();
+    assert_eq!(paths(&branch), expected);
+    let previous = branch.previous().unwrap();
+    assert!(previous.foreign.is_empty());
+    assert_eq!(previous.seconds, 1_800_000_000);
+    assert_clean(&branch.repo);
+}
+
+#[test]
+fn without_a_commit_of_berths_own_well_formed_files_count_and_others_do_not() {
+    let branch = Branch::new();
+    let state = branch.state(&[("web", &["a"], "1")]);
+    branch.publish(&state);
+    let clean = branch.previous().unwrap();
+    let tree = clean.tree;
+    let head = branch.repo.read_ref(&branch.refs.rendered).unwrap().unwrap();
+    branch.repo.delete_ref(&branch.refs.rendered, head).unwrap();
+    let squashed =
+        Writer::new(&branch.repo).unwrap().commit(tree, &[], "squashed\n", &Identity::default(), 1).unwrap();
+    branch.repo.move_ref(&branch.refs.rendered, None, squashed).unwrap();
+    push(&branch, &[("clusters/a/shop/notes.txt", "x"), ("clusters/b_c/x", "x")], "more\n");
+    let previous = branch.previous().unwrap();
+    assert_eq!(previous.state, as_read(&state));
+    assert_eq!(previous.trailers.seq, 0);
+    assert_eq!(previous.ids.clusters, BTreeMap::new(), "a folder with foreign files is not reused by id");
+    assert_eq!(texts(&previous.foreign).len(), 3);
+    cluster_refs::repair(
+        &branch.repo,
+        &branch.refs,
+        &previous,
+        &["a".to_owned()].into(),
+        &Identity::default(),
+    )
+    .unwrap();
+    let member = branch.repo.read_ref(&branch.refs.cluster("a")).unwrap().unwrap();
+    let fetched = branch.repo.commit(member).unwrap().tree;
+    assert_eq!(fetched, clean.ids.clusters["a"], "nothing foreign reaches the member");
+    assert_eq!(branch.publish(&state).unwrap().seq, 1);
+    assert_eq!(branch.previous().unwrap().tree, tree);
+}
+
+#[test]
+fn what_a_stranger_added_changed_and_removed_is_told_apart() {
+    let branch = Branch::new();
+    branch.publish(&branch.state(&[("web", &["a"], "1"), ("api", &["a"], "1")]));
+    let [web, api, mine] = ["Deployment.apps_web", "Deployment.apps_api", "ConfigMap_mine"]
+        .map(|stem| format!("clusters/a/shop/{stem}.yaml"));
+    push_without(&branch, &[(&web, "evil"), (&mine, "x")], &[&api], "hello\n");
+    let said = texts(&branch.previous().unwrap().foreign);
+    let about = |path: &str| {
+        said.iter().find(|line| line.starts_with(&format!("{path}: "))).cloned().unwrap_or_default()
+    };
+    assert!(about(&web).contains("was changed by hand; the next publication puts it back"), "{said:?}");
+    assert!(about(&api).contains("was removed by hand; the next publication puts it back"), "{said:?}");
+    assert!(
+        about(&mine).contains("berth did not write this; it is left out and will be removed"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_changed_manifest_is_put_right() {
+    let branch = Branch::new();
+    let state = branch.state(&[("web", &["a"], "1")]);
+    branch.publish(&state);
+    let before = branch.previous().unwrap();
+    push(&branch, &[("clusters/a/shop/Deployment.apps_web.yaml", "evil")], &branch.message());
+    let after = branch.previous().unwrap();
+    assert_eq!(after.state, before.state);
+    assert!(!after.foreign.is_empty());
+    branch.publish(&state).unwrap();
+    assert_eq!(branch.previous().unwrap().tree, before.tree);
+}

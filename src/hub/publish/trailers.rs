@@ -1,0 +1,99 @@
+//! The trailers of a rendered commit: what it was made from, in its message's last paragraph.
+//!
+//! `Berth-Digest` covers the state's tree and the other trailers, so that a commit that somebody else
+//! made on the branch is told from berth's own.
+
+use berth_git::protocol::trailers::{FLEET, SEQ, one_line, paragraph};
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+
+use berth_base::model::{Digest, Timestamp};
+
+use berth_git::{CommitId, TreeId};
+
+/// What the last commit that berth made says of itself. All empty where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trailers {
+    /// The source commit.
+    pub source: Option<CommitId>,
+    pub now: Option<Timestamp>,
+    /// The parent's plus one; the first has 1.
+    pub seq: u64,
+    pub digest: Option<Digest>,
+    /// Those that other steps add, such as approvals.
+    pub others: Vec<(String, String)>,
+}
+
+const SOURCE: &str = "Berth-Source";
+const NOW: &str = "Berth-Now";
+const DIGEST: &str = "Berth-Digest";
+
+/// An approval that counted for this commit, and counts no more.
+pub const USED_APPROVAL: &str = "Berth-Used-Approval";
+
+impl Trailers {
+    /// The paragraph, with the digest over the rest of it and the state's tree.
+    pub(super) fn write(&self, state_tree: TreeId) -> (String, Digest) {
+        let lines = self.lines();
+        let digest = digest_of(state_tree, &lines);
+        (format!("{lines}{DIGEST}: {digest}\n"), digest)
+    }
+
+    fn lines(&self) -> String {
+        let own = [
+            (SOURCE, self.source.map(|id| id.to_string())),
+            (NOW, self.now.map(|now| now.to_string())),
+            (SEQ, Some(self.seq.to_string())),
+        ];
+        let own = own.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let own = own.map(|(name, value)| format!("{name}: {value}\n"));
+        let others = self.others.iter().map(|(name, value)| {
+            format!("{}: {}\n", one_line(name).replace([':', ' '], "-"), one_line(value))
+        });
+        own.chain(others).collect()
+    }
+
+    /// The fleet's name, where the commit has one.
+    pub fn fleet(&self) -> Option<&str> {
+        self.others.iter().find(|(name, _)| name == FLEET).map(|(_, value)| value.as_str())
+    }
+
+    /// Reads a message's last paragraph. `None` where it has not all that berth writes.
+    pub fn read(message: &str) -> Option<Trailers> {
+        let mut trailers = Trailers::default();
+        let mut seq = None;
+        for (name, value) in paragraph(message) {
+            match name {
+                SOURCE => trailers.source = Some(value.parse().ok()?),
+                NOW => trailers.now = Some(Timestamp::from_str(value).ok()?),
+                SEQ => seq = Some(value.parse().ok()?),
+                DIGEST => trailers.digest = Some(value.parse().ok()?),
+                _ => trailers.others.push((name.to_owned(), value.to_owned())),
+            }
+        }
+        trailers.seq = seq?;
+        trailers.digest.is_some().then_some(trailers)
+    }
+
+    /// Whether the digest fits: the commit is as berth made it.
+    pub(super) fn fit(&self, state_tree: TreeId) -> bool {
+        self.digest == Some(digest_of(state_tree, &self.lines()))
+    }
+}
+
+/// The values of one trailer, whatever the case of its name.
+pub fn values<'m>(message: &'m str, name: &str) -> impl Iterator<Item = &'m str> {
+    paragraph(message)
+        .filter(move |(found, _)| found.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.trim())
+}
+
+fn digest_of(state_tree: TreeId, lines: &str) -> Digest {
+    let hash = Sha256::digest(format!("{state_tree}\n{lines}").as_bytes());
+    let mut digest = Digest([0; 16]);
+    for (to, from) in digest.0.iter_mut().zip(hash) {
+        *to = from;
+    }
+    digest
+}

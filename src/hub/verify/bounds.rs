@@ -1,0 +1,281 @@
+//! Trailers that a proof takes as given → what they may say at most, by the parent commit, the source history and
+//! the settings expected.
+//!
+//! A commit that was computed from a lie is proven as well as any other: the lie is one of its inputs. So each
+//! trailer that is an input is compared with what the commits before it leave possible.
+
+use std::collections::BTreeMap;
+
+use crate::inputs::gate::{self, Basis};
+use crate::publish::{Previous, Trailers};
+use berth_base::model::{ClusterStatus, Timestamp};
+use berth_engine::gate::{Cause, Limits};
+use berth_git::{CommitId, CommitInfo, GitError, Repo};
+
+/// Seconds that a commit may be ahead of this machine's clock.
+const MOST_AHEAD_SECONDS: i64 = 600;
+
+/// The folder of access rules.
+const RULES_FOLDER: &[u8] = b"access";
+
+/// The limits on removals that a commit must have been made with, or stricter ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ExpectedLimits {
+    /// The limits of the commit before it.
+    #[default]
+    AsBefore,
+    Given(Limits),
+    Any,
+}
+
+/// Settings that no commit can vouch for.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    pub clock: Timestamp,
+    pub limits: ExpectedLimits,
+    /// The name of the fleet. `None` accepts every name.
+    pub fleet: Option<String>,
+    /// Tips of which a source commit must be part. Empty accepts every source commit.
+    pub sources: Vec<CommitId>,
+}
+
+impl Expected {
+    /// Nothing but what the commits themselves say.
+    pub fn at(clock: Timestamp) -> Expected {
+        Expected { clock, limits: ExpectedLimits::default(), fleet: None, sources: Vec::new() }
+    }
+}
+
+/// The claims of a commit beyond its bounds, and the first commit that is missing to tell.
+#[derive(Debug, Default)]
+pub struct Bounds {
+    pub findings: Vec<String>,
+    pub missing: Option<(&'static str, CommitId)>,
+}
+
+/// Compares a commit's trailers and facts with what its parent, its source and the settings allow.
+pub fn check(
+    repo: &Repo,
+    expected: &Expected,
+    info: &CommitInfo,
+    trailers: &Trailers,
+    facts: &BTreeMap<String, ClusterStatus>,
+    previous: Option<&Previous>,
+) -> Result<Bounds, GitError> {
+    let mut bounds = Bounds::default();
+    bounds.moment(expected, info, trailers);
+    bounds.labels(expected, trailers, facts);
+    if let (Some(wanted), Some(fleet)) = (&expected.fleet, trailers.fleet())
+        && wanted != fleet
+    {
+        bounds.findings.push(format!("it is a commit of the fleet `{fleet}`, not of `{wanted}`"));
+    }
+    let Some(source) = trailers.source else { return Ok(bounds) };
+    bounds.source(repo, expected, source)?;
+    let Some(previous) = previous.filter(|previous| previous.trailers.digest.is_some()) else {
+        return Ok(bounds);
+    };
+    let Some(basis) = Basis::of_trailers(trailers) else {
+        bounds.findings.push("it was made without asking the gate about removals".to_owned());
+        return Ok(bounds);
+    };
+    bounds.limits(expected, &basis.limits, previous);
+    bounds.held(&basis, previous);
+    bounds.follows(repo, source, &basis, previous)?;
+    Ok(bounds)
+}
+
+impl Bounds {
+    fn moment(&mut self, expected: &Expected, info: &CommitInfo, trailers: &Trailers) {
+        let latest = expected.clock.as_second().saturating_add(MOST_AHEAD_SECONDS);
+        if let Some(now) = trailers.now.filter(|now| now.as_second() > latest) {
+            self.findings.push(format!("it was decided for {now}, which is in the future"));
+        } else if info.seconds > latest {
+            self.findings.push("its date is in the future".to_owned());
+        }
+    }
+
+    fn source(&mut self, repo: &Repo, expected: &Expected, source: CommitId) -> Result<(), GitError> {
+        if expected.sources.is_empty() || !repo.has_commit(source) {
+            return Ok(());
+        }
+        for tip in &expected.sources {
+            if repo.is_same_or_after(*tip, source)? {
+                return Ok(());
+            }
+        }
+        let short = source.short();
+        self.findings.push(format!("its source commit {short} is not part of the source branch"));
+        Ok(())
+    }
+
+    fn limits(&mut self, expected: &Expected, limits: &Limits, previous: &Previous) {
+        let (wanted, whose) = match &expected.limits {
+            ExpectedLimits::Any => return,
+            ExpectedLimits::Given(wanted) => (Some(wanted.clone()), "expected"),
+            ExpectedLimits::AsBefore => {
+                (Basis::of_trailers(&previous.trailers).map(|basis| basis.limits), "of the commit before it")
+            }
+        };
+        if let Some(wanted) = wanted.filter(|wanted| limits.is_looser_than(wanted)) {
+            self.findings.push(format!(
+                "it was made with the limits `{limits}`, which are looser than those {whose}, `{wanted}`"
+            ));
+        }
+    }
+
+    /// The labels that members reported are those that the daemon lets them report.
+    fn labels(&mut self, expected: &Expected, trailers: &Trailers, facts: &BTreeMap<String, ClusterStatus>) {
+        let given = match &expected.limits {
+            ExpectedLimits::Given(limits) => Some(limits),
+            ExpectedLimits::AsBefore | ExpectedLimits::Any => None,
+        };
+        let own = Basis::of_trailers(trailers).map(|basis| basis.limits);
+        // The first version of the gate took every label.
+        let Some(allowed) = own.as_ref().or(given).filter(|limits| limits.recall.is_some()) else { return };
+        let allowed = allowed.member_labels();
+        for (cluster, fact) in facts {
+            if let Some(key) = fact.labels.keys().find(|key| !allowed.allow(key)) {
+                self.findings.push(format!(
+                    "it has the label `{key}` from a status of `{cluster}`, and members may report \
+                     `labels={allowed}`"
+                ));
+            }
+        }
+    }
+
+    /// What was held before comes from the parent. A pass over a later source can have added to it, but knows
+    /// deadlines no shorter than the parent could, and a pass over the same source holds nothing for an edit.
+    fn held(&mut self, basis: &Basis, previous: &Previous) {
+        let inherited = gate::held_in(&previous.trailers);
+        let earliest = previous.trailers.now.map(gate::looked_ahead);
+        for record in &basis.retried {
+            let parents = inherited.iter().find(|one| one.key == record.key);
+            let until = record.until.filter(|_| parents.and_then(|one| one.until) != record.until);
+            let is_edit =
+                record.cause == Cause::Source && parents.is_none_or(|one| one.cause != Cause::Source);
+            let same_source = basis.since.is_some() && basis.since == previous.trailers.source;
+            if until.zip(earliest).is_some_and(|(until, earliest)| until < earliest)
+                || same_source && (is_edit || until.is_some())
+            {
+                self.findings.push(format!(
+                    "its `Berth-Retried` says `{record}`, which no pass after its parent can have held"
+                ));
+            }
+        }
+    }
+
+    /// The source comes after the parent's; so do, up to the source, what was processed before and the rules.
+    fn follows(
+        &mut self,
+        repo: &Repo,
+        source: CommitId,
+        basis: &Basis,
+        previous: &Previous,
+    ) -> Result<(), GitError> {
+        let Some(before) = previous.trailers.source else { return self.begins(repo, source, basis) };
+        let ids = [("parent's source", Some(before)), ("source", Some(source))];
+        let ids = ids.into_iter().chain([("processed", basis.since), ("rules'", basis.rules)]);
+        let mut known = ids.filter_map(|(what, id)| Some((what, id?)));
+        if let Some(missing) = known.find(|(_, id)| !repo.has_commit(*id)) {
+            self.missing = Some(missing);
+            return Ok(());
+        }
+        if !repo.is_same_or_after(source, before)? {
+            let (source, before) = (source.short(), before.short());
+            self.findings.push(format!(
+                "its source commit {source} does not come after {before}, the source of the commit before it"
+            ));
+            return Ok(());
+        }
+        let Some(since) = basis.since else {
+            self.findings.push("it does not name the source commit that was processed before it".to_owned());
+            return Ok(());
+        };
+        self.between(repo, "Berth-Processed", since, before, source)?;
+        if since != source {
+            return Ok(());
+        }
+        // The same source again: the rules stay those that came before it.
+        let inherited = gate::rules_of(&previous.trailers, before);
+        if before == source {
+            if basis.rules != inherited {
+                let named = |id: Option<CommitId>| id.map_or_else(|| "none".to_owned(), |id| id.short());
+                let (rules, inherited) = (named(basis.rules), named(inherited));
+                self.findings.push(format!(
+                    "its `Berth-Rules` name {rules}, but the same source was published before under {inherited}"
+                ));
+            }
+            return Ok(());
+        }
+        match basis.rules {
+            Some(rules) if rules != source => self.between(repo, "Berth-Rules", rules, before, source)?,
+            _ => self.findings.push(
+                "its source commit was published under access rules of its own, which no change may give itself"
+                    .to_owned(),
+            ),
+        }
+        Ok(())
+    }
+
+    /// After an import, which has no source, what was processed and the rules are of the source branch.
+    fn begins(&mut self, repo: &Repo, source: CommitId, basis: &Basis) -> Result<(), GitError> {
+        for (trailer, id) in [("Berth-Processed", basis.since), ("Berth-Rules", basis.rules)] {
+            let Some(id) = id else { continue };
+            if !repo.has_commit(id) {
+                self.missing = Some((if id == source { "source" } else { "processed" }, id));
+            } else if !repo.first_parents(source).any(|commit| commit.id == id) {
+                let (id, source) = (id.short(), source.short());
+                self.findings.push(format!(
+                    "its `{trailer}` names {id}, which was never the source branch's tip up to {source}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A commit that a daemon can have processed between two others: it stood at the source branch's tip.
+    fn between(
+        &mut self,
+        repo: &Repo,
+        trailer: &str,
+        id: CommitId,
+        before: CommitId,
+        source: CommitId,
+    ) -> Result<(), GitError> {
+        if id == before {
+            return Ok(());
+        }
+        let follows = repo.is_same_or_after(id, before)? && repo.is_same_or_after(source, id)?;
+        if follows && (is_tip(repo, source, before, id)? || has_same_rules(repo, id, before)?) {
+            return Ok(());
+        }
+        let (id, before, source) = (id.short(), before.short(), source.short());
+        self.findings.push(format!(
+            "its `{trailer}` names {id}, which was never the source branch's tip between {before} and {source}"
+        ));
+        Ok(())
+    }
+}
+
+/// Reports whether a commit is one of the first parents from a newer one down to an older one.
+fn is_tip(repo: &Repo, newer: CommitId, older: CommitId, id: CommitId) -> Result<bool, GitError> {
+    for commit in repo.first_parents(newer) {
+        if commit.id == id {
+            return Ok(true);
+        }
+        // A merge may have left the line of the older one.
+        if commit.id == older || !repo.is_same_or_after(commit.id, id)? {
+            return Ok(false);
+        }
+    }
+    Ok(false)
+}
+
+fn has_same_rules(repo: &Repo, one: CommitId, other: CommitId) -> Result<bool, GitError> {
+    let rules = |id: CommitId| -> Result<_, GitError> {
+        let root = repo.tree(repo.commit(id)?.tree)?;
+        Ok(root.into_iter().find(|entry| entry.name == RULES_FOLDER).map(|entry| entry.kind))
+    };
+    Ok(rules(one)? == rules(other)?)
+}

@@ -1,0 +1,49 @@
+//! Generated commits → proofs: each is computed again from its source, its parent, its facts and its
+//! trailers, and compared whole.
+//!
+//! - [`select`]: which commits a range names. [`proof`]: one commit computed again. [`compare`]: what differs.
+//! - [`bounds`]: what trailers may say that no computation gives. [`trust`]: whether to go on from a tip.
+//!
+//! Proofs write nothing to the repository and trust no cache. Only [`trust`] remembers what it proved.
+
+pub mod bounds;
+pub mod compare;
+pub mod proof;
+pub mod select;
+pub mod trust;
+
+pub use bounds::{Expected, ExpectedLimits};
+pub use compare::Difference;
+pub use proof::{Proof, Verdict, Verifier};
+pub use select::select;
+
+use crate::next_commit::AdvanceError;
+use crate::publish::PublishError;
+use berth_git::GitError;
+
+/// No verdict could be reached at all.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error("`{base}` is not before `{tip}` on its branch")]
+    NotBefore { base: String, tip: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    Advance(#[from] AdvanceError),
+}
+
+impl VerifyError {
+    /// What would help, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            VerifyError::NotBefore { .. } => {
+                Some("name two commits of one generated branch, the older one first".to_owned())
+            }
+            VerifyError::Git(error) => error.hint(),
+            VerifyError::Publish(error) => error.hint(),
+            VerifyError::Advance(_) => None,
+        }
+    }
+}

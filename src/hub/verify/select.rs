@@ -1,0 +1,46 @@
+//! A commit, a branch or a range → the commits to prove, oldest first, along first parents.
+
+use super::VerifyError;
+use berth_git::{CommitId, Repo};
+
+/// A branch or `A..B` stands for all its commits, any other revision for one. Either end of a range may be
+/// left out: it begins with the branch, and ends with `rendered`.
+pub fn select(repo: &Repo, wanted: &str, rendered: &str) -> Result<Vec<CommitId>, VerifyError> {
+    let Some((base, tip)) = wanted.split_once("..") else {
+        let tip = repo.require(wanted)?;
+        return if is_branch(repo, wanted) { line(repo, None, tip) } else { Ok(vec![tip]) };
+    };
+    let tip = if tip.is_empty() { rendered } else { tip };
+    let end = repo.require(tip)?;
+    if base.is_empty() {
+        return line(repo, None, end);
+    }
+    let start = repo.require(base)?;
+    let commits = line(repo, Some(start), end)?;
+    let joins = match commits.first() {
+        Some(first) => repo.commit(*first)?.parents.first() == Some(&start),
+        None => true,
+    };
+    if joins { Ok(commits) } else { Err(VerifyError::NotBefore { base: base.into(), tip: tip.into() }) }
+}
+
+fn is_branch(repo: &Repo, name: &str) -> bool {
+    let full = ["", "refs/", "refs/heads/", "refs/remotes/"].map(|folder| format!("{folder}{name}"));
+    full.iter().any(|full| full.starts_with("refs/") && repo.read_ref(full).is_ok_and(|id| id.is_some()))
+}
+
+/// First parents from `tip` back to `after`, which is not among them.
+fn line(repo: &Repo, after: Option<CommitId>, tip: CommitId) -> Result<Vec<CommitId>, VerifyError> {
+    let mut commits = Vec::new();
+    let mut next = Some(tip);
+    while let Some(commit) = next.filter(|commit| Some(*commit) != after) {
+        // A shallow clone ends somewhere.
+        if commit != tip && !repo.has_commit(commit) {
+            break;
+        }
+        commits.push(commit);
+        next = repo.commit(commit)?.parents.first().copied();
+    }
+    commits.reverse();
+    Ok(commits)
+}

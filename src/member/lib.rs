@@ -1,0 +1,6 @@
+//! The member: applies one cluster's folder to it and reports how that went.
+
+pub mod install;
+pub mod live;
+pub mod metrics;
+pub mod sync;

@@ -1,0 +1,154 @@
+//! What a cluster did not give, and what would help, in sentences for people.
+
+use std::error::Error;
+
+use kube::client::AuthError;
+
+use berth_base::diag::did_you_mean;
+
+/// An answer that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LiveError {
+    #[error("no kubeconfig can be read from {from}: {why}")]
+    NoKubeconfig { from: String, why: String },
+    #[error("there is no context `{wanted}` in the kubeconfig of {from}")]
+    NoContext { wanted: String, from: String, contexts: Vec<String> },
+    #[error("the kubeconfig of {from} can not be used: {why}")]
+    Config { from: String, why: String },
+    #[error("the API server {server} can not be reached: {why}")]
+    Unreachable { server: String, why: String },
+    #[error("the API server {server} did not answer in {seconds} s when asked for {what}")]
+    Late { server: String, what: String, seconds: u64 },
+    #[error("the API server {server} does not know who asks: {message}")]
+    Unknown { server: String, message: String },
+    #[error("listing {what} is not allowed: {message}")]
+    Forbidden { what: String, verb: String, message: String },
+    #[error("the API server does not serve {what}")]
+    NotServed { what: String },
+    #[error("the API server refuses to list {what}: {message} ({code})")]
+    Refused { what: String, code: u16, message: String },
+    #[error("the answer about {what} can not be read: {why}")]
+    Unreadable { what: String, why: String },
+    #[error("the API server {server} serves no `{group}`, so there is no {system} on it")]
+    NoHub { server: String, system: String, group: String },
+    #[error("{what} can not be asked for: {why}")]
+    Malformed { what: String, why: String },
+    #[error("there is no {system} in the namespace `{namespace}`")]
+    NoPlane { system: String, namespace: String, others: Vec<String> },
+    #[error("berth can not start what talks to the cluster: {0}")]
+    Start(String),
+}
+
+impl LiveError {
+    /// What would help.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LiveError::NoKubeconfig { .. } => {
+                Some("name the file with `--kubeconfig`, or in the variable KUBECONFIG".to_owned())
+            }
+            LiveError::NoContext { wanted, contexts, .. } if contexts.is_empty() => {
+                let _ = wanted;
+                Some("the file has no contexts at all; name another with `--kubeconfig`".to_owned())
+            }
+            LiveError::NoContext { wanted, contexts, .. } => {
+                let near = did_you_mean(wanted, contexts.iter().map(String::as_str));
+                Some(near.unwrap_or_else(|| format!("name one of them with `--context`: {}", contexts.join(", "))))
+            }
+            LiveError::Config { .. } => Some("`kubectl --context NAME version` shows whether it works".to_owned()),
+            LiveError::Unreachable { .. } | LiveError::Late { .. } => Some(
+                "check that the cluster runs and that this machine can reach it; `--context` names another one"
+                    .to_owned(),
+            ),
+            LiveError::Unknown { .. } => {
+                Some("the credentials have expired or belong to another cluster: log in again".to_owned())
+            }
+            LiveError::Forbidden { what, verb, .. } => {
+                Some(format!("ask for the right to {verb} {what}, or use a context that has it"))
+            }
+            LiveError::NoHub { .. } => {
+                Some("name the host cluster with `--context`, or its kubeconfig with `--kubeconfig`".to_owned())
+            }
+            LiveError::NoPlane { system, others, .. } => Some(match others.as_slice() {
+                [] => format!("name the namespace that {system} has, with `--namespace`"),
+                some => format!("name it with `--namespace`; it is in `{}`", some.join("`, `")),
+            }),
+            LiveError::NotServed { .. }
+            | LiveError::Malformed { .. }
+            | LiveError::Refused { .. }
+            | LiveError::Unreadable { .. }
+            | LiveError::Start(_) => None,
+        }
+    }
+
+    /// Whether nothing else needs to be tried: the whole cluster is out of reach.
+    pub fn is_final(&self) -> bool {
+        !matches!(
+            self,
+            LiveError::Forbidden { .. }
+                | LiveError::NotServed { .. }
+                | LiveError::Malformed { .. }
+                | LiveError::Refused { .. }
+                | LiveError::Unreadable { .. }
+                | LiveError::Late { .. }
+        )
+    }
+}
+
+/// The library's error → a sentence. `what` was asked for.
+pub(super) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str) -> LiveError {
+    let (server, what) = (server.to_owned(), what.to_owned());
+    match error {
+        kube::Error::Api(status) => {
+            let message = one_line(&status.message);
+            match status.code {
+                401 => LiveError::Unknown { server, message },
+                403 => LiveError::Forbidden { what, verb: verb.to_owned(), message },
+                404 => LiveError::NotServed { what },
+                code => LiveError::Refused { what, code, message },
+            }
+        }
+        kube::Error::SerdeError(error) => LiveError::Unreadable { what, why: error.to_string() },
+        kube::Error::Auth(error) => LiveError::Unknown { server, message: login(error) },
+        error => LiveError::Unreachable { server, why: innermost(error) },
+    }
+}
+
+/// Why a client can not be made, without a word of the kubeconfig.
+pub(super) fn reason(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Auth(error) => login(error),
+        error => innermost(error),
+    }
+}
+
+/// Why there are no credentials. What a program printed may hold them.
+fn login(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecRun { out, .. } => format!("the program that logs in failed: {}", out.status),
+        AuthError::AuthExecStart(error) => format!("the program that logs in can not be started: {error}"),
+        AuthError::ExecPluginFailed | AuthError::AuthExecParse(_) => {
+            "the program that logs in printed no credentials".to_owned()
+        }
+        AuthError::ReadTokenFile(error, path) => {
+            format!("the token's file {} can not be read: {error}", path.display())
+        }
+        AuthError::InvalidBasicAuth(_) | AuthError::InvalidBearerToken(_) => {
+            "the token or password has characters that can not be sent".to_owned()
+        }
+        AuthError::MissingCommand => "the kubeconfig names no program that logs in".to_owned(),
+        _ => "the kubeconfig's way to log in does not work".to_owned(),
+    }
+}
+
+/// The last of a chain of errors: the others only say who noticed.
+pub fn innermost(error: &dyn Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    one_line(&last.to_string())
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,250 @@
+//! Carries out a plan: stage by stage, every error collected, removals last.
+//!
+//! Objects fail alone. An object waits for the namespace it stands in and the CRD that defines it where
+//! these are not there, for lower waves, and for what it depends on; a removal waits for all objects of
+//! its workload. Nothing here waits for time to pass: what can not go on yet is left for the next round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::SyncError;
+use super::backends::{Apply, Record, Target};
+use super::desired::{Desired, DesiredSet};
+use super::health::Health;
+use super::order::{self, Order};
+use super::plan::{self, Form, Held, Live, Prune, SyncPlan, Why, Write};
+use super::unfinished::{Blocker, Unfinished};
+use berth_base::model::ObjectId;
+use berth_base::model::status::Problem;
+
+/// What came of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    pub written: BTreeSet<ObjectId>,
+    /// The objects removed or let go.
+    pub pruned: BTreeSet<ObjectId>,
+    pub held: Vec<Held>,
+    pub problems: Vec<Problem>,
+    /// What may still become as wanted by itself.
+    pub waiting: Vec<Problem>,
+    /// For each object that waits, the last one of those that it waits for.
+    pub(super) roots: BTreeMap<ObjectId, ObjectId>,
+}
+
+impl Done {
+    /// Says of removals what they wait for.
+    fn hold_behind(&mut self, behind: Vec<(Prune, Blocker)>) {
+        for (prune, blocker) in behind {
+            let words = blocker.words();
+            let message = format!("no longer wanted, but kept: {words}");
+            let problem = Problem { object: prune.id.clone(), message };
+            self.waiting.extend(blocker.has_time.then(|| problem.clone()));
+            self.problems.push(problem);
+            self.held.push(Held { id: prune.id, why: Why::WorkloadFailed });
+        }
+    }
+}
+
+/// Carries out a plan against the target it was made for.
+pub fn apply(
+    plan: &SyncPlan,
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    target: &mut dyn Target,
+    record: &Record,
+) -> Result<Done, SyncError> {
+    let mut done = Done::default();
+    let all: Vec<Apply<'_>> = plan.writes.iter().filter_map(|write| item(desired, write)).collect();
+    target.begin(record, &all, &plan.prunes.iter().collect::<Vec<_>>())?;
+
+    let (first, last): (Vec<Prune>, Vec<Prune>) = plan.prunes.iter().cloned().partition(|prune| prune.first);
+    delete(target, &first, &mut done);
+    write_all(all, plan, desired, live, target, &mut done);
+
+    let unfinished = Unfinished::of(plan, desired, live, &done, target);
+    let (now, behind) = unfinished.split(last);
+    done.hold_behind(behind);
+    let leaving: BTreeSet<&str> =
+        now.iter().filter(|prune| prune.seen.is_some()).map(|prune| prune.workload.as_str()).collect();
+    let unhealthy = unhealthy(&leaving, &unfinished, desired, target);
+    let (now, held) = plan::hold(now, Why::NotHealthy, |workload| unhealthy.contains(workload));
+    done.waiting.extend(held.iter().map(|held| Problem {
+        object: held.id.clone(),
+        message: format!("no longer wanted, but kept: {}", held.why.words()),
+    }));
+    done.held.extend(held);
+    delete(target, &now, &mut done);
+    target.finish()?;
+    Ok(done)
+}
+
+fn item<'a>(desired: &'a DesiredSet, write: &'a Write) -> Option<Apply<'a>> {
+    let desired = desired.objects.get(&write.id)?;
+    Some(Apply { desired, seen: write.seen.as_ref() })
+}
+
+/// Writes whatever waits for nothing, kinds in their order, until nothing more can go.
+fn write_all(
+    mut left: Vec<Apply<'_>>,
+    plan: &SyncPlan,
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    target: &mut dyn Target,
+    done: &mut Done,
+) {
+    let order = Order::of(desired);
+    left.retain(|item| {
+        let fault = order.faults.get(&item.desired.id);
+        done.problems.extend(
+            fault.map(|message| Problem { object: item.desired.id.clone(), message: message.clone() }),
+        );
+        fault.is_none()
+    });
+    loop {
+        let missing = Missing::after(plan, desired, live, done);
+        let failed: BTreeSet<ObjectId> =
+            plan.problems.iter().chain(&done.problems).map(|problem| problem.object.clone()).collect();
+        let unwritten: BTreeSet<&ObjectId> = left.iter().map(|item| &item.desired.id).collect();
+        let mut is_fine = |id: &ObjectId| {
+            !unwritten.contains(id) && !failed.contains(id) && target.standing(id).health == Health::Healthy
+        };
+        let mut waits = BTreeMap::new();
+        for item in &left {
+            let id = &item.desired.id;
+            if let Some(needed) = missing.needed_by(item.desired) {
+                waits.insert(id.clone(), (needed.clone(), format!("{needed}, which is not there")));
+            } else if let Some(wait) = order.waits_for(id, &mut is_fine) {
+                waits.insert(id.clone(), wait);
+            }
+        }
+        let ready = left.iter().filter(|item| !waits.contains_key(&item.desired.id));
+        let Some(rank) = ready.map(|item| order::rank(&item.desired.id)).min() else {
+            report_waiting(&waits, &failed, target, done);
+            return;
+        };
+        let (batch, rest): (Vec<Apply<'_>>, Vec<Apply<'_>>) = left
+            .into_iter()
+            .partition(|item| order::rank(&item.desired.id) == rank && !waits.contains_key(&item.desired.id));
+        left = rest;
+        write(target, &batch, done);
+    }
+}
+
+/// Says what was left unwritten. It is a problem where what it waits for will not come by itself.
+fn report_waiting(
+    waits: &BTreeMap<ObjectId, (ObjectId, String)>,
+    failed: &BTreeSet<ObjectId>,
+    target: &mut dyn Target,
+    done: &mut Done,
+) {
+    for (id, (blocker, what)) in waits {
+        let mut root = blocker;
+        for _ in 0..waits.len() {
+            match waits.get(root) {
+                Some((next, _)) => root = next,
+                None => break,
+            }
+        }
+        done.roots.insert(id.clone(), root.clone());
+        let standing = target.standing(root);
+        let may_come = matches!(standing.health, Health::Progressing(_)) && !standing.overdue;
+        let message = format!("it waits for {what}");
+        let problem = Problem { object: id.clone(), message };
+        if may_come && !failed.contains(root) {
+            done.waiting.push(problem);
+        } else {
+            done.problems.push(problem);
+        }
+    }
+}
+
+fn write(target: &mut dyn Target, batch: &[Apply<'_>], done: &mut Done) {
+    for (item, result) in batch.iter().zip(target.apply(batch)) {
+        match result {
+            Ok(()) => drop(done.written.insert(item.desired.id.clone())),
+            Err(error) => {
+                done.problems.push(Problem { object: item.desired.id.clone(), message: error.0 });
+            }
+        }
+    }
+}
+
+fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
+    if prunes.is_empty() {
+        return;
+    }
+    let batch: Vec<&Prune> = prunes.iter().collect();
+    for (prune, result) in batch.iter().zip(target.delete(&batch)) {
+        match result {
+            Ok(()) => drop(done.pruned.insert(prune.id.clone())),
+            Err(error) => done.problems.push(Problem {
+                object: prune.id.clone(),
+                message: format!("it can not be removed: {}", error.0),
+            }),
+        }
+    }
+}
+
+/// Those of these workloads whose objects are not healthy, and may still become so in time.
+fn unhealthy(
+    workloads: &BTreeSet<&str>,
+    unfinished: &Unfinished,
+    desired: &DesiredSet,
+    target: &mut dyn Target,
+) -> BTreeSet<String> {
+    if workloads.is_empty() {
+        return BTreeSet::new();
+    }
+    let objects = desired.objects.values().filter(|object| workloads.contains(object.workload()));
+    let objects = objects.filter(|object| !super::strategy::is_only_compared(object));
+    let waits = objects.filter(|object| {
+        let standing = target.standing(&object.id);
+        standing.health != Health::Healthy && !standing.overdue && !unfinished.given_up.contains(&object.id)
+    });
+    waits.map(|object| object.workload().to_owned()).collect()
+}
+
+/// Namespaces and CRDs that the folder has and the target has not.
+#[derive(Debug, Default)]
+struct Missing {
+    namespaces: BTreeSet<ObjectId>,
+    /// By group, with the kind where it is known.
+    definitions: Vec<(String, Option<String>, ObjectId)>,
+}
+
+impl Missing {
+    fn after(plan: &SyncPlan, desired: &DesiredSet, live: &BTreeMap<ObjectId, Live>, done: &Done) -> Missing {
+        let mut missing = Missing::default();
+        let there = |id: &ObjectId| {
+            live.get(id).is_some_and(|live| matches!(live.form, Form::There { .. } | Form::Refused(_)))
+        };
+        let failed = plan.problems.iter().chain(&done.problems).map(|problem| &problem.object);
+        for id in failed.filter(|id| !there(id) && &*id.name != plan::ALL_OF_KIND) {
+            if plan::is_namespace(id) {
+                missing.namespaces.insert(id.clone());
+            }
+            if plan::is_definition(id) {
+                let (group, kind) = defined_by(id, desired.objects.get(id));
+                missing.definitions.push((group, kind, id.clone()));
+            }
+        }
+        missing
+    }
+
+    fn needed_by(&self, object: &Desired) -> Option<&ObjectId> {
+        let id = &object.id;
+        let definition = self.definitions.iter().find(|(group, kind, _)| {
+            **group == *id.group && kind.as_deref().is_none_or(|kind| kind == &*id.kind)
+        });
+        let namespace = ObjectId::new("", "Namespace", "", &id.namespace);
+        self.namespaces.get(&namespace).or(definition.map(|(_, _, id)| id))
+    }
+}
+
+/// The group and, where it is known, the kind that a CRD defines.
+pub(super) fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
+    let spec = object.and_then(|object| object.object.get("spec"));
+    let kind = spec.and_then(|spec| spec.get("names")?.get("kind")?.as_str().map(str::to_owned));
+    // A CRD is called `<plural>.<group>`.
+    let group = id.name.split_once('.').map_or("", |(_, group)| group);
+    (group.to_owned(), kind)
+}

@@ -1,0 +1,107 @@
+//! A live object read: whether it is as wanted, whether it is on its way out, and what it says to berth.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::super::LEAVING;
+use super::fields::{self, Keep};
+use super::identity::{Identity, PART_OF};
+use super::left::Left;
+use super::{managed, shape};
+use crate::sync::desired::Desired;
+use crate::sync::differences::Difference;
+use crate::sync::strategy::{self, Finding, Found, Strategy};
+use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
+
+/// Whether two forms differ in nothing that was asked for. Berth's own marks count on what it owns.
+pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
+    let content = |object: &Json| {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+            for key in ["managedFields", "resourceVersion", "generation"] {
+                metadata.remove(key);
+            }
+            if !owned {
+                for key in ["labels", "annotations"] {
+                    let Some(map) = metadata.get_mut(key).and_then(Json::as_object_mut) else { continue };
+                    map.retain(|name, _| !name.starts_with(PREFIX) && name != PART_OF);
+                    if map.is_empty() {
+                        metadata.remove(key);
+                    }
+                }
+            }
+        }
+        object
+    };
+    content(live) == content(after)
+}
+
+/// The hash that an object carries.
+pub fn applied_hash(live: &Json) -> Option<&str> {
+    live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
+}
+
+/// Whether it is for certain just as it was applied: the hash is of what is wanted, and no field is lost.
+pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
+    let Some(own) = managed::applied_by(live, &identity.manager) else { return false };
+    if applied_hash(live) != Some(hash) {
+        return false;
+    }
+    let shaped = shape::as_kept(&wanted.object);
+    let kept = fields::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
+    let left = Left::of(wanted);
+    if kept.is_empty() && left.is_nothing() {
+        return managed::covers(own, &shaped);
+    }
+    let mut wanted = shaped.into_owned();
+    kept.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
+    left.take_out(&mut wanted, live);
+    managed::covers(own, &wanted)
+}
+
+/// What an object's strategy makes of how it was found, with what a write would change.
+pub fn finding(
+    wanted: &Desired,
+    hash: &str,
+    live: &Json,
+    owned: bool,
+    changes: &[Difference],
+) -> Option<Finding> {
+    let found = Found {
+        live,
+        wanted: &shape::as_kept(&wanted.object),
+        owned,
+        applied_before: applied_hash(live) == Some(hash),
+        changes,
+        is_secret: wanted.is_secret(),
+    };
+    strategy::judge(&Strategy::of(wanted), &found)
+}
+
+pub fn uid_of(object: &Json) -> &str {
+    object.pointer("/metadata/uid").and_then(Json::as_str).unwrap_or_default()
+}
+
+/// Why an object that is wanted can not be had now: it is on its way out.
+pub fn leaving(object: &Json) -> Option<String> {
+    let since = object.pointer("/metadata/deletionTimestamp")?.as_str()?;
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Json::as_array).into_iter().flatten();
+    let names: Vec<String> = finalizers.filter_map(Json::as_str).map(|name| format!("`{name}`")).collect();
+    Some(match names.is_empty() {
+        true => format!("{LEAVING}, since {since}"),
+        false => {
+            format!("{LEAVING}, since {since}, and waits for its finalizers {}", names.join(", "))
+        }
+    })
+}
+
+/// Its annotations that are for the syncer.
+pub fn own_annotations(object: &Json) -> BTreeMap<String, String> {
+    let annotations = object.get("metadata").and_then(|it| it.get("annotations")?.as_object());
+    let own = annotations
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| name.starts_with(PREFIX) && name.as_str() != APPLIED);
+    own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+}

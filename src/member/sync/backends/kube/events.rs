@@ -1,0 +1,220 @@
+//! What is told people as Kubernetes Events, and the status as a ConfigMap: for those who look with `kubectl`.
+//!
+//! One Event for each object and reason, written again when it says something else or was about to be
+//! forgotten; so many in a round and no more. Where they can not be written, that is one note.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::api::{DeleteParams, PatchParams, Preconditions};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::Core;
+use super::failure::Failure;
+use super::identity::SET_ID;
+use super::wire::Ask;
+use crate::sync::tell::Said;
+use berth_base::model::status::Problem;
+use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
+
+/// How many are written in one round.
+const MOST: usize = 25;
+/// Servers forget Events after an hour.
+const AGAIN: Duration = Duration::from_secs(30 * 60);
+/// The longest message that servers take is 1 KiB.
+const LONGEST: usize = 900;
+
+/// What was told so far.
+#[derive(Debug, Default)]
+pub struct Told {
+    wanted: bool,
+    events: BTreeMap<(Option<ObjectId>, &'static str), Last>,
+    /// After a failure, when it is tried again.
+    not_before: Option<Instant>,
+    complained: bool,
+    status: Option<String>,
+    status_is_taken: bool,
+    /// The same for the status.
+    status_not_before: Option<Instant>,
+}
+
+impl Told {
+    pub fn new(wanted: bool) -> Told {
+        Told { wanted, ..Told::default() }
+    }
+}
+
+#[derive(Debug)]
+struct Last {
+    message: String,
+    at: Instant,
+    first: Timestamp,
+    count: u32,
+}
+
+impl Core {
+    /// Tells what was not told lately.
+    pub async fn tell(&mut self, said: &[Said], now: Timestamp) {
+        if !self.told.wanted || self.told.not_before.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        let is_news = |said: &&Said| {
+            let last = self.told.events.get(&(said.about.clone(), said.reason));
+            last.is_none_or(|last| last.message != said.message || last.at.elapsed() >= AGAIN)
+        };
+        let news: Vec<Said> = said.iter().filter(is_news).cloned().collect();
+        // What is no longer said is news when it comes again.
+        let current = |key: &(Option<ObjectId>, &'static str)| {
+            said.iter().any(|said| said.about == key.0 && said.reason == key.1)
+        };
+        self.told.events.retain(|key, last| current(key) || last.at.elapsed() < AGAIN);
+        let mut some: Vec<Said> = news.iter().take(MOST).cloned().collect();
+        if news.len() > MOST {
+            let message = format!("{} more are in the report", news.len() - MOST);
+            some.push(Said { about: None, is_warning: true, reason: "AndMore", message });
+        }
+        for said in some {
+            if let Err(failure) = self.tell_one(&said, now).await {
+                self.told.not_before = Some(Instant::now() + AGAIN / 3);
+                self.complain("events", &failure);
+                return;
+            }
+        }
+    }
+
+    async fn tell_one(&mut self, said: &Said, now: Timestamp) -> Result<(), Failure> {
+        let key = (said.about.clone(), said.reason);
+        let (first, count) =
+            self.told.events.get(&key).map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
+        let (path, name, object) = self.event(said, (first, now, count));
+        match self.wire.send(&self.plain_apply(&path, &name, object)).await {
+            // An object whose namespace is not there has none either.
+            Err(failure) if failure.is_not_found() => {}
+            result => drop(result?),
+        }
+        let last = Last { message: said.message.clone(), at: Instant::now(), first, count };
+        self.told.events.insert(key, last);
+        Ok(())
+    }
+
+    fn event(&self, said: &Said, (first, now, count): (Timestamp, Timestamp, u32)) -> (String, String, Json) {
+        let own = &self.identity;
+        let parent = || ObjectId::new("", "ConfigMap", &own.namespace, &own.parent);
+        let id = said.about.clone().unwrap_or_else(parent);
+        let seen = self.seen.get(&id).and_then(|seen| seen.live.as_ref()?.pointer("/metadata/uid")?.as_str());
+        let of_parent =
+            self.parent.as_ref().filter(|_| said.about.is_none()).map(|parent| parent.uid.as_str());
+        let mut about = json!({ "kind": &*id.kind, "name": &*id.name });
+        if let Some(served) = self.kinds.preferred(&id.group, &id.kind) {
+            let group = if id.group.is_empty() { String::new() } else { format!("{}/", id.group) };
+            about["apiVersion"] = json!(format!("{group}{}", served.version));
+        }
+        if !id.namespace.is_empty() {
+            about["namespace"] = json!(&*id.namespace);
+        }
+        if let Some(uid) = seen.or(of_parent) {
+            about["uid"] = json!(uid);
+        }
+        let namespace = if id.namespace.is_empty() { "default" } else { &id.namespace };
+        let digest = Sha256::digest(format!("{id}\0{}", said.reason));
+        let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("{}.{hex}", own.parent);
+        let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at).to_string();
+        let object = json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": { "name": name, "namespace": namespace },
+            "involvedObject": about,
+            "type": if said.is_warning { "Warning" } else { "Normal" },
+            "reason": said.reason,
+            "message": cut(&said.message, LONGEST),
+            "source": { "component": "berth" },
+            "reportingComponent": "berth.dev/sync",
+            "reportingInstance": own.manager,
+            "firstTimestamp": whole(first), "lastTimestamp": whole(now), "count": count,
+        });
+        (format!("/api/v1/namespaces/{namespace}/events"), name, object)
+    }
+
+    /// Takes the status away, where it is this fleet's. That this may fail is no problem.
+    pub async fn remove_status(&mut self) {
+        let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
+        let Ok(Some(there)) = self.wire.get(&path, &name).await else { return };
+        if there.pointer("/data/status.yaml").is_some() {
+            let uid = there.pointer("/metadata/uid").and_then(Json::as_str).map(str::to_owned);
+            let preconditions = Preconditions { uid, resource_version: None };
+            let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+            drop(self.wire.send(&Ask::Delete { path, name, params }).await);
+        }
+    }
+
+    /// Keeps the status in the cluster, if it says something new.
+    pub async fn show(&mut self, status: &ClusterStatus) {
+        let timeless = ClusterStatus { reported: None, next_due: None, ..status.clone() };
+        let text = berth_base::status::write_status(&timeless);
+        if self.told.status.as_ref() == Some(&text) || self.told.status_is_taken || self.parent.is_none() {
+            return;
+        }
+        if self.told.status_not_before.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
+        if self.told.status.is_none()
+            && let Ok(Some(there)) = self.wire.get(&path, &name).await
+        {
+            // A fleet may be called like another one's status.
+            let labels = there.get("metadata").and_then(|it| it.get("labels"));
+            self.told.status_is_taken = labels.is_some_and(|labels| labels.get(SET_ID).is_some());
+            if self.told.status_is_taken
+                || there.pointer("/data/status.yaml").and_then(Json::as_str) == Some(&text)
+            {
+                self.told.status = Some(text);
+                return;
+            }
+        }
+        let applied = status.applied.clone().unwrap_or_default();
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": name, "namespace": self.identity.namespace },
+            "data": {
+                "cluster": status.cluster,
+                "sequence": applied.sequence.to_string(),
+                "objects": applied.objects.to_string(),
+                "problems": (applied.problems.len() + applied.left_out).to_string(),
+                "suspended": applied.suspended.map(|it| it.to_string()).unwrap_or_default(),
+                "changed": status.reported.map(|it| it.to_string()).unwrap_or_default(),
+                "status.yaml": text,
+            },
+        });
+        match self.wire.send(&self.plain_apply(&path, &name, object)).await {
+            Ok(_) => self.told.status = Some(text),
+            Err(failure) => {
+                self.told.status_not_before = Some(Instant::now() + AGAIN / 6);
+                self.complain("the status", &failure);
+            }
+        }
+    }
+
+    fn plain_apply(&self, path: &str, name: &str, object: Json) -> Ask {
+        let manager = Some(self.identity.manager.clone());
+        let params = PatchParams { field_manager: manager, force: true, ..PatchParams::default() };
+        Ask::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
+    }
+
+    fn complain(&mut self, what: &str, failure: &Failure) {
+        if !std::mem::replace(&mut self.told.complained, true) {
+            let object = ObjectId::new("", "ConfigMap", &self.identity.namespace, &self.identity.parent);
+            let message = format!("{what} can not be written there: {}", failure.words(false));
+            self.notes.push(Problem { object, message });
+        }
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    format!("{}…", text.get(..end).unwrap_or_default())
+}

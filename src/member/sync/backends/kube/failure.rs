@@ -1,0 +1,259 @@
+//! What an API server did not do → what it means for the object, and a sentence for people.
+//!
+//! The words of a server may quote an object. For Secrets only the reason and the fields are kept.
+
+use std::error::Error;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::live::error::innermost;
+use berth_base::model::annotation::ON_CONFLICT;
+
+/// How servers begin to say that a manifest does not fit its kind.
+const TYPED: &str = "failed to create typed patch object";
+
+/// When such an object is tried again: its kind may be defined anew, though that is rare.
+const MISFIT: Duration = Duration::from_secs(300);
+
+/// A request that did not do what it was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Refused(Box<Refusal>),
+    /// No answer; whether it was done is not known.
+    Unreachable(String),
+    /// Not a word of the server: a rule of berth's own.
+    Rule(String),
+}
+
+/// What the server says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: u16,
+    pub reason: String,
+    pub message: String,
+    pub causes: Vec<Cause>,
+    pub retry_after: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    pub reason: String,
+    pub message: String,
+    pub field: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    reason: String,
+    message: String,
+    details: Option<Details>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    causes: Vec<Cause>,
+    retry_after_seconds: u64,
+}
+
+/// A field that somebody else owns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Conflict {
+    pub manager: String,
+    pub field: String,
+}
+
+impl Failure {
+    pub fn rule(message: impl Into<String>) -> Failure {
+        Failure::Rule(message.into())
+    }
+
+    pub fn unreadable(error: &serde_json::Error) -> Failure {
+        // The error of a broken answer names a place, never the content.
+        Failure::Unreachable(format!("its answer can not be read, at byte {}", error.column()))
+    }
+
+    pub fn unsendable(error: &dyn Error) -> Failure {
+        Failure::Rule(innermost(error))
+    }
+
+    pub fn of(error: &kube::Error) -> Failure {
+        Failure::Unreachable(innermost(error))
+    }
+
+    /// The same, where the library has read the server's refusal already.
+    pub fn of_answer(error: &kube::Error) -> Failure {
+        match error {
+            kube::Error::Api(status) => {
+                let (reason, message) = (status.reason.clone(), one_line(&status.message));
+                let asked = status.details.as_ref().map(|details| u64::from(details.retry_after_seconds));
+                let retry_after = asked.filter(|seconds| *seconds > 0);
+                let code = status.code;
+                Failure::Refused(Box::new(Refusal { code, reason, message, causes: Vec::new(), retry_after }))
+            }
+            kube::Error::SerdeError(error) => Failure::Rule(format!("its answer can not be read: {error}")),
+            error => Failure::of(error),
+        }
+    }
+
+    pub fn from_answer(code: u16, body: &[u8], retry_after: Option<u64>) -> Failure {
+        let status: Status = serde_json::from_slice(body).unwrap_or_default();
+        let details = status.details.unwrap_or_default();
+        let asked = Some(details.retry_after_seconds).filter(|seconds| *seconds > 0);
+        Failure::Refused(Box::new(Refusal {
+            code,
+            reason: status.reason,
+            message: one_line(&status.message),
+            causes: details.causes,
+            retry_after: retry_after.or(asked),
+        }))
+    }
+
+    pub fn code(&self) -> u16 {
+        match self {
+            Failure::Refused(refusal) => refusal.code,
+            Failure::Unreachable(_) | Failure::Rule(_) => 0,
+        }
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        self.code() == 404
+    }
+
+    /// Whether the same request may have another answer in a moment.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Failure::Unreachable(_) => true,
+            // A webhook that does not answer is 500, too: that may pass.
+            Failure::Refused(refusal) => {
+                !self.is_misfit() && matches!(refusal.code, 429 | 500 | 502 | 503 | 504)
+            }
+            Failure::Rule(_) => false,
+        }
+    }
+
+    /// How long the server asks to wait.
+    pub fn pause(&self) -> Option<Duration> {
+        let Failure::Refused(refusal) = self else { return None };
+        if self.is_misfit() {
+            return Some(MISFIT);
+        }
+        refusal.retry_after.map(Duration::from_secs)
+    }
+
+    /// Reports whether the manifest does not fit its kind: an unknown field, a text for a number. Servers answer 500.
+    fn is_misfit(&self) -> bool {
+        matches!(self, Failure::Refused(refusal) if refusal.message.contains(TYPED))
+    }
+
+    /// The fields that others own, where that is what is wrong.
+    pub fn conflicts(&self) -> Vec<Conflict> {
+        let Failure::Refused(refusal) = self else { return Vec::new() };
+        let conflict = |cause: &Cause| {
+            let manager = cause.message.split('"').nth(1).unwrap_or_default();
+            Conflict { manager: manager.to_owned(), field: cause.field.clone() }
+        };
+        let ours = refusal.causes.iter().filter(|cause| cause.reason == "FieldManagerConflict");
+        if refusal.code == 409 { ours.map(conflict).collect() } else { Vec::new() }
+    }
+
+    /// Whether others wrote to the object at that very moment. It is not what a precondition that fails is.
+    pub fn is_contention(&self) -> bool {
+        let Failure::Refused(refusal) = self else { return false };
+        let is_precondition = ["uid mismatch", "recondition", "ensuring all content"]
+            .iter()
+            .any(|it| refusal.message.contains(it));
+        refusal.code == 409 && refusal.reason == "Conflict" && refusal.causes.is_empty() && !is_precondition
+    }
+
+    /// Whether a field that never changes was to be changed.
+    pub fn is_immutable(&self) -> bool {
+        let Failure::Refused(refusal) = self else { return false };
+        let says = |text: &str| {
+            ["immutable", "updates to statefulset spec for fields other than", "may not change once set"]
+                .iter()
+                .any(|words| text.contains(words))
+        };
+        let cannot_change = refusal.message.contains("cannot change roleRef")
+            || refusal.message.contains("updates to parameters are forbidden");
+        refusal.code == 422 && (says(&refusal.message) || cannot_change)
+    }
+
+    /// Whether it is the namespace that is not there.
+    pub fn lacks_namespace(&self) -> bool {
+        let Failure::Refused(refusal) = self else { return false };
+        refusal.code == 404 && refusal.message.starts_with("namespaces ")
+    }
+
+    /// In words. Of a Secret nothing is quoted.
+    pub fn words(&self, is_secret: bool) -> String {
+        match self {
+            Failure::Rule(message) => message.clone(),
+            Failure::Unreachable(why) => format!("the API server can not be reached: {why}"),
+            Failure::Refused(refusal) if self.is_misfit() => misfit_words(&refusal.message, is_secret),
+            Failure::Refused(refusal) if is_secret => {
+                let fields: Vec<&str> = refusal
+                    .causes
+                    .iter()
+                    .map(|cause| cause.field.as_str())
+                    .filter(|it| !it.is_empty())
+                    .collect();
+                let of =
+                    if fields.is_empty() { String::new() } else { format!(", for {}", fields.join(", ")) };
+                format!("the API server refuses it: {} ({}){of}", refusal.reason, refusal.code)
+            }
+            Failure::Refused(refusal) => {
+                let said = if refusal.message.is_empty() { &refusal.reason } else { &refusal.message };
+                let later =
+                    refusal.retry_after.map(|seconds| format!("; it asks to try again in {seconds} s"));
+                let code = refusal.code;
+                format!("the API server refuses it: {said} ({code}){}", later.unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// Says in what a manifest does not fit its kind. Of a Secret only fields are named.
+fn misfit_words(message: &str, is_secret: bool) -> String {
+    let (_, faults) = message.split_once(TYPED).unwrap_or_default();
+    let faults = faults.split_once("): ").map_or(faults, |(_, faults)| faults);
+    let faults = faults.trim_start_matches("errors:").trim();
+    let hint = "correct the manifest, which is hardly tried again until it changes";
+    let fields = || {
+        let is_field = |word: &&str| word.starts_with('.') && word.ends_with(':');
+        let bare = |word: &str| {
+            let word = word.trim_end_matches(':');
+            format!("`{}`", word.split('[').next().unwrap_or_default())
+        };
+        faults.split_whitespace().filter(is_field).map(bare).collect::<Vec<_>>().join(", ")
+    };
+    let faults = if is_secret { fields() } else { faults.to_owned() };
+    format!("the API server refuses it: its manifest does not fit its kind: {faults}; {hint}")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a conflict that is not settled means for people.
+pub fn conflict_words(conflicts: &[&Conflict]) -> String {
+    format!(
+        "others own what is to be changed: {}; annotate it `{ON_CONFLICT}: force` to take it over, or `yield` to leave it to them",
+        owners_words(conflicts)
+    )
+}
+
+pub fn owners_words(conflicts: &[&Conflict]) -> String {
+    let words = conflicts.iter().map(|it| format!("`{}` of `{}`", it.field, it.manager));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+pub fn quoted(names: &[&str]) -> String {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,217 @@
+//! Who berth is in a cluster: the manager of fields, the label of what it owns, and the parent object.
+//!
+//! Follows the ApplySet convention: the label is written with each object, so that no crash can part an
+//! object from its owner and no inventory can grow too large. A copied label owns nothing: berth's own
+//! entry among the managers must be there, too.
+
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::super::Record;
+use super::{managed, shape};
+use crate::sync::desired::Desired;
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::APPLIED;
+
+pub const PART_OF: &str = "applyset.kubernetes.io/part-of";
+pub const SET_ID: &str = "applyset.kubernetes.io/id";
+pub const TOOLING: &str = "applyset.kubernetes.io/tooling";
+pub const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
+
+/// What `kubectl apply` leaves on objects.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Managers of people who applied whole objects before berth did.
+const LEGACY: [&str; 2] = ["kubectl-client-side-apply", "before-first-apply"];
+/// KubeFleet's agent.
+const LEGACY_KUBEFLEET: &str = "work-api-agent";
+/// KubeFed's, which others have, too: it counts on what KubeFed has marked.
+const LEGACY_KUBEFED: [&str; 2] = ["controller-manager", "hyperfed"];
+
+/// Who berth is for one fleet.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub manager: String,
+    /// Owns fields that berth has let go and nobody else has taken.
+    pub keeper: String,
+    /// Of the parent object, a ConfigMap.
+    pub namespace: String,
+    pub parent: String,
+    pub set: String,
+}
+
+impl Identity {
+    pub fn new(fleet: &str, namespace: &str) -> Identity {
+        let manager = shortened(&format!("berth/{fleet}"));
+        let keeper = shortened(&format!("berth/{fleet}/kept"));
+        let parent = object_name(fleet);
+        let whole = format!("{parent}.{namespace}.ConfigMap.");
+        let set = format!("applyset-{}-v1", base64url(&Sha256::digest(whole.as_bytes())));
+        Identity { manager, keeper, namespace: namespace.to_owned(), parent, set }
+    }
+
+    pub fn selector(&self) -> String {
+        format!("{PART_OF}={}", self.set)
+    }
+
+    /// Whether an object is berth's: by label and by manager.
+    pub fn owns(&self, object: &Json) -> bool {
+        part_of(object) == Some(&self.set) && managed::applied_by(object, &self.manager).is_some()
+    }
+
+    /// A wanted object as it is sent: without what is the server's, with the label and the hash.
+    pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
+        let mut object = shape::as_kept(&desired.object).into_owned();
+        let Some(map) = object.as_object_mut() else { return object };
+        map.remove("status");
+        let metadata = map.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            for key in
+                ["creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"]
+            {
+                metadata.remove(key);
+            }
+            put(metadata, "labels", PART_OF, &self.set);
+            put(metadata, "annotations", APPLIED, hash);
+        }
+        object
+    }
+
+    /// Names what was applied. Keyed, so that equal contents in two fleets do not look equal.
+    pub fn hash(&self, bytes: &[u8]) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(self.set.as_bytes());
+        hasher.update([0]);
+        hasher.update(bytes);
+        base64url(&hasher.finalize())
+    }
+
+    /// The parent object, as it is sent.
+    pub fn parent_object(&self, record: &Record, kinds: &str, version: Option<&str>) -> Json {
+        let mut object = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": self.parent,
+                "namespace": self.namespace,
+                "labels": { SET_ID: self.set },
+                "annotations": {
+                    TOOLING: concat!("berth/v", env!("CARGO_PKG_VERSION")),
+                    GROUP_KINDS: kinds,
+                },
+            },
+            "data": {
+                "fleet": record.fleet,
+                "cluster": record.cluster,
+                "sequence": record.sequence.to_string(),
+                "tree": record.tree,
+            },
+        });
+        if let Some(version) = version {
+            object["metadata"]["resourceVersion"] = json!(version);
+        }
+        object
+    }
+}
+
+/// Earlier appliers whose fields berth takes over from this object.
+pub fn legacy_of(live: &Json) -> Vec<&'static str> {
+    LEGACY.into_iter().chain(legacy_hubs_of(live)).collect()
+}
+
+/// Those of them that are agents of an earlier hub.
+pub fn legacy_hubs_of(live: &Json) -> Vec<&'static str> {
+    let label = live.pointer("/metadata/labels/kubefed.io~1managed").and_then(Json::as_str);
+    let kubefed: &[&str] = if label == Some("true") { &LEGACY_KUBEFED } else { &[] };
+    std::iter::once(&LEGACY_KUBEFLEET).chain(kubefed).copied().collect()
+}
+
+/// The ApplySet that an object says it is of.
+pub fn part_of(object: &Json) -> Option<&String> {
+    match object.get("metadata")?.get("labels")?.get(PART_OF)? {
+        Json::String(set) => Some(set),
+        _ => None,
+    }
+}
+
+/// `Deployment.apps`, as the convention writes kinds.
+pub fn group_kind(group: &str, kind: &str) -> String {
+    if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
+}
+
+pub fn group_kind_of(id: &ObjectId) -> String {
+    group_kind(&id.group, &id.kind)
+}
+
+fn put(metadata: &mut Map<String, Json>, key: &str, name: &str, value: &str) {
+    let map = metadata.entry(key).or_insert_with(|| json!({}));
+    if !map.is_object() {
+        *map = json!({});
+    }
+    map[name] = json!(value);
+}
+
+/// The longest name of a manager that servers take.
+const LONGEST_MANAGER: usize = 128;
+
+fn shortened(name: &str) -> String {
+    let plain = name.chars().all(|it| it.is_ascii_graphic());
+    if name.len() <= LONGEST_MANAGER && plain {
+        return name.to_owned();
+    }
+    format!("berth/{}", base64url(&Sha256::digest(name.as_bytes())))
+}
+
+/// A name that an object can have: the fleet's own where it can be one.
+pub fn object_name(fleet: &str) -> String {
+    let fine = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+    let plain =
+        fleet.len() <= 60 && fleet.chars().all(fine) && !fleet.starts_with('-') && !fleet.ends_with('-');
+    if plain && !fleet.is_empty() {
+        return format!("berth-{fleet}");
+    }
+    let digest = Sha256::digest(fleet.as_bytes());
+    let hex: String = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
+    format!("berth-{hex}")
+}
+
+/// Base64 for names: RFC 4648, section 5, without padding.
+fn base64url(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..=chunk.len() {
+            let index = (bits >> (18 - 6 * place)) & 63;
+            text.push(char::from(LETTERS[index as usize]));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ones_that_servers_take() {
+        assert_eq!(base64url(b"hello?>"), "aGVsbG8_Pg");
+        let identity = Identity::new("fleet", "berth-system");
+        assert_eq!((identity.manager.as_str(), identity.parent.as_str()), ("berth/fleet", "berth-fleet"));
+        assert!(identity.set.len() <= 63 && identity.set.starts_with("applyset-"), "{}", identity.set);
+        let strange = Identity::new(&"Ü ".repeat(100), "berth-system");
+        assert!(strange.manager.len() <= 128 && strange.manager.is_ascii(), "{}", strange.manager);
+        assert!(strange.parent.chars().all(|it| it.is_ascii_alphanumeric() || it == '-'));
+    }
+
+    #[test]
+    fn a_copied_label_owns_nothing() {
+        let identity = Identity::new("fleet", "berth-system");
+        let mut object = json!({"metadata": {"labels": {PART_OF: identity.set}}});
+        assert!(!identity.owns(&object));
+        object["metadata"]["managedFields"] =
+            json!([{"manager": "berth/fleet", "operation": "Apply", "fieldsV1": {}}]);
+        assert!(identity.owns(&object));
+    }
+}

@@ -1,0 +1,381 @@
+//! A Lease of `coordination.k8s.io`, so that of all syncers of one fleet in a cluster one writes.
+//!
+//! A thread of its own, with a connection of its own, takes the lease, renews it and lets it go at the end.
+//! Whoever writes asks the [`Fence`] before each request; `turn` says whose turn it is.
+
+mod fence;
+mod holder;
+mod turn;
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use kube::api::PostParams;
+use kube::core::Request;
+use serde_json::{Value as Json, json};
+use tracing::{info, warn};
+
+use crate::live::error::innermost;
+use crate::live::{Access, LiveError};
+use crate::sync::backends::NotAdmitted;
+use berth_base::model::Timestamp;
+pub use fence::Fence;
+use turn::{Read, Rival, Turn};
+
+/// How a lease is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// How long it lasts without being renewed.
+    pub duration: Duration,
+    /// Who finds it held waits until it is known whether the holder lives, and no longer: for one round.
+    pub once: bool,
+}
+
+impl Lease {
+    /// How long one request may take, so that it ends within the lease.
+    pub fn patience(&self) -> Duration {
+        self.duration / 2
+    }
+
+    fn every(&self) -> Duration {
+        (self.duration / 6).max(Duration::from_millis(500))
+    }
+}
+
+/// Whose the lease is, as far as is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Hands {
+    Unknown,
+    /// Ours, and why it is not renewed where it is not.
+    Ours {
+        failing: Option<String>,
+    },
+    Others {
+        holder: String,
+        alive: bool,
+    },
+    Trouble(String),
+}
+
+/// Keeps the lease for as long as it is not dropped.
+#[derive(Debug)]
+pub struct Keeper {
+    pub fence: Fence,
+    lease: Lease,
+    shared: Arc<Shared>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    hands: Mutex<Hands>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn set(&self, hands: Hands) -> Hands {
+        let mut now = self.hands.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *now, hands);
+        self.changed.notify_all();
+        before
+    }
+}
+
+impl Keeper {
+    /// Begins to take the lease of this name.
+    pub fn start(access: &Access, namespace: &str, name: &str, lease: Lease) -> Result<Keeper, LiveError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| LiveError::Start(error.to_string()))?;
+        let access = Access { patience: access.patience.min(lease.patience()), ..access.clone() };
+        let (client, server) = runtime.block_on(crate::live::access::connect_member(&access))?;
+        let shared = Arc::new(Shared { hands: Mutex::new(Hands::Unknown), changed: Condvar::new() });
+        let fence = Fence::default();
+        let mut work = Work {
+            client,
+            access,
+            server,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            me: holder::of_this_process(),
+            lease,
+            rival: Rival::default(),
+            other: None,
+            held: None,
+            is_failing: false,
+            fence: fence.clone(),
+            shared: shared.clone(),
+            refused: false,
+            failures: 0,
+        };
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new().name("lease".to_owned());
+        let thread = thread.spawn(move || work.run(&runtime, &stopped));
+        let thread = thread.map_err(|error| LiveError::Start(error.to_string()))?;
+        Ok(Keeper { fence, lease, shared, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Whether this process may write; otherwise why not. Waits for the first answer.
+    pub fn admit(&self) -> Result<(), NotAdmitted> {
+        let undecided = |hands: &mut Hands| match hands {
+            Hands::Unknown => true,
+            Hands::Others { alive, .. } => self.lease.once && !*alive,
+            Hands::Ours { .. } | Hands::Trouble(_) => false,
+        };
+        let longest = self.lease.duration.saturating_mul(2);
+        let hands = self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.shared.changed.wait_timeout_while(hands, longest, undecided);
+        let (hands, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match &*hands {
+            Hands::Ours { .. } if self.fence.leaves(self.lease.patience()) => Ok(()),
+            Hands::Ours { failing } => {
+                let why = failing.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                Err(NotAdmitted::Trouble(format!("it could not be renewed in time{why}")))
+            }
+            Hands::Others { holder, .. } => Err(NotAdmitted::Standby(format!("`{holder}` holds the lease"))),
+            Hands::Trouble(why) => Err(NotAdmitted::Trouble(why.clone())),
+            Hands::Unknown => Err(NotAdmitted::Trouble("there is no answer".to_owned())),
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread works on.
+struct Work {
+    client: Client,
+    access: Access,
+    server: String,
+    namespace: String,
+    name: String,
+    me: String,
+    lease: Lease,
+    rival: Rival,
+    /// The holder when the lease was read last, if that was somebody else.
+    other: Option<String>,
+    /// The last attempt had no answer that counts, which was said when it began.
+    is_failing: bool,
+    /// The lease as it was written last, while it is ours.
+    held: Option<Read>,
+    fence: Fence,
+    shared: Arc<Shared>,
+    /// Whether the server did not take the credentials.
+    refused: bool,
+    /// How often in a row there was no answer that counts.
+    failures: u32,
+}
+
+/// How many failures are no news yet.
+const PATIENT: u32 = 4;
+
+impl Work {
+    fn run(&mut self, runtime: &tokio::runtime::Runtime, stopped: &Receiver<()>) {
+        loop {
+            let begun = Instant::now();
+            let step = async { tokio::time::timeout(self.lease.patience(), self.step()).await };
+            let stepped = runtime.block_on(step);
+            self.refused = matches!(&stepped, Ok(Err(why)) if why.ends_with("(401)"));
+            let hands = match stepped {
+                Ok(Ok(hands)) => {
+                    if std::mem::take(&mut self.is_failing) {
+                        info!("the lease can be read and renewed again");
+                    }
+                    hands
+                }
+                failed => {
+                    let why = failed.ok().and_then(Result::err);
+                    let why = why.unwrap_or_else(|| "no answer in time".to_owned());
+                    let why = format!("{}: {why}", self.server);
+                    if !std::mem::replace(&mut self.is_failing, true) {
+                        warn!(error = why, "the lease cannot be read or renewed");
+                    }
+                    match (&self.held, &self.other) {
+                        // What was renewed lasts its time all the same.
+                        (Some(_), _) => Hands::Ours { failing: Some(why) },
+                        // Who had it last may have it still, and is the one to report.
+                        (None, Some(holder)) => Hands::Others { holder: holder.clone(), alive: true },
+                        (None, None) => Hands::Trouble(why),
+                    }
+                }
+            };
+            // Credentials that count no longer may have been replaced.
+            if self.refused
+                && let Ok((client, _)) = runtime.block_on(crate::live::access::connect_member(&self.access))
+            {
+                self.client = client;
+            }
+            self.refused = false;
+            self.failures =
+                if matches!(hands, Hands::Trouble(_)) { self.failures.saturating_add(1) } else { 0 };
+            let soon = (1..PATIENT).contains(&self.failures);
+            if !soon {
+                self.publish(hands);
+            }
+            let pause = match &*self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner) {
+                Hands::Ours { .. } => self.lease.every(),
+                _ if self.lease.once || soon => Duration::from_millis(250),
+                _ => self.lease.every(),
+            };
+            let pause = pause.saturating_sub(begun.elapsed()).max(Duration::from_millis(100));
+            match stopped.recv_timeout(pause) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.fence.close();
+        let release = async { tokio::time::timeout(Duration::from_secs(5), self.release()).await };
+        if let Ok(Err(why)) = runtime.block_on(release) {
+            warn!(error = why, "the lease was not let go; it ends by itself");
+        }
+    }
+
+    fn publish(&self, hands: Hands) {
+        let before = self.shared.set(hands.clone());
+        let whose = |hands: &Hands| match hands {
+            Hands::Others { holder, .. } => Some(holder.clone()),
+            Hands::Ours { .. } => Some(String::new()),
+            _ => None,
+        };
+        let still_in_trouble = matches!((&before, &hands), (Hands::Trouble(_), Hands::Trouble(_)));
+        if still_in_trouble || before == hands || whose(&before).is_some() && whose(&before) == whose(&hands)
+        {
+            return;
+        }
+        match hands {
+            Hands::Ours { .. } => info!(holder = self.me, "holding the lease"),
+            Hands::Others { holder, .. } => info!(holder, "another syncer holds the lease; waiting for it"),
+            // Why is said where it began.
+            Hands::Trouble(_) | Hands::Unknown => {}
+        }
+    }
+
+    /// One look, and what follows from it.
+    async fn step(&mut self) -> Result<Hands, String> {
+        let asked = Instant::now();
+        let Some(object) = self.get().await? else {
+            self.held = None;
+            self.fence.close();
+            return match self.create().await? {
+                Some(made) => Ok(self.ours(&made, asked)),
+                None => Ok(Hands::Unknown),
+            };
+        };
+        let read = Read::of(&object);
+        match self.rival.judge(&self.me, &read, Instant::now(), holder::has_ended) {
+            Turn::Wait { alive } => {
+                self.held = None;
+                self.fence.close();
+                self.other = Some(read.holder.clone());
+                Ok(Hands::Others { holder: read.holder, alive })
+            }
+            turn => {
+                if turn == Turn::Take {
+                    self.held = None;
+                    self.fence.close();
+                }
+                match self.replace(object, &read, &self.me.clone()).await? {
+                    Some(made) => Ok(self.ours(&made, asked)),
+                    // Somebody was first, or touched it: looked at again.
+                    None => {
+                        Ok(if self.held.is_some() { Hands::Ours { failing: None } } else { Hands::Unknown })
+                    }
+                }
+            }
+        }
+    }
+
+    fn ours(&mut self, made: &Json, asked: Instant) -> Hands {
+        self.fence.open_until(asked + self.lease.duration);
+        self.held = Some(Read::of(made));
+        self.other = None;
+        Hands::Ours { failing: None }
+    }
+
+    async fn release(&mut self) -> Result<(), String> {
+        if self.held.take().is_none() {
+            return Ok(());
+        }
+        let Some(object) = self.get().await? else { return Ok(()) };
+        let read = Read::of(&object);
+        if read.holder != self.me {
+            return Ok(());
+        }
+        self.replace(object, &read, "").await.map(drop)
+    }
+
+    fn path(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    async fn get(&self) -> Result<Option<Json>, String> {
+        self.send(&Ask::Get, 404).await
+    }
+
+    /// Nothing where somebody else was first.
+    async fn create(&self) -> Result<Option<Json>, String> {
+        let spec = Read::default().spec_for(&self.me, self.lease.duration, &now());
+        let metadata = json!({"name": self.name, "namespace": self.namespace});
+        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec});
+        let lease = Ask::Create { path: self.path(), object: lease };
+        match self.send(&lease, 404).await {
+            Ok(None) => {}
+            Err(why) if why == TAKEN => return Ok(None),
+            result => return result,
+        }
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        self.send(&Ask::Create { path: "/api/v1/namespaces".to_owned(), object }, 409).await?;
+        self.send(&lease, 409).await
+    }
+
+    /// Only if it is still as it was read: nothing otherwise.
+    async fn replace(&self, mut object: Json, read: &Read, holder: &str) -> Result<Option<Json>, String> {
+        object["spec"] = read.spec_for(holder, self.lease.duration, &now());
+        self.send(&Ask::Replace { object }, 409).await
+    }
+
+    /// The object in the answer; nothing where the answer is the code that is passed over.
+    async fn send(&self, ask: &Ask, passed_over: u16) -> Result<Option<Json>, String> {
+        let params = PostParams { field_manager: Some("berth".to_owned()), ..PostParams::default() };
+        let bytes = |object: &Json| object.to_string().into_bytes();
+        let request = match ask {
+            Ask::Get => Request::new(self.path()).get(&self.name, &Default::default()),
+            Ask::Create { path, object } => Request::new(path).create(&params, bytes(object)),
+            Ask::Replace { object } => Request::new(self.path()).replace(&self.name, &params, bytes(object)),
+        };
+        let request = request.map_err(|error| innermost(&error))?;
+        match self.client.request::<Json>(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.code == passed_over => Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 409 => Err(TAKEN.to_owned()),
+            Err(kube::Error::Api(status)) => Err(format!("{} ({})", status.message, status.code)),
+            Err(error) => Err(format!("the API server can not be reached: {}", innermost(&error))),
+        }
+    }
+}
+
+/// One request about the lease.
+#[derive(Debug)]
+enum Ask {
+    Get,
+    Create { path: String, object: Json },
+    Replace { object: Json },
+}
+
+const TAKEN: &str = "somebody else was first";
+
+/// The time as leases have it.
+fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}

@@ -1,0 +1,90 @@
+//! What is not for berth to remove, whoever approves it: namespaces that the cluster itself needs, and
+//! objects that another one takes along.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::Core;
+use super::survey::{Found, Wanted};
+use crate::sync::plan::{Form, Live, Why, is_namespace};
+use berth_base::model::ObjectId;
+
+/// Names of namespaces; one that ends with `*` means all that begin so.
+#[derive(Clone, Debug, Default)]
+pub struct Protected(Vec<String>);
+
+impl Protected {
+    pub fn new(patterns: &[String], own: &str) -> Protected {
+        Protected(patterns.iter().map(|pattern| pattern.trim().to_owned()).chain([own.to_owned()]).collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == pattern,
+        })
+    }
+
+    /// Why an object is not for berth to remove.
+    pub fn reason_to_stay(&self, id: &ObjectId, has_owner: bool) -> Option<Why> {
+        if is_namespace(id) && self.has(&id.name) {
+            Some(Why::Protected)
+        } else if has_owner {
+            Some(Why::HasOwner)
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether another object takes it along.
+pub fn has_owner(object: &Json) -> bool {
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Json::as_array);
+    owners.is_some_and(|owners| !owners.is_empty())
+}
+
+impl Core {
+    /// One object may be served under two groups. What is wanted under one of them is not to be removed under
+    /// the other.
+    pub fn drop_other_names(&mut self, desired: &Wanted, found: &mut Found) {
+        let uid = |live: &Live| match &live.form {
+            Form::There { version, .. } => Some(version.0.clone()),
+            Form::Absent | Form::Faulty(_) | Form::Refused(_) => None,
+        };
+        let wanted: BTreeSet<String> = found
+            .iter()
+            .filter(|(id, _)| desired.contains_key(*id))
+            .filter_map(|(_, live)| uid(live))
+            .collect();
+        let again = found.iter().filter(|(id, live)| {
+            !desired.contains_key(*id) && uid(live).is_some_and(|uid| wanted.contains(&uid))
+        });
+        for id in again.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            found.remove(&id);
+            self.seen.remove(&id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn namespaces_are_protected_by_name_and_by_how_they_begin() {
+        let protected = Protected::new(&["default".to_owned(), "kube-*".to_owned()], "berth-system");
+        let why =
+            |kind: &str, name: &str| protected.reason_to_stay(&ObjectId::new("", kind, "", name), false);
+        for name in ["default", "kube-system", "kube-", "berth-system"] {
+            assert_eq!(why("Namespace", name), Some(Why::Protected), "{name}");
+            assert_eq!(why("ConfigMap", name), None);
+        }
+        assert_eq!(why("Namespace", "default-2"), None);
+        let owned = has_owner(&json!({"metadata": {"ownerReferences": [{"name": "x"}]}}));
+        let id = ObjectId::new("", "ConfigMap", "a", "b");
+        assert_eq!(protected.reason_to_stay(&id, owned), Some(Why::HasOwner));
+    }
+}

@@ -1,0 +1,88 @@
+//! A wanted object in the shape in which a server keeps it, so that every field of it can be owned.
+//!
+//! Pure. The text of a Secret's `stringData` is kept as `data`: nobody owns it otherwise, so that no edit of it
+//! would be seen and no removal would count.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value as Json};
+
+use berth_git::signature::base64;
+
+/// An object as the server would keep it.
+pub fn as_kept(object: &Json) -> Cow<'_, Json> {
+    let text = |key: &str| object.get(key).and_then(Json::as_str);
+    if (text("apiVersion"), text("kind")) != (Some("v1"), Some("Secret")) {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    keep_as_data(&mut object);
+    Cow::Owned(object)
+}
+
+/// Whether it is, as a whole or in part, still encrypted by SOPS: no server could make anything of it.
+pub fn is_encrypted(object: &Json) -> bool {
+    let noted = object.get("sops").is_some_and(|sops| sops.get("mac").is_some());
+    let is_cipher = |value: &Json| {
+        value.as_str().is_some_and(|text| text.starts_with("ENC[AES256_GCM,") && text.ends_with(']'))
+    };
+    let is_secret = object.get("kind").and_then(Json::as_str) == Some("Secret");
+    let data = ["data", "stringData"].iter().filter_map(|key| object.get(*key)?.as_object());
+    noted || (is_secret && data.flat_map(Map::values).any(is_cipher))
+}
+
+/// What is no text stays where it is, for the server to refuse.
+fn keep_as_data(object: &mut Json) {
+    let Some(map) = object.as_object_mut() else { return };
+    let texts: Option<Map<String, Json>> = match map.get("stringData") {
+        Some(Json::Object(texts)) => {
+            let encoded = |(key, value): (&String, &Json)| {
+                value.as_str().map(|text| (key.clone(), Json::String(base64(text.as_bytes()))))
+            };
+            texts.iter().map(encoded).collect()
+        }
+        _ => None,
+    };
+    let Some(texts) = texts else { return };
+    match map.get_mut("data") {
+        Some(Json::Object(data)) => data.extend(texts),
+        None | Some(Json::Null) => drop(map.insert("data".to_owned(), Json::Object(texts))),
+        Some(_) => return,
+    }
+    map.remove("stringData");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn kept(object: Json) -> Json {
+        as_kept(&object).into_owned()
+    }
+
+    #[test]
+    fn text_is_encoded_as_it_is_everywhere() {
+        for (plain, encoded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob?>", "Zm9vYj8+")]
+        {
+            assert_eq!(base64(plain.as_bytes()), encoded);
+        }
+    }
+
+    #[test]
+    fn a_secrets_text_becomes_its_data_and_counts_before_it() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA==", "b": "eA=="}, "stringData": {"b": "y"}});
+        let wanted = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA==", "b": "eQ=="}});
+        assert_eq!(kept(secret), wanted);
+    }
+
+    #[test]
+    fn what_is_no_text_is_left_for_the_server_to_refuse() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"port": 666, "a": "b"}});
+        assert_eq!(kept(secret.clone()), secret);
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "stringData": {"a": "b"}});
+        assert_eq!(kept(map.clone()), map);
+    }
+}

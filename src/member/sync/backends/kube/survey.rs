@@ -1,0 +1,257 @@
+//! What is in the cluster: one list for each owned kind, and a trial of whatever is not as wanted for
+//! certain.
+//!
+//! An object is as wanted for certain if it carries the hash of what is wanted and every wanted field is
+//! still berth's. The trial is a server-side dry run: it says what is there, what would change, and what
+//! the server would refuse, before anything is changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use super::super::TargetError;
+use super::failure::Failure;
+use super::identity::group_kind;
+use super::rights::Rights;
+use super::watching::entry::{Entry, Wanted as WantedForm};
+use super::watching::feed::Scope;
+use super::{Core, Seen, pods};
+use crate::sync::desired::Desired;
+use crate::sync::health::custom::HealthRules;
+use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version};
+use berth_base::model::ObjectId;
+use berth_base::model::object::version_of;
+
+pub type Wanted = BTreeMap<ObjectId, Desired>;
+pub type Found = BTreeMap<ObjectId, Live>;
+
+/// How many kinds are listed at once, each page by page.
+const LISTS: usize = 2;
+
+impl Core {
+    pub async fn survey(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
+        self.seen.clear();
+        let is_followed = self.watching.is_on();
+        self.reasons.retain(|_, (asked, _)| is_followed && asked.elapsed() < pods::GOOD_FOR);
+        self.ignored.clear();
+        self.surveyed = Some(Instant::now());
+        self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
+        let mut found = self.list_owned(desired).await?;
+        self.drop_other_names(desired, &mut found);
+        self.look_for_accounts(desired.keys().chain(found.keys())).await;
+        self.later.retain(|id, _| desired.contains_key(id));
+        self.unhealthy.retain(|id, _| desired.contains_key(id));
+        self.settled.retain(|id, _| desired.contains_key(id));
+        self.fights.retain(|id| desired.contains_key(id));
+        self.try_unsure(desired, &mut found).await?;
+        Ok(found)
+    }
+
+    /// Asks what is served, the first time and when a kind that is wanted or owned is not known.
+    async fn know_kinds(&mut self, desired: &Wanted) -> Result<(), Failure> {
+        let is_lost = |name: &String| {
+            let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+            self.kinds.preferred(group, kind).is_none()
+        };
+        let lacks_owned = self.parent.as_ref().is_some_and(|parent| parent.kinds.iter().any(is_lost));
+        if self.kinds.is_empty() || lacks_owned || desired.values().any(|object| !self.is_served(object)) {
+            self.ask_kinds().await?;
+        }
+        Ok(())
+    }
+
+    pub async fn ask_kinds(&mut self) -> Result<(), Failure> {
+        self.kinds = super::Kinds::ask(self.wire.client()).await?;
+        Ok(())
+    }
+
+    fn is_served(&self, object: &Desired) -> bool {
+        self.path_of(object).is_ok() || {
+            let version = api_version(object);
+            self.kinds.version(&object.id.group, &object.id.kind, version_of(version)).is_some()
+        }
+    }
+
+    /// The collection a wanted object stands in.
+    pub fn path_of(&self, object: &Desired) -> Result<String, Failure> {
+        let version = api_version(object);
+        match self.kinds.version(&object.id.group, &object.id.kind, version_of(version)) {
+            Some(served) => served.place_of(&object.id),
+            None => Err(Failure::rule(format!(
+                "the cluster does not serve {} of {version}; it is applied once it does",
+                object.id.kind
+            ))),
+        }
+    }
+
+    /// Takes over what is wanted now. What was wanted before keeps its hash.
+    fn take_wanted(&mut self, desired: &Wanted) {
+        let store = self.watching.shared.store();
+        let before = store.wanted();
+        drop(store);
+        let is_kept = |one: &Desired, other: &Desired| Arc::ptr_eq(&one.bytes, &other.bytes);
+        let same = before.len() == desired.len()
+            && before.iter().zip(desired).all(|((_, one), (_, other))| is_kept(&one.desired, other));
+        if same {
+            return;
+        }
+        let settled = &mut self.settled;
+        settled.retain(|id, _| match (before.get(id), desired.get(id)) {
+            (Some(before), Some(desired)) => is_kept(&before.desired, desired),
+            _ => true,
+        });
+        let form = |(id, desired): (&ObjectId, &Desired)| {
+            let kept = before.get(id).filter(|known| is_kept(&known.desired, desired));
+            let hash = kept.map_or_else(|| self.identity.hash(&desired.bytes).into(), |it| it.hash.clone());
+            (id.clone(), WantedForm { desired: desired.clone(), hash, rules: self.rules.clone() })
+        };
+        self.watching.shared.store().want(Arc::new(desired.iter().map(form).collect()));
+    }
+
+    /// The kinds that berth may own objects of, and whether they are followed from now on.
+    async fn scopes(&self, desired: &Wanted) -> BTreeMap<Scope, bool> {
+        let mut kinds: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
+        for object in desired.values() {
+            let key = (object.id.group.to_string(), object.id.kind.to_string());
+            kinds.insert(key, Some(version_of(api_version(object)).to_owned()));
+        }
+        let wanted: BTreeSet<(String, String)> = kinds.keys().cloned().collect();
+        match &self.parent {
+            Some(parent) => kinds.extend_missing(parent.kinds.iter().map(|kind| {
+                let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+                (group.to_owned(), kind.to_owned())
+            })),
+            // Without a parent, what was owned before is found wherever it may be.
+            None => kinds.extend_missing(self.kinds.managed()),
+        }
+        // Without a parent most kinds are none of berth's business, and it may have no right to see them.
+        let rights = match &self.parent {
+            Some(_) => Rights::default(),
+            None => Rights::ask(&self.wire, &self.identity.namespace).await,
+        };
+        let mut scopes = BTreeMap::new();
+        for ((group, kind), version) in kinds {
+            let named = version.and_then(|version| self.kinds.version(&group, &kind, &version));
+            let Some(served) = named.or_else(|| self.kinds.preferred(&group, &kind)) else { continue };
+            if !wanted.contains(&(group.clone(), kind.clone())) && !rights.may_list(&group, &served.plural) {
+                continue;
+            }
+            let scope = Scope {
+                group: group.as_str().into(),
+                kind: kind.as_str().into(),
+                version: served.version.clone(),
+                path: served.path(&group, ""),
+            };
+            scopes.insert(scope, self.parent.is_some() || wanted.contains(&(group, kind)));
+        }
+        scopes
+    }
+
+    async fn list_owned(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
+        self.take_wanted(desired);
+        let at_once = if self.parent.is_some() { LISTS } else { self.at_once };
+        let scopes = self.scopes(desired).await;
+        let failed = self.watching.look(scopes, at_once, &self.wire, &self.identity).await;
+        self.unseen.clear();
+        let mut found = Found::new();
+        for (scope, failure) in failed {
+            match failure.code() {
+                // Gone meanwhile, or nothing berth could have made there.
+                404 | 405 => {}
+                403 if self.parent.is_none() && !desired.keys().any(|id| scope.holds(id)) => {}
+                0 | 401 => return Err(self.whole(&failure)),
+                _ => {
+                    let words = failure.words(&*scope.kind == "Secret");
+                    let message = format!("its kind can not be listed, so it stays as it is: {words}");
+                    for id in desired.keys().filter(|id| scope.holds(id)) {
+                        refuse(&mut found, id, message.clone());
+                    }
+                    if !desired.keys().any(|id| scope.holds(id)) {
+                        // What is left of it may have to go, and nobody else would say so.
+                        let words = failure.words(false);
+                        let form = Form::Faulty(format!("what there is of its kind is not known: {words}"));
+                        let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };
+                        found.insert(ObjectId::new(&scope.group, &scope.kind, "", ALL_OF_KIND), live);
+                    }
+                    self.unseen.insert(group_kind(&scope.group, &scope.kind));
+                }
+            }
+        }
+        let store = self.watching.shared.store();
+        let wanted = store.wanted();
+        for (id, entry) in store.entries() {
+            let form = wanted.get(id);
+            if found.contains_key(id) || (!entry.owned && form.is_none()) {
+                continue;
+            }
+            let same = form.is_some_and(|form| entry.is_same(form));
+            if let Some(form) = form.filter(|_| same) {
+                self.later.remove(id);
+                self.settled.insert(id.clone(), form.hash.clone());
+            }
+            let live = match (&entry.leaving, form) {
+                (Some(why), Some(_)) => Form::Faulty(why.to_string()),
+                _ => Form::There { version: Version(entry.uid.to_string()), same },
+            };
+            let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
+            self.seen.insert(id.clone(), Seen { hash, checked: same, ..Seen::from_entry(entry, form) });
+            let annotations = entry.annotations.clone();
+            let stays = self.protected.reason_to_stay(id, entry.has_owner);
+            found.insert(id.clone(), Live { owned: entry.owned, form: live, annotations, stays });
+        }
+        Ok(found)
+    }
+}
+
+trait ExtendMissing {
+    fn extend_missing(&mut self, kinds: impl Iterator<Item = (String, String)>);
+}
+
+impl ExtendMissing for BTreeMap<(String, String), Option<String>> {
+    fn extend_missing(&mut self, kinds: impl Iterator<Item = (String, String)>) {
+        for kind in kinds {
+            self.entry(kind).or_insert(None);
+        }
+    }
+}
+
+impl Seen {
+    /// What is known of an object from before.
+    fn from_entry(entry: &Entry, wanted: Option<&WantedForm>) -> Seen {
+        let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
+        Seen {
+            owned: entry.owned,
+            drifted: wanted.is_some_and(|wanted| entry.has_drifted(wanted)),
+            live: entry.live.clone(),
+            older: (is_older && entry.live.is_none()).then(|| entry.uid.to_string()),
+            health: entry.health.clone(),
+            pods: entry.pods.as_deref().map(str::to_owned),
+            finding: entry.finding.clone(),
+            ..Seen::default()
+        }
+    }
+
+    /// What an object says of how it does.
+    pub fn of(object: &Json, rules: &HealthRules) -> Seen {
+        Seen { health: rules.judge(object), pods: pods::selector_of(object), ..Seen::default() }
+    }
+}
+
+/// Notes why an object is not to be changed, whether it exists or not.
+pub fn refuse(found: &mut Found, id: &ObjectId, message: String) {
+    match found.get_mut(id) {
+        Some(live) => live.form = Form::Refused(message),
+        None => drop(found.insert(id.clone(), not_ours(Form::Refused(message)))),
+    }
+}
+
+/// An object that is not berth's.
+pub fn not_ours(form: Form) -> Live {
+    Live { owned: false, form, annotations: BTreeMap::new(), stays: None }
+}
+
+fn api_version(object: &Desired) -> &str {
+    object.object.get("apiVersion").and_then(Json::as_str).unwrap_or_default()
+}

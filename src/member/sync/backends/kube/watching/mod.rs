@@ -1,0 +1,167 @@
+//! What berth owns in a cluster, looked at once by a list for each kind and from then on by a watch.
+//!
+//! - `entry`: what is kept of one object, and whether it is as wanted. `store`: all of them, and what asks for a
+//!   round. `feed`: one kind's list and watch. `notice`: what people write on the parent object.
+//!
+//! A round that finds every kind followed makes no request to know what is there. Contents are looked at
+//! and let go: what stays in memory follows names and hashes.
+
+pub mod entry;
+pub mod feed;
+mod notice;
+pub mod store;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+
+use super::failure::Failure;
+use super::identity::Identity;
+use super::wire::{Wire, each};
+use crate::sync::backends::Call;
+use feed::{Follow, Scope};
+use store::Store;
+
+/// What rounds and watches share.
+#[derive(Default)]
+pub struct Shared {
+    store: Mutex<Store>,
+    /// Kinds that can not be looked at.
+    faults: Mutex<BTreeMap<Scope, Failure>>,
+    call: Mutex<Option<Call>>,
+    /// Whether somebody was called since the last round began.
+    called: AtomicBool,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub fn store(&self) -> MutexGuard<'_, Store> {
+        lock(&self.store)
+    }
+
+    /// Asks for a round, once for all that happens until it begins.
+    pub fn ring(&self) {
+        if self.called.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if let Some(call) = &*lock(&self.call) {
+            call();
+        }
+    }
+
+    fn fault(&self, scope: &Scope, failure: Option<Failure>) {
+        let mut faults = lock(&self.faults);
+        let changed = match failure {
+            Some(failure) => faults.insert(scope.clone(), failure.clone()) != Some(failure),
+            None => faults.remove(scope).is_some(),
+        };
+        drop(faults);
+        if changed {
+            self.ring();
+        }
+    }
+}
+
+/// The kinds that are looked at.
+#[derive(Debug)]
+pub struct Watching {
+    pub shared: Arc<Shared>,
+    following: BTreeMap<Scope, AbortHandle>,
+    /// Whether kinds are followed, not listed each time.
+    on: bool,
+    notice: Option<AbortHandle>,
+    silence: Duration,
+}
+
+impl Watching {
+    pub fn new(silence: Duration) -> Watching {
+        Watching { shared: Arc::default(), following: BTreeMap::new(), on: false, notice: None, silence }
+    }
+
+    pub fn start(&mut self, call: Call) {
+        *lock(&self.shared.call) = Some(call);
+        self.on = true;
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// Lets go of all watches: the next look begins them again, with the credentials of then.
+    pub fn begin_anew(&mut self) {
+        for task in std::mem::take(&mut self.following).into_values().chain(self.notice.take()) {
+            task.abort();
+        }
+        lock(&self.shared.faults).clear();
+    }
+
+    /// Looks at each kind that is not followed already, some at once, and follows those that are to be
+    /// followed. Gives the kinds that could not be looked at.
+    pub async fn look(
+        &mut self,
+        scopes: BTreeMap<Scope, bool>,
+        at_once: usize,
+        wire: &Wire,
+        identity: &Arc<Identity>,
+    ) -> Vec<(Scope, Failure)> {
+        self.shared.called.store(false, Ordering::SeqCst);
+        self.following.retain(|scope, task| {
+            let stays = scopes.contains_key(scope) && !task.is_finished();
+            if !stays {
+                task.abort();
+                lock(&self.shared.faults).remove(scope);
+                self.shared.store().forget(|id| scope.holds(id));
+            }
+            stays
+        });
+        if !self.on {
+            self.shared.store().clear();
+        } else if self.notice.is_none() {
+            let notice = notice::follow(wire.clone(), identity.clone(), self.shared.clone(), self.silence);
+            self.notice = Some(tokio::spawn(notice).abort_handle());
+        }
+        let follow = |scope: &Scope| Follow {
+            wire: wire.clone(),
+            identity: identity.clone(),
+            shared: self.shared.clone(),
+            scope: scope.clone(),
+            silence: self.silence,
+        };
+        let new: Vec<(Scope, bool)> =
+            scopes.into_iter().filter(|(scope, _)| !self.following.contains_key(scope)).collect();
+        let feeds: Vec<Follow> = new.iter().map(|(scope, _)| follow(scope)).collect();
+        let results = each(feeds.clone(), at_once, |feed| async move { feed.list().await }).await;
+        let mut failed = Vec::new();
+        for (((scope, is_followed), feed), result) in new.into_iter().zip(feeds).zip(results) {
+            match result {
+                Ok(from) if self.on && is_followed => {
+                    let task = tokio::spawn(feed.follow(from));
+                    self.following.insert(scope, task.abort_handle());
+                }
+                Ok(_) => {}
+                Err(failure) => failed.push((scope, failure)),
+            }
+        }
+        // What the lists have shown is what this round begins with.
+        self.shared.called.store(false, Ordering::SeqCst);
+        let faults = lock(&self.shared.faults);
+        failed.extend(faults.iter().map(|(scope, failure)| (scope.clone(), failure.clone())));
+        failed
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! The files of a cluster's folder → the objects a target should hold.
+//!
+//! Each file must be exactly one object whose identity fits its path. A file that is not fails alone: it
+//! becomes a [`Blocked`] entry, and what it stood for is neither written nor removed. Messages never
+//! quote a file that may hold a Secret.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::Fetched;
+use berth_base::diag::{Severity, is_harmless};
+use berth_base::model::{ObjectId, annotation, object, path};
+use berth_base::yaml::{self, Limits};
+
+/// One object as a target should hold it.
+#[derive(Clone, PartialEq)]
+pub struct Desired {
+    pub id: ObjectId,
+    pub object: Arc<Json>,
+    /// The object as YAML.
+    pub bytes: Arc<[u8]>,
+    /// Something of it comes from a Secret, though it is none.
+    pub sealed: bool,
+}
+
+// The content may be a Secret's.
+impl fmt::Debug for Desired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desired").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// What a whole folder asks for.
+#[derive(Clone, Debug, Default)]
+pub struct DesiredSet {
+    pub objects: BTreeMap<ObjectId, Desired>,
+    /// What could not be read or made, by the path of its file: left as it is.
+    pub blocked: BTreeMap<String, Blocked>,
+}
+
+/// An object that is left as it is, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    pub id: ObjectId,
+    pub message: String,
+    /// The workload it is of, where that is known.
+    pub workload: Option<String>,
+}
+
+impl Desired {
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.object.get("metadata")?.get("annotations")?.get(name)?.as_str()
+    }
+
+    /// Whether nothing of its content may be shown.
+    pub fn is_secret(&self) -> bool {
+        self.sealed || self.id.is_secret()
+    }
+
+    /// The workload it is of; empty where it does not say.
+    pub fn workload(&self) -> &str {
+        self.annotation(annotation::WORKLOAD).unwrap_or_default()
+    }
+
+    /// The annotations that are for the syncer.
+    pub fn own_annotations(&self) -> BTreeMap<String, String> {
+        let annotations = self.object.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        let own = |(name, value): (&String, &Json)| {
+            let text = value.as_str().filter(|_| name.starts_with(annotation::PREFIX))?;
+            Some((name.clone(), text.to_owned()))
+        };
+        annotations.and_then(Json::as_object).into_iter().flatten().filter_map(own).collect()
+    }
+}
+
+impl DesiredSet {
+    /// Leaves an object as it is.
+    pub fn block(&mut self, id: &ObjectId, message: impl Into<String>) {
+        let workload = self.objects.remove(id).map(|desired| desired.workload().to_owned());
+        let blocked = Blocked { id: id.clone(), message: message.into(), workload };
+        self.blocked.insert(path::of_object(id), blocked);
+    }
+
+    /// Whether an object's place, or something below it, or its whole folder, is one that could not be read.
+    pub fn is_blocked(&self, id: &ObjectId) -> bool {
+        let place = path::of_object(id);
+        let folder = place.split_once('/').map_or("", |(folder, _)| folder);
+        let below = format!("{place}/");
+        let mut beneath = self.blocked.range(below.clone()..);
+        let is_folder = beneath.next().is_some_and(|(path, _)| path.starts_with(&below));
+        is_folder || self.blocked.contains_key(&place) || self.blocked.contains_key(folder)
+    }
+}
+
+/// Reads every file of the folder.
+pub fn read(fetched: &Fetched) -> DesiredSet {
+    let mut set = DesiredSet::default();
+    for (file, bytes) in &fetched.objects {
+        match read_file(file, bytes) {
+            Ok(desired) => {
+                set.objects.insert(desired.id.clone(), desired);
+            }
+            Err(message) => {
+                set.blocked.insert(file.clone(), unreadable(file, message));
+            }
+        }
+    }
+    for (place, message) in &fetched.strange {
+        set.blocked.insert(place.clone(), unreadable(place, message.clone()));
+    }
+    set
+}
+
+fn unreadable(place: &str, message: String) -> Blocked {
+    Blocked { id: id_from_path(place), message, workload: None }
+}
+
+fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
+    let read = yaml::read(bytes, &Limits::of_a_part());
+    if let Some(fault) = read.faults.iter().find(|fault| fault.severity == Severity::Error) {
+        let quotable = !may_hold_secret(file, bytes);
+        let what = if quotable { fault.message.as_str() } else { "<redacted: the file may hold a Secret>" };
+        return Err(format!("its file can not be read, at {}:{}: {what}", fault.at.line, fault.at.column));
+    }
+    let [document] = read.documents.as_slice() else {
+        return Err(format!("its file holds {} objects, not one", read.documents.len()));
+    };
+    let object = document.root.to_json();
+    let id = ObjectId::of(&object)
+        .filter(|id| !id.kind.is_empty() && !id.name.is_empty() && is_printable(id))
+        .ok_or("its file holds no object with a usable apiVersion, kind and metadata.name")?;
+    if let Some(key) = object::list_field(&object) {
+        return Err(format!("its file holds a list in `{key}`, which is no object"));
+    }
+    let wanted = path::of_object(&id);
+    if wanted != file {
+        return Err(format!("its file holds {id}, which belongs in `{wanted}`"));
+    }
+    Ok(Desired { id, object: Arc::new(object), bytes: bytes.clone(), sealed: false })
+}
+
+fn may_hold_secret(file: &str, bytes: &[u8]) -> bool {
+    let word = b"Secret";
+    file.contains("Secret") || bytes.windows(word.len()).any(|window| window == word)
+}
+
+/// The identity a path stands for, as well as it can be told.
+fn id_from_path(file: &str) -> ObjectId {
+    let parts = || {
+        let (folder, rest) = file.split_once('/')?;
+        let (kind, name) = rest.strip_suffix(".yaml")?.split_once('_')?;
+        let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+        let namespace = if folder == path::CLUSTER_SCOPE { String::new() } else { path::decode(folder)? };
+        Some(ObjectId::new(&path::decode(group)?, &path::decode(kind)?, &namespace, &path::decode(name)?))
+    };
+    parts()
+        .filter(is_printable)
+        .unwrap_or_else(|| ObjectId::new("", "File", "", &file.escape_debug().to_string()))
+}
+
+/// Names are shown to people: what steers a terminal is no name.
+fn is_printable(id: &ObjectId) -> bool {
+    [&id.group, &id.kind, &id.namespace, &id.name].iter().all(|part| part.chars().all(is_harmless))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_one(file: &str, text: &str) -> DesiredSet {
+        let objects = BTreeMap::from([(file.to_owned(), Arc::from(text.as_bytes()))]);
+        read(&Fetched {
+            cluster: "a".to_owned(),
+            sequence: 1,
+            tree: "t".to_owned(),
+            objects,
+            strange: BTreeMap::new(),
+            allow_prune: std::collections::BTreeSet::new(),
+        })
+    }
+
+    const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\n";
+
+    #[test]
+    fn a_list_is_no_object() {
+        let set =
+            read_one("shop/ConfigMap_web.yaml", &format!("{MAP}items: [{{kind: ClusterRoleBinding}}]\n"));
+        assert!(set.objects.is_empty());
+        assert!(
+            set.blocked["shop/ConfigMap_web.yaml"].message.contains("holds a list in `items`"),
+            "{set:?}"
+        );
+    }
+
+    #[test]
+    fn an_object_in_its_place_is_wanted() {
+        let set = read_one("shop/ConfigMap_web.yaml", MAP);
+        assert!(set.blocked.is_empty(), "{set:?}");
+        assert!(set.objects.contains_key(&ObjectId::new("", "ConfigMap", "shop", "web")));
+    }
+
+    #[test]
+    fn an_object_in_the_place_of_another_blocks_that_place() {
+        let set = read_one("shop/ConfigMap_other.yaml", MAP);
+        assert!(set.objects.is_empty());
+        let blocked = &set.blocked["shop/ConfigMap_other.yaml"];
+        assert_eq!(blocked.id, ObjectId::new("", "ConfigMap", "shop", "other"));
+        assert!(blocked.message.contains("shop/ConfigMap_web.yaml"), "{}", blocked.message);
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_an_object_blocks_that_place() {
+        let set = read_one("shop/ConfigMap_web.yaml/inside", "a: b\n");
+        assert!(set.is_blocked(&ObjectId::new("", "ConfigMap", "shop", "web")));
+        assert!(!set.is_blocked(&ObjectId::new("", "ConfigMap", "shop", "webs")));
+    }
+
+    #[test]
+    fn no_object_and_two_objects_are_both_refused() {
+        for text in ["# nothing\n".to_owned(), format!("{MAP}---\n{MAP}"), "just: text\n".to_owned()] {
+            let set = read_one("shop/ConfigMap_web.yaml", &text);
+            assert_eq!((set.objects.len(), set.blocked.len()), (0, 1), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_broken_secret_is_never_quoted() {
+        let text = "apiVersion: v1\nkind: Secret\nhunter2: a\nhunter2: *b\n";
+        for file in ["shop/Secret_web.yaml", "shop/ConfigMap_web.yaml"] {
+            let set = read_one(file, text);
+            let message = &set.blocked[file].message;
+            assert!(message.contains("<redacted") && !message.contains("hunter2"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_path_gives_back_the_identity_it_was_made_from() {
+        for id in [
+            ObjectId::new("rbac.authorization.k8s.io", "ClusterRole", "", "system:node"),
+            ObjectId::new("", "Namespace", "", "shop"),
+            ObjectId::new("apps", "Deployment", "shop", "web.v2"),
+        ] {
+            assert_eq!(id_from_path(&path::of_object(&id)), id);
+        }
+        assert_eq!(&*id_from_path("a%/b").kind, "File");
+        assert_eq!(&*id_from_path("é%").kind, "File");
+    }
+}

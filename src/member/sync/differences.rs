@@ -1,0 +1,292 @@
+//! Two forms of one object → the fields in which they differ, in words that show no Secret.
+//!
+//! Pure. What servers, berth and Kubernetes' own tools keep for themselves in metadata is no difference.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json};
+
+use berth_base::meta::SERVER_FIELDS;
+use berth_base::model::annotation::PREFIX;
+
+/// One field: a JSON pointer, and its value in the cluster and in the folder where it has one there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub path: String,
+    pub here: Option<String>,
+    pub wanted: Option<String>,
+}
+
+/// How many fields are named, and how much of a value is shown.
+const MOST: usize = 10;
+const LONGEST: usize = 80;
+
+/// Labels and annotations under these are written by servers and tools, not by people.
+const RESERVED: [&str; 4] = ["kubernetes.io/", "k8s.io/", "kubernetes-fleet.io/", PREFIX];
+
+/// Whether differences below this place count, what stands above it being given.
+fn counts(above: &[String], key: &str) -> bool {
+    match above {
+        [] => !matches!(key, "apiVersion" | "kind" | "status"),
+        [metadata] if metadata == "metadata" => !SERVER_FIELDS.contains(&key),
+        [metadata, map] if metadata == "metadata" && matches!(map.as_str(), "labels" | "annotations") => {
+            let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+            !RESERVED
+                .iter()
+                .map(|one| one.trim_end_matches('/'))
+                .any(|one| domain == one || domain.strip_suffix(one).is_some_and(|rest| rest.ends_with('.')))
+        }
+        _ => true,
+    }
+}
+
+/// Everything in which an object and what would be there after a write differ.
+pub fn between(live: &Json, after: &Json) -> Vec<Difference> {
+    let mut walk = Walk { both: true, ..Walk::default() };
+    walk.compare(Some(live), Some(after));
+    walk.found
+}
+
+/// Where an object is not as a manifest says, whatever it has beside it.
+pub fn asked(live: &Json, wanted: &Json) -> Vec<Difference> {
+    let mut walk = Walk::default();
+    walk.compare(Some(live), Some(wanted));
+    walk.found
+}
+
+/// What an object has beside a manifest, and somebody has set: defaults of the server are nobody's.
+pub fn beside(live: &Json, wanted: &Json) -> Vec<Difference> {
+    let mut walk = Walk::default();
+    let managed = live.pointer("/metadata/managedFields").and_then(Json::as_array);
+    let fields = managed.into_iter().flatten().filter(|entry| entry.get("subresource").is_none());
+    let fields: Vec<&Json> = fields.filter_map(|entry| entry.get("fieldsV1")).collect();
+    walk.more(live, wanted, &fields);
+    walk.found
+}
+
+#[derive(Default)]
+struct Walk {
+    at: Vec<String>,
+    /// Whether what the first has and the second has not counts.
+    both: bool,
+    found: Vec<Difference>,
+}
+
+impl Walk {
+    fn compare(&mut self, here: Option<&Json>, wanted: Option<&Json>) {
+        match (here, wanted) {
+            (Some(Json::Object(here)), Some(Json::Object(wanted))) => {
+                let more = here.keys().filter(|_| self.both);
+                let keys: BTreeSet<&String> = wanted.keys().chain(more).collect();
+                for key in keys {
+                    self.below(key, |walk| walk.compare(here.get(key), wanted.get(key)));
+                }
+            }
+            (Some(Json::Array(here)), Some(Json::Array(wanted)))
+                if wanted.iter().chain(here).any(Json::is_object) =>
+            {
+                for index in 0..here.len().max(wanted.len()) {
+                    let at = index.to_string();
+                    self.below(&at, |walk| walk.compare(here.get(index), wanted.get(index)));
+                }
+            }
+            // Some of these do not count, so that they are looked at one by one.
+            (None, Some(map @ Json::Object(_))) if self.is_labels() => {
+                self.compare(Some(&Json::Object(Map::new())), Some(map));
+            }
+            (Some(map @ Json::Object(_)), None) if self.is_labels() => {
+                self.compare(Some(map), Some(&Json::Object(Map::new())));
+            }
+            (None, Some(wanted)) if is_nothing(wanted) => {}
+            (Some(here), None) if is_nothing(here) => {}
+            (here, wanted) if here == wanted => {}
+            (here, wanted) => self.note(here, wanted),
+        }
+    }
+
+    fn more(&mut self, here: &Json, wanted: &Json, fields: &[&Json]) {
+        match (here, wanted) {
+            (Json::Object(here), Json::Object(wanted)) => {
+                for (key, value) in here {
+                    let own: Vec<&Json> = below(fields, &format!("f:{key}"));
+                    if own.is_empty() || is_nothing(value) {
+                        continue;
+                    }
+                    self.below(key, |walk| match wanted.get(key) {
+                        Some(wanted) => walk.more(value, wanted, &own),
+                        None => walk.all_of(value, &own),
+                    });
+                }
+            }
+            (Json::Array(here), Json::Array(wanted)) => {
+                for (index, item) in here.iter().enumerate() {
+                    let keyed = fields.iter().filter_map(|one| one.as_object()).flatten();
+                    let keys: BTreeSet<&String> =
+                        keyed.map(|(key, _)| key).filter(|key| means(key, item)).collect();
+                    let own: Vec<&Json> = keys.iter().flat_map(|key| below(fields, key)).collect();
+                    let twin = wanted.iter().find(|wanted| {
+                        item == *wanted || keys.iter().any(|key| key.starts_with("k:") && means(key, wanted))
+                    });
+                    self.below(&index.to_string(), |walk| match twin {
+                        _ if own.is_empty() => {}
+                        Some(twin) => walk.more(item, twin, &own),
+                        None => walk.note(Some(item), None),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A value that is not wanted: the fields of it that somebody has set.
+    fn all_of(&mut self, value: &Json, fields: &[&Json]) {
+        let whole = fields.iter().any(|one| one.as_object().is_none_or(|map| map.keys().all(|it| it == ".")));
+        match value {
+            Json::Object(map) if !whole => {
+                for (key, value) in map {
+                    let own = below(fields, &format!("f:{key}"));
+                    if !own.is_empty() {
+                        self.below(key, |walk| walk.all_of(value, &own));
+                    }
+                }
+            }
+            value => self.note(Some(value), None),
+        }
+    }
+
+    fn is_labels(&self) -> bool {
+        matches!(self.at.as_slice(), [metadata, map]
+            if metadata == "metadata" && matches!(map.as_str(), "labels" | "annotations"))
+    }
+
+    fn below(&mut self, key: &str, then: impl FnOnce(&mut Walk)) {
+        if counts(&self.at, key) {
+            self.at.push(key.to_owned());
+            then(self);
+            self.at.pop();
+        }
+    }
+
+    fn note(&mut self, here: Option<&Json>, wanted: Option<&Json>) {
+        let parts = self.at.iter().map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1")));
+        let (here, wanted) = (here.map(shown), wanted.map(shown));
+        self.found.push(Difference { path: parts.collect(), here, wanted });
+    }
+}
+
+fn below<'f>(fields: &[&'f Json], key: &str) -> Vec<&'f Json> {
+    fields.iter().filter_map(|one| one.get(key)).collect()
+}
+
+/// Whether a key among managed fields means this item of a list.
+fn means(key: &str, item: &Json) -> bool {
+    if let Some(value) = key.strip_prefix("v:") {
+        return serde_json::from_str::<Json>(value).is_ok_and(|value| value == *item);
+    }
+    let keys = key.strip_prefix("k:").and_then(|key| serde_json::from_str::<Map<String, Json>>(key).ok());
+    keys.is_some_and(|keys| keys.iter().all(|(name, value)| item.get(name).is_none_or(|own| own == value)))
+}
+
+fn is_nothing(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Object(map) => map.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+fn shown(value: &Json) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    format!("{}…", text.chars().take(LONGEST).collect::<String>())
+}
+
+/// Whether a field is at one of these paths, or below one; `*` stands for any part.
+pub fn is_below(difference: &Difference, paths: &[Vec<String>]) -> bool {
+    let parts = difference.path.split('/').skip(1);
+    let parts: Vec<String> = parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let fits = |path: &Vec<String>| {
+        path.len() <= parts.len() && path.iter().zip(&parts).all(|(want, part)| want == "*" || want == part)
+    };
+    paths.iter().any(fits)
+}
+
+/// The fields in words. Of a Secret only the names of fields are shown.
+pub fn words(differences: &[Difference], is_secret: bool) -> String {
+    let one = |it: &Difference| match (&it.here, &it.wanted) {
+        _ if is_secret => format!("`{}`", it.path),
+        (Some(here), Some(wanted)) => format!("`{}` is {here} here and {wanted} in the folder", it.path),
+        (Some(here), None) => format!("`{}` is {here} here and not in the folder", it.path),
+        (None, Some(wanted)) => format!("`{}` is not here and {wanted} in the folder", it.path),
+        (None, None) => format!("`{}`", it.path),
+    };
+    let mut parts: Vec<String> = differences.iter().take(MOST).map(one).collect();
+    if differences.len() > MOST {
+        parts.push(format!("and {} more", differences.len() - MOST));
+    }
+    parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn paths(found: &[Difference]) -> Vec<&str> {
+        found.iter().map(|one| one.path.as_str()).collect()
+    }
+
+    #[test]
+    fn what_servers_and_tools_write_is_no_difference() {
+        let live = json!({"apiVersion": "v1", "metadata": {"uid": "1", "annotations": {
+            "deployment.kubernetes.io/revision": "1", "kubectl.kubernetes.io/x": "y", "berth.dev/applied": "z"},
+            "labels": {"applyset.kubernetes.io/part-of": "a", "app.kubernetes.iox/name": "b"}}, "status": {"a": 1}});
+        let bare = json!({"metadata": {}});
+        let name = ["/metadata/labels/app.kubernetes.iox~1name"];
+        assert_eq!(paths(&between(&live, &bare)), name);
+        assert_eq!(paths(&between(&bare, &live)), name);
+        assert_eq!(paths(&between(&live, &json!({"metadata": {"labels": {}}}))), name);
+    }
+
+    #[test]
+    fn fields_that_differ_are_named_with_both_values() {
+        let live = json!({"data": {"a": "1", "b": "2"}, "spec": {"list": [{"n": 1}, {"n": 2}]}});
+        let after = json!({"data": {"a": "x", "c": "3"}, "spec": {"list": [{"n": 1}]}});
+        let found = between(&live, &after);
+        assert_eq!(paths(&found), ["/data/a", "/data/b", "/data/c", "/spec/list/1"]);
+        assert_eq!(paths(&asked(&live, &after)), ["/data/a", "/data/c", "/spec/list/1"]);
+        let text = words(&found, false);
+        assert!(text.starts_with("`/data/a` is \"1\" here and \"x\" in the folder; "), "{text}");
+        assert!(!words(&found, true).contains('x'), "a Secret's values are not shown");
+    }
+
+    #[test]
+    fn what_somebody_has_set_beside_a_manifest_is_found_and_defaults_are_not() {
+        let live = json!({
+            "metadata": {"managedFields": [
+                {"manager": "berth/f", "operation": "Apply", "fieldsV1": {"f:spec": {"f:ports": {
+                    "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}}},
+                {"manager": "hand", "operation": "Update", "fieldsV1": {"f:spec": {"f:paused": {}, "f:ports": {
+                    "k:{\"port\":81,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}, "f:data": {".": {}, "f:x": {}}}},
+                {"manager": "server", "operation": "Update", "subresource": "status", "fieldsV1": {"f:spec": {"f:type": {}}}},
+            ]},
+            "spec": {"paused": true, "type": "default", "ports": [
+                {"port": 80, "protocol": "TCP"}, {"port": 81, "protocol": "TCP"}]},
+            "data": {"x": "y", "default": "z"},
+        });
+        let wanted = json!({"spec": {"ports": [{"port": 80}]}});
+        let found = beside(&live, &wanted);
+        assert_eq!(paths(&found), ["/data/x", "/spec/paused", "/spec/ports/1"]);
+    }
+
+    #[test]
+    fn long_lists_and_values_are_cut() {
+        let many: Map<String, Json> = (0..30).map(|n| (format!("k{n:02}"), json!("v".repeat(200)))).collect();
+        let text = words(&between(&json!({"data": many}), &json!({"data": {"other": "1"}})), false);
+        assert!(text.ends_with("and 21 more") && text.len() < 2_000, "{text}");
+    }
+}

@@ -1,0 +1,161 @@
+//! A live object → whether it does what it is there for, and what keeps it from that.
+//!
+//! What each kind needs is data ([`rules`]); this reads it. A status that is about an earlier form of
+//! the object counts for nothing. Kinds without a rule go by the conditions that all controllers share.
+
+pub mod custom;
+mod rules;
+
+use serde_json::Value as Json;
+
+use rules::{Check, Count, RULES, When};
+
+/// How an object does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Health {
+    #[default]
+    Healthy,
+    /// Not yet, and why.
+    Progressing(String),
+    /// It will not get there by itself.
+    Failed(String),
+}
+
+/// Whether the kind has a life of its own after it was written.
+pub fn is_lively(group: &str, kind: &str) -> bool {
+    rules::of(group, kind).is_none_or(|rule| !rule.checks.is_empty())
+}
+
+/// Judges an object by its kind's rule.
+pub fn of(object: &Json) -> Health {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
+    if let Some(leaving) = is_leaving(object) {
+        return leaving;
+    }
+    let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+    let group = berth_base::model::object::group_of(api_version);
+    let checks = rules::of(group, kind).map_or(rules::GENERIC, |rule| rule.checks);
+    checks.iter().find_map(|check| judge(check, object)).unwrap_or_default()
+}
+
+fn is_leaving(object: &Json) -> Option<Health> {
+    let since = object.pointer("/metadata/deletionTimestamp").and_then(Json::as_str).unwrap_or_default();
+    (!since.is_empty()).then(|| Health::Progressing("it is being removed".to_owned()))
+}
+
+fn is_behind(object: &Json) -> Option<Health> {
+    judge(&Check::ObservedIfAny, object)
+}
+
+/// How many kinds have rules of their own.
+pub fn known_kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    RULES.iter().flat_map(|rule| rule.kinds).copied()
+}
+
+/// What one check says; nothing where the next one is to be asked.
+fn judge(check: &Check, object: &Json) -> Option<Health> {
+    match check {
+        Check::Observed => {
+            let generation = number(object, "/metadata/generation")?;
+            let observed = number(object, "/status/observedGeneration");
+            let behind = observed.is_none_or(|observed| observed < generation);
+            behind.then(|| Health::Progressing("its controller has not seen its newest form".to_owned()))
+        }
+        Check::ObservedIfAny => {
+            let (generation, observed) =
+                (number(object, "/metadata/generation")?, number(object, "/status/observedGeneration")?);
+            let behind = observed < generation;
+            behind.then(|| Health::Progressing("its controller has not seen its newest form".to_owned()))
+        }
+        Check::Condition { name, when, is, verdict } => {
+            let condition = condition(object, name);
+            let status = condition.and_then(|it| it.get("status")?.as_str()).unwrap_or_default();
+            let reason = condition.and_then(|it| it.get("reason")?.as_str()).unwrap_or_default();
+            let holds = match when {
+                When::Status => status == *is,
+                When::NotStatus => condition.is_some() && status != *is,
+                When::NotTrueOrAbsent => status != *is,
+                When::Reason => reason == *is,
+            };
+            holds.then(|| verdict.with(|| describe(name, status, condition)))
+        }
+        Check::Text { at, is, verdict } => {
+            let found = object.pointer(at).and_then(Json::as_str).unwrap_or_default();
+            let message = object.pointer("/status/message").and_then(Json::as_str).unwrap_or_default();
+            let words = || {
+                let last = at.rsplit('/').next().unwrap_or_default();
+                let found = if found.is_empty() { "not set" } else { found };
+                if message.is_empty() {
+                    format!("its {last} is {found}")
+                } else {
+                    format!("its {last} is {found}: {message}")
+                }
+            };
+            is.contains(&found).then(|| verdict.with(words))
+        }
+        Check::Flag { at, verdict } => {
+            let set = object.pointer(at) == Some(&Json::Bool(true));
+            set.then(|| verdict.with(String::new))
+        }
+        Check::Absent { at, unless, verdict } => {
+            let applies = unless.is_none_or(|(at, is)| object.pointer(at).and_then(Json::as_str) == Some(is));
+            let absent = match object.pointer(at) {
+                None | Some(Json::Null) => true,
+                Some(Json::Array(items)) => items.is_empty(),
+                Some(_) => false,
+            };
+            (applies && absent).then(|| verdict.with(String::new))
+        }
+        Check::AtLeast(count) => short_of(count, object),
+        Check::NoneBeyond { at, of, words } => {
+            let (all, some) = (number(object, at).unwrap_or(0), number(object, of).unwrap_or(0));
+            (all > some).then(|| Health::Progressing(format!("{} {words}", all - some)))
+        }
+        Check::Same { at, of, words } => {
+            let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default();
+            (text(at) != text(of)).then(|| Health::Progressing((*words).to_owned()))
+        }
+        Check::Partition => {
+            let partition =
+                number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|it| *it > 0)?;
+            let wanted = number(object, "/spec/replicas").unwrap_or(1).saturating_sub(partition).max(0);
+            let updated = number(object, "/status/updatedReplicas").unwrap_or(0);
+            Some(if updated >= wanted {
+                Health::Healthy
+            } else {
+                Health::Progressing(format!("{updated} of {wanted} replicas are updated"))
+            })
+        }
+    }
+}
+
+fn short_of(count: &Count, object: &Json) -> Option<Health> {
+    let wanted = match number(object, count.of) {
+        Some(wanted) => wanted,
+        None => count.or,
+    };
+    let found = number(object, count.at).unwrap_or(0);
+    (found < wanted).then(|| Health::Progressing(format!("{found} of {wanted} {}", count.words)))
+}
+
+fn number(object: &Json, at: &str) -> Option<i64> {
+    object.pointer(at)?.as_i64()
+}
+
+fn condition<'a>(object: &'a Json, name: &str) -> Option<&'a Json> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    conditions.iter().find(|one| one.get("type").and_then(Json::as_str) == Some(name))
+}
+
+/// A condition in words: what it is, and what its controller says about it.
+fn describe(name: &str, status: &str, condition: Option<&Json>) -> String {
+    let Some(condition) = condition else { return format!("it has no condition {name}") };
+    let text = |key: &str| condition.get(key).and_then(Json::as_str).unwrap_or_default();
+    let said = [text("reason"), text("message")].into_iter().filter(|text| !text.is_empty());
+    let said = said.collect::<Vec<_>>().join(": ");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    if said.is_empty() { format!("{name} is {status}") } else { format!("{name} is {status}: {said}") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! The fleet that a member follows: named by a flag, or by the first commit that names one.
+//!
+//! A key may sign for several fleets, and a staging commit must not become production's. The name is kept in the file
+//! `berth/fleet-CLUSTER` of the repository's own folder, where nobody can push it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use berth_base::model::path;
+use berth_git::Repo;
+
+/// The name that syncers have where nobody named the fleet. It pins nothing.
+pub const UNNAMED: &str = "fleet";
+
+/// Which fleet one cluster's commits must be of.
+#[derive(Clone, Debug, Default)]
+pub struct FleetPin {
+    cluster: String,
+    /// The name that was asked for.
+    wanted: Option<String>,
+}
+
+impl FleetPin {
+    /// `fleet` as the flag has it.
+    pub fn new(cluster: &str, fleet: &str) -> FleetPin {
+        let wanted = (fleet != UNNAMED).then(|| fleet.to_owned());
+        FleetPin { cluster: cluster.to_owned(), wanted }
+    }
+
+    /// Reports why a commit with this name must not be followed.
+    pub fn check(&self, repo: &Repo, named: Option<&str>) -> Result<(), String> {
+        let pinned = self.read(repo);
+        let expected = self.wanted.as_ref().or(pinned.as_ref());
+        match (named, expected) {
+            (Some(named), Some(expected)) if named != expected => {
+                Err(format!("is of the fleet `{named}`, and this member follows `{expected}` (`--fleet`)"))
+            }
+            // A daemon without a name, or an older one. Once there was a name, it stays.
+            (None, Some(expected)) if pinned.as_ref() == Some(expected) => {
+                Err(format!("names no fleet, and commits before it were of `{expected}`"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers the name of a commit that is followed. Failing costs the memory, not the sync.
+    pub fn keep(&self, repo: &Repo, named: Option<&str>) {
+        let Some(named) = named.filter(|named| self.read(repo).as_deref() != Some(*named)) else { return };
+        let file = self.file(repo);
+        if let Some(folder) = file.parent() {
+            let _ = fs::create_dir_all(folder);
+        }
+        // A full disk leaves the earlier name whole.
+        let fresh = file.with_file_name(format!("fleet.{}", std::process::id()));
+        let written = fs::write(&fresh, format!("{named}\n")).and_then(|()| fs::rename(&fresh, &file));
+        if written.is_err() {
+            let _ = fs::remove_file(&fresh);
+        }
+    }
+
+    fn read(&self, repo: &Repo) -> Option<String> {
+        let text = fs::read_to_string(self.file(repo)).ok()?;
+        Some(text.trim().to_owned()).filter(|name| !name.is_empty())
+    }
+
+    fn file(&self, repo: &Repo) -> PathBuf {
+        repo.shared_path().join(format!("berth/fleet-{}", path::ref_part(&self.cluster)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_git::testing::bare;
+
+    #[test]
+    fn a_flag_wins_over_the_first_name_seen_and_a_name_once_seen_is_asked_for() {
+        let (_folder, repo) = bare();
+        let free = FleetPin::new("a", UNNAMED);
+        let named = FleetPin::new("a", "production");
+        assert_eq!(named.check(&repo, None), Ok(()), "a daemon that is older than names");
+        assert_eq!(named.check(&repo, Some("production")), Ok(()));
+        assert!(named.check(&repo, Some("staging")).is_err());
+        for name in [None, Some("staging")] {
+            assert_eq!(free.check(&repo, name), Ok(()), "nothing is pinned yet");
+        }
+        free.keep(&repo, None);
+        assert_eq!(free.check(&repo, Some("staging")), Ok(()));
+        free.keep(&repo, Some("staging"));
+        assert!(free.check(&repo, Some("production")).is_err());
+        assert!(free.check(&repo, None).is_err());
+        assert_eq!(FleetPin::new("b", UNNAMED).check(&repo, Some("production")), Ok(()), "another cluster");
+        named.keep(&repo, Some("production"));
+        assert!(named.check(&repo, None).is_err());
+        assert_eq!(free.check(&repo, Some("production")), Ok(()));
+    }
+}

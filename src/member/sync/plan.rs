@@ -1,0 +1,306 @@
+//! What a folder asks for, against what a target holds → what to write and what to remove, in order.
+//!
+//! A pure comparison. Nothing is taken over or removed by accident: an object that berth does not own is
+//! a conflict unless its annotation allows the take-over, and what must not be removed is held, with the
+//! reason. Namespaces and CRDs are written first and removed last.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Value as Json, json};
+
+use super::desired::{Desired, DesiredSet};
+use super::strategy;
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
+use berth_base::model::status::Problem;
+
+/// The name that stands for every object of a kind, which no object can have.
+pub const ALL_OF_KIND: &str = "*";
+
+/// Names one state of a live object, in the target's own words: a hash, or a UID.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Version(pub String);
+
+// A hash of a Secret lets its content be guessed.
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Version(..)")
+    }
+}
+
+/// What a target holds under one identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Whether it is berth's, of this fleet and cluster.
+    pub owned: bool,
+    pub form: Form,
+    /// Its `berth.dev/` annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Why it is not for berth to remove, where the target knows a reason.
+    pub stays: Option<Why>,
+}
+
+/// What is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Owned, and gone.
+    Absent,
+    /// There; `same` says whether it is just as wanted.
+    There { version: Version, same: bool },
+    /// Not to be had: it is missing and cannot be made, is on its way out, or something else is in the way.
+    Faulty(String),
+    /// Not to be changed, for a reason of its own. What stands in it or is made by it can do without.
+    Refused(String),
+}
+
+impl Form {
+    fn version(&self) -> Option<Version> {
+        match self {
+            Form::There { version, .. } => Some(version.clone()),
+            Form::Absent | Form::Faulty(_) | Form::Refused(_) => None,
+        }
+    }
+}
+
+/// What is to be done, each list in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncPlan {
+    pub writes: Vec<Write>,
+    pub unchanged: Vec<ObjectId>,
+    pub prunes: Vec<Prune>,
+    /// What is no longer wanted and stays.
+    pub held: Vec<Held>,
+    pub problems: Vec<Problem>,
+    /// In what objects differ that are to be left as they are.
+    pub differences: Vec<Problem>,
+}
+
+/// One object to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub id: ObjectId,
+    pub action: Action,
+    /// What was there when this was planned.
+    pub seen: Option<Version>,
+}
+
+/// Why an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    Create,
+    Update,
+    /// It was there and not berth's.
+    TakeOver,
+}
+
+/// One object to remove, or to let go. One that is gone already is only forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prune {
+    pub id: ObjectId,
+    pub seen: Option<Version>,
+    /// Before the writes, not after them.
+    pub first: bool,
+    pub workload: String,
+    /// It stays where it is, and only ceases to be berth's.
+    pub orphan: bool,
+    /// Kubernetes' DeleteOptions, as the object has them.
+    pub options: Option<String>,
+}
+
+/// One object that is no longer wanted and stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub id: ObjectId,
+    pub why: Why,
+}
+
+/// Why an object stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// Its annotation says so.
+    Disabled,
+    /// Its kind takes more with it when it goes.
+    NeedsApproval,
+    /// Its workload's new objects are not all there.
+    WorkloadFailed,
+    /// They are there, and not healthy yet.
+    NotHealthy,
+    /// It is a namespace that the cluster itself needs.
+    Protected,
+    /// It belongs to another object, which takes it along.
+    HasOwner,
+    /// People asked for a pause.
+    Suspended,
+}
+
+impl Action {
+    pub fn word(self) -> &'static str {
+        match self {
+            Action::Create => "create",
+            Action::Update => "update",
+            Action::TakeOver => "take over",
+        }
+    }
+}
+
+impl Why {
+    pub fn words(self) -> &'static str {
+        match self {
+            Why::Disabled => "its annotation `berth.dev/prune` is `disabled`",
+            Why::NeedsApproval => {
+                "namespaces, CRDs and volume claims are removed only with an approval, or with `--allow-risky-prune`"
+            }
+            Why::WorkloadFailed => "its workload could not be applied as a whole",
+            Why::NotHealthy => "its workload is not healthy yet",
+            Why::Protected => "it is a protected namespace, which is never removed",
+            Why::HasOwner => "it belongs to another object (`metadata.ownerReferences`), and goes with that",
+            Why::Suspended => "it is suspended",
+        }
+    }
+}
+
+impl SyncPlan {
+    /// Whether nothing would be touched.
+    pub fn is_quiet(&self) -> bool {
+        self.writes.is_empty() && self.prunes.is_empty()
+    }
+
+    /// What goes.
+    pub fn removed(&self) -> impl Iterator<Item = &Prune> {
+        self.prunes.iter().filter(|prune| !prune.orphan)
+    }
+
+    /// What stays and is let go.
+    pub fn orphaned(&self) -> impl Iterator<Item = &Prune> {
+        self.prunes.iter().filter(|prune| prune.orphan)
+    }
+
+    /// For programs. Names objects and never shows their content.
+    pub fn to_json(&self) -> Json {
+        let with = |id: &ObjectId, key: &str, text: &str| {
+            let mut form = id_to_json(id);
+            form[key] = json!(text);
+            form
+        };
+        let writes = self.writes.iter().map(|write| with(&write.id, "action", write.action.word()));
+        let held = self.held.iter().map(|held| with(&held.id, "reason", held.why.words()));
+        let said = |problem: &Problem| with(&problem.object, "message", &problem.message);
+        json!({
+            "writes": writes.collect::<Vec<_>>(),
+            "prunes": self.removed().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
+            "orphans": self.orphaned().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
+            "held": held.collect::<Vec<_>>(),
+            "problems": self.problems.iter().map(said).collect::<Vec<_>>(),
+            "differences": self.differences.iter().map(said).collect::<Vec<_>>(),
+            "unchanged": self.unchanged.len(),
+        })
+    }
+}
+
+fn id_to_json(id: &ObjectId) -> Json {
+    json!({ "group": &*id.group, "kind": &*id.kind, "namespace": &*id.namespace, "name": &*id.name })
+}
+
+/// Compares what is wanted with what is there.
+pub fn plan(
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    is_approved: impl Fn(&ObjectId) -> bool,
+) -> SyncPlan {
+    let mut plan = SyncPlan::default();
+    for blocked in desired.blocked.values() {
+        plan.problems.push(Problem { object: blocked.id.clone(), message: blocked.message.clone() });
+    }
+    for (id, wanted) in &desired.objects {
+        match action(wanted, live.get(id)) {
+            Ok(Some(action)) => {
+                let seen = live.get(id).and_then(|live| live.form.version());
+                plan.writes.push(Write { id: id.clone(), action, seen });
+            }
+            Ok(None) => plan.unchanged.push(id.clone()),
+            Err(message) => plan.problems.push(Problem { object: id.clone(), message }),
+        }
+    }
+    let unwanted = live
+        .iter()
+        .filter(|(id, live)| live.owned && !desired.objects.contains_key(*id) && !desired.is_blocked(id));
+    for (id, live) in unwanted {
+        remove(&mut plan, id, live, is_approved(id));
+    }
+    plan.writes.sort_by_key(|write| (!goes_first(&write.id), write.id.clone()));
+    plan.prunes.sort_by_key(|prune| (!prune.first, goes_first(&prune.id), Reverse(prune.id.clone())));
+    plan
+}
+
+/// What to do about a wanted object; nothing where it is there already.
+fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, String> {
+    if let Some(settled) = strategy::settled(wanted, live) {
+        return settled;
+    }
+    let Some(live) = live else { return Ok(Some(Action::Create)) };
+    match &live.form {
+        Form::Faulty(message) | Form::Refused(message) => Err(message.clone()),
+        Form::Absent => Ok(Some(Action::Create)),
+        Form::There { same, .. } if live.owned => Ok((!same).then_some(Action::Update)),
+        Form::There { same, .. } => match wanted.annotation(TAKE_OVER) {
+            Some("true") => Ok(Some(Action::TakeOver)),
+            Some("if-no-diff") if *same => Ok(Some(Action::TakeOver)),
+            Some("if-no-diff") => {
+                Err("it is there, not made by berth, and differs from what is wanted".to_owned())
+            }
+            Some("never") => Err("NotTakenOver: it is there and was not made by berth".to_owned()),
+            _ => Err(format!(
+                "it is there and was not made by berth; annotate it `{TAKE_OVER}: \"true\"` to take it over"
+            )),
+        },
+    }
+}
+
+fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
+    let annotation = |name: &str| live.annotations.get(name).map(String::as_str);
+    let held = |why| Held { id: id.clone(), why };
+    let orphan = annotation(ORPHAN) == Some("true");
+    match &live.form {
+        Form::Faulty(message) | Form::Refused(message) => {
+            plan.problems.push(Problem { object: id.clone(), message: message.clone() });
+        }
+        Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),
+        Form::There { .. } if !orphan && live.stays.is_some() => {
+            plan.held.extend(live.stays.map(held));
+        }
+        Form::There { .. } if id.takes_more_along() && !is_approved && !orphan => {
+            plan.held.push(held(Why::NeedsApproval));
+        }
+        form => plan.prunes.push(Prune {
+            id: id.clone(),
+            seen: form.version(),
+            first: annotation(PRUNE) == Some("first"),
+            workload: annotation(WORKLOAD).unwrap_or_default().to_owned(),
+            orphan,
+            options: annotation(DELETE_OPTIONS).map(str::to_owned),
+        }),
+    }
+}
+
+/// Moves to the held ones what must wait for its workload, and says why.
+pub fn hold(prunes: Vec<Prune>, why: Why, waits: impl Fn(&str) -> bool) -> (Vec<Prune>, Vec<Held>) {
+    let (waiting, rest): (Vec<Prune>, Vec<Prune>) =
+        prunes.into_iter().partition(|prune| prune.seen.is_some() && waits(&prune.workload));
+    let held = waiting.into_iter().map(|prune| Held { id: prune.id, why });
+    (rest, held.collect())
+}
+
+pub fn is_namespace(id: &ObjectId) -> bool {
+    &*id.kind == "Namespace" && id.group.is_empty()
+}
+
+pub fn is_definition(id: &ObjectId) -> bool {
+    &*id.kind == "CustomResourceDefinition" && &*id.group == "apiextensions.k8s.io"
+}
+
+/// What others stand in or are made by.
+pub fn goes_first(id: &ObjectId) -> bool {
+    is_namespace(id) || is_definition(id)
+}

@@ -1,0 +1,201 @@
+//! One cluster's ref at a remote → the local repository; the member's status → the remote.
+//!
+//! Only this cluster's ref is asked for, and a folder is taken over only when it is whole, this cluster's and
+//! not older than the one before: until then the last one stays, and is what the member keeps to.
+
+use berth_git::protocol::Refs;
+use std::path::Path;
+
+use crate::sync::vouch::Vouching;
+use berth_git::protocol::read_cluster_ref;
+use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
+use berth_git::{CommitId, GitError, RefMove, Repo};
+
+/// Where refs arrive. Only here, never there.
+const ARRIVED: &str = "refs/berth-local/cluster";
+const REPORTED: &str = "refs/berth-local/status";
+
+/// A member's remote.
+#[derive(Debug)]
+pub struct Link {
+    transport: Box<dyn Transport>,
+    copy: WorkingCopy,
+    refs: Refs,
+    cluster: String,
+    /// Take a folder with a lower sequence number, too.
+    allow_rewind: bool,
+    vouching: Vouching,
+    /// Where statuses go, if not to where the folder is from.
+    elsewhere: Option<Box<dyn Transport>>,
+    /// What the status ref is at the remote. `None` where that is not known.
+    reported: Option<Option<CommitId>>,
+}
+
+/// Why the folder is not the remote's newest.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// What the remote has is not taken over.
+    #[error("`{name}` of the remote is not what berth publishes: {message}")]
+    NotOurs { name: String, message: String },
+    #[error("`{name}` of the remote is not followed: {why}")]
+    Refused { name: String, why: String },
+    #[error("`{name}` of the remote has sequence {offered}, but there was {known} before it")]
+    Rewound { name: String, offered: u64, known: u64 },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl LinkError {
+    /// What would help.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LinkError::Transport(TransportError::NoSuchRef { .. }) => {
+                Some("check the cluster's name, and whether `berth run` has published it".to_owned())
+            }
+            LinkError::Transport(error) => error.hint(),
+            LinkError::NotOurs { .. } => Some("`berth run` repairs the clusters' refs".to_owned()),
+            LinkError::Rewound { .. } => {
+                Some("if going back is meant, allow it with `--allow-rewind`".to_owned())
+            }
+            LinkError::Refused { .. } => None,
+            LinkError::Git(error) => error.hint(),
+        }
+    }
+
+    /// Whether the remote answered, and its answer must not be followed.
+    pub fn is_refusal(&self) -> bool {
+        use LinkError::{NotOurs, Refused, Rewound, Transport};
+        matches!(
+            self,
+            NotOurs { .. } | Refused { .. } | Rewound { .. } | Transport(TransportError::NoSuchRef { .. })
+        )
+    }
+}
+
+impl Link {
+    pub fn new(
+        transport: Box<dyn Transport>,
+        copy: WorkingCopy,
+        refs: Refs,
+        cluster: &str,
+        allow_rewind: bool,
+    ) -> Link {
+        Link {
+            transport,
+            copy,
+            refs,
+            cluster: cluster.to_owned(),
+            allow_rewind,
+            vouching: Vouching::default(),
+            elsewhere: None,
+            reported: None,
+        }
+    }
+
+    /// The same, taking over only what this vouches for.
+    #[must_use]
+    pub fn vouched_for(self, vouching: Vouching) -> Link {
+        Link { vouching, ..self }
+    }
+
+    /// The same, with statuses going to another remote.
+    #[must_use]
+    pub fn reporting_to(self, elsewhere: Option<Box<dyn Transport>>) -> Link {
+        Link { elsewhere, ..self }
+    }
+
+    fn for_statuses(&self) -> &dyn Transport {
+        self.elsewhere.as_deref().unwrap_or(&*self.transport)
+    }
+
+    /// Where the local repository is.
+    pub fn path(&self) -> &Path {
+        self.copy.path()
+    }
+
+    /// The remote as messages may show it.
+    pub fn shown(&self) -> &str {
+        self.transport.shown()
+    }
+
+    /// Takes over the remote's newest folder. True where it is another one than before.
+    pub fn fetch(&mut self) -> Result<bool, LinkError> {
+        let repo = Repo::open(self.copy.path())?;
+        let name = self.refs.cluster(&self.cluster);
+        // Without a depth, a ref that has not moved ends the exchange; its commits have no parents anyway.
+        let depth = if repo.read_ref(ARRIVED)?.is_some() { None } else { Some(1) };
+        let want = Want::One { there: name.clone(), here: ARRIVED.to_owned() };
+        self.transport.fetch(self.copy.path(), &[want], depth)?;
+        let before = repo.read_ref(&name)?;
+        let arrived = repo.read_ref(ARRIVED)?;
+        let Some(arrived) = arrived.filter(|arrived| Some(*arrived) != before) else { return Ok(false) };
+        let not_ours = |message: String| LinkError::NotOurs { name: name.clone(), message };
+        let Some(offered) = read_cluster_ref(&repo, arrived)? else {
+            return Err(not_ours("its commit does not say its cluster and sequence".to_owned()));
+        };
+        if offered.cluster != self.cluster {
+            return Err(not_ours(format!("its commit names cluster `{}`", offered.cluster)));
+        }
+        let known = before.map(|before| read_cluster_ref(&repo, before)).transpose()?.flatten();
+        if let Some(known) = known.filter(|known| offered.seq < known.seq && !self.allow_rewind) {
+            return Err(LinkError::Rewound { name, offered: offered.seq, known: known.seq });
+        }
+        self.vouching.check(&repo, arrived).map_err(|why| LinkError::Refused { name: name.clone(), why })?;
+        repo.move_refs(&[RefMove { name, old: before, new: arrived }])?;
+        Ok(true)
+    }
+
+    /// Brings the member's status to the remote. True where the remote did not have it.
+    pub fn push_status(&mut self) -> Result<bool, LinkError> {
+        let repo = Repo::open(self.copy.path())?;
+        let name = self.refs.status_of(&self.cluster);
+        let Some(new) = repo.read_ref(&name)? else { return Ok(false) };
+        for attempt in [1, 2] {
+            let old = match self.reported {
+                Some(old) => old,
+                None => *self.reported.insert(self.look_up(&repo, &name)?),
+            };
+            if old == Some(new) {
+                return Ok(false);
+            }
+            let change = RefPush { name: name.clone(), old, new: Some(new) };
+            // Whatever goes wrong, the answer may be what was lost.
+            self.reported = None;
+            match self.for_statuses().push(self.copy.path(), &[change], false) {
+                Err(error) if error.is_race() && attempt == 1 => {}
+                done => {
+                    done?;
+                    break;
+                }
+            }
+        }
+        self.reported = Some(Some(new));
+        Ok(true)
+    }
+
+    fn look_up(&self, repo: &Repo, name: &str) -> Result<Option<CommitId>, LinkError> {
+        let want = Want::One { there: name.to_owned(), here: REPORTED.to_owned() };
+        let depth = if repo.read_ref(REPORTED)?.is_some() { None } else { Some(1) };
+        match self.for_statuses().fetch(self.copy.path(), &[want], depth) {
+            Err(TransportError::NoSuchRef { .. }) => Ok(None),
+            done => {
+                done?;
+                Ok(repo.read_ref(REPORTED)?)
+            }
+        }
+    }
+
+    /// The lock files of processes that are gone, removed where statuses go since the last call.
+    pub fn cleared_locks(&self) -> Vec<String> {
+        self.for_statuses().cleared_locks()
+    }
+
+    /// Packs the local repository anew when it has become slow. Failing does no harm.
+    pub fn tidy(&self) {
+        if self.copy.is_scattered() {
+            let _ = self.transport.tidy(self.copy.path(), true);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A round's outcome → the member's status, and the status → its ref.
+//!
+//! The ref holds one commit without a parent, replaced by compare-and-swap, and only when something
+//! changed or the heartbeat is due: thousands of members share one repository. `now` is an argument.
+
+use sha2::{Digest, Sha256};
+
+use berth_base::model::status::{Applied, Failing, Problem};
+use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
+use berth_git::protocol::{Refs, STATUS_FILE, read_status};
+use berth_git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
+
+/// The status of a member that applied a folder.
+pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i64) -> ClusterStatus {
+    let applied = bounded(applied);
+    ClusterStatus {
+        cluster: cluster.to_owned(),
+        reported: Some(whole_seconds(now)),
+        next_due: Some(next_due(cluster, now, heartbeat_seconds)),
+        applied: Some(applied),
+        ..ClusterStatus::default()
+    }
+}
+
+/// How many problems a status names, how many notes, and how long a message may be.
+const MOST_PROBLEMS: usize = 100;
+const MOST_NOTES: usize = 25;
+const LONGEST_MESSAGE: usize = 1_000;
+
+/// The same, small enough for a repository that thousands share; what is left out is counted.
+fn bounded(mut applied: Applied) -> Applied {
+    for (list, most) in [(&mut applied.problems, MOST_PROBLEMS), (&mut applied.notes, MOST_NOTES)] {
+        applied.left_out = applied.left_out.saturating_add(list.len().saturating_sub(most));
+        list.truncate(most);
+        for problem in list {
+            cut(&mut problem.message);
+        }
+    }
+    if let Some(failing) = &mut applied.failing {
+        cut(&mut failing.message);
+    }
+    applied
+}
+
+fn cut(message: &mut String) {
+    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+        message.truncate(end);
+        message.push('…');
+    }
+}
+
+/// How many objects are named that may still become as wanted: with more, a report at each step is too much.
+const MOST_WAITING: usize = 20;
+
+/// The same, with what may still become as wanted.
+pub fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
+    let mut ids: Vec<ObjectId> = waiting.iter().map(|problem| problem.object.clone()).collect();
+    ids.dedup();
+    if ids.len() > MOST_WAITING {
+        ids.clear();
+    }
+    Applied { progressing: !waiting.is_empty(), waiting: ids, ..applied }
+}
+
+/// The status of the last sync, with the failure of now, and since when syncs fail.
+pub fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> Applied {
+    let mut applied = earlier.unwrap_or_default();
+    let since = applied.failing.take().map_or_else(|| whole_seconds(now), |failing| failing.since);
+    applied.failing = Some(Failing { since, message: message.to_owned() });
+    applied
+}
+
+/// What was noted of this folder before, and now.
+pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Problem>) -> Applied {
+    let same = earlier.filter(|earlier| earlier.tree == applied.tree);
+    applied.notes = same.map(|earlier| earlier.notes.clone()).unwrap_or_default();
+    applied.notes.extend(notes);
+    applied.notes.sort();
+    applied.notes.dedup();
+    applied
+}
+
+/// The status of a sync, with a fault of the cluster as a whole.
+pub fn with_fault(applied: Option<Applied>, cluster: &str, message: &str) -> Applied {
+    let mut applied = applied.unwrap_or_default();
+    let object = ObjectId::new("berth.dev", "Cluster", "", cluster);
+    applied.problems.retain(|problem| problem.object != object);
+    applied.problems.push(Problem { object, message: message.to_owned() });
+    applied.problems.sort();
+    applied
+}
+
+/// When the next report is due: within the heartbeat, and not at one moment for all members.
+pub fn next_due(cluster: &str, now: Timestamp, heartbeat_seconds: i64) -> Timestamp {
+    let share = i64::from(Sha256::digest(cluster.as_bytes()).first().copied().unwrap_or_default());
+    let early = heartbeat_seconds.saturating_mul(share) / (256 * 5);
+    let due = now.as_second().saturating_add(heartbeat_seconds.saturating_sub(early).max(1));
+    Timestamp::from_second(due).unwrap_or(Timestamp::MAX)
+}
+
+fn whole_seconds(moment: Timestamp) -> Timestamp {
+    Timestamp::from_second(moment.as_second()).unwrap_or(moment)
+}
+
+/// Reports a status, if it says something new or the last one is due again. True where it was written.
+pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -> Result<bool, GitError> {
+    let name = refs.status_of(&status.cluster);
+    let old = repo.read_ref(&name)?;
+    let earlier = read_status(repo, refs, &status.cluster)?;
+    if earlier.is_some_and(|earlier| !is_due(&earlier, now) && says_the_same(&earlier, status)) {
+        return Ok(false);
+    }
+    let mut writer = Writer::new(repo)?;
+    let blob = writer.blob(berth_base::status::write_status(status).as_bytes())?;
+    let tree = writer.tree(vec![Entry { name: STATUS_FILE.into(), kind: EntryKind::File(blob) }])?;
+    let commit = writer.commit(tree, &[], "berth: status\n", &Identity::default(), now.as_second())?;
+    if old != Some(commit) {
+        repo.move_ref(&name, old, commit)?;
+    }
+    Ok(true)
+}
+
+fn is_due(earlier: &ClusterStatus, now: Timestamp) -> bool {
+    earlier.next_due.is_none_or(|due| now >= due)
+}
+
+fn says_the_same(earlier: &ClusterStatus, status: &ClusterStatus) -> bool {
+    let timeless =
+        |status: &ClusterStatus| ClusterStatus { reported: None, next_due: None, ..status.clone() };
+    timeless(earlier) == timeless(status)
+}

@@ -1,0 +1,241 @@
+//! How an object is applied where its system has a say: its `berth.dev/` annotations, and what they make of
+//! the way an object was found.
+//!
+//! Pure. The words that findings start with are those of the systems (`FoundDrifts`, `FailedToTakeOver` …),
+//! so that people and `berth describe` find them again.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::desired::{Desired, DesiredSet};
+use super::differences::{self, Difference};
+use super::plan::{Action, Form, Live, Prune, SyncPlan};
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, TOLERATE, WORKLOAD};
+use berth_base::model::status::Problem;
+
+/// How many differences a report holds.
+const MOST: usize = 100;
+
+/// What may be done to an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Made, kept as it is wanted, and removed.
+    #[default]
+    Write,
+    /// Made where it is not there, and never changed.
+    CreateOnly,
+    /// Never written or removed; how it does is reported.
+    ReadOnly,
+    /// Never written; in what it differs is reported.
+    ReportDiff,
+}
+
+/// What an object's annotations ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strategy {
+    pub way: Way,
+    /// What the object has beside the manifest counts as a difference.
+    pub full: bool,
+    /// What was changed in the cluster stays until the manifest changes.
+    pub if_not_drifted: bool,
+    /// It must not have owners of its own.
+    pub alone: bool,
+    /// Taken over only where it does not differ.
+    pub if_no_diff: bool,
+    /// Some of its fields may be changed in the cluster.
+    pub tolerates: bool,
+}
+
+impl Strategy {
+    pub fn of(desired: &Desired) -> Strategy {
+        let is = |name: &str, value: &str| desired.annotation(name) == Some(value);
+        Strategy {
+            way: match desired.annotation(APPLY) {
+                Some("create-only") => Way::CreateOnly,
+                Some("read-only") => Way::ReadOnly,
+                Some("report-diff") => Way::ReportDiff,
+                _ => Way::Write,
+            },
+            full: is(COMPARE, "full"),
+            if_not_drifted: is(APPLY_WHEN, "if-not-drifted"),
+            alone: is(CO_OWNERS, "refused"),
+            if_no_diff: is(TAKE_OVER, "if-no-diff"),
+            tolerates: desired.annotation(TOLERATE).is_some(),
+        }
+    }
+
+    /// Whether it matters what would change, rather than whether the change would be let through.
+    pub fn compares(&self) -> bool {
+        self.way == Way::ReportDiff || self.if_not_drifted || self.if_no_diff || self.tolerates
+    }
+
+    /// Whether it is enough to know that the object is there.
+    pub fn only_looks(&self) -> bool {
+        matches!(self.way, Way::CreateOnly | Way::ReadOnly)
+    }
+}
+
+/// What is known of an object that is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    pub live: &'a Json,
+    pub wanted: &'a Json,
+    pub owned: bool,
+    /// Whether the wanted form is the one applied last.
+    pub applied_before: bool,
+    /// What a write would change.
+    pub changes: &'a [Difference],
+    pub is_secret: bool,
+}
+
+/// What follows from how an object was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub effect: Effect,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It must not be written: a problem.
+    Refused,
+    /// Worth a word in the report, and no problem.
+    Reported,
+}
+
+/// What an object's strategy makes of how it was found.
+pub fn judge(strategy: &Strategy, found: &Found<'_>) -> Option<Finding> {
+    let mut all = found.changes.to_vec();
+    let beside = if strategy.full { differences::beside(found.live, found.wanted) } else { Vec::new() };
+    let only_beside = all.is_empty();
+    let new = beside.into_iter().filter(|one| !found.changes.iter().any(|other| other.path == one.path));
+    all.extend(new);
+    let words = || differences::words(&all, found.is_secret);
+    let finding = |effect, message| Some(Finding { effect, message });
+    let differs = !all.is_empty();
+    match strategy.way {
+        Way::CreateOnly | Way::ReadOnly => None,
+        Way::ReportDiff if differs => finding(Effect::Reported, format!("FoundDiff: {}", words())),
+        Way::ReportDiff => None,
+        Way::Write => {
+            let owners = if strategy.alone { other_owners(found.live, found.wanted) } else { Vec::new() };
+            if !owners.is_empty() {
+                let word = if found.owned { "ManifestApplyFailed" } else { "FailedToTakeOver" };
+                let owners = owners.join(", ");
+                let message =
+                    format!("{word}: it has other owners, and co-ownership is not allowed: {owners}");
+                finding(Effect::Refused, message)
+            } else if !found.owned && strategy.if_no_diff && differs {
+                let message =
+                    format!("FailedToTakeOver: it is there, not made by berth, and differs: {}", words());
+                finding(Effect::Refused, message)
+            } else if found.owned && strategy.if_not_drifted && found.applied_before && differs {
+                let message = format!(
+                    "FoundDrifts: it was changed in the cluster, and stays so until the folder's form changes: {}",
+                    words()
+                );
+                finding(Effect::Refused, message)
+            } else if found.owned && strategy.full && only_beside && differs {
+                finding(Effect::Reported, format!("FoundDrifts: {}", words()))
+            } else {
+                None
+            }
+        }
+    }
+}
+
+/// Owners that an object has and its manifest does not give it. What an earlier hub's agent left is no owner.
+fn other_owners(live: &Json, wanted: &Json) -> Vec<String> {
+    let owners = |object: &Json| {
+        object.pointer("/metadata/ownerReferences").and_then(Json::as_array).cloned().unwrap_or_default()
+    };
+    let text = |owner: &Json, key: &str| owner.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let own = owners(wanted);
+    let others = owners(live)
+        .into_iter()
+        .filter(|one| !is_of_a_hub(one) && !own.iter().any(|own| text(own, "uid") == text(one, "uid")));
+    others.map(|one| format!("`{} {}`", text(&one, "kind"), text(&one, "name"))).collect()
+}
+
+/// Whether an owner is the record that KubeFleet's agent keeps of what it has applied.
+pub fn is_of_a_hub(owner: &Json) -> bool {
+    let text = |key: &str| owner.get(key).and_then(Json::as_str).unwrap_or_default();
+    text("kind") == "AppliedWork" && text("apiVersion").starts_with("placement.kubernetes-fleet.io/")
+}
+
+/// What is decided by the way of applying alone; nothing where a comparison decides.
+pub fn settled(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Action>, String>> {
+    let form = live.map(|live| &live.form);
+    match (Strategy::of(wanted).way, form) {
+        (Way::Write, _) => None,
+        (Way::ReportDiff, Some(Form::Faulty(message) | Form::Refused(message))) => {
+            Some(Err(format!("FailedToReportDiff: {message}")))
+        }
+        (_, Some(Form::Faulty(_) | Form::Refused(_))) => None,
+        (Way::CreateOnly, Some(Form::There { .. })) => Some(Ok(None)),
+        (Way::CreateOnly, _) => None,
+        (Way::ReadOnly | Way::ReportDiff, _) => Some(Ok(None)),
+    }
+}
+
+/// Whether an object is never written, and so neither waited for nor counted as applied.
+pub fn is_only_compared(wanted: &Desired) -> bool {
+    Strategy::of(wanted).way == Way::ReportDiff
+}
+
+/// Takes the findings into a plan: what is refused is not written, and what differs is said.
+pub fn heed(
+    plan: &mut SyncPlan,
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    mut findings: BTreeMap<ObjectId, Finding>,
+) {
+    for (id, wanted) in &desired.objects {
+        let found = live.get(id);
+        match Strategy::of(wanted).way {
+            Way::ReportDiff => {
+                plan.unchanged.retain(|other| other != id);
+                let message = match found.map(|live| &live.form) {
+                    None | Some(Form::Absent) => "FoundDiff: it is not there",
+                    Some(Form::There { same: false, .. }) => "FoundDiff: it is not as the folder has it",
+                    _ => continue,
+                };
+                let reported = || Finding { effect: Effect::Reported, message: message.to_owned() };
+                findings.entry(id.clone()).or_insert_with(reported);
+            }
+            Way::ReadOnly => {
+                plan.unchanged.retain(|other| other != id);
+                if let Some(Live { owned: true, form: Form::There { version, .. }, annotations, .. }) = found
+                {
+                    plan.prunes.push(Prune {
+                        id: id.clone(),
+                        seen: Some(version.clone()),
+                        first: true,
+                        workload: annotations.get(WORKLOAD).cloned().unwrap_or_default(),
+                        orphan: true,
+                        options: None,
+                    });
+                }
+            }
+            Way::Write | Way::CreateOnly => {}
+        }
+    }
+    for (object, finding) in findings.into_iter().filter(|(id, _)| desired.objects.contains_key(id)) {
+        let problem = Problem { object: object.clone(), message: finding.message };
+        match finding.effect {
+            Effect::Reported if plan.differences.len() < MOST => plan.differences.push(problem),
+            Effect::Reported => {}
+            Effect::Refused => {
+                plan.writes.retain(|write| write.id != object);
+                plan.unchanged.retain(|id| *id != object);
+                plan.problems.retain(|other| other.object != object);
+                plan.problems.push(problem);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

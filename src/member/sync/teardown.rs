@@ -1,0 +1,229 @@
+//! The end of a member: everything that berth owns in a target is removed, or let go as it is.
+//!
+//! Removal is the mirror of applying: what others stand in, are made by or have their rights from goes
+//! after them. What must not go is held, and the target's record stays as long as anything is left.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::SyncError;
+use super::backends::{LEAVING, NotAdmitted, Record, Target, TargetError};
+use super::desired::DesiredSet;
+use super::order::{self, Rank};
+use super::plan::{self, Form, Live, Prune, SyncPlan};
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::{WAVE, WORKLOAD};
+use berth_base::model::status::Problem;
+
+/// Why nothing, or not all, was done.
+#[derive(Debug, thiserror::Error)]
+pub enum TeardownError {
+    /// It is not this process's turn.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+/// How often it is looked whether a stage is gone.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What becomes of the objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Remove,
+    /// They stay as they are, and are nobody's.
+    Release,
+}
+
+/// How a member ends.
+#[derive(Clone, Debug)]
+pub struct Teardown {
+    pub fleet: String,
+    pub cluster: String,
+    pub end: End,
+    /// Namespaces, CRDs and volume claims, too.
+    pub allow_risky_prune: bool,
+    /// How long a stage may take to be gone.
+    pub patience: Duration,
+}
+
+/// What was found, and the stages in which it goes.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    pub plan: SyncPlan,
+    /// The foreign objects that go along, or would if their holder were not held.
+    pub along: Vec<Problem>,
+    record: Record,
+    stages: Vec<Vec<Prune>>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    pub removed: usize,
+    pub let_go: usize,
+    pub problems: Vec<Problem>,
+    /// Whether nothing is left, the target's record included.
+    pub is_whole: bool,
+}
+
+impl Teardown {
+    /// Looks at what is there. Changes nothing.
+    pub fn look(&self, target: &mut dyn Target) -> Result<Found, SyncError> {
+        let fresh =
+            || Record { fleet: self.fleet.clone(), cluster: self.cluster.clone(), ..Record::default() };
+        let record = target.record()?.unwrap_or_else(fresh);
+        if (&record.fleet, &record.cluster) != (&self.fleet, &self.cluster) {
+            let (fleet, cluster) = (record.fleet, record.cluster);
+            return Err(SyncError::Foreign { fleet, cluster });
+        }
+        let live = target.survey(&BTreeMap::new())?;
+        let mut plan = plan::plan(&DesiredSet::default(), &live, |_| self.allow_risky_prune);
+        if self.end == End::Release {
+            plan.held.clear();
+            plan.prunes = live.iter().filter_map(|(id, live)| released(id, live)).collect();
+        }
+        let stages = stages(&plan.prunes, &live);
+        plan.prunes = stages.concat();
+        let going = plan.removed().map(|prune| &prune.id).chain(plan.held.iter().map(|held| &held.id));
+        let going: Vec<ObjectId> = going.cloned().collect();
+        let along = match self.end {
+            End::Remove => target.takes_along(&going),
+            End::Release => Vec::new(),
+        };
+        Ok(Found { plan, along, record, stages })
+    }
+
+    /// Does what was found to be done.
+    pub fn carry_out(&self, found: &Found, target: &mut dyn Target) -> Result<Ended, TeardownError> {
+        target.admit()?;
+        let mut ended = Ended { problems: found.plan.problems.clone(), ..Ended::default() };
+        if !found.stages.is_empty() {
+            let all: Vec<&Prune> = found.stages.iter().flatten().collect();
+            target.begin(&found.record, &[], &all)?;
+            for stage in &found.stages {
+                self.remove(stage, target, &mut ended)?;
+            }
+            target.finish()?;
+        }
+        let left = target.survey(&BTreeMap::new())?;
+        ended.is_whole = ended.problems.is_empty() && !left.values().any(|live| live.owned);
+        if ended.is_whole {
+            target.forget()?;
+        }
+        ended.problems.sort();
+        Ok(ended)
+    }
+
+    /// One stage: told to go, and waited for.
+    fn remove(&self, stage: &[Prune], target: &mut dyn Target, ended: &mut Ended) -> Result<(), SyncError> {
+        let batch: Vec<&Prune> = stage.iter().collect();
+        let mut going: BTreeMap<&ObjectId, String> = BTreeMap::new();
+        for (prune, result) in batch.iter().zip(target.delete(&batch)) {
+            match result {
+                Ok(()) if prune.orphan => ended.let_go += 1,
+                Ok(()) if prune.seen.is_none() => {}
+                Ok(()) => drop(going.insert(&prune.id, format!("{LEAVING}, and still there"))),
+                Err(error) if error.0.starts_with(LEAVING) => drop(going.insert(&prune.id, error.0)),
+                Err(error) => ended.problems.push(Problem { object: prune.id.clone(), message: error.0 }),
+            }
+        }
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let left = if going.is_empty() { BTreeMap::new() } else { target.survey(&BTreeMap::new())? };
+            let before = going.len();
+            going.retain(|id, _| left.get(*id).is_some_and(|live| live.owned));
+            ended.removed += before - going.len();
+            if going.is_empty() || Instant::now() >= deadline {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        let left = going.into_iter().map(|(id, message)| Problem { object: id.clone(), message });
+        ended.problems.extend(left);
+        Ok(())
+    }
+}
+
+fn released(id: &ObjectId, live: &Live) -> Option<Prune> {
+    let seen = match &live.form {
+        Form::There { version, .. } => Some(version.clone()),
+        Form::Absent => None,
+        Form::Faulty(_) | Form::Refused(_) => return None,
+    };
+    let workload = live.annotations.get(WORKLOAD).cloned().unwrap_or_default();
+    let prune = Prune { id: id.clone(), seen, first: false, workload, orphan: true, options: None };
+    live.owned.then_some(prune)
+}
+
+/// Later kinds first, and within a kind higher waves; what gives rights is needed until the end.
+fn stages(prunes: &[Prune], live: &BTreeMap<ObjectId, Live>) -> Vec<Vec<Prune>> {
+    let wave = |id: &ObjectId| {
+        let text = live.get(id).and_then(|live| live.annotations.get(WAVE));
+        text.and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or_default()
+    };
+    let mut stages: BTreeMap<(bool, Reverse<Rank>, Reverse<i64>), Vec<Prune>> = BTreeMap::new();
+    for prune in prunes {
+        let id = &prune.id;
+        let key = (gives_rights(id), Reverse(order::rank(id)), Reverse(wave(id)));
+        stages.entry(key).or_default().push(prune.clone());
+    }
+    stages.into_values().collect()
+}
+
+fn gives_rights(id: &ObjectId) -> bool {
+    let account = id.group.is_empty() && &*id.kind == "ServiceAccount";
+    account || &*id.group == "rbac.authorization.k8s.io"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_need_goes_after_them() {
+        let ids = [
+            ("rbac.authorization.k8s.io", "Role", "a"),
+            ("", "Namespace", ""),
+            ("", "ConfigMap", "a"),
+            ("apiextensions.k8s.io", "CustomResourceDefinition", ""),
+            ("apps", "Deployment", "a"),
+            ("example.com", "Boat", "a"),
+            ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", ""),
+        ];
+        let live = Live {
+            owned: true,
+            form: Form::There { version: plan::Version("1".to_owned()), same: false },
+            annotations: BTreeMap::new(),
+            stays: None,
+        };
+        let mut all = BTreeMap::new();
+        for (group, kind, namespace) in ids {
+            all.insert(ObjectId::new(group, kind, namespace, "x"), live.clone());
+        }
+        let late = ObjectId::new("apps", "Deployment", "a", "late");
+        let waved = Live { annotations: BTreeMap::from([(WAVE.to_owned(), "3".to_owned())]), ..live };
+        all.insert(late, waved);
+        let prunes: Vec<Prune> = all.iter().filter_map(|(id, live)| released(id, live)).collect();
+        let order: Vec<Vec<String>> = stages(&prunes, &all)
+            .into_iter()
+            .map(|stage| stage.iter().map(|prune| format!("{}/{}", prune.id.kind, prune.id.name)).collect())
+            .collect();
+        assert_eq!(
+            order,
+            [
+                vec!["ValidatingWebhookConfiguration/x"],
+                vec!["Deployment/late"],
+                vec!["Deployment/x", "Boat/x"],
+                vec!["ConfigMap/x"],
+                vec!["Namespace/x"],
+                vec!["CustomResourceDefinition/x"],
+                vec!["Role/x"],
+            ]
+        );
+    }
+}
