@@ -17,7 +17,7 @@ use berth_engine::plan::plan;
 use berth_engine::render::{self, MemoryContents};
 use berth_engine::state::State;
 use berth_git::{CommitId, GitContents, Repo};
-use berth_hub::daemon::{Cache, Settings, pass, pass_knowing};
+use berth_hub::daemon::{Cache, Settings, pass, pass_with_cache};
 use berth_hub::publish::{Stamp, Summary, publish};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleet::{Dialect, Shape};
@@ -139,7 +139,7 @@ fn one_edit(c: &mut Criterion) {
                 *number.borrow(),
             );
         };
-        let warm = || pass_knowing(&settings, now(), &mut cache.borrow_mut()).expect("a pass");
+        let warm = || pass_with_cache(&settings, now(), &mut cache.borrow_mut()).expect("a pass");
         warm();
         let mut group = c.benchmark_group("pass after one edit");
         group.sample_size(10);

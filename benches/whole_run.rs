@@ -92,7 +92,7 @@ fn main() {
     let mut cache = daemon::Cache::default();
     let mut pass = || {
         let (start, before) = (Instant::now(), processor_time("self"));
-        daemon::pass_knowing(&settings, Timestamp::now(), &mut cache).expect("the pass succeeds");
+        daemon::pass_with_cache(&settings, Timestamp::now(), &mut cache).expect("the pass succeeds");
         Took { wall: start.elapsed(), processor: processor_time("self").saturating_sub(before), peak: 0 }
     };
     pass();

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use berth_base::model::Timestamp;
 use berth_git::{CommitId, Identity, Repo, Writer};
-use berth_hub::daemon::{Cache, PassError, Passed, Settings, pass, pass_knowing};
+use berth_hub::daemon::{Cache, PassError, PassResult, Settings, pass, pass_with_cache};
 use proptest::prelude::*;
 
 use crate::support::{cluster, namespace};
@@ -145,12 +145,12 @@ impl Side {
     }
 
     /// A pass of a process of its own, which begins with what the last one left, or without.
-    fn process(&self, deleted: bool) -> Result<Passed, PassError> {
+    fn process(&self, deleted: bool) -> Result<PassResult, PassError> {
         if deleted {
             let _ = std::fs::remove_dir_all(self.settings.repo.join("berth/cache"));
         }
         let mut cache = Cache::default();
-        let passed = pass_knowing(&self.settings, clock(), &mut cache);
+        let passed = pass_with_cache(&self.settings, clock(), &mut cache);
         cache.store(&self.settings);
         passed
     }
@@ -184,10 +184,10 @@ proptest! {
             warm.commit(&files, number);
             kept.commit(&files, number);
             cold.commit(&files, number);
-            let remembered = pass_knowing(&warm.settings, clock(), &mut cache);
+            let remembered = pass_with_cache(&warm.settings, clock(), &mut cache);
             let found = kept.process(number % 4 == 3);
             let forgot = pass(&cold.settings, clock());
-            let said = |passed: &Result<Passed, PassError>| match passed {
+            let said = |passed: &Result<PassResult, PassError>| match passed {
                 Ok(passed) => format!("{:?}\n{:?}\n{:?}", passed.outcome, passed.plan, passed.diagnostics),
                 Err(error) => error.to_string(),
             };
@@ -227,7 +227,7 @@ fn put(files: &mut BTreeMap<String, String>, path: &str, form: Option<&String>) 
     };
 }
 
-fn said(passed: &Result<Passed, PassError>) -> String {
+fn said(passed: &Result<PassResult, PassError>) -> String {
     match passed {
         Ok(passed) => {
             format!(
@@ -257,9 +257,9 @@ impl Walk {
         for side in [&self.warm, &self.kept, &self.cold] {
             side.commit(files, minute);
         }
-        let remembered = pass_knowing(&self.warm.settings, clock, &mut self.cache);
+        let remembered = pass_with_cache(&self.warm.settings, clock, &mut self.cache);
         let mut cache = Cache::default();
-        let found = pass_knowing(&self.kept.settings, clock, &mut cache);
+        let found = pass_with_cache(&self.kept.settings, clock, &mut cache);
         cache.store(&self.kept.settings);
         let forgot = pass(&self.cold.settings, clock);
         assert_eq!(said(&remembered), said(&forgot), "a daemon at {clock}");

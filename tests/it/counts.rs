@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::Timestamp;
-use berth_hub::daemon::{Cache, Settings, pass_knowing};
+use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
 use crate::fleet::{Dialect, Shape, commit, git};
 use crate::support::RENDERED;
@@ -25,7 +25,7 @@ impl World {
     fn pass(&mut self) {
         let settings = Settings::of(self.folder.path());
         let clock: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
-        let passed = pass_knowing(&settings, clock, &mut self.cache).unwrap();
+        let passed = pass_with_cache(&settings, clock, &mut self.cache).unwrap();
         assert_eq!(passed.errors(), 0, "{:?}", passed.diagnostics);
     }
 

@@ -1,7 +1,7 @@
 //! Deadlines are part of the change that makes them: the ends of tolerations, dated taints.
 
 use berth_base::model::Timestamp;
-use berth_hub::daemon::{Passed, Settings, pass};
+use berth_hub::daemon::{PassResult, Settings, pass};
 
 use crate::support::removals::{WEB, copies, drained, fleet_of, managed, tolerating, work};
 use crate::support::{RENDERED, Repo, run};
@@ -12,11 +12,11 @@ fn minute(minutes: i64) -> Timestamp {
 }
 
 #[track_caller]
-fn pass_at(repo: &Repo, clock: Timestamp) -> Passed {
+fn pass_at(repo: &Repo, clock: Timestamp) -> PassResult {
     pass(&Settings::of(repo.path()), clock).expect("a pass")
 }
 
-fn held(passed: &Passed) -> usize {
+fn held(passed: &PassResult) -> usize {
     passed.held.len()
 }
 

@@ -3,7 +3,7 @@
 use berth_git::GitContents;
 use berth_git::protocol::Refs;
 use berth_hub::inputs::gate::{Basis, Step, ask};
-use berth_hub::inputs::{Known, Reading, Reports};
+use berth_hub::inputs::{BuildCache, Reading, Reports};
 use berth_hub::publish::{Trailers, read_previous};
 
 use crate::support::{RENDERED, Ran, Repo, cluster, config_map, namespace, run, small_fleet};
@@ -400,7 +400,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         let reports = Reports::read(&git, &Refs::default(), &basis.limits.member_labels(), Some(&previous));
         let reports = reports.expect("readable");
         let now = trailers.now.expect("a moment");
-        let (rules, known) = (basis.rules_for(source), Known::default());
+        let (rules, known) = (basis.rules_for(source), BuildCache::default());
         let reading =
             Reading::commit(&git, source, rules, Some(&previous), reports, now, known).expect("readable");
         let mut contents = GitContents::remembering(&git).expect("opens");

@@ -3,10 +3,10 @@
 
 use serde_json::Value as Json;
 
-use super::verify::Source;
+use super::verify::Original;
 use crate::yaml::emit_flow;
 
-impl Source<'_> {
+impl Original<'_> {
     /// A value on one line.
     pub(super) fn in_brackets(&self, value: &Json) -> String {
         if self.is_json() { json(value) } else { emit_flow(value) }

@@ -7,12 +7,12 @@ use serde_json::{Map, Value as Json};
 
 use super::path::{Step, show};
 use super::place::Place;
-use super::verify::Source;
+use super::verify::Original;
 use super::{Cut, EditError};
 use crate::yaml::emit;
 use crate::yaml::outline::Shape;
 
-pub(super) fn set(source: &Source<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
+pub(super) fn set(source: &Original<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
     let (place, depth) = source.descend(path)?;
     match path.get(depth) {
         None => Ok(replace(source, place, value)),
@@ -20,7 +20,7 @@ pub(super) fn set(source: &Source<'_>, path: &[Step], value: &Json) -> Result<Cu
     }
 }
 
-pub(super) fn insert(source: &Source<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
+pub(super) fn insert(source: &Original<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
     let (_, depth) = source.descend(path)?;
     match path.split_last() {
         Some((Step::Index(index), above)) if depth == path.len() => {
@@ -40,7 +40,7 @@ fn nested(path: &[Step], value: &Json) -> Json {
 }
 
 /// Another value in the place of the one that is there.
-fn replace(source: &Source<'_>, place: Place<'_>, value: &Json) -> Cut {
+fn replace(source: &Original<'_>, place: Place<'_>, value: &Json) -> Cut {
     let there = &place.value.bytes;
     if place.in_flow {
         let blank = if there.is_empty() && place.from == there.start { " " } else { "" };
@@ -106,7 +106,7 @@ fn indented(text: &str, column: usize, line_break: &str) -> String {
 }
 
 /// A new key or item at the end of what is there.
-fn add(source: &Source<'_>, place: Place<'_>, step: &Step, value: &Json) -> Result<Cut, EditError> {
+fn add(source: &Original<'_>, place: Place<'_>, step: &Step, value: &Json) -> Result<Cut, EditError> {
     let refused = EditError::not_in_place;
     let one = |key: &String| Json::Object(Map::from_iter([(key.clone(), value.clone())]));
     match (&place.value.shape, step) {
@@ -146,7 +146,7 @@ fn add(source: &Source<'_>, place: Place<'_>, step: &Step, value: &Json) -> Resu
     }
 }
 
-fn before_item(source: &Source<'_>, list: Place<'_>, index: usize, value: &Json) -> Result<Cut, EditError> {
+fn before_item(source: &Original<'_>, list: Place<'_>, index: usize, value: &Json) -> Result<Cut, EditError> {
     let Shape::List { items, flow } = &list.value.shape else {
         return Err(EditError::not_in_place());
     };
@@ -167,7 +167,7 @@ fn at(place: usize, with: String) -> Cut {
 }
 
 /// New lines after the one that a value ends on.
-fn line_after(source: &Source<'_>, end: usize, column: usize, text: &str) -> Cut {
+fn line_after(source: &Original<'_>, end: usize, column: usize, text: &str) -> Cut {
     let ended = source.text.get(..end).is_some_and(|before| before.ends_with(['\n', '\r']));
     let line_break = source.line_break();
     let body = format!("{}{}", " ".repeat(column), indented(text, column, line_break));

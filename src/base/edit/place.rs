@@ -2,7 +2,7 @@
 
 use super::EditError;
 use super::path::Step;
-use super::verify::Source;
+use super::verify::Original;
 use crate::yaml::outline::{Outline, Shape};
 
 /// A value on the way down.
@@ -19,7 +19,7 @@ pub(super) struct Place<'o> {
     pub(super) in_flow: bool,
 }
 
-impl<'a> Source<'a> {
+impl<'a> Original<'a> {
     pub(super) fn root(&self) -> Place<'_> {
         let start = self.document().bytes.start;
         let marker = self.text.get(start..).is_some_and(|text| text.starts_with("---"));

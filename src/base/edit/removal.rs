@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::path::Step;
 use super::place::Place;
-use super::verify::Source;
+use super::verify::Original;
 use super::{Cut, EditError};
 use crate::yaml::outline::{Entry, Shape};
 
-pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditError> {
+pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditError> {
     let refused = EditError::not_in_place;
     let (last, above) = path.split_last().ok_or_else(refused)?;
     let (parent, depth) = source.descend(above)?;
@@ -57,7 +57,7 @@ pub(super) fn remove(source: &Source<'_>, path: &[Step]) -> Result<Cut, EditErro
 }
 
 /// Whether a value between brackets of its own stands in lines, not between the brackets of what holds it.
-pub(super) fn is_bracketed(source: &Source<'_>, path: &[Step]) -> bool {
+pub(super) fn is_bracketed(source: &Original<'_>, path: &[Step]) -> bool {
     let Ok((place, _)) = source.descend(path) else { return false };
     let brackets =
         matches!(place.value.shape, Shape::Map { flow: Some(_), .. } | Shape::List { flow: Some(_), .. });
@@ -66,7 +66,7 @@ pub(super) fn is_bracketed(source: &Source<'_>, path: &[Step]) -> bool {
 
 /// Whether a key or an item is all that the mapping or list around it holds: nothing else, and no comment
 /// beside or in it.
-pub(super) fn is_alone(source: &Source<'_>, path: &[Step]) -> bool {
+pub(super) fn is_alone(source: &Original<'_>, path: &[Step]) -> bool {
     let Some((last, above)) = path.split_last() else { return false };
     let Ok((holder, depth)) = source.descend(above) else { return false };
     let part = match (&holder.value.shape, last) {
@@ -94,7 +94,7 @@ pub(super) fn is_alone(source: &Source<'_>, path: &[Step]) -> bool {
 }
 
 /// The last one of a mapping or list in lines of its own leaves empty brackets.
-fn emptied(source: &Source<'_>, parent: Place<'_>, part: &Range<usize>, is_list: bool) -> Cut {
+fn emptied(source: &Original<'_>, parent: Place<'_>, part: &Range<usize>, is_list: bool) -> Cut {
     let brackets = if is_list { "[]" } else { "{}" };
     if parent.column.is_none() {
         return Cut { bytes: part.clone(), with: brackets.to_owned() };
@@ -112,7 +112,7 @@ fn spaced(kept: &str) -> String {
     if kept.starts_with([' ', '\n', '\r', '\t']) { kept.to_owned() } else { format!(" {kept}") }
 }
 
-fn whole_lines(source: &Source<'_>, part: &Range<usize>) -> Range<usize> {
+fn whole_lines(source: &Original<'_>, part: &Range<usize>) -> Range<usize> {
     let start = source.line_start(part.start);
     // A block that keeps its line breaks ends where a line begins.
     let ended = source.text.get(..part.end).is_some_and(|before| before.ends_with(['\n', '\r']));

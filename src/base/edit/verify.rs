@@ -11,21 +11,21 @@ use crate::yaml::{Fault, Limits, Read, ReadDocument, read};
 
 /// A file and the document of it that is edited.
 #[derive(Debug)]
-pub(super) struct Source<'a> {
+pub(super) struct Original<'a> {
     pub(super) text: &'a str,
     pub(super) outline: Outline,
     read: Read,
     document: usize,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn read(text: &'a str, document: usize) -> Result<Source<'a>, EditError> {
+impl<'a> Original<'a> {
+    pub(super) fn read(text: &'a str, document: usize) -> Result<Original<'a>, EditError> {
         let read = read(text.as_bytes(), &Limits::default());
         let there = read.documents.get(document).ok_or(EditError::NoSuchDocument(document))?;
         let line = there.line;
         let outline = outline(text, there)
             .ok_or_else(|| EditError::NotInPlace { what: "the document".to_owned(), line })?;
-        Ok(Source { text, outline, read, document })
+        Ok(Original { text, outline, read, document })
     }
 
     pub(super) fn document(&self) -> &ReadDocument {

@@ -7,6 +7,7 @@
 pub mod annotation;
 pub mod approval;
 pub mod cluster;
+pub mod cluster_view;
 pub mod content;
 pub mod decision;
 pub mod fleet;
@@ -21,11 +22,11 @@ pub mod rollout;
 pub mod selector;
 pub mod shared;
 pub mod status;
-pub mod view;
 pub mod workload;
 
 pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
+pub use cluster_view::{Expression, View};
 pub use content::{ContentError, ContentId, Contents, Folder, Folders, differences};
 pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};
 pub use fleet::Fleet;
@@ -38,7 +39,6 @@ pub use quantity::Quantity;
 pub use selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
 pub use shared::Shared;
 pub use status::ClusterStatus;
-pub use view::{Expression, View};
 pub use workload::{Template, Workload};
 
 /// The apiVersion of berth's own kinds.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::cluster_view::Expression;
 use super::quantity::Quantity;
-use super::view::Expression;
 
 /// Labels, claims and the like.
 pub type Labels = BTreeMap<String, String>;

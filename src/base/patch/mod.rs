@@ -7,9 +7,9 @@
 
 mod equal;
 mod limits;
+pub mod operations;
 mod pointer;
-pub mod read;
-pub mod sealed;
+pub mod sops;
 pub mod variables;
 
 use json_patch::jsonptr::PointerBuf;
@@ -24,7 +24,7 @@ use crate::model::{Operation, Verb};
 use limits::Budget;
 use pointer::Fault;
 
-pub use read::{Style, operations};
+pub use operations::{Style, operations};
 
 /// The cluster a copy is for: what `${...}` may stand for.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ fn step(
     budget: &mut Budget,
 ) -> Result<Option<String>, Fault> {
     let path = parse(&operation.path)?;
-    sealed::check(object, operation)?;
+    sops::check(object, operation)?;
     let value = || value_of(operation, target);
     let mut warning = None;
     let todo = match operation.verb {

@@ -2,7 +2,7 @@
 //!
 //! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults.
 //! - [`emit`]: values to canonical text. [`flow`]: values on one line.
-//! - [`listed`]: the objects of a List.
+//! - [`list_kind`]: the objects of a List.
 //! - [`mod@outline`]: where each value stands in its text, for who edits it in place.
 //! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
 //!
@@ -12,15 +12,15 @@ mod builder;
 pub mod emit;
 pub mod fields;
 pub mod flow;
-pub mod listed;
+pub mod list_kind;
 mod merge;
 pub mod node;
 pub mod outline;
+mod own_file;
 mod quote;
 pub mod reader;
 pub mod scalar;
 pub mod split;
-mod stored;
 mod surrogates;
 mod tag;
 #[cfg(test)]
@@ -31,5 +31,5 @@ pub use fields::{Fields, Scope};
 pub use flow::emit_flow;
 pub use node::{Mark, Node, Value};
 pub use outline::outline;
+pub use own_file::read_stored;
 pub use reader::{Fault, HONEST_REPEATS, Limits, Read, ReadDocument, read};
-pub use stored::read_stored;

@@ -17,7 +17,7 @@ use super::ui::{Tone, Ui};
 use berth_base::model::Timestamp;
 use berth_engine::plan::{Change, plan};
 use berth_git::{GitContents, Identity, Repo};
-use berth_hub::daemon::{PassOutcome, Passed, Settings, pass};
+use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};
 use berth_hub::inputs::{Reading, Search};
 use berth_hub::publish;
 use berth_member::sync::backends::dir::DirTarget;
@@ -150,7 +150,7 @@ impl<'u> Demo<'u> {
         Ok(())
     }
 
-    fn pass(&self) -> Result<Passed, CommandError> {
+    fn pass(&self) -> Result<PassResult, CommandError> {
         let passed = pass(&self.settings, Timestamp::now())?;
         self.ui.diagnostics(&passed.diagnostics);
         Ok(passed)
@@ -173,7 +173,7 @@ impl<'u> Demo<'u> {
         Ok(())
     }
 
-    fn say_published(&self, passed: &Passed) {
+    fn say_published(&self, passed: &PassResult) {
         if let PassOutcome::Published { commit, seq } = passed.outcome {
             self.ui.out(&format!("   published {} as number {seq}", commit.short()));
         }

@@ -14,7 +14,7 @@ use berth_base::model::placement::Source;
 use berth_base::model::{Decision, Fleet, Key, Shared};
 use berth_engine::gate::{HeldRecord, words::ALLOW_DELETE};
 use berth_git::{CommitId, Repo};
-use berth_hub::inputs::current::{self, Place};
+use berth_hub::inputs::current_state::{self, Place};
 use berth_hub::inputs::{Reading, Search};
 use berth_hub::publish::{self, Trailers};
 
@@ -57,7 +57,7 @@ impl Published {
         }
         let Ok(repo) = Repo::open(path) else { return Ok(None) };
         let search = Search { first: true, ..state.search(path)? };
-        let Place { refs, commit: tip, .. } = current::locate(&repo, &search)?;
+        let Place { refs, commit: tip, .. } = current_state::locate(&repo, &search)?;
         let processed = publish::read_processed(&repo, &refs)?;
         let lines = processed.map(|processed| processed.held).unwrap_or_default();
         let held = lines.iter().filter_map(|line| line.parse().ok()).collect();

@@ -8,7 +8,7 @@ use berth_git::GitError;
 use berth_git::transport::TransportError;
 use berth_hub::daemon::{DaemonError, PassError};
 use berth_hub::inputs::ReadingError;
-use berth_hub::next_commit::AdvanceError;
+use berth_hub::next_commit::NextCommitError;
 use berth_hub::publish::PublishError;
 use berth_member::sync::SyncError;
 use berth_member::sync::backends::NotAdmitted;
@@ -51,19 +51,19 @@ fn of_reading(error: &ReadingError) -> Exit {
     }
 }
 
-fn of_advance(error: &AdvanceError) -> Exit {
+fn of_next_commit(error: &NextCommitError) -> Exit {
     match error {
-        AdvanceError::Git(error) => of_git(error),
-        AdvanceError::Publish(error) => of_publish(error),
-        AdvanceError::Reading(error) => of_reading(error),
-        AdvanceError::Content(_) => Exit::Unreachable,
-        AdvanceError::Rewound { .. } => Exit::Held,
+        NextCommitError::Git(error) => of_git(error),
+        NextCommitError::Publish(error) => of_publish(error),
+        NextCommitError::Reading(error) => of_reading(error),
+        NextCommitError::Content(_) => Exit::Unreachable,
+        NextCommitError::Rewound { .. } => Exit::Held,
     }
 }
 
 fn of_pass(error: &PassError) -> Exit {
     match error {
-        PassError::Advance(error) => of_advance(error),
+        PassError::NextCommit(error) => of_next_commit(error),
         PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } => Exit::Usage,
         PassError::RenderedRewound { .. } | PassError::Untrusted(_) => Exit::Held,
         PassError::Proof(_) => Exit::Unreachable,
@@ -150,9 +150,9 @@ impl From<PassError> for CommandError {
     }
 }
 
-impl From<AdvanceError> for CommandError {
-    fn from(error: AdvanceError) -> CommandError {
-        CommandError { exit: of_advance(&error), message: error.to_string(), hint: error.hint() }
+impl From<NextCommitError> for CommandError {
+    fn from(error: NextCommitError) -> CommandError {
+        CommandError { exit: of_next_commit(&error), message: error.to_string(), hint: error.hint() }
     }
 }
 

@@ -10,7 +10,7 @@ use super::ui::{Tone, Ui};
 use berth_base::diag::Diagnostics;
 use berth_base::source::SourceTree;
 use berth_engine::dialects::kubefleet;
-use berth_git::source::read_source;
+use berth_git::source_tree::read_source;
 use berth_git::{CommitId, Repo};
 
 /// What a hub would refuse of the change from another commit's files, where that commit is at hand.

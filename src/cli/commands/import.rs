@@ -21,7 +21,7 @@ use berth_base::source::{self, SourceFile, SourceTree};
 use berth_engine::load::{self, History, Loaded};
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, GitContents, Identity, Repo};
-use berth_hub::inputs::{Reading, Search, current};
+use berth_hub::inputs::{Reading, Search, current_state};
 use berth_hub::publish::import::{Import, begin, refuse_begun};
 use berth_member::live::Host as _;
 
@@ -207,7 +207,7 @@ impl Fleet {
         }
         let repo = Repo::open(path)?;
         refuse_begun(&repo, refs)?;
-        current::refuse_second(&repo, refs)?;
+        current_state::refuse_second(&repo, refs)?;
         let whole = |path: &Path| {
             path.canonicalize()
                 .map_err(|error| CommandError::io(format!("looking for {}", path.display()), &error))

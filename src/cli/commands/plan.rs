@@ -21,7 +21,7 @@ use berth_base::model::{ContentId, Timestamp};
 use berth_engine::plan::plan;
 use berth_git::Repo;
 use berth_hub::daemon::PassError;
-use berth_hub::inputs::{Current, current};
+use berth_hub::inputs::{Current, current_state};
 
 /// Show what a change does to every cluster
 ///
@@ -88,7 +88,9 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     let current = ui.watching("reading the current state", || Current::find(&repo, &search))?;
     let head = Revision { name: args.head.clone(), commit: repo.require(&args.head)? };
     if current.previous.as_ref().is_some_and(|previous| previous.commit == head.commit) {
-        return Err(PassError::SourceIsRendered(current::short(&current.refs.rendered).to_owned()).into());
+        return Err(
+            PassError::SourceIsRendered(current_state::short(&current.refs.rendered).to_owned()).into()
+        );
     }
     let base = match &args.base {
         Some(name) => Some(Revision { name: name.clone(), commit: repo.require(name)? }),

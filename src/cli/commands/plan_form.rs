@@ -12,7 +12,7 @@ use berth_base::model::{API_VERSION, Key, ObjectId, path};
 use berth_engine::decide;
 use berth_engine::pipeline;
 use berth_engine::plan::{Change, ObjectChange, Plan, count};
-use berth_hub::next_commit::Advanced;
+use berth_hub::next_commit::NextCommit;
 
 const KIND: &str = "Plan";
 
@@ -22,7 +22,7 @@ pub struct Reasons(BTreeMap<Key, BTreeMap<String, String>>);
 
 impl Reasons {
     /// Looks the reasons up in the trace of each decision that changed.
-    pub fn of(plan: &Plan, step: &Advanced) -> Reasons {
+    pub fn of(plan: &Plan, step: &NextCommit) -> Reasons {
         let (reading, fleet) = (&step.reading, &step.built.fleet);
         let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
         let before = &reading.previous.decisions;

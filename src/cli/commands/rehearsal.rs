@@ -6,8 +6,8 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Identity, Merged, Repo};
-use berth_hub::inputs::{Current, Known, current};
-use berth_hub::next_commit::{self, AdvanceError, Advanced, Leave, Start};
+use berth_hub::inputs::{BuildCache, Current, current_state};
+use berth_hub::next_commit::{self, Exemptions, NextCommit, NextCommitError, StepInputs};
 use berth_hub::publish::{Previous, Processed, Published};
 
 /// A revision, in its user's words.
@@ -42,9 +42,9 @@ pub struct Rehearsal<'a> {
 /// The outcome of a rehearsed step.
 #[derive(Debug)]
 pub struct Rehearsed {
-    pub step: Advanced,
+    pub step: NextCommit,
     /// Why `run` would publish nothing.
-    pub refusals: Vec<AdvanceError>,
+    pub refusals: Vec<NextCommitError>,
 }
 
 /// The outcome of merging a head.
@@ -87,7 +87,7 @@ pub fn source_tip(
     let last = current.last_source();
     let missing = last.is_some_and(|last| !repo.has_commit(last));
     if missing && (remote.is_some() || repo.is_shallow()) {
-        return Err(current::cut_off(repo, remote, "the source")?.into());
+        return Err(current_state::cut_off(repo, remote, "the source")?.into());
     }
     let last = last.filter(|_| !missing);
     if let Some(branch) = known {
@@ -96,8 +96,8 @@ pub fn source_tip(
         }
         if named.is_some() {
             return Err(match remote {
-                Some(_) => current::cut_off(repo, remote, current::short(&branch))?.into(),
-                None => no_branch(current::short(&branch)),
+                Some(_) => current_state::cut_off(repo, remote, current_state::short(&branch))?.into(),
+                None => no_branch(current_state::short(&branch)),
             });
         }
     }
@@ -121,7 +121,7 @@ fn branch_tip(
         {
             commit = last;
         }
-        return Ok(Some(Revision { name: current::short(place).to_owned(), commit }));
+        return Ok(Some(Revision { name: current_state::short(place).to_owned(), commit }));
     }
     Ok(None)
 }
@@ -140,7 +140,7 @@ pub fn merge(
     let message = format!("Merge {} into {}\n", head.name, into.name);
     let common = repo.common_ancestor(into.commit, head.commit)?;
     let merged = repo.merge(into.commit, head.commit, &message)?;
-    let cut = || current::cut_off(repo, current.remote.as_deref(), &head.name);
+    let cut = || current_state::cut_off(repo, current.remote.as_deref(), &head.name);
     if !matches!(merged, Merged::Contained(_)) {
         for side in [into.commit, head.commit] {
             if repo.is_cut_between(common, side)? {
@@ -190,21 +190,26 @@ impl Rehearsal<'_> {
     pub fn change(&self, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
         let (previous, processed) = (self.current.previous.as_ref(), self.current.processed.as_ref());
-        let leave = Leave { first: self.first, ..Leave::default() };
-        self.step((&change.head.name, change.source), previous, processed, leave)
+        let exemptions = Exemptions { first: self.first, ..Exemptions::default() };
+        self.step((&change.head.name, change.source), previous, processed, exemptions)
     }
 
     /// Rehearses a change from the state that another revision gives, whatever is published now.
     pub fn change_upon(&self, base: &Revision, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
         let (previous, processed) = (self.current.previous.as_ref(), self.current.processed.as_ref());
-        let leave =
-            Leave { rewind: true, empty: true, removals: true, first: self.first, ..Leave::default() };
-        let before = self.step((&base.name, base.commit), previous, processed, leave)?;
+        let exemptions = Exemptions {
+            rewind: true,
+            empty: true,
+            removals: true,
+            first: self.first,
+            ..Exemptions::default()
+        };
+        let before = self.step((&base.name, base.commit), previous, processed, exemptions)?;
         let (previous, processed) = follow(base.commit, before.step, previous.cloned());
-        let leave = Leave { rewind: true, ..Leave::default() };
+        let exemptions = Exemptions { rewind: true, ..Exemptions::default() };
         let mut after =
-            self.step((&change.head.name, change.source), previous.as_ref(), Some(&processed), leave)?;
+            self.step((&change.head.name, change.source), previous.as_ref(), Some(&processed), exemptions)?;
         after.refusals.splice(0..0, before.refusals);
         Ok(after)
     }
@@ -212,7 +217,7 @@ impl Rehearsal<'_> {
     /// Refuses histories that were cut off: what a gate, rules and approvals read there would be missing.
     fn refuse_cut(&self, source: CommitId) -> Result<(), CommandError> {
         let Some(previous) = &self.current.previous else { return Ok(()) };
-        let cut = |what: &str| current::cut_off(self.repo, self.current.remote.as_deref(), what);
+        let cut = |what: &str| current_state::cut_off(self.repo, self.current.remote.as_deref(), what);
         if self.repo.is_cut_between(None, previous.commit)? {
             return Err(cut(&self.current.refs.rendered)?.into());
         }
@@ -230,9 +235,9 @@ impl Rehearsal<'_> {
         (name, source): (&str, CommitId),
         previous: Option<&Previous>,
         processed: Option<&Processed>,
-        leave: Leave,
+        exemptions: Exemptions,
     ) -> Result<Rehearsed, CommandError> {
-        let start = Start {
+        let start = StepInputs {
             name,
             source,
             previous,
@@ -241,10 +246,10 @@ impl Rehearsal<'_> {
             reports: self.current.reports(self.repo, &self.limits.member_labels())?,
             identity: &Identity::default(),
             limits: &self.limits,
-            leave,
+            exemptions,
             clock: Timestamp::now(),
             at: self.at,
-            known: Known::default(),
+            cache: BuildCache::default(),
         };
         let (step, refusals) = next_commit::rehearse(self.repo, start)?;
         Ok(Rehearsed { step, refusals })
@@ -252,8 +257,8 @@ impl Rehearsal<'_> {
 }
 
 /// The state after a step, as if it had been published, and what would be known of its source.
-fn follow(source: CommitId, step: Advanced, before: Option<Previous>) -> (Option<Previous>, Processed) {
-    let Advanced { drafted, state, records, rules, .. } = step;
+fn follow(source: CommitId, step: NextCommit, before: Option<Previous>) -> (Option<Previous>, Processed) {
+    let NextCommit { drafted, state, records, rules, .. } = step;
     let previous = match drafted {
         Published::Committed(committed) => Some(committed.into_previous(state)),
         Published::Unchanged => before,

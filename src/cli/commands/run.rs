@@ -116,7 +116,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let mut cache = Cache::default();
     let passed = ui.watching("reading the current state", || match mirror {
         Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror),
-        None => daemon::pass_knowing(&settings, now, &mut cache),
+        None => daemon::pass_with_cache(&settings, now, &mut cache),
     })?;
     cache.store(&settings);
     // The process ends soon: taking it all apart would only take time.

@@ -8,7 +8,7 @@ use berth_git::Repo;
 use berth_git::protocol::Refs;
 use berth_git::transport::{Transport as _, Want};
 use berth_hub::inputs::Search;
-use berth_hub::inputs::current::GIVEN;
+use berth_hub::inputs::current_state::GIVEN;
 
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StateArgs {

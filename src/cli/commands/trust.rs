@@ -10,7 +10,7 @@ use berth_git::protocol::Refs;
 use berth_git::signature::{AllowedSigners, Signer};
 use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
-use berth_hub::inputs::current;
+use berth_hub::inputs::current_state;
 use berth_hub::verify::trust::{self, Anchors, DEPTH, Question, Trust};
 use berth_member::sync::vouch;
 
@@ -90,7 +90,7 @@ impl TrustArgs {
 }
 
 fn unproven(repo: &Repo, tip: &Tip<'_>, depth: usize) -> Diagnostic {
-    let name = current::short(&tip.refs.rendered);
+    let name = current_state::short(&tip.refs.rendered);
     let why = match repo.is_shallow() {
         true => "this clone lacks the history that a proof needs",
         false if depth == 0 => "`--trust-depth` is 0",

@@ -13,7 +13,7 @@ use super::ui::{Tone, Ui, counted};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Repo};
-use berth_hub::inputs::current::{self, Place};
+use berth_hub::inputs::current_state::{self, Place};
 use berth_hub::publish::Trailers;
 use berth_hub::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, VerifyError, select};
 
@@ -65,7 +65,7 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     // A commit can be proven wherever it stands.
     let state = StateArgs { rendered: args.rendered.clone(), first: wanted.is_some() };
     let search = state.search(&args.repo)?;
-    let place = match (&args.rendered, current::locate(&repo, &search)) {
+    let place = match (&args.rendered, current_state::locate(&repo, &search)) {
         (Some(name), Err(_)) if wanted.is_some() => Place::named(name),
         (_, found) => found?,
     };
@@ -73,7 +73,7 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let commits = select(&repo, wanted.unwrap_or(branch), branch)?;
     let refs = Refs { rendered: place.own_name(), ..Refs::default() };
     if wanted.is_none() {
-        ui.status(&format!("proving {}", current::short(branch)));
+        ui.status(&format!("proving {}", current_state::short(branch)));
     }
     let expected = Expected {
         limits: args.expect_gate.clone().unwrap_or_default(),

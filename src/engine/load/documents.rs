@@ -12,7 +12,7 @@ use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::API_VERSION;
 use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
-use berth_base::yaml::{self, Limits, Mark, Node, Value, listed};
+use berth_base::yaml::{self, Limits, Mark, Node, Value, list_kind};
 
 /// Where an object's text is.
 #[derive(Clone, Debug)]
@@ -90,12 +90,12 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
             return;
         }
     };
-    if listed::is_list(&root) {
+    if list_kind::is_list(&root) {
         match root.get("items").map(|items| (items.at, &items.value)) {
             None | Some((_, Value::Null)) => {}
             Some((at, value)) if !matches!(value, Value::List(_)) => fault(at, "items must be a list", None),
             Some(_) => {
-                for item in listed::items(root) {
+                for item in list_kind::items(root) {
                     take(file, path, item, Slot { listed: true, ..slot.clone() });
                 }
             }

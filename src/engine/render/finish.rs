@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::numbers::RETAIN;
 use berth_base::model::{Fleet, Key, Template, annotation, object};
-use berth_base::patch::sealed;
+use berth_base::patch::sops;
 
 /// The patched object with final labels and annotations, or why it cannot have them.
 /// `retain` lists what the member keeps.
@@ -47,10 +47,10 @@ pub(super) fn refusal(object: &Json, fleet: &Fleet) -> Option<Refusal> {
         let hint = "place each object by itself; of a kind of your own, keep the CustomResourceDefinition in the repository";
         return Some(Refusal { message, hint });
     }
-    if let Some(place) = sealed::place_of_cipher(object) {
+    if let Some(place) = sops::place_of_cipher(object) {
         let message =
             format!("`{place}` is encrypted by SOPS, and berth has no key: members would apply the cipher");
-        return Some(Refusal { message, hint: sealed::ADVICE });
+        return Some(Refusal { message, hint: sops::ADVICE });
     }
     None
 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::model::decision::PickCursor;
 use berth_base::model::{Applies, Decision, Fleet, Key, Object, Override, Requirement, Term, Workload};
-use berth_base::patch::sealed;
+use berth_base::patch::sops;
 
 pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
     let mut rules = Rules::of(fleet);
@@ -16,7 +16,7 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
         {
             let message =
                 format!("{key} holds a Secret whose data everybody who reads the repository can read");
-            found.push(Diagnostic::warning(secret.origin.clone(), message).hint(sealed::ADVICE));
+            found.push(Diagnostic::warning(secret.origin.clone(), message).hint(sops::ADVICE));
         }
         if let Some(decision) = decisions.get(key) {
             let mut picks = decision.cursor();
@@ -169,7 +169,7 @@ fn label_of(term: &Term) -> Option<(&str, &str)> {
 /// A Secret with a value that is not encrypted.
 fn is_open(object: &Object) -> bool {
     let open = |value: &Json| match value.as_str() {
-        Some(text) => !text.is_empty() && !sealed::is_sealed(value),
+        Some(text) => !text.is_empty() && !sops::is_sealed(value),
         None => !value.is_null(),
     };
     let any_open = |key: &str| {

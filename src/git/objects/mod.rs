@@ -10,6 +10,7 @@
 //! - [`remotes`]: where a clone keeps what it fetched. [`merge`]: what a merge would give.
 //! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
 
+mod commit_signature;
 pub mod contents;
 mod damage;
 mod error;
@@ -24,8 +25,7 @@ pub mod refs;
 pub mod remotes;
 pub mod repo;
 pub mod scratch;
-mod signed;
-pub mod source;
+pub mod source_tree;
 pub mod worktree;
 pub mod write;
 
@@ -36,7 +36,7 @@ pub use merge::Merged;
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;
-pub use source::{Blobs, read_file_at, read_source, read_source_knowing};
+pub use source_tree::{Blobs, read_file_at, read_source, read_source_with_cache};
 pub use write::{Counts, Identity, Writer, tree_id};
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 //!
 //! - [`refs`]: their names. [`cluster_ref`]: one cluster's folder, from the hub to its member.
 //! - [`statuses`]: the members' answers. [`trailers`]: the lines of a commit message that berth reads.
-//! - [`single`]: a commit without a parent that is replaced as a whole.
+//! - [`file_ref`]: a commit without a parent that is replaced as a whole.
 
 pub mod cluster_ref;
+pub mod file_ref;
 pub mod refs;
-pub mod single;
 pub mod statuses;
 pub mod trailers;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::file_ref;
 use super::refs::Refs;
-use super::single;
 use crate::{CommitId, GitError, Repo};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::ClusterStatus;
@@ -48,7 +48,7 @@ fn checked(repo: &Repo, refs: &Refs, name: &str, commit: CommitId) -> Result<Clu
 
 /// The status, or why there is none in the commit.
 fn read_commit(repo: &Repo, commit: CommitId) -> Result<Result<ClusterStatus, String>, GitError> {
-    Ok(match single::file(repo, commit, STATUS_FILE)? {
+    Ok(match file_ref::file(repo, commit, STATUS_FILE)? {
         Some(bytes) => berth_base::status::read_status(&bytes),
         None => Err(format!("it has no `{STATUS_FILE}`")),
     })

@@ -9,9 +9,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::credentials::{Secret, Token};
-use super::process::{self, Cancel, Ended};
+use super::process::{self, Cancel, ProcessEnd};
 use super::remote::RemoteUrl;
-use super::{Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working};
+use super::{
+    Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working_copy,
+};
 use crate::{Repo, is_valid_ref};
 
 /// So many refs go into one push: their names and ids are arguments.
@@ -83,20 +85,22 @@ impl GitTransport {
         });
         let remote = || self.shown.clone();
         let ended = process::run(command, self.access.timeout, &self.cancel).map_err(unusable)?;
-        if !matches!(&ended, Ended::Done { status, .. } if status.success())
+        if !matches!(&ended, ProcessEnd::Done { status, .. } if status.success())
             && let Some(repository) = repository.filter(|_| self.lock.is_some())
         {
-            working::remove_unfinished_objects(repository);
+            working_copy::remove_unfinished_objects(repository);
         }
         match ended {
-            Ended::Done { status, out, err } => Ok(Said {
+            ProcessEnd::Done { status, out, err } => Ok(Said {
                 good: status.success(),
                 out: String::from_utf8_lossy(&out).into_owned(),
                 err: scrubber.scrub(&String::from_utf8_lossy(&err)),
             }),
-            Ended::TimedOut => Err(TransportError::TimedOut { remote: remote(), after: self.access.timeout }),
-            Ended::Cancelled => Err(TransportError::Cancelled { remote: remote() }),
-            Ended::TooMuch => {
+            ProcessEnd::TimedOut => {
+                Err(TransportError::TimedOut { remote: remote(), after: self.access.timeout })
+            }
+            ProcessEnd::Cancelled => Err(TransportError::Cancelled { remote: remote() }),
+            ProcessEnd::TooMuch => {
                 let message = "it says more than any repository has to say".to_owned();
                 Err(TransportError::Failed { remote: remote(), message })
             }

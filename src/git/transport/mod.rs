@@ -20,7 +20,7 @@ mod orphans;
 mod process;
 pub mod remote;
 mod verdict;
-pub mod working;
+pub mod working_copy;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub use error::TransportError;
 pub use git::{Access, GitTransport};
 pub use process::Cancel;
 pub use remote::RemoteUrl;
-pub use working::WorkingCopy;
+pub use working_copy::WorkingCopy;
 
 /// A way to one remote repository.
 pub trait Transport: std::fmt::Debug + Send + Sync {

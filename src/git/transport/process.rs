@@ -27,7 +27,7 @@ impl Cancel {
 
 /// What became of a program.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum ProcessEnd {
     Done {
         status: ExitStatus,
         out: Vec<u8>,
@@ -47,7 +47,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long a program and its helpers may take to end after they are asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
-pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<Ended> {
+pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<ProcessEnd> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -65,7 +65,7 @@ pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> 
     let begun = Instant::now();
     let (mut out, mut err, mut cut) = (Vec::new(), Vec::new(), false);
     let mut exited: Option<(ExitStatus, Instant)> = None;
-    let mut asked: Option<(Ended, Instant)> = None;
+    let mut asked: Option<(ProcessEnd, Instant)> = None;
     loop {
         if open == 0 {
             std::thread::sleep(POLL / 5);
@@ -94,11 +94,11 @@ pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> 
         }
         match exited {
             Some((status, at)) if open == 0 || at.elapsed() > GRACE => {
-                return Ok(if cut { Ended::TooMuch } else { Ended::Done { status, out, err } });
+                return Ok(if cut { ProcessEnd::TooMuch } else { ProcessEnd::Done { status, out, err } });
             }
             Some(_) => {}
-            None if cancel.is_cancelled() => asked = Some((Ended::Cancelled, Instant::now())),
-            None if begun.elapsed() > patience => asked = Some((Ended::TimedOut, Instant::now())),
+            None if cancel.is_cancelled() => asked = Some((ProcessEnd::Cancelled, Instant::now())),
+            None if begun.elapsed() > patience => asked = Some((ProcessEnd::TimedOut, Instant::now())),
             None => {}
         }
         if asked.is_some() {
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn both_streams_and_the_status_are_given_back() {
         let ended = run(shell("echo a; echo b >&2; exit 3"), Duration::from_secs(20), &Cancel::default());
-        let Ended::Done { status, out, err } = ended.unwrap() else { panic!("it ends by itself") };
+        let ProcessEnd::Done { status, out, err } = ended.unwrap() else { panic!("it ends by itself") };
         assert_eq!((status.code(), out.as_slice(), err.as_slice()), (Some(3), &b"a\n"[..], &b"b\n"[..]));
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let script = format!("sleep 600 & echo $! > {0}.new && mv {0}.new {0}; wait", pid.display());
         let begun = Instant::now();
         let ended = run(shell(&script), Duration::from_secs(2), &Cancel::default()).unwrap();
-        assert!(matches!(ended, Ended::TimedOut) && begun.elapsed() < Duration::from_secs(60));
+        assert!(matches!(ended, ProcessEnd::TimedOut) && begun.elapsed() < Duration::from_secs(60));
         let helper = std::fs::read_to_string(&pid).unwrap();
         let stat = format!("/proc/{}/stat", helper.trim());
         let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
@@ -205,7 +205,7 @@ mod tests {
                 std::thread::yield_now();
             }
             cancel.cancel();
-            assert!(matches!(running.join().unwrap(), Ended::Cancelled));
+            assert!(matches!(running.join().unwrap(), ProcessEnd::Cancelled));
         });
         assert_eq!(locks(), 0);
     }
@@ -215,14 +215,14 @@ mod tests {
         let cancel = Cancel::default();
         cancel.cancel();
         let ended = run(shell("sleep 600"), Duration::from_secs(600), &cancel).unwrap();
-        assert!(matches!(ended, Ended::Cancelled));
+        assert!(matches!(ended, ProcessEnd::Cancelled));
     }
 
     #[test]
     fn a_talkative_program_fills_no_memory() {
         let script = "i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789012345678901234567890123 >&2; i=$((i+1)); done";
         let ended = run(shell(script), Duration::from_secs(60), &Cancel::default()).unwrap();
-        let Ended::Done { err, .. } = ended else { panic!("it ends by itself") };
+        let ProcessEnd::Done { err, .. } = ended else { panic!("it ends by itself") };
         assert_eq!(err.len(), MOST_ERR);
     }
 }

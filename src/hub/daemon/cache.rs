@@ -1,9 +1,9 @@
 //! What a pass leaves for the next one: files as parsed, objects as rendered, the state in force.
 //! Losing it costs time only.
 
+use super::cache_file;
 use super::pass::{PassError, Settings};
-use super::stored;
-use crate::inputs::Known;
+use crate::inputs::BuildCache;
 use crate::publish::{self, Previous, cluster_refs};
 use crate::verify::trust::Untrusted;
 use berth_engine::pipeline;
@@ -12,7 +12,7 @@ use berth_git::{CommitId, Repo};
 /// Carried from pass to pass.
 #[derive(Debug, Default)]
 pub struct Cache {
-    pub(super) known: Known,
+    pub(super) build: BuildCache,
     /// The state in force when the last pass ended.
     previous: Option<Previous>,
     pub(super) cluster_refs: cluster_refs::Known,
@@ -32,7 +32,7 @@ impl Cache {
 
     /// How many files were parsed since this began.
     pub fn parsed(&self) -> usize {
-        self.known.parsed()
+        self.build.parsed()
     }
 
     /// Leaves for the next process what it would take long to make again.
@@ -42,8 +42,8 @@ impl Cache {
             return;
         }
         let Ok(repo) = Repo::open(&settings.repo) else { return };
-        let rendered = self.known.built.as_ref().and_then(|memo| memo.to_stored(&previous.state.folders));
-        if stored::save(&repo, self.known.files(), previous, rendered.as_ref()).is_some() {
+        let rendered = self.build.built.as_ref().and_then(|memo| memo.to_stored(&previous.state.folders));
+        if cache_file::save(&repo, self.build.files(), previous, rendered.as_ref()).is_some() {
             self.stored = Some(previous.commit);
         }
     }
@@ -56,30 +56,30 @@ impl Cache {
     ) -> Result<Option<Previous>, PassError> {
         let now = repo.read_ref(rendered)?;
         if !std::mem::replace(&mut self.begun, true)
-            && let Some(left) = stored::load(repo, now)
+            && let Some(left) = cache_file::load(repo, now)
         {
-            self.known = Known::of_files(left.parsed);
+            self.build = BuildCache::of_files(left.parsed);
             if let Some((previous, rendered)) = left.rendered {
                 self.stored = Some(previous.commit);
                 self.previous = Some(previous);
-                self.known.built = rendered.map(pipeline::Memo::stored);
+                self.build.built = rendered.map(pipeline::Memo::stored);
             }
         }
         match self.previous.take().filter(|previous| Some(previous.commit) == now) {
             Some(previous) => Ok(Some(previous)),
             None => {
-                self.known.built = None;
+                self.build.built = None;
                 Ok(publish::read_previous(repo, rendered)?)
             }
         }
     }
 
     /// Keeps what a pass ended with, `rendered` being in force then.
-    pub(super) fn keep(&mut self, mut known: Known, rendered: Option<Previous>) {
-        if let (Some(memo), Some(rendered)) = (&mut known.built, &rendered) {
+    pub(super) fn keep(&mut self, mut build: BuildCache, rendered: Option<Previous>) {
+        if let (Some(memo), Some(rendered)) = (&mut build.built, &rendered) {
             memo.keep_published(&rendered.state.folders);
         }
-        self.known = known;
+        self.build = build;
         self.previous = rendered;
     }
 }

@@ -5,13 +5,13 @@
 //! with a fetch and ends with a push; its refs are polled, and only exchanges with it are broken off to stop.
 
 mod cache;
+mod cache_file;
 mod pass;
+mod ref_watch;
 mod remote;
 mod schedule;
-mod source;
-mod stored;
-mod trust;
-mod watch;
+mod source_branch;
+mod tip_check;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,7 +26,7 @@ use berth_git::transport::{Cancel, backoff};
 use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;
-pub use pass::{PassError, PassOutcome, Passed, Settings, pass, pass_knowing};
+pub use pass::{PassError, PassOutcome, PassResult, Settings, pass, pass_with_cache};
 pub use remote::{Mirror, pass_remote};
 
 /// The daemon could not start.
@@ -79,7 +79,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
         None => {
             // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
             let [git_folder, shared] = pass::git_folders(&settings)?;
-            watch::watch(&git_folder, &shared, wake.clone())
+            ref_watch::watch(&git_folder, &shared, wake.clone())
                 .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
                 .ok()
         }
@@ -87,8 +87,8 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
-    let mut memory = Memory::default();
-    let mut running: Option<JoinHandle<Ended>> = None;
+    let mut state = LoopState::default();
+    let mut running: Option<JoinHandle<PassEnd>> = None;
     let mut pause: Option<tokio::time::Instant> = None;
     let mut backing_off = false;
     info!(repository = %settings.repo.display(), "watching");
@@ -101,7 +101,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
             }
             ended = finished(&mut running) => {
                 running = None;
-                memory.ended(ended)
+                state.ended(ended)
             }
             Some(()) = woken.recv() => Event::Wake,
             // A remote in trouble is left alone for as long as that takes, and asked once at a time.
@@ -114,7 +114,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
         let (next, action) = schedule::step(schedule, event);
         schedule = next;
         match action {
-            Some(Action::StartPass) => running = Some(start(&settings, mirror.clone(), &mut memory)),
+            Some(Action::StartPass) => running = Some(start(&settings, mirror.clone(), &mut state)),
             Some(Action::WakeAfter(length)) => {
                 let length = backoff::jitter(length, backoff::chance());
                 (pause, backing_off) = (Some(tokio::time::Instant::now() + length), true);
@@ -123,28 +123,28 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
             None => {}
         }
         if running.is_none() && pause.is_none() {
-            pause = memory.deadline();
+            pause = state.deadline();
         }
     }
-    memory.cache.store(&settings);
+    state.cache.store(&settings);
     info!("stopped");
     Ok(())
 }
 
 /// What the loop carries from pass to pass. Losing it costs one pass, nothing else.
 #[derive(Debug, Default)]
-struct Memory {
+struct LoopState {
     /// What the refs were when the last pass had nothing left to do.
-    seen: Option<pass::Seen>,
+    seen: Option<pass::RefSnapshot>,
     next_change: Option<Timestamp>,
     cache: Cache,
 }
 
 /// What a pass came to, and what it leaves for the next.
-type Ended = (Result<Option<Passed>, PassError>, Cache);
+type PassEnd = (Result<Option<PassResult>, PassError>, Cache);
 
-impl Memory {
-    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> Event {
+impl LoopState {
+    fn ended(&mut self, ended: Result<PassEnd, tokio::task::JoinError>) -> Event {
         let ended = ended.map(|(ended, cache)| {
             self.cache = cache;
             ended
@@ -197,11 +197,11 @@ fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassErr
     }
 }
 
-fn start(settings: &Settings, mirror: Option<SharedMirror>, memory: &mut Memory) -> JoinHandle<Ended> {
+fn start(settings: &Settings, mirror: Option<SharedMirror>, state: &mut LoopState) -> JoinHandle<PassEnd> {
     let settings = settings.clone();
-    let due = memory.next_change.is_some_and(|at| at <= Timestamp::now());
-    let seen = memory.seen.clone().filter(|_| !due);
-    let mut cache = std::mem::take(&mut memory.cache);
+    let due = state.next_change.is_some_and(|at| at <= Timestamp::now());
+    let seen = state.seen.clone().filter(|_| !due);
+    let mut cache = std::mem::take(&mut state.cache);
     // Reading and writing Git objects blocks, and a repository must not cross an await.
     tokio::task::spawn_blocking(move || {
         let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
@@ -210,20 +210,20 @@ fn start(settings: &Settings, mirror: Option<SharedMirror>, memory: &mut Memory)
         {
             return (Err(problem), cache);
         }
-        if seen.is_some_and(|seen| pass::see(&settings).is_ok_and(|now| now == seen)) {
+        if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
             return (Ok(None), cache);
         }
         info!("pass started");
         let now = Timestamp::now();
         let passed = match &mut mirror {
             Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror),
-            None => pass_knowing(&settings, now, &mut cache),
+            None => pass_with_cache(&settings, now, &mut cache),
         };
         (passed.map(Some), cache)
     })
 }
 
-fn report(passed: &Passed) {
+fn report(passed: &PassResult) {
     for diagnostic in passed.diagnostics.iter() {
         log(diagnostic);
     }

@@ -4,11 +4,11 @@ use berth_git::protocol::Refs;
 use std::path::PathBuf;
 
 use super::cache::Cache;
-use super::source::source;
-use super::trust::refuse_untrusted;
+use super::source_branch::find_source;
+use super::tip_check::refuse_untrusted;
 use crate::inputs::Reports;
-use crate::next_commit::{self, AdvanceError, Advanced, Leave, Start};
-use crate::publish::remembered::{IN_FORCE, remember};
+use crate::next_commit::{self, Exemptions, NextCommit, NextCommitError, StepInputs};
+use crate::publish::trusted_commits::{IN_FORCE, remember};
 use crate::publish::{self, PublishError, Published, cluster_refs};
 use crate::verify::VerifyError;
 use crate::verify::trust::{self, Anchors, Untrusted};
@@ -78,8 +78,8 @@ impl Settings {
         Some((at(last)?, at(last.checked_add(length)?)?))
     }
 
-    fn leave(&self) -> Leave {
-        Leave {
+    fn exemptions(&self) -> Exemptions {
+        Exemptions {
             rewind: self.allow_rewind,
             rewritten: self.allow_rewritten,
             empty: self.allow_empty,
@@ -91,7 +91,7 @@ impl Settings {
 
 /// What a pass did.
 #[derive(Debug)]
-pub struct Passed {
+pub struct PassResult {
     pub source: CommitId,
     pub outcome: PassOutcome,
     pub plan: Plan,
@@ -99,7 +99,7 @@ pub struct Passed {
     pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
     pub next_change: Option<Timestamp>,
-    pub seen: Seen,
+    pub seen: RefSnapshot,
 }
 
 /// Whether there was anything to publish.
@@ -118,7 +118,7 @@ impl PassOutcome {
     }
 }
 
-impl Passed {
+impl PassResult {
     pub fn errors(&self) -> usize {
         self.diagnostics.errors().count()
     }
@@ -126,7 +126,7 @@ impl Passed {
 
 /// The refs a pass depends on, to tell whether another one has anything to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct RefSnapshot {
     /// The source and the reports, as they were before the pass read them: what comes during a pass is for
     /// the next one.
     asked: Vec<(String, CommitId)>,
@@ -138,7 +138,7 @@ pub struct Seen {
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
     #[error(transparent)]
-    Advance(#[from] AdvanceError),
+    NextCommit(#[from] NextCommitError),
     #[error("the source branch `{0}` has no commit yet")]
     NoSource(String),
     #[error("there is no source branch `{name}`")]
@@ -157,20 +157,20 @@ pub enum PassError {
 
 impl From<GitError> for PassError {
     fn from(error: GitError) -> PassError {
-        AdvanceError::from(error).into()
+        NextCommitError::from(error).into()
     }
 }
 
 impl From<PublishError> for PassError {
     fn from(error: PublishError) -> PassError {
-        AdvanceError::from(error).into()
+        NextCommitError::from(error).into()
     }
 }
 
 impl PassError {
     pub fn hint(&self) -> Option<String> {
         match self {
-            PassError::Advance(error) => error.hint(),
+            PassError::NextCommit(error) => error.hint(),
             PassError::NoSource(_) => {
                 Some("commit the fleet's files first, or name a branch with --source".into())
             }
@@ -187,7 +187,7 @@ impl PassError {
     }
 
     fn git(&self) -> Option<&GitError> {
-        if let PassError::Advance(error) = self { error.git() } else { None }
+        if let PassError::NextCommit(error) = self { error.git() } else { None }
     }
 
     fn is_locked(&self) -> bool {
@@ -200,7 +200,7 @@ impl PassError {
     }
 
     pub fn is_race(&self) -> bool {
-        matches!(self, PassError::Advance(AdvanceError::Publish(PublishError::Raced { .. })))
+        matches!(self, PassError::NextCommit(NextCommitError::Publish(PublishError::Raced { .. })))
             || matches!(self, PassError::Remote(error) if error.is_race())
             || self.git().is_some_and(GitError::is_race)
     }
@@ -210,12 +210,16 @@ impl PassError {
 pub(super) const ATTEMPTS: u32 = 5;
 
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
-pub fn pass(settings: &Settings, clock: Timestamp) -> Result<Passed, PassError> {
-    pass_knowing(settings, clock, &mut Cache::forgetful())
+pub fn pass(settings: &Settings, clock: Timestamp) -> Result<PassResult, PassError> {
+    pass_with_cache(settings, clock, &mut Cache::forgetful())
 }
 
 /// [`pass`], with what earlier ones left.
-pub fn pass_knowing(settings: &Settings, clock: Timestamp, cache: &mut Cache) -> Result<Passed, PassError> {
+pub fn pass_with_cache(
+    settings: &Settings,
+    clock: Timestamp,
+    cache: &mut Cache,
+) -> Result<PassResult, PassError> {
     let mut attempt = 1;
     // What a lost attempt had published stays published, and is what the pass did.
     let mut made = None;
@@ -232,17 +236,17 @@ pub fn pass_knowing(settings: &Settings, clock: Timestamp, cache: &mut Cache) ->
 /// where waiting would not help: a source without a commit may get one, a misspelt one never does.
 pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
     let repo = Repo::open(&settings.repo)?;
-    match source(&repo, settings) {
+    match find_source(&repo, settings) {
         Ok(_) | Err(PassError::NoSource(_)) => Ok([repo.path().to_owned(), repo.shared_path().to_owned()]),
         Err(error) => Err(error),
     }
 }
 
 /// The refs as they are now.
-pub fn see(settings: &Settings) -> Result<Seen, PassError> {
+pub fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
-    let (name, source) = source(&repo, settings)?;
-    Ok(Seen { asked: asked_refs(&repo, settings, &name, source)?, own: own_refs(&repo, settings)? })
+    let (name, source) = find_source(&repo, settings)?;
+    Ok(RefSnapshot { asked: asked_refs(&repo, settings, &name, source)?, own: own_refs(&repo, settings)? })
 }
 
 /// What is asked of berth.
@@ -271,13 +275,13 @@ fn attempt_pass(
     clock: Timestamp,
     cache: &mut Cache,
     made: &mut Option<(PassOutcome, Plan)>,
-) -> Result<Passed, PassError> {
+) -> Result<PassResult, PassError> {
     let repo = Repo::open(&settings.repo)?.watched(&settings.progress);
     let refs = &settings.refs;
     settings.progress.begin("reading the current state");
     // The state before the source: a source read earlier could be older than what the state was made from.
     let previous = cache.take_previous(&repo, &refs.rendered)?;
-    let (name, source) = source(&repo, settings)?;
+    let (name, source) = find_source(&repo, settings)?;
     let asked = asked_refs(&repo, settings, &name, source)?;
     let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
     let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
@@ -286,22 +290,22 @@ fn attempt_pass(
         Some(previous) => Some(refuse_untrusted(&repo, settings, previous, source, clock, cache)?),
         None => None,
     };
-    let start = Start {
+    let start = StepInputs {
         name: &name,
         source,
         previous: previous.as_ref(),
         processed: before.as_ref(),
         refs,
         reports: Reports::read(&repo, refs, &settings.limits.member_labels(), previous.as_ref())
-            .map_err(AdvanceError::from)?,
+            .map_err(NextCommitError::from)?,
         identity: &settings.identity,
         limits: &settings.limits,
-        leave: settings.leave(),
+        exemptions: settings.exemptions(),
         clock,
         at: None,
-        known: std::mem::take(&mut cache.known),
+        cache: std::mem::take(&mut cache.build),
     };
-    let Advanced { drafted, rules, reading, built, state, held, records, plan, mut diagnostics, .. } =
+    let NextCommit { drafted, rules, reading, built, state, held, records, plan, mut diagnostics, .. } =
         next_commit::step(&repo, start)?;
     publish::point(&repo, refs, previous.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
@@ -350,11 +354,11 @@ fn attempt_pass(
     }
     diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
-    let seen = Seen { asked, own: own_refs(&repo, settings)? };
-    cache.keep(reading.into_known(), rendered);
+    let seen = RefSnapshot { asked, own: own_refs(&repo, settings)? };
+    cache.keep(reading.into_cache(), rendered);
     let next_change = built.next_change.into_iter().chain(beat.map(|(_, next)| next)).min();
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
-    Ok(Passed { source, outcome, plan, held, diagnostics, next_change, seen })
+    Ok(PassResult { source, outcome, plan, held, diagnostics, next_change, seen })
 }
 
 pub(super) fn cleared(lock: String) -> Diagnostic {

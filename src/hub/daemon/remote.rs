@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tracing::debug;
 
 use super::cache::Cache;
-use super::pass::{ATTEMPTS, PassError, Passed, Settings, cleared, pass_knowing};
+use super::pass::{ATTEMPTS, PassError, PassResult, Settings, cleared, pass_with_cache};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, backoff};
@@ -237,7 +237,7 @@ pub fn pass_remote(
     clock: Timestamp,
     cache: &mut Cache,
     mirror: &mut Mirror,
-) -> Result<Passed, PassError> {
+) -> Result<PassResult, PassError> {
     mirror.fetch(settings)?;
     pass_fetched(settings, clock, cache, mirror)
 }
@@ -248,10 +248,10 @@ pub(super) fn pass_fetched(
     clock: Timestamp,
     cache: &mut Cache,
     mirror: &mut Mirror,
-) -> Result<Passed, PassError> {
+) -> Result<PassResult, PassError> {
     let mut attempt: u32 = 1;
     loop {
-        let mut passed = pass_knowing(settings, clock, cache)?;
+        let mut passed = pass_with_cache(settings, clock, cache)?;
         match mirror.push(settings) {
             Err(error) if error.is_race() && attempt < ATTEMPTS => {
                 debug!(%error, attempt, "somebody else was quicker");

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::offers::Offers;
-use super::{ReadingError, deadlines, memory};
+use super::approvals::Approvals;
+use super::{ReadingError, deadlines, past_removals};
 use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{Approval, Digest, LabelKeys, Timestamp};
@@ -141,7 +141,7 @@ fn records(lines: &[String]) -> Vec<HeldRecord> {
 
 /// Asks the gate.
 pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, ReadingError> {
-    let offers = Offers::gather(repo, step, basis)?;
+    let approvals = Approvals::gather(repo, step, basis)?;
     let looked = look(repo, step, basis)?;
     let judge = |used: &BTreeSet<Digest>| {
         let Some(Looked { pasts, edit_alone, outlook, foreseen }) = &looked else {
@@ -157,7 +157,7 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
             foreseen,
             pasts,
             retried: &basis.retried,
-            approvals: &offers.counting,
+            approvals: &approvals.counting,
             used,
         })
     };
@@ -185,18 +185,18 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
         verdict = Verdict { removed, deadlines, ..Verdict::default() };
     }
     for held in &mut verdict.held {
-        let expired = offers.expired.get(&held.digest).or_else(|| offers.expired.get(&held.all));
+        let expired = approvals.expired.get(&held.digest).or_else(|| approvals.expired.get(&held.all));
         held.expired = expired.copied();
     }
     let mut trailers = trailers_of(step.source, basis, &verdict, rollback);
     if let Some((rendered, recall)) = step.rendered.zip(basis.limits.recall.as_ref()) {
         let since = recall.window.before(step.now);
-        let pointers = memory::carried(repo, rendered.commit, since)?.into_iter();
+        let pointers = past_removals::carried(repo, rendered.commit, since)?.into_iter();
         let pointers = pointers.chain(deadlines::carried(rendered, step.now));
         trailers.extend(pointers.map(|(name, value)| (name.to_owned(), value)));
     }
-    let mut diagnostics = offers.diagnostics.clone();
-    offers.explain(&verdict, &used, rollback, &mut diagnostics);
+    let mut diagnostics = approvals.diagnostics.clone();
+    approvals.explain(&verdict, &used, rollback, &mut diagnostics);
     let recalls = basis.limits.recall.is_some();
     let must_record = recalls && !(verdict.deadlines.is_empty() && verdict.approved.is_empty());
     Ok(Gated { verdict, rollback, trailers, must_record, diagnostics })
@@ -239,7 +239,7 @@ fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, R
         return Ok(None);
     }
     let clusters = losing.values().flatten().map(|(cluster, _)| cluster);
-    looked.pasts = memory::pasts(repo, rendered.commit, recall.window.before(step.now), clusters)?;
+    looked.pasts = past_removals::pasts(repo, rendered.commit, recall.window.before(step.now), clusters)?;
     if !losing.is_empty() {
         looked.edit_alone = step.edit_alone.map(|decide| decide()).unwrap_or_default();
         looked.foreseen = deadlines::passed(repo, rendered, step.now)?;
@@ -264,7 +264,7 @@ fn trailers_of(
     let prunable = prunable.iter().map(|(path, clusters)| ledger::allow_prune_line(path, clusters));
     lines.extend(prunable.map(|line| (berth_git::protocol::trailers::ALLOW_PRUNE, line)));
     if basis.limits.recall.is_some() {
-        lines.extend(verdict.removed.iter().map(|removed| (memory::REMOVED, removed.to_string())));
+        lines.extend(verdict.removed.iter().map(|removed| (past_removals::REMOVED, removed.to_string())));
     }
     let deadlines = verdict.deadlines.iter().map(|deadline| (deadlines::DEADLINE, deadline.to_string()));
     lines.extend(deadlines);

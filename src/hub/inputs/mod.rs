@@ -3,21 +3,21 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
-pub mod current;
+mod access_rules;
+mod approvals;
+mod build_cache;
+pub mod current_state;
 mod deadlines;
 mod error;
 pub mod gate;
-mod history;
-mod known;
-mod memory;
-mod offers;
-mod otherwise;
-mod rules;
+mod hypothetical;
+mod last_good;
+mod past_removals;
 
-pub use current::{Current, Reports, Search};
+pub use build_cache::BuildCache;
+pub use current_state::{Current, Reports, Search};
 pub use error::ReadingError;
-pub use history::InForce;
-pub use known::Known;
+pub use last_good::PublishedSource;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub struct Reading {
     history: GoodForms,
     /// The repository, where there is one.
     repo: Option<PathBuf>,
-    known: RefCell<Known>,
+    cache: RefCell<BuildCache>,
     /// The tree as it was read when last good forms were looked for.
     first: RefCell<Option<First>>,
     /// The fleet, once it was read.
@@ -116,7 +116,7 @@ impl Reading {
                 odd_reports: Diagnostics::new(),
                 history: GoodForms::None,
                 repo: None,
-                known: RefCell::default(),
+                cache: RefCell::default(),
                 first: RefCell::default(),
                 loaded: OnceCell::new(),
             });
@@ -125,12 +125,12 @@ impl Reading {
         let previous = current.previous.as_ref();
         let head = repo.resolve("HEAD")?;
         let ruling = match against {
-            Some(revision) => Some(rules::against(&repo, revision, head)?),
-            None => rules::for_folder(&repo, &current, head)?,
+            Some(revision) => Some(access_rules::against(&repo, revision, head)?),
+            None => access_rules::for_folder(&repo, &current, head)?,
         };
-        let kept = |ruling| rules::kept_of(&repo, previous, ruling);
-        tree.ruled = rules::of(&repo, ruling, kept, &tree, &git::Blobs::new())?;
-        let mut reading = Reading::with(&repo, label, tree, head, previous, Known::default())?;
+        let kept = |ruling| access_rules::kept_of(&repo, previous, ruling);
+        tree.ruled = access_rules::of(&repo, ruling, kept, &tree, &git::Blobs::new())?;
+        let mut reading = Reading::with(&repo, label, tree, head, previous, BuildCache::default())?;
         reading.take_reports(current.reports(&repo, &labels_of(previous))?);
         reading.upon = Some(current.words());
         reading.now = now;
@@ -150,11 +150,11 @@ impl Reading {
         let current = Current::find(&repo, search)?;
         let previous = current.previous.as_ref();
         let ruling = match against {
-            Some(revision) => Some(rules::against(&repo, revision, Some(commit))?),
-            None => rules::for_commit(&repo, &current, commit)?,
+            Some(revision) => Some(access_rules::against(&repo, revision, Some(commit))?),
+            None => access_rules::for_commit(&repo, &current, commit)?,
         };
-        let (reports, known) = (current.reports(&repo, &labels_of(previous))?, Known::default());
-        let mut reading = Reading::commit(&repo, commit, ruling, previous, reports, Timestamp::now(), known)?;
+        let (reports, cache) = (current.reports(&repo, &labels_of(previous))?, BuildCache::default());
+        let mut reading = Reading::commit(&repo, commit, ruling, previous, reports, Timestamp::now(), cache)?;
         reading.upon = Some(current.words());
         if let Some(now) = now {
             reading.now = now;
@@ -173,10 +173,10 @@ impl Reading {
         previous: Option<&Previous>,
         reports: Reports,
         clock: Timestamp,
-        known: Known,
+        cache: BuildCache,
     ) -> Result<Reading, ReadingError> {
         check_date(repo, commit, clock)?;
-        let mut reading = Reading::source(repo, commit, rules, previous, known)?;
+        let mut reading = Reading::source(repo, commit, rules, previous, cache)?;
         reading.take_reports(reports);
         reading.at_the_latest_report(clock);
         Ok(reading)
@@ -197,7 +197,7 @@ impl Reading {
         facts: BTreeMap<String, ClusterStatus>,
         now: Timestamp,
     ) -> Result<Reading, ReadingError> {
-        let reading = Reading::source(repo, commit, rules, previous, Known::default())?;
+        let reading = Reading::source(repo, commit, rules, previous, BuildCache::default())?;
         Ok(Reading { statuses: facts, now: reading.now.max(now), ..reading })
     }
 
@@ -212,15 +212,15 @@ impl Reading {
         commit: CommitId,
         rules: Option<CommitId>,
         previous: Option<&Previous>,
-        mut known: Known,
+        mut cache: BuildCache,
     ) -> Result<Reading, ReadingError> {
         let info = repo.commit(commit)?;
         let label = format!("commit {commit} ({})", info.subject());
-        let mut tree = git::read_source_knowing(repo, commit, &mut known.blobs)?;
-        let kept = |ruling| rules::kept_of(repo, previous, ruling);
-        tree.ruled = rules::of(repo, rules, kept, &tree, &known.blobs)?;
+        let mut tree = git::read_source_with_cache(repo, commit, &mut cache.blobs)?;
+        let kept = |ruling| access_rules::kept_of(repo, previous, ruling);
+        tree.ruled = access_rules::of(repo, rules, kept, &tree, &cache.blobs)?;
         let older = info.parents.first().copied();
-        let mut reading = Reading::with(repo, label, tree, older, previous, known)?;
+        let mut reading = Reading::with(repo, label, tree, older, previous, cache)?;
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
         let before = previous.and_then(|previous| previous.trailers.now);
         reading.now = before.into_iter().fold(dated, Timestamp::max);
@@ -237,14 +237,19 @@ impl Reading {
         mut tree: SourceTree,
         older: Option<CommitId>,
         previous: Option<&Previous>,
-        mut known: Known,
+        mut cache: BuildCache,
     ) -> Result<Reading, ReadingError> {
-        let parsed = &mut known.parsed;
+        let parsed = &mut cache.parsed;
         let first = load::first(&tree, parsed);
         let history = match previous {
-            Some(previous) => {
-                history::find(repo, &mut tree, &first, older, || InForce::of(repo, previous), parsed)?
-            }
+            Some(previous) => last_good::find(
+                repo,
+                &mut tree,
+                &first,
+                older,
+                || PublishedSource::of(repo, previous),
+                parsed,
+            )?,
             None => GoodForms::None,
         };
         Ok(Reading {
@@ -258,7 +263,7 @@ impl Reading {
             odd_reports: Diagnostics::new(),
             history,
             repo: Some(repo.path().to_owned()),
-            known: known.into(),
+            cache: cache.into(),
             first: Some(first).into(),
             loaded: OnceCell::new(),
         })
@@ -277,10 +282,10 @@ impl Reading {
     }
 
     /// What the next reading may begin with.
-    pub fn into_known(self) -> Known {
-        let mut known = self.known.into_inner();
-        known.parsed.keep_only(&self.tree);
-        known
+    pub fn into_cache(self) -> BuildCache {
+        let mut cache = self.cache.into_inner();
+        cache.parsed.keep_only(&self.tree);
+        cache
     }
 
     /// Takes decisions as printed for the ones in force, in place of the rendered branch.
@@ -297,7 +302,7 @@ impl Reading {
 
     fn load(&self) -> Loaded {
         let load = |inputs: Inputs<'_>| {
-            let parsed = &mut self.known.borrow_mut().parsed;
+            let parsed = &mut self.cache.borrow_mut().parsed;
             let first = self.first.take().unwrap_or_else(|| load::first(inputs.tree, parsed));
             load::finish(inputs.tree, first, inputs.history, parsed)
         };
@@ -330,9 +335,9 @@ impl Reading {
     /// Reads the fleet, decides and renders.
     pub fn build(&self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
         self.inputs(|inputs| {
-            let before = self.known.borrow_mut().built.take();
+            let before = self.cache.borrow_mut().built.take();
             let (built, memo) = pipeline::build_loaded(self.load(), inputs, before.as_ref(), contents)?;
-            self.known.borrow_mut().built = Some(memo);
+            self.cache.borrow_mut().built = Some(memo);
             Ok(built)
         })
     }

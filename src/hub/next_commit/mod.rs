@@ -3,21 +3,21 @@
 //!
 //! - [`step`]: the next step as of now, with everything that must not be published refused. The daemon publishes it, a
 //!   plan shows it.
-//! - [`advance`]: the computation below it, which proofs repeat.
+//! - [`compute`]: the computation below it, which proofs repeat.
 //!
 //! The daemon takes the outside as it is now, a proof as an earlier commit recorded it. Both come through
 //! here, so that whatever has a say in what is published is proven as well: it must be a function of
-//! [`Given`], and what it takes from flags or a clock must be found again in the commit.
+//! [`CommitInputs`], and what it takes from flags or a clock must be found again in the commit.
 
 mod step;
 
-pub use step::{Leave, Start, rehearse, step};
+pub use step::{Exemptions, StepInputs, rehearse, step};
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::inputs::gate::{self, Basis, Gated, Step};
-use crate::inputs::{Known, Reading, ReadingError, Reports};
+use crate::inputs::{BuildCache, Reading, ReadingError, Reports};
 use crate::publish::{self, Previous, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{ClusterStatus, ContentError, Timestamp};
@@ -29,7 +29,7 @@ use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 
 /// All that the next commit is a function of.
 #[derive(Debug)]
-pub struct Given<'a> {
+pub struct CommitInputs<'a> {
     pub source: CommitId,
     pub previous: Option<&'a Previous>,
     pub identity: &'a Identity,
@@ -40,23 +40,23 @@ pub struct Given<'a> {
 #[derive(Debug)]
 pub enum Outside {
     /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
-    /// `at` replaces the moment that all of this gives. Without `gated`, removals need nobody's leave.
-    /// `known` and `reports` are taken to begin with; what is known only ever saves time.
+    /// `at` replaces the moment that all of this gives. Without `gated`, removals need no approval.
+    /// The step takes `reports` and `cache`; the cache only saves time.
     Now {
         clock: Timestamp,
         at: Option<Timestamp>,
         basis: Basis,
         gated: bool,
         reports: Box<RefCell<Reports>>,
-        known: Box<RefCell<Known>>,
+        cache: Box<RefCell<BuildCache>>,
     },
-    /// As a commit has it: in its facts, and in its trailers. Nothing known from before has a part in it.
+    /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
 }
 
 /// The next commit and all that led to it.
 #[derive(Debug)]
-pub struct Advanced {
+pub struct NextCommit {
     pub drafted: Published,
     /// The commit whose access rules held.
     pub rules: Option<CommitId>,
@@ -77,7 +77,7 @@ pub struct Advanced {
 
 /// The next commit could not be made. The fleet's own faults are diagnostics, not this.
 #[derive(Debug, thiserror::Error)]
-pub enum AdvanceError {
+pub enum NextCommitError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -92,11 +92,11 @@ pub enum AdvanceError {
     Rewound { name: String, source_commit: CommitId, last: CommitId },
 }
 
-impl AdvanceError {
+impl NextCommitError {
     /// The commit that says which access rules hold, where that is what is not here.
     pub fn lacks_rules_of(&self) -> Option<CommitId> {
         match self {
-            AdvanceError::Reading(ReadingError::NoRules { commit }) => Some(*commit),
+            NextCommitError::Reading(ReadingError::NoRules { commit }) => Some(*commit),
             _ => None,
         }
     }
@@ -104,11 +104,11 @@ impl AdvanceError {
     /// What would help.
     pub fn hint(&self) -> Option<String> {
         match self {
-            AdvanceError::Git(error) => error.hint(),
-            AdvanceError::Publish(error) => error.hint(),
-            AdvanceError::Content(_) => None,
-            AdvanceError::Reading(error) => error.hint(),
-            AdvanceError::Rewound { last, .. } => Some(format!(
+            NextCommitError::Git(error) => error.hint(),
+            NextCommitError::Publish(error) => error.hint(),
+            NextCommitError::Content(_) => None,
+            NextCommitError::Reading(error) => error.hint(),
+            NextCommitError::Rewound { last, .. } => Some(format!(
                 "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
                  {last} (git merge {last}), or allow it for one run with --allow-rewind"
             )),
@@ -118,10 +118,10 @@ impl AdvanceError {
     /// Reports whether the step must not be published, though it could be computed.
     pub fn is_refusal(&self) -> bool {
         match self {
-            AdvanceError::Publish(error) | AdvanceError::Reading(ReadingError::Publish(error)) => {
+            NextCommitError::Publish(error) | NextCommitError::Reading(ReadingError::Publish(error)) => {
                 error.is_refusal()
             }
-            AdvanceError::Rewound { .. } => true,
+            NextCommitError::Rewound { .. } => true,
             _ => false,
         }
     }
@@ -129,14 +129,14 @@ impl AdvanceError {
     /// Git's own failure below it, for those that came while writing.
     pub fn git(&self) -> Option<&GitError> {
         match self {
-            AdvanceError::Git(error) | AdvanceError::Publish(PublishError::Git(error)) => Some(error),
+            NextCommitError::Git(error) | NextCommitError::Publish(PublishError::Git(error)) => Some(error),
             _ => None,
         }
     }
 }
 
 /// Makes the commit that follows, whatever it would lose: [`step`] refuses, and a proof repeats what was published.
-pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError> {
+pub fn compute(repo: &Repo, given: &CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
     let mut contents = GitContents::writing(repo)?;
     let (reading, built, rules) = read_and_build(repo, given, &mut contents)?;
     repo.progress().begin("comparing with the current state");
@@ -161,11 +161,16 @@ pub fn advance(repo: &Repo, given: &Given<'_>) -> Result<Advanced, AdvanceError>
     let mut diagnostics = told;
     diagnostics.extend(reading.odd_reports.iter().cloned());
     diagnostics.sort();
-    Ok(Advanced { drafted, rules, reading, built, state, held, deadlines, records, plan, diagnostics })
+    Ok(NextCommit { drafted, rules, reading, built, state, held, deadlines, records, plan, diagnostics })
 }
 
 /// What the gate says of the step. It is not asked about a first commit, which removes nothing.
-fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) -> Result<Gated, AdvanceError> {
+fn ask_gate(
+    repo: &Repo,
+    given: &CommitInputs<'_>,
+    reading: &Reading,
+    built: &Built,
+) -> Result<Gated, NextCommitError> {
     let basis = match &given.outside {
         Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
         Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
@@ -190,7 +195,7 @@ fn ask_gate(repo: &Repo, given: &Given<'_>, reading: &Reading, built: &Built) ->
 /// The deadlines to come, and where the source is new, those of the one before it.
 fn outlook(
     repo: &Repo,
-    given: &Given<'_>,
+    given: &CommitInputs<'_>,
     basis: &Basis,
     reading: &Reading,
     built: &Built,
@@ -211,17 +216,17 @@ fn outlook(
 
 fn read_and_build(
     repo: &Repo,
-    given: &Given<'_>,
+    given: &CommitInputs<'_>,
     contents: &mut GitContents<'_>,
-) -> Result<(Reading, Built, Option<CommitId>), AdvanceError> {
+) -> Result<(Reading, Built, Option<CommitId>), NextCommitError> {
     let progress = repo.progress();
     progress.begin("reading the fleet");
     match &given.outside {
-        Outside::Now { clock, at, basis, reports, known, .. } => {
-            let (reports, known) = (reports.take(), known.take());
+        Outside::Now { clock, at, basis, reports, cache, .. } => {
+            let (reports, cache) = (reports.take(), cache.take());
             let rules = given.previous.and_then(|_| basis.rules_for(given.source));
             let mut reading =
-                Reading::commit(repo, given.source, rules, given.previous, reports, *clock, known)?;
+                Reading::commit(repo, given.source, rules, given.previous, reports, *clock, cache)?;
             progress.begin("rendering objects");
             let built = match at {
                 Some(at) => {

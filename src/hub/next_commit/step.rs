@@ -1,8 +1,8 @@
 //! The next step as of now, and everything that must not be published.
 
-use super::{AdvanceError, Advanced, Given, Outside, advance};
+use super::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
 use crate::inputs::gate::Basis;
-use crate::inputs::{Known, Reports, current};
+use crate::inputs::{BuildCache, Reports, current_state};
 use crate::publish::{self, Previous, Processed};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
@@ -11,7 +11,7 @@ use berth_git::{CommitId, Identity, Repo};
 
 /// Everything that the next step is a function of, as the repository has it now.
 #[derive(Debug)]
-pub struct Start<'a> {
+pub struct StepInputs<'a> {
     /// The source's name in messages, and its commit.
     pub name: &'a str,
     pub source: CommitId,
@@ -23,16 +23,16 @@ pub struct Start<'a> {
     pub reports: Reports,
     pub identity: &'a Identity,
     pub limits: &'a Limits,
-    pub leave: Leave,
+    pub exemptions: Exemptions,
     pub clock: Timestamp,
     /// The moment to decide for, in place of the one that source, state and reports give.
     pub at: Option<Timestamp>,
-    pub known: Known,
+    pub cache: BuildCache,
 }
 
 /// Refusals that are lifted for one step.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Leave {
+pub struct Exemptions {
     /// The source may go back, or be another branch.
     pub rewind: bool,
     /// The rendered branch may be another than the one processed last.
@@ -46,56 +46,71 @@ pub struct Leave {
 }
 
 /// Makes the next step, to be published. What must not be published is an error.
-pub fn step(repo: &Repo, start: Start<'_>) -> Result<Advanced, AdvanceError> {
+pub fn step(repo: &Repo, start: StepInputs<'_>) -> Result<NextCommit, NextCommitError> {
     run(repo, start, &mut Err)
 }
 
 /// Makes the same step to be looked at, together with everything that [`step`] would refuse.
-pub fn rehearse(repo: &Repo, start: Start<'_>) -> Result<(Advanced, Vec<AdvanceError>), AdvanceError> {
+pub fn rehearse(
+    repo: &Repo,
+    start: StepInputs<'_>,
+) -> Result<(NextCommit, Vec<NextCommitError>), NextCommitError> {
     let mut refusals = Vec::new();
-    let mut collect = |error: AdvanceError| {
+    let mut collect = |error: NextCommitError| {
         if !error.is_refusal() {
             return Err(error);
         }
         refusals.push(error);
         Ok(())
     };
-    let advanced = run(repo, start, &mut collect)?;
-    Ok((advanced, refusals))
+    let next = run(repo, start, &mut collect)?;
+    Ok((next, refusals))
 }
 
-type Refuse<'r> = dyn FnMut(AdvanceError) -> Result<(), AdvanceError> + 'r;
+type Refuse<'r> = dyn FnMut(NextCommitError) -> Result<(), NextCommitError> + 'r;
 
-fn run(repo: &Repo, start: Start<'_>, refuse: &mut Refuse<'_>) -> Result<Advanced, AdvanceError> {
-    let Start { name, source, previous, processed, refs, reports, identity, limits, leave, clock, at, known } =
-        start;
+fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<NextCommit, NextCommitError> {
+    let StepInputs {
+        name,
+        source,
+        previous,
+        processed,
+        refs,
+        reports,
+        identity,
+        limits,
+        exemptions,
+        clock,
+        at,
+        cache,
+    } = start;
     let basis = Basis::in_force(limits, previous, processed);
     match previous {
         None => {
-            current::refuse_second(repo, refs).map_err(AdvanceError::from).or_else(&mut *refuse)?;
-            publish::refuse_gone(repo, refs).map_err(AdvanceError::from).or_else(&mut *refuse)?;
-            if !leave.first {
-                current::refuse_unfetched(repo, refs)?;
+            current_state::refuse_second(repo, refs).map_err(NextCommitError::from).or_else(&mut *refuse)?;
+            publish::refuse_gone(repo, refs).map_err(NextCommitError::from).or_else(&mut *refuse)?;
+            if !exemptions.first {
+                current_state::refuse_unfetched(repo, refs)?;
             }
         }
-        Some(_) if leave.rewritten => {}
+        Some(_) if exemptions.rewritten => {}
         Some(previous) => {
             let last = processed.and_then(|processed| processed.rendered);
             let rewritten = publish::refuse_rewritten(repo, refs, previous, last);
-            rewritten.map_err(AdvanceError::from).or_else(&mut *refuse)?;
+            rewritten.map_err(NextCommitError::from).or_else(&mut *refuse)?;
         }
     }
-    if !leave.rewind {
+    if !exemptions.rewind {
         refuse_rewind(repo, name, source, basis.since).or_else(&mut *refuse)?;
     }
-    let (reports, known) = (Box::new(reports.into()), Box::new(known.into()));
-    let outside = Outside::Now { clock, at, basis, gated: !leave.removals, reports, known };
-    let advanced = advance(repo, &Given { source, previous, identity, outside })?;
-    if !leave.empty {
-        let emptied = publish::refuse_empty(&advanced.reading.previous, &advanced.built.state);
-        emptied.map_err(AdvanceError::from).or_else(&mut *refuse)?;
+    let (reports, cache) = (Box::new(reports.into()), Box::new(cache.into()));
+    let outside = Outside::Now { clock, at, basis, gated: !exemptions.removals, reports, cache };
+    let next = compute(repo, &CommitInputs { source, previous, identity, outside })?;
+    if !exemptions.empty {
+        let emptied = publish::refuse_empty(&next.reading.previous, &next.built.state);
+        emptied.map_err(NextCommitError::from).or_else(&mut *refuse)?;
     }
-    Ok(advanced)
+    Ok(next)
 }
 
 /// Refuses a source that does not contain the commit processed last: somebody rewrote history.
@@ -104,10 +119,10 @@ fn refuse_rewind(
     name: &str,
     source: CommitId,
     last: Option<CommitId>,
-) -> Result<(), AdvanceError> {
+) -> Result<(), NextCommitError> {
     let Some(last) = last else { return Ok(()) };
     if repo.has_commit(last) && repo.is_same_or_after(source, last)? {
         return Ok(());
     }
-    Err(AdvanceError::Rewound { name: name.to_owned(), source_commit: source, last })
+    Err(NextCommitError::Rewound { name: name.to_owned(), source_commit: source, last })
 }

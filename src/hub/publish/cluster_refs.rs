@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
 use super::ledger;
-use super::read::{Previous, claimed};
+use super::rendered_state::{Previous, claimed};
 use super::tree::write_folder;
 use berth_base::model::{Timestamp, path};
 use berth_engine::report;

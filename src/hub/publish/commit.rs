@@ -2,11 +2,11 @@
 
 use super::error::PublishError;
 use super::processed::read_processed;
-use super::read::{Ids, Previous};
-use super::remembered::remember;
+use super::rendered_state::{Ids, Previous};
 use super::summary::Summary;
 use super::trailers::Trailers;
 use super::tree;
+use super::trusted_commits::remember;
 use berth_base::diag::Diagnostics;
 use berth_base::model::Timestamp;
 use berth_engine::state::State;

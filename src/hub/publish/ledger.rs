@@ -6,7 +6,7 @@ use berth_git::protocol::trailers::ALLOW_PRUNE;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
-use super::read::{LONGEST_WALK, claimed};
+use super::rendered_state::{LONGEST_WALK, claimed};
 use super::trailers::{Trailers, USED_APPROVAL};
 use super::tree;
 use berth_base::model::{Digest, path};

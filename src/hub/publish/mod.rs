@@ -3,10 +3,10 @@
 //! Objects are written first and one ref moves last, by compare-and-swap. The same inputs give the
 //! same commit id on any machine.
 //!
-//! - [`read`]: the previous state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
+//! - [`rendered_state`]: the previous state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
 //! - [`import`]: a first commit that was found, not decided.
-//! - [`cluster_refs`]: each member's own ref. [`processed`], [`statuses`], [`report`]: the small refs beside the branch.
-//! - [`remembered`]: the commits that this machine made or proved.
+//! - [`cluster_refs`]: each member's own ref. [`processed`], [`report`]: the small refs beside the branch.
+//! - [`trusted_commits`]: the commits that this machine made or proved.
 //! - [`ledger`]: approvals that earlier commits used. [`rollback`]: whether a state was in force before.
 
 pub mod cluster_refs;
@@ -14,16 +14,16 @@ pub mod commit;
 mod error;
 pub mod import;
 pub mod ledger;
-pub mod message;
 pub mod processed;
-pub mod read;
-pub mod remembered;
+pub mod rendered_state;
 pub mod report;
 pub mod rollback;
-mod stored;
+pub mod source_trailers;
+mod state_cache;
 pub mod summary;
 pub mod trailers;
 mod tree;
+pub mod trusted_commits;
 
 pub use commit::{
     Committed, Published, Stamp, draft, point, publish, refuse_empty, refuse_gone, refuse_loss,
@@ -31,9 +31,11 @@ pub use commit::{
 };
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
-pub use read::{Ids, Previous, StateRead, claimed, own_source, read_previous, read_previous_at, read_state};
+pub use rendered_state::{
+    Ids, Previous, StateRead, claimed, own_source, read_previous, read_previous_at, read_state,
+};
 pub use report::write_report;
-pub use stored::{decode_previous, encode_previous};
+pub use state_cache::{decode_previous, encode_previous};
 pub use summary::Summary;
 pub use trailers::Trailers;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::PublishError;
 use berth_git::protocol::Refs;
-use berth_git::protocol::single;
+use berth_git::protocol::file_ref;
 use berth_git::{CommitId, Identity, Repo};
 
 /// What the `processed` ref says.
@@ -66,7 +66,7 @@ pub fn write_processed(
     text.push('\n');
     let files = BTreeMap::from([(FILE, text.into_bytes())]);
     let message = format!("berth: processed {}\n", processed.source.short());
-    Ok(single::replace(repo, &refs.processed, &files, &message, identity, seconds)?)
+    Ok(file_ref::replace(repo, &refs.processed, &files, &message, identity, seconds)?)
 }
 
 /// `None` where there is no such ref, or it says nothing that can be read.
@@ -74,7 +74,7 @@ pub fn read_processed(repo: &Repo, refs: &Refs) -> Result<Option<Processed>, Pub
     let Some(commit) = repo.read_ref(&refs.processed)?.filter(|commit| repo.has_commit(*commit)) else {
         return Ok(None);
     };
-    let Some(bytes) = single::file(repo, commit, FILE)? else { return Ok(None) };
+    let Some(bytes) = file_ref::file(repo, commit, FILE)? else { return Ok(None) };
     Ok(parse(&bytes))
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::error::PublishError;
-use super::read::{Previous, claimed, read_state};
+use super::rendered_state::{Previous, claimed, read_state};
 use berth_base::model::{ContentId, Contents as _, Folder, Timestamp, path};
 use berth_engine::state::{State, layout, placement_decision, record};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};

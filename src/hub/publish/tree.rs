@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::error::PublishError;
-use super::read::{Ids, Previous};
+use super::rendered_state::{Ids, Previous};
 use berth_base::model::{ContentId, Decision, Folder, Key, differences, path};
 use berth_engine::state::{State, layout, placement_decision, record};
 use berth_git::{Entry, EntryKind, TreeId, Writer, tree_id};

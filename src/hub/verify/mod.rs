@@ -17,7 +17,7 @@ pub use compare::Difference;
 pub use proof::{Proof, Verdict, Verifier};
 pub use select::select;
 
-use crate::next_commit::AdvanceError;
+use crate::next_commit::NextCommitError;
 use crate::publish::PublishError;
 use berth_git::GitError;
 
@@ -31,7 +31,7 @@ pub enum VerifyError {
     #[error(transparent)]
     Publish(#[from] PublishError),
     #[error(transparent)]
-    Advance(#[from] AdvanceError),
+    NextCommit(#[from] NextCommitError),
 }
 
 impl VerifyError {
@@ -43,7 +43,7 @@ impl VerifyError {
             }
             VerifyError::Git(error) => error.hint(),
             VerifyError::Publish(error) => error.hint(),
-            VerifyError::Advance(_) => None,
+            VerifyError::NextCommit(_) => None,
         }
     }
 }

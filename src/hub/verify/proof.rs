@@ -7,7 +7,7 @@
 use super::VerifyError;
 use super::bounds::{self, Expected};
 use super::compare::{Difference, compare};
-use crate::next_commit::{AdvanceError, Given, Outside, advance};
+use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
 use crate::publish::{self, Previous, PublishError, Published, Trailers};
 use berth_engine::state::layout;
 use berth_git::protocol::Refs;
@@ -143,7 +143,7 @@ impl<'r> Verifier<'r> {
         let facts = publish::read_state(self.repo, info.id)?.state.facts;
         let bounds = bounds::check(self.repo, &self.expected, info, trailers, &facts, previous.as_ref())?;
         let claims = bounds.findings.into_iter().map(Difference::Claim);
-        let given = Given {
+        let given = CommitInputs {
             source,
             previous: previous.as_ref(),
             identity: &Identity {
@@ -154,16 +154,16 @@ impl<'r> Verifier<'r> {
             },
             outside: Outside::Recorded { facts, trailers: trailers.clone() },
         };
-        let advanced = match advance(self.scratch.repo(), &given) {
-            Err(AdvanceError::Publish(PublishError::Git(error))) => return Err(error.into()),
-            Err(AdvanceError::Publish(refusal)) => return Ok(refused(&refusal)),
+        let next = match compute(self.scratch.repo(), &given) {
+            Err(NextCommitError::Publish(PublishError::Git(error))) => return Err(error.into()),
+            Err(NextCommitError::Publish(refusal)) => return Ok(refused(&refusal)),
             Err(error) => match error.lacks_rules_of() {
                 Some(commit) => return Ok(no_commit("rules'", commit)),
                 None => return Err(error.into()),
             },
             Ok(done) => done,
         };
-        let Published::Committed(computed) = advanced.drafted else {
+        let Published::Committed(computed) = next.drafted else {
             let before = previous.as_ref().map_or(TreeId::EMPTY, |previous| previous.tree);
             let paths = self.repo.changed_paths(before, info.tree, &[])?.into_iter().map(Difference::Path);
             return Ok(Verdict::Differs(claims.chain([Difference::Nothing]).chain(paths).collect()));
@@ -179,7 +179,7 @@ impl<'r> Verifier<'r> {
         }
         if let Some(lost) =
             previous.as_ref().and_then(lost_source).filter(|lost| !self.repo.has_commit(*lost))
-            && advanced.reading.lacks_history()
+            && next.reading.lacks_history()
         {
             return Ok(no_commit("parent's source", lost));
         }

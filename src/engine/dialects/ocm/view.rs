@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use berth_base::model::cluster::{AddOnScore, Cluster, Taint};
+use berth_base::model::cluster_view::{Method, View};
 use berth_base::model::quantity;
 use berth_base::model::selector::Labels;
-use berth_base::model::view::{Method, View};
 use berth_base::yaml::Node;
 
 pub(super) const MANAGED_CLUSTER: View = View { name: "managedCluster", shown, methods: METHODS };

@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::pass::{PassError, Settings};
-use crate::publish::remembered::{IN_FORCE, remembered};
+use crate::publish::trusted_commits::{IN_FORCE, remembered};
 use crate::publish::{self, Previous};
 use crate::verify::trust::{self, Question, Trust};
 use berth_base::model::Timestamp;

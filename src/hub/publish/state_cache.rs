@@ -1,6 +1,6 @@
 //! The state in force ↔ bytes, so that a process can begin with it without reading it from Git.
 
-use super::read::{Ids, Previous};
+use super::rendered_state::{Ids, Previous};
 use super::trailers::Trailers;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::ContentId;

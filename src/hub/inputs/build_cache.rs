@@ -6,17 +6,17 @@ use berth_git as git;
 
 /// What earlier readings found. Losing it costs time only.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct BuildCache {
     pub(super) blobs: git::Blobs,
     pub(super) parsed: Parsed,
     /// Of the state in force, and no other.
     pub built: Option<pipeline::Memo>,
 }
 
-impl Known {
+impl BuildCache {
     /// Begins with files that another process has read.
-    pub fn of_files(parsed: Parsed) -> Known {
-        Known { parsed, ..Known::default() }
+    pub fn of_files(parsed: Parsed) -> BuildCache {
+        BuildCache { parsed, ..BuildCache::default() }
     }
 
     /// Files as they were read.

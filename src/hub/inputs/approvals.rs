@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ReadingError;
 use super::gate::{Basis, Step};
-use crate::publish::{message, trailers};
+use crate::publish::{source_trailers, trailers};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Digest, Timestamp};
 use berth_engine::gate::words::ALLOW_DELETE;
@@ -13,7 +13,7 @@ use berth_git::{CommitId, CommitInfo, Repo};
 
 /// The approvals people gave.
 #[derive(Debug, Default)]
-pub(super) struct Offers {
+pub(super) struct Approvals {
     /// Those that count for this moment.
     pub(super) counting: BTreeSet<Digest>,
     pub(super) expired: BTreeMap<Digest, Timestamp>,
@@ -24,34 +24,34 @@ pub(super) struct Offers {
     pub(super) diagnostics: Diagnostics,
 }
 
-impl Offers {
-    pub(super) fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Offers, ReadingError> {
-        let mut offers = Offers::default();
+impl Approvals {
+    pub(super) fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Approvals, ReadingError> {
+        let mut approvals = Approvals::default();
         for approval in step.files {
             if approval.expires > step.now {
-                offers.counting.insert(approval.digest);
-                offers.files.insert(approval.digest, approval.origin.clone());
+                approvals.counting.insert(approval.digest);
+                approvals.files.insert(approval.digest, approval.origin.clone());
             } else {
-                offers.expired.insert(approval.digest, approval.expires);
+                approvals.expired.insert(approval.digest, approval.expires);
             }
         }
         for commit in new_commits(repo, step.source, basis.since)? {
             let (values, counts): (Vec<String>, bool) = match &basis.limits.recall {
-                Some(recall) => (message::values(&commit.message, ALLOW_DELETE), recall.trailers),
+                Some(recall) => (source_trailers::values(&commit.message, ALLOW_DELETE), recall.trailers),
                 None => (trailers::values(&commit.message, ALLOW_DELETE).map(str::to_owned).collect(), true),
             };
             if !counts {
-                offers.diagnostics.extend(switched_off(&commit, &values));
+                approvals.diagnostics.extend(switched_off(&commit, &values));
                 continue;
             }
-            offers.diagnostics.extend(misplaced(&commit, values.len()));
+            approvals.diagnostics.extend(misplaced(&commit, values.len()));
             for value in values {
                 match value.parse() {
                     Ok(digest) => {
-                        offers.counting.insert(digest);
-                        offers.commits.insert(digest, commit.id);
+                        approvals.counting.insert(digest);
+                        approvals.commits.insert(digest, commit.id);
                     }
-                    Err(()) => offers.diagnostics.push(Diagnostic::warning(
+                    Err(()) => approvals.diagnostics.push(Diagnostic::warning(
                         in_commit(commit.id),
                         format!(
                             "`{ALLOW_DELETE}` must have the 32 digits that berth printed for the removal"
@@ -60,7 +60,7 @@ impl Offers {
                 }
             }
         }
-        Ok(offers)
+        Ok(approvals)
     }
 
     /// Says what is held and what was let pass, and what became of approvals that did nothing.

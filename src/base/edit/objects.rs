@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::path::Step;
-use crate::yaml::{Fault, Limits, Mark, Node, listed, read, split};
+use crate::yaml::{Fault, Limits, Mark, Node, list_kind, read, split};
 
 /// A file's objects.
 #[derive(Debug, Default)]
@@ -69,8 +69,8 @@ fn take(objects: &mut Objects, document: (usize, &Range<u32>), path: Vec<Step>, 
         objects.passed_over += 1;
         return;
     }
-    if listed::is_list(&node) {
-        for (index, item) in listed::items(node).into_iter().enumerate() {
+    if list_kind::is_list(&node) {
+        for (index, item) in list_kind::items(node).into_iter().enumerate() {
             let path = path.iter().cloned().chain([Step::from("items"), Step::Index(index)]).collect();
             take(objects, document, path, item);
         }

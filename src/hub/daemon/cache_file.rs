@@ -25,14 +25,14 @@ const UNFINISHED: Duration = Duration::from_secs(3_600);
 
 /// What was left, for the state in force now.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct CachedState {
     pub parsed: Parsed,
     /// The state in force and what was rendered for it.
     pub rendered: Option<(Previous, Option<Stored>)>,
 }
 
 /// Reads what was left; `now` is what the rendered branch points to.
-pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Left> {
+pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<CachedState> {
     let bytes = fs::read(file(repo)).ok()?;
     let (checksum, body) = bytes.split_first_chunk::<32>()?;
     if *checksum != <[u8; 32]>::from(Sha256::digest(body)) {
@@ -45,11 +45,11 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Left> {
     let parsed = Parsed::decode(&mut decoder)?;
     let commit = CommitId(decoder.raw()?);
     if Some(commit) != now {
-        return Some(Left { parsed, rendered: None });
+        return Some(CachedState { parsed, rendered: None });
     }
     let previous = publish::decode_previous(&mut decoder, repo, commit).ok()??;
     let stored = decoder.maybe(Stored::decode)?;
-    decoder.is_done().then_some(Left { parsed, rendered: Some((previous, stored)) })
+    decoder.is_done().then_some(CachedState { parsed, rendered: Some((previous, stored)) })
 }
 
 /// Replaces what is there. Nothing depends on whether that works.

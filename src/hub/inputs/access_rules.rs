@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::gate::Basis;
-use super::{Current, ReadingError, current};
+use super::{Current, ReadingError, current_state};
 use crate::publish::{self, Previous};
 use berth_base::source::{Ruled, SourceFile, SourceTree};
 use berth_engine::gate::Limits;
@@ -34,7 +34,7 @@ pub(super) fn of(
         return Ok(Ruled::Free);
     }
     let kept = kept(commit)?;
-    let mut tree = git::read_source_knowing(repo, commit, &mut blobs.clone())?;
+    let mut tree = git::read_source_with_cache(repo, commit, &mut blobs.clone())?;
     tree.files.retain(|file| !kept.contains_key(&*file.path));
     tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
     let form = |(path, bytes): (String, Vec<u8>)| SourceFile { path: path.into(), bytes: bytes.into() };
@@ -111,7 +111,7 @@ pub(super) fn for_folder(
 /// A commit that a shallow clone lacks may have had rules that are nowhere in sight.
 fn refuse_cut(repo: &Repo, current: &Current, rules: Option<CommitId>) -> Result<(), ReadingError> {
     match rules.filter(|rules| repo.is_shallow() && !repo.has_commit(*rules)) {
-        Some(_) => Err(current::cut_off(repo, current.remote.as_deref(), "the source")?),
+        Some(_) => Err(current_state::cut_off(repo, current.remote.as_deref(), "the source")?),
         None => Ok(()),
     }
 }
@@ -121,7 +121,7 @@ pub(super) fn against(repo: &Repo, revision: &str, head: Option<CommitId>) -> Re
     let other = repo.require(revision)?;
     let common = head.map(|head| repo.common_ancestor(head, other)).transpose()?.flatten();
     if let (None, Some(head), true) = (common, head, repo.is_shallow()) {
-        return Err(current::cut_off(repo, None, &format!("{revision}..{}", head.short()))?);
+        return Err(current_state::cut_off(repo, None, &format!("{revision}..{}", head.short()))?);
     }
     Ok(common.unwrap_or(other))
 }

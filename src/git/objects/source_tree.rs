@@ -18,14 +18,18 @@ const DEEPEST: usize = 64;
 
 /// The files of a commit that berth may read, in path order.
 pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError> {
-    read_source_knowing(repo, commit, &mut Blobs::new())
+    read_source_with_cache(repo, commit, &mut Blobs::new())
 }
 
 /// What files held, by blob id.
 pub type Blobs = BTreeMap<ContentId, Arc<[u8]>>;
 
 /// [`read_source`], with what was read before; afterwards that is what this tree holds.
-pub fn read_source_knowing(repo: &Repo, commit: CommitId, known: &mut Blobs) -> Result<SourceTree, GitError> {
+pub fn read_source_with_cache(
+    repo: &Repo,
+    commit: CommitId,
+    known: &mut Blobs,
+) -> Result<SourceTree, GitError> {
     let root = repo.commit(commit)?.tree;
     let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
     let mut reader = Reader { repo, odb, tree: SourceTree::default(), known, met: Blobs::new() };

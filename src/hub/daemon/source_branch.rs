@@ -10,7 +10,7 @@ use berth_git::{CommitId, Repo, is_valid_ref};
 const BRANCHES: &str = "refs/heads/";
 
 /// The full name of the source and its newest commit.
-pub(super) fn source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassError> {
+pub(super) fn find_source(repo: &Repo, settings: &Settings) -> Result<(String, CommitId), PassError> {
     let head = repo.head_branch()?;
     let name = match settings.source.as_deref() {
         None | Some("HEAD") => head.clone().unwrap_or_else(|| "HEAD".to_owned()),

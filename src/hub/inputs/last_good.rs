@@ -22,18 +22,18 @@ const MOST_FORMS: usize = 8;
 
 /// What was in force: a source commit, and the forms it kept of files that were broken then.
 #[derive(Clone, Debug, Default)]
-pub struct InForce {
+pub struct PublishedSource {
     /// `None` where the commit is not to be had: a shallow clone, a rewritten history.
     pub commit: Option<CommitId>,
     pub kept: BTreeMap<String, Vec<u8>>,
 }
 
-impl InForce {
+impl PublishedSource {
     /// What a rendered state was made from.
-    pub(super) fn of(repo: &Repo, previous: &Previous) -> Result<InForce, ReadingError> {
+    pub(super) fn of(repo: &Repo, previous: &Previous) -> Result<PublishedSource, ReadingError> {
         let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
         let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
-        Ok(InForce { commit, kept: kept.collect::<Result<_, GitError>>()? })
+        Ok(PublishedSource { commit, kept: kept.collect::<Result<_, GitError>>()? })
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn find(
     tree: &mut SourceTree,
     first: &First,
     older: Option<CommitId>,
-    in_force: impl FnOnce() -> Result<InForce, ReadingError>,
+    in_force: impl FnOnce() -> Result<PublishedSource, ReadingError>,
     parsed: &mut Parsed,
 ) -> Result<GoodForms, ReadingError> {
     if first.is_whole(tree) {
@@ -68,7 +68,7 @@ pub(super) fn find(
 fn survey_in_force(
     repo: &Repo,
     published: CommitId,
-    in_force: &InForce,
+    in_force: &PublishedSource,
     parsed: &mut Parsed,
 ) -> Result<Survey, ReadingError> {
     let mut tree = git::read_source(repo, published)?;
