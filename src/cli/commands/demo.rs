@@ -20,9 +20,9 @@ use berth_git::{GitContents, Identity, Repo};
 use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};
 use berth_hub::inputs::{Reading, Search};
 use berth_hub::publish;
-use berth_member::sync::backends::dir::DirTarget;
-use berth_member::sync::overrides::LocalOverrides;
-use berth_member::sync::{Options, fetch, status, sync_once};
+use berth_member::sync::backends::folder::FolderBackend;
+use berth_member::sync::local_overrides::LocalOverrides;
+use berth_member::sync::{Options, cluster_folder, status, sync_once};
 
 /// Show the whole loop on this machine
 #[derive(Debug, clap::Args)]
@@ -158,8 +158,8 @@ impl<'u> Demo<'u> {
 
     fn sync_all(&self) -> Result<(), CommandError> {
         for cluster in CLUSTERS {
-            let fetched = fetch::fetch(&self.repo, &self.settings.refs, cluster)?;
-            let mut target = DirTarget::open(&self.dir.join("members").join(cluster))?;
+            let fetched = cluster_folder::fetch(&self.repo, &self.settings.refs, cluster)?;
+            let mut target = FolderBackend::open(&self.dir.join("members").join(cluster))?;
             let options = Options { fleet: "demo".to_owned(), ..Options::default() };
             let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)?;
             let now = Timestamp::now();

@@ -10,12 +10,12 @@ use berth_hub::daemon::{DaemonError, PassError};
 use berth_hub::inputs::ReadingError;
 use berth_hub::next_commit::NextCommitError;
 use berth_hub::publish::PublishError;
-use berth_member::sync::SyncError;
+use berth_member::sync::ApplyError;
+use berth_member::sync::backends::BackendError;
 use berth_member::sync::backends::NotAdmitted;
-use berth_member::sync::backends::TargetError;
-use berth_member::sync::fetch::FetchError;
+use berth_member::sync::cluster_folder::FolderError;
+use berth_member::sync::sync_loop::SyncError;
 use berth_member::sync::teardown::TeardownError;
-use berth_member::sync::watch::RoundError;
 
 fn of_git(error: &GitError) -> Exit {
     match error {
@@ -80,29 +80,29 @@ fn of_transport(error: &TransportError) -> Exit {
     }
 }
 
-fn of_fetch(error: &FetchError) -> Exit {
+fn of_fetch(error: &FolderError) -> Exit {
     match error {
-        FetchError::Git(error) => of_git(error),
-        FetchError::NotOurs { .. } => Exit::Held,
-        FetchError::NoFolder { .. } => Exit::Unreachable,
+        FolderError::Git(error) => of_git(error),
+        FolderError::NotOurs { .. } => Exit::Held,
+        FolderError::NoFolder { .. } => Exit::Unreachable,
     }
 }
 
-fn of_sync(error: &SyncError) -> Exit {
+fn of_sync(error: &ApplyError) -> Exit {
     match error {
-        SyncError::Target(_) => Exit::Unreachable,
+        ApplyError::Backend(_) => Exit::Unreachable,
         _ => Exit::Held,
     }
 }
 
-fn of_round(error: &RoundError) -> (Exit, Option<String>) {
+fn of_round(error: &SyncError) -> (Exit, Option<String>) {
     match error {
-        RoundError::Fetch(error) => (of_fetch(error), error.hint()),
-        RoundError::Sync(error) => (of_sync(error), error.hint().map(str::to_owned)),
-        RoundError::Overrides(_) => (Exit::Faulty, None),
-        RoundError::Refresh(_) => (Exit::Unreachable, None),
-        RoundError::Refused(_) => (Exit::Held, None),
-        RoundError::NotAdmitted(error) => of_admission(error),
+        SyncError::Folder(error) => (of_fetch(error), error.hint()),
+        SyncError::Apply(error) => (of_sync(error), error.hint().map(str::to_owned)),
+        SyncError::Overrides(_) => (Exit::Faulty, None),
+        SyncError::Refresh(_) => (Exit::Unreachable, None),
+        SyncError::Refused(_) => (Exit::Held, None),
+        SyncError::NotAdmitted(error) => of_admission(error),
     }
 }
 
@@ -119,8 +119,8 @@ impl From<TeardownError> for CommandError {
     fn from(error: TeardownError) -> CommandError {
         let (exit, hint) = match &error {
             TeardownError::NotAdmitted(error) => of_admission(error),
-            TeardownError::Sync(error) => (of_sync(error), error.hint().map(str::to_owned)),
-            TeardownError::Target(_) => (Exit::Unreachable, None),
+            TeardownError::Apply(error) => (of_sync(error), error.hint().map(str::to_owned)),
+            TeardownError::Backend(_) => (Exit::Unreachable, None),
         };
         CommandError { exit, message: error.to_string(), hint }
     }
@@ -171,28 +171,28 @@ impl From<TransportError> for CommandError {
     }
 }
 
-impl From<FetchError> for CommandError {
-    fn from(error: FetchError) -> CommandError {
+impl From<FolderError> for CommandError {
+    fn from(error: FolderError) -> CommandError {
         CommandError { exit: of_fetch(&error), message: error.to_string(), hint: error.hint() }
     }
 }
 
-impl From<SyncError> for CommandError {
-    fn from(error: SyncError) -> CommandError {
+impl From<ApplyError> for CommandError {
+    fn from(error: ApplyError) -> CommandError {
         let hint = error.hint().map(str::to_owned);
         CommandError { exit: of_sync(&error), message: error.to_string(), hint }
     }
 }
 
-impl From<RoundError> for CommandError {
-    fn from(error: RoundError) -> CommandError {
+impl From<SyncError> for CommandError {
+    fn from(error: SyncError) -> CommandError {
         let (exit, hint) = of_round(&error);
         CommandError { exit, message: error.to_string(), hint }
     }
 }
 
-impl From<TargetError> for CommandError {
-    fn from(error: TargetError) -> CommandError {
+impl From<BackendError> for CommandError {
+    fn from(error: BackendError) -> CommandError {
         CommandError::new(Exit::Unreachable, error.to_string())
     }
 }

@@ -8,8 +8,8 @@ use tracing::warn;
 use super::exit::{CommandError, Exit};
 use berth_base::model::Timestamp;
 use berth_git::{CommitId, Repo};
-use berth_member::sync::pin::FleetPin;
-use berth_member::sync::vouch::{self, Vouching};
+use berth_member::sync::commit_trust::{self, CommitTrust};
+use berth_member::sync::fleet_pin::FleetPin;
 
 /// Which commits a member follows
 #[derive(Debug, clap::Args)]
@@ -27,11 +27,11 @@ impl FollowArgs {
     /// Finds a file of allowed signers that cannot be used before any work is done.
     pub fn check(&self) -> Result<(), CommandError> {
         let Some(file) = &self.allowed_signers else { return Ok(()) };
-        vouch::read(file).map(|_| ()).map_err(CommandError::usage)
+        commit_trust::read(file).map(|_| ()).map_err(CommandError::usage)
     }
 
-    pub fn vouching(&self, cluster: &str, fleet: &str) -> Vouching {
-        Vouching::new(self.allowed_signers.clone())
+    pub fn vouching(&self, cluster: &str, fleet: &str) -> CommitTrust {
+        CommitTrust::new(self.allowed_signers.clone())
             .of_fleet(FleetPin::new(cluster, fleet))
             .noticing(self.max_age.map(Duration::from_secs))
     }
@@ -39,7 +39,7 @@ impl FollowArgs {
 
 /// The commit that is followed, and what is wrong with the newest one.
 pub struct Following {
-    vouching: Vouching,
+    vouching: CommitTrust,
     /// The member remembers the fleet of the folder that it applies.
     remembers: bool,
     /// Why the newest folder is not applied, or cannot be the newest.
@@ -49,7 +49,7 @@ pub struct Following {
 }
 
 impl Following {
-    pub fn new(vouching: Vouching, remembers: bool) -> Following {
+    pub fn new(vouching: CommitTrust, remembers: bool) -> Following {
         Following { vouching, remembers, refused: None, is_stale: false }
     }
 

@@ -15,9 +15,9 @@ use berth_git::transport::RemoteUrl;
 use berth_git::transport::remote::shows_password;
 use berth_member::install::{FILES, File, Install, Overrides, Remote, Resource, files as manifests};
 use berth_member::sync::backends::kube::record_name;
+use berth_member::sync::cluster_folder::{self, FolderError};
 use berth_member::sync::desired;
-use berth_member::sync::fetch::{self, FetchError};
-use berth_member::sync::override_source::Source;
+use berth_member::sync::override_objects::OverrideObjects;
 
 /// How each file begins: only such files are ever written again.
 const MARK: &str = "# Made by berth join --install";
@@ -60,7 +60,7 @@ pub struct InstallArgs {
     tenant_service_account: Option<String>,
     /// Where it finds local overrides, as `berth sync --overrides-from` takes it; may be given again
     #[arg(long, value_name = "SOURCE", value_delimiter = ',', requires = "install")]
-    overrides_from: Vec<Source>,
+    overrides_from: Vec<OverrideObjects>,
     /// Also allow it only the connections that it needs
     #[arg(long, requires = "install")]
     network_policy: bool,
@@ -226,12 +226,12 @@ fn refuse(flag: &str, name: &str, fits: bool) -> Result<(), CommandError> {
 /// The kinds in the folder that is published for the cluster, if one is: what is there may have to go.
 fn published(repo: &Path, cluster: &str) -> Result<BTreeSet<(String, String)>, CommandError> {
     let Ok(repo) = Repo::open(repo) else { return Ok(BTreeSet::new()) };
-    match fetch::fetch(&repo, &Refs::default(), cluster) {
+    match cluster_folder::fetch(&repo, &Refs::default(), cluster) {
         Ok(fetched) => {
             let objects = desired::read(&fetched).objects;
             Ok(objects.into_keys().map(|id| (id.group.to_string(), id.kind.to_string())).collect())
         }
-        Err(FetchError::NoFolder { .. }) => Ok(BTreeSet::new()),
+        Err(FolderError::NoFolder { .. }) => Ok(BTreeSet::new()),
         Err(error) => Err(CommandError::from(error)),
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::exit::{CommandError, Exit};
 use berth_member::sync::backends::kube::Tenant;
-use berth_member::sync::backends::kube::modes::Mode;
+use berth_member::sync::backends::kube::drift::mode::DriftMode;
 use berth_member::sync::health::custom::{self, HealthRules};
-use berth_member::sync::override_source::Source;
+use berth_member::sync::override_objects::OverrideObjects;
 
 /// How a Kubernetes target is reached and worked on
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub struct KubeArgs {
     pub protected_namespaces: Vec<String>,
     /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; may be given again
     #[arg(long, value_name = "SOURCE", value_delimiter = ',', env = "BERTH_OVERRIDES_FROM")]
-    pub overrides_from: Vec<Source>,
+    pub overrides_from: Vec<OverrideObjects>,
     /// Where a pod's own credentials are, in place of the usual folder
     #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
     pub pod_credentials: Option<PathBuf>,
@@ -81,10 +81,10 @@ impl KubeArgs {
         Some(Tenant { account, cluster_scoped: self.tenant_cluster_scoped })
     }
 
-    pub fn drift(&self) -> Mode {
+    pub fn drift(&self) -> DriftMode {
         match self.drift {
-            Drift::Correct => Mode::Correct,
-            Drift::Report => Mode::Report,
+            Drift::Correct => DriftMode::Correct,
+            Drift::Report => DriftMode::Report,
         }
     }
 

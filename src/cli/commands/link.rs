@@ -7,20 +7,20 @@ use tracing::{info, warn};
 
 use super::exit::{CommandError, Exit};
 use berth_git::transport::{TransportError, backoff};
-use berth_member::sync::remote::{Link, LinkError};
-use berth_member::sync::watch::Refreshed;
+use berth_member::sync::remote::{MemberRemote, RemoteError};
+use berth_member::sync::sync_loop::Freshness;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// A remote, and when to ask it again.
 pub struct PacedLink {
-    link: Link,
+    link: MemberRemote,
     every: Duration,
     fetching: Pace,
     pushing: Pace,
     /// Why the folder is not the remote's newest.
-    trouble: Option<LinkError>,
+    trouble: Option<RemoteError>,
 }
 
 #[derive(Default)]
@@ -47,13 +47,13 @@ impl Pace {
 }
 
 impl PacedLink {
-    pub fn new(link: Link, every: Duration) -> PacedLink {
+    pub fn new(link: MemberRemote, every: Duration) -> PacedLink {
         let (fetching, pushing) = (Pace::default(), Pace::default());
         PacedLink { link, every, fetching, pushing, trouble: None }
     }
 
     /// Asks the remote, if it is time to.
-    pub fn refresh(&mut self) -> Refreshed {
+    pub fn refresh(&mut self) -> Freshness {
         if self.fetching.is_due() {
             match self.link.fetch() {
                 Ok(_) => {
@@ -67,7 +67,7 @@ impl PacedLink {
                 Err(problem) => {
                     self.fetching.failed();
                     // Who asks to stop knows why.
-                    if !matches!(problem, LinkError::Transport(TransportError::Cancelled { .. })) {
+                    if !matches!(problem, RemoteError::Transport(TransportError::Cancelled { .. })) {
                         warn!(error = %problem, hint = problem.hint(), "keeping to the last folder");
                     }
                     self.trouble = Some(problem);
@@ -75,9 +75,9 @@ impl PacedLink {
             }
         }
         match &self.trouble {
-            None => Refreshed::Newest,
-            Some(problem) if problem.is_refusal() => Refreshed::Refused(problem.to_string()),
-            Some(problem) => Refreshed::Unreachable(problem.to_string()),
+            None => Freshness::Newest,
+            Some(problem) if problem.is_refusal() => Freshness::Refused(problem.to_string()),
+            Some(problem) => Freshness::Unreachable(problem.to_string()),
         }
     }
 
@@ -97,7 +97,7 @@ impl PacedLink {
         }
         match pushed {
             Ok(_) => (self.pushing.next, self.pushing.failures) = (None, 0),
-            Err(LinkError::Transport(problem)) if problem.is_refusal() => {
+            Err(RemoteError::Transport(problem)) if problem.is_refusal() => {
                 if self.pushing.failures == 0 {
                     let hint = problem.hint();
                     warn!(error = %problem, hint, "the status stays here for now");
@@ -113,9 +113,9 @@ impl PacedLink {
     }
 
     /// [`PacedLink::push`] for a single round: the problem, and whether it is merely a lack of rights.
-    pub fn push_once(&mut self) -> Result<(), (LinkError, bool)> {
+    pub fn push_once(&mut self) -> Result<(), (RemoteError, bool)> {
         self.link.push_status().map(|_| ()).map_err(|problem| {
-            let lacks = matches!(&problem, LinkError::Transport(problem) if problem.is_refusal());
+            let lacks = matches!(&problem, RemoteError::Transport(problem) if problem.is_refusal());
             (problem, lacks)
         })
     }
@@ -126,14 +126,14 @@ impl PacedLink {
     }
 }
 
-impl From<LinkError> for CommandError {
-    fn from(error: LinkError) -> CommandError {
+impl From<RemoteError> for CommandError {
+    fn from(error: RemoteError) -> CommandError {
         let hint = error.hint();
         let message = error.to_string();
         let mut made = match error {
-            LinkError::Transport(error) => CommandError::from(error),
-            LinkError::Git(error) => error.into(),
-            LinkError::NotOurs { .. } | LinkError::Refused { .. } | LinkError::Rewound { .. } => {
+            RemoteError::Transport(error) => CommandError::from(error),
+            RemoteError::Git(error) => error.into(),
+            RemoteError::NotOurs { .. } | RemoteError::Refused { .. } | RemoteError::Rewound { .. } => {
                 CommandError::new(Exit::Held, message)
             }
         };

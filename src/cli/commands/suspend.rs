@@ -10,8 +10,8 @@ use super::ui::Ui;
 use berth_base::model::Timestamp;
 use berth_base::model::status::Suspension;
 use berth_member::live::Access;
-use berth_member::sync::backends::kube::pause as pause_cluster;
-use berth_member::sync::backends::pause::pause as pause_folder;
+use berth_member::sync::backends::folder::suspension::suspend as suspend_folder;
+use berth_member::sync::backends::kube::suspend as suspend_cluster;
 
 /// Ask a member's syncer to change nothing for a while; what differs is still reported
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,7 @@ pub struct MemberArgs {
 impl MemberArgs {
     fn set(&self, suspension: Option<&Suspension>) -> Result<bool, CommandError> {
         let done = match &self.target {
-            Place::Folder(path) => pause_folder(path, suspension),
+            Place::Folder(path) => suspend_folder(path, suspension),
             Place::Kube => {
                 let access = Access {
                     kubeconfig: self.kubeconfig.clone(),
@@ -68,7 +68,7 @@ impl MemberArgs {
                     patience: Duration::from_secs(30),
                     pod: None,
                 };
-                pause_cluster(&access, &self.fleet, &self.namespace, suspension)
+                suspend_cluster(&access, &self.fleet, &self.namespace, suspension)
             }
         };
         done.map_err(|error| CommandError::new(Exit::Unreachable, error.to_string()))

@@ -27,13 +27,13 @@ use berth_git::{CommitId, GitError, Repo};
 use berth_member::live::Access;
 use berth_member::sync::backends::kube::Settings;
 use berth_member::sync::backends::kube::lease::Lease;
-use berth_member::sync::backends::{DirTarget, KubeTarget, NotAdmitted, Target};
-use berth_member::sync::bell::Bell;
-use berth_member::sync::measure::Meter;
-use berth_member::sync::overrides::{self, LocalOverrides};
-use berth_member::sync::remote::Link;
-use berth_member::sync::watch::{Config, Refreshed, Round, RoundError, Surroundings, Syncer};
-use berth_member::sync::{Options, facts, settle};
+use berth_member::sync::backends::{Backend, FolderBackend, KubeBackend, NotAdmitted};
+use berth_member::sync::local_overrides::{self, LocalOverrides};
+use berth_member::sync::remote::MemberRemote;
+use berth_member::sync::sync_loop::{Config, Freshness, Sync, SyncError, SyncHooks, Syncer};
+use berth_member::sync::sync_metrics::SyncMeter;
+use berth_member::sync::wakeups::Wakeups;
+use berth_member::sync::{Options, facts_file, until_idle};
 
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]
@@ -104,9 +104,9 @@ pub(super) enum Place {
 }
 
 impl SyncArgs {
-    fn open_target(&self) -> Result<Box<dyn Target>, CommandError> {
+    fn open_target(&self) -> Result<Box<dyn Backend>, CommandError> {
         let kube = match &self.target {
-            Place::Folder(path) => return Ok(Box::new(DirTarget::open(path)?)),
+            Place::Folder(path) => return Ok(Box::new(FolderBackend::open(path)?)),
             Place::Kube => &self.kube,
         };
         let access = Access {
@@ -133,7 +133,7 @@ impl SyncArgs {
             }),
             drift: kube.drift(),
         };
-        let target = KubeTarget::connect(&settings).map_err(|error| {
+        let target = KubeBackend::connect(&settings).map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());
             match error.hint() {
                 Some(hint) => failed.hint(hint),
@@ -177,7 +177,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));
     let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
-    let mut world = World {
+    let mut hooks = MemberHooks {
         overrides: args.overrides.clone(),
         facts,
         link: link.map(paced),
@@ -190,22 +190,22 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
-        world.meter = args.telling.meter()?;
-        let bell = stop_signal(cancel)?;
-        Syncer::new(&config, &repo, target.as_mut(), &mut world).run(&bell);
+        hooks.meter = args.telling.meter()?;
+        let wakeups = stop_signal(cancel)?;
+        Syncer::new(&config, &repo, target.as_mut(), &mut hooks).run(&wakeups);
         info!("stopped");
         return Ok(Exit::Done);
     }
-    target.watched(ui.progress());
+    target.show_progress(ui.progress());
     let round = ui.watching("reading the cluster's folder", || {
-        settle::until_settled(Syncer::new(&config, &repo, target.as_mut(), &mut world))
+        until_idle::sync_until_idle(Syncer::new(&config, &repo, target.as_mut(), &mut hooks))
     });
     if round.has_failed() {
-        push_report(args, &mut world, ui);
+        push_report(args, &mut hooks, ui);
     }
-    let trouble = world.link.as_mut().and_then(PacedLink::trouble);
+    let trouble = hooks.link.as_mut().and_then(PacedLink::trouble);
     let outcome = match (round.result, &trouble) {
-        (Err(RoundError::Refresh(_)), Some(_)) => return trouble.map_or(Ok(Exit::Bug), Err),
+        (Err(SyncError::Refresh(_)), Some(_)) => return trouble.map_or(Ok(Exit::Bug), Err),
         (result, _) => result?,
     };
     match args.output {
@@ -230,7 +230,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     if outcome.applied.suspended.is_some() {
         exit = exit.worst(Exit::Held);
     }
-    if let Some(problem) = world.following.staleness() {
+    if let Some(problem) = hooks.following.staleness() {
         ui.error(&problem);
         exit = exit.worst(problem.exit);
     }
@@ -243,12 +243,12 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.status("the folder is the last one that was fetched");
         return Ok(exit.worst(problem.exit));
     }
-    Ok(push_report(args, &mut world, ui).map_or(exit, |failed| exit.worst(failed)))
+    Ok(push_report(args, &mut hooks, ui).map_or(exit, |failed| exit.worst(failed)))
 }
 
 /// Brings the status to the remote, if there is one. Returns the exit code of a failure that counts.
-fn push_report(args: &SyncArgs, world: &mut World, ui: &Ui) -> Option<Exit> {
-    let link = world.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)?;
+fn push_report(args: &SyncArgs, hooks: &mut MemberHooks, ui: &Ui) -> Option<Exit> {
+    let link = hooks.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)?;
     let pushed = link.push_once();
     for lock in link.cleared_locks() {
         ui.status(&format!("removed `{lock}`, a stale lock left by a process that has exited"));
@@ -262,33 +262,33 @@ fn push_report(args: &SyncArgs, world: &mut World, ui: &Ui) -> Option<Exit> {
     (!lacks_rights).then(|| CommandError::from(problem).exit)
 }
 
-fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<Link>, CommandError> {
+fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, CommandError> {
     let usage = format!("sync-{}", path::encode(&args.cluster));
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
     let Some((transport, copy)) = remote else { return Ok(None) };
     let elsewhere = args.telling.status_remote(&args.remote, &copy, cancel)?;
     Ok(Some(
-        Link::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
+        MemberRemote::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
             .vouched_for(args.follow.vouching(&args.cluster, &args.fleet))
             .reporting_to(elsewhere),
     ))
 }
 
 /// The process's clock, files and remote, for the loop.
-struct World {
+struct MemberHooks {
     overrides: Option<PathBuf>,
     /// The file, and the cluster that it must be of.
     facts: Option<(PathBuf, String)>,
     link: Option<PacedLink>,
     following: Following,
     reports: bool,
-    meter: Option<Meter>,
+    meter: Option<SyncMeter>,
     /// When the round began.
     begun: Option<Instant>,
     log: RoundLog,
 }
 
-impl Surroundings for World {
+impl SyncHooks for MemberHooks {
     fn now(&mut self) -> Timestamp {
         Timestamp::now()
     }
@@ -297,12 +297,12 @@ impl Surroundings for World {
         self.reports
     }
 
-    fn refresh(&mut self) -> Refreshed {
+    fn refresh(&mut self) -> Freshness {
         self.begun = Some(Instant::now());
         if let Some(meter) = &self.meter {
             meter.beat();
         }
-        self.link.as_mut().map_or(Refreshed::Newest, PacedLink::refresh)
+        self.link.as_mut().map_or(Freshness::Newest, PacedLink::refresh)
     }
 
     fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
@@ -311,22 +311,22 @@ impl Surroundings for World {
 
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         let Some(path) = &self.overrides else { return Ok(LocalOverrides::default()) };
-        own_file::read(path, overrides::read)
+        own_file::read(path, local_overrides::read)
     }
 
     fn facts(&mut self) -> Result<ClusterStatus, String> {
         let Some((path, cluster)) = &self.facts else { return Ok(ClusterStatus::default()) };
-        own_file::read(path, |name, bytes| facts::read(name, bytes, cluster))
+        own_file::read(path, |name, bytes| facts_file::read(name, bytes, cluster))
     }
 
-    fn after(&mut self, round: &Round) {
+    fn after(&mut self, round: &Sync) {
         let took = self.begun.take().map(|begun| begun.elapsed());
         if let Some(meter) = &mut self.meter {
             meter.count(round, took, Timestamp::now());
         }
         self.log.hear(round);
         // Who has the turn is the one to report.
-        if matches!(round.result, Err(RoundError::NotAdmitted(NotAdmitted::Standby(_)))) {
+        if matches!(round.result, Err(SyncError::NotAdmitted(NotAdmitted::Standby(_)))) {
             return;
         }
         self.between(&round.reported);
@@ -343,15 +343,15 @@ impl Surroundings for World {
 }
 
 /// A bell that SIGTERM and SIGINT ring.
-fn stop_signal(cancel: Cancel) -> Result<Bell, CommandError> {
-    let bell = Bell::default();
-    let stop = bell.stopper();
+fn stop_signal(cancel: Cancel) -> Result<Wakeups, CommandError> {
+    let wakeups = Wakeups::default();
+    let stop = wakeups.stopper();
     berth_hub::daemon::on_stop(move || {
         stop();
         cancel.cancel();
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
-    Ok(bell)
+    Ok(wakeups)
 }
 
 pub(super) fn target(text: &str) -> Result<Place, String> {

@@ -6,7 +6,7 @@ use tracing::{error, info, warn};
 
 use berth_base::model::ObjectId;
 use berth_base::model::status::{Problem, Suspension};
-use berth_member::sync::watch::{Round, RoundError};
+use berth_member::sync::sync_loop::{Sync, SyncError};
 
 /// How many lines one round may take for its problems.
 const MOST: usize = 20;
@@ -23,11 +23,11 @@ pub struct RoundLog {
 
 impl RoundLog {
     /// Logs what is new of a round.
-    pub fn hear(&mut self, round: &Round) {
+    pub fn hear(&mut self, round: &Sync) {
         let outcome = match &round.result {
             Ok(outcome) => outcome,
             // The lease's own thread says so, once.
-            Err(RoundError::NotAdmitted(_)) => return,
+            Err(SyncError::NotAdmitted(_)) => return,
             Err(problem) => {
                 let why = problem.to_string();
                 if self.failure.as_ref() != Some(&why) {

@@ -7,9 +7,9 @@ use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::sync_text::plan_text;
 use super::ui::{Ui, counted};
-use berth_member::sync::backends::Target;
-use berth_member::sync::plan::Why;
-use berth_member::sync::teardown::{End, Teardown};
+use berth_member::sync::backends::Backend;
+use berth_member::sync::plan::HoldReason;
+use berth_member::sync::teardown::{Teardown, TeardownMode};
 
 /// The end of a member
 #[derive(Debug, clap::Args)]
@@ -30,10 +30,10 @@ pub struct TeardownArgs {
 }
 
 impl TeardownArgs {
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<TeardownMode> {
         match (self.teardown, self.release) {
-            (true, _) => Some(End::Remove),
-            (_, true) => Some(End::Release),
+            (true, _) => Some(TeardownMode::Remove),
+            (_, true) => Some(TeardownMode::Release),
             _ => None,
         }
     }
@@ -52,9 +52,9 @@ pub struct About<'a> {
 
 pub fn end_member(
     args: &TeardownArgs,
-    end: End,
+    end: TeardownMode,
     about: &About<'_>,
-    target: &mut dyn Target,
+    backend: &mut dyn Backend,
     ui: &Ui,
 ) -> Outcome {
     let teardown = Teardown {
@@ -64,7 +64,7 @@ pub fn end_member(
         allow_risky_prune: about.allow_risky_prune,
         patience: about.patience,
     };
-    let found = teardown.look(target)?;
+    let found = teardown.look(backend)?;
     if about.json {
         ui.json(&found.plan.to_json());
     } else {
@@ -73,7 +73,7 @@ pub fn end_member(
     for along in &found.along {
         ui.status(&format!("{}: {}", along.object, along.message));
     }
-    let waits = found.plan.held.iter().any(|held| held.why == Why::NeedsApproval);
+    let waits = found.plan.held.iter().any(|held| held.why == HoldReason::NeedsApproval);
     let exit = if waits { Exit::Held } else { Exit::Done };
     if about.dry_run {
         for problem in &found.plan.problems {
@@ -84,12 +84,14 @@ pub fn end_member(
     if !args.yes {
         confirm(about.cluster, end, ui)?;
     }
-    let ended = teardown.carry_out(&found, target)?;
+    let ended = teardown.carry_out(&found, backend)?;
     let let_go = format!("{} let go", counted(ended.let_go, "object"));
     ui.status(&match (end, ended.let_go) {
-        (End::Release, _) => let_go,
-        (End::Remove, 0) => format!("{} removed", counted(ended.removed, "object")),
-        (End::Remove, some) => format!("{} removed, {some} let go", counted(ended.removed, "object")),
+        (TeardownMode::Release, _) => let_go,
+        (TeardownMode::Remove, 0) => format!("{} removed", counted(ended.removed, "object")),
+        (TeardownMode::Remove, some) => {
+            format!("{} removed, {some} let go", counted(ended.removed, "object"))
+        }
     });
     if ended.is_whole {
         ui.status("nothing of berth is left there but its namespace and the lease in it");
@@ -101,8 +103,8 @@ pub fn end_member(
 }
 
 /// Goes on only if the cluster's name is typed.
-fn confirm(cluster: &str, end: End, ui: &Ui) -> Result<(), CommandError> {
-    let what = if end == End::Remove { "remove all this from" } else { "let all this go in" };
+fn confirm(cluster: &str, end: TeardownMode, ui: &Ui) -> Result<(), CommandError> {
+    let what = if end == TeardownMode::Remove { "remove all this from" } else { "let all this go in" };
     ui.status(&format!("type the cluster's name to {what} `{cluster}`:"));
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);

@@ -9,7 +9,7 @@ use super::exit::CommandError;
 use super::remote::RemoteArgs;
 use berth_git::transport::{Cancel, Transport, WorkingCopy};
 use berth_member::metrics::{self, Metrics};
-use berth_member::sync::measure::{self, Meter};
+use berth_member::sync::sync_metrics::{self, SyncMeter};
 
 /// How a syncer says how it does
 #[derive(Debug, clap::Args)]
@@ -52,12 +52,12 @@ impl TellingArgs {
     }
 
     /// Counts, and answers for as long as the process lives.
-    pub fn meter(&self) -> Result<Option<Meter>, CommandError> {
+    pub fn meter(&self) -> Result<Option<SyncMeter>, CommandError> {
         let Some(address) = self.metrics else { return Ok(None) };
-        let metrics = Metrics::new(measure::KNOWN, measure::LONGEST_SILENCE);
+        let metrics = Metrics::new(sync_metrics::KNOWN, sync_metrics::LONGEST_SILENCE);
         let server = metrics::Server::start(address, metrics.clone())
             .map_err(|error| CommandError::io(format!("listening at {address}"), &error))?;
         info!(address = %server.address, "answering /metrics, /healthz and /readyz");
-        Ok(Some(Meter::new(metrics)))
+        Ok(Some(SyncMeter::new(metrics)))
     }
 }

@@ -12,7 +12,7 @@ use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
 use berth_hub::inputs::current_state;
 use berth_hub::verify::trust::{self, Anchors, DEPTH, Question, Trust};
-use berth_member::sync::vouch;
+use berth_member::sync::commit_trust;
 
 /// Whom to believe about the rendered branch.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,7 +45,7 @@ impl TrustArgs {
     pub fn anchors(&self, signer: Option<&Signer>) -> Result<Anchors, CommandError> {
         let own = signer.map(|signer| AllowedSigners::of(signer.public()));
         let others = match &self.allowed_signers {
-            Some(file) => Some(vouch::read(file).map_err(CommandError::usage)?),
+            Some(file) => Some(commit_trust::read(file).map_err(CommandError::usage)?),
             None => None,
         };
         let keys = match (own, others) {

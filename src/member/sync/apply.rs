@@ -6,23 +6,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::SyncError;
-use super::backends::{Apply, Record, Target};
+use super::ApplyError;
+use super::apply_order::{self, ApplyOrder};
+use super::backends::{Apply, Backend, Record};
 use super::desired::{Desired, DesiredSet};
 use super::health::Health;
-use super::order::{self, Order};
-use super::plan::{self, Form, Held, Live, Prune, SyncPlan, Why, Write};
-use super::unfinished::{Blocker, Unfinished};
+use super::plan::{self, Form, HeldRemoval, HoldReason, Live, Prune, SyncPlan, Write};
+use super::removal_blockers::{Blocker, RemovalBlockers};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
 /// What came of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct PlanResult {
     pub written: BTreeSet<ObjectId>,
     /// The objects removed or let go.
     pub pruned: BTreeSet<ObjectId>,
-    pub held: Vec<Held>,
+    pub held: Vec<HeldRemoval>,
     pub problems: Vec<Problem>,
     /// What may still become as wanted by itself.
     pub waiting: Vec<Problem>,
@@ -30,7 +30,7 @@ pub struct Done {
     pub(super) roots: BTreeMap<ObjectId, ObjectId>,
 }
 
-impl Done {
+impl PlanResult {
     /// Says of removals what they wait for.
     fn hold_behind(&mut self, behind: Vec<(Prune, Blocker)>) {
         for (prune, blocker) in behind {
@@ -39,7 +39,7 @@ impl Done {
             let problem = Problem { object: prune.id.clone(), message };
             self.waiting.extend(blocker.has_time.then(|| problem.clone()));
             self.problems.push(problem);
-            self.held.push(Held { id: prune.id, why: Why::WorkloadFailed });
+            self.held.push(HeldRemoval { id: prune.id, why: HoldReason::WorkloadFailed });
         }
     }
 }
@@ -49,31 +49,31 @@ pub fn apply(
     plan: &SyncPlan,
     desired: &DesiredSet,
     live: &BTreeMap<ObjectId, Live>,
-    target: &mut dyn Target,
+    backend: &mut dyn Backend,
     record: &Record,
-) -> Result<Done, SyncError> {
-    let mut done = Done::default();
+) -> Result<PlanResult, ApplyError> {
+    let mut done = PlanResult::default();
     let all: Vec<Apply<'_>> = plan.writes.iter().filter_map(|write| item(desired, write)).collect();
-    target.begin(record, &all, &plan.prunes.iter().collect::<Vec<_>>())?;
+    backend.begin(record, &all, &plan.prunes.iter().collect::<Vec<_>>())?;
 
     let (first, last): (Vec<Prune>, Vec<Prune>) = plan.prunes.iter().cloned().partition(|prune| prune.first);
-    delete(target, &first, &mut done);
-    write_all(all, plan, desired, live, target, &mut done);
+    delete(backend, &first, &mut done);
+    write_all(all, plan, desired, live, backend, &mut done);
 
-    let unfinished = Unfinished::of(plan, desired, live, &done, target);
+    let unfinished = RemovalBlockers::of(plan, desired, live, &done, backend);
     let (now, behind) = unfinished.split(last);
     done.hold_behind(behind);
     let leaving: BTreeSet<&str> =
         now.iter().filter(|prune| prune.seen.is_some()).map(|prune| prune.workload.as_str()).collect();
-    let unhealthy = unhealthy(&leaving, &unfinished, desired, target);
-    let (now, held) = plan::hold(now, Why::NotHealthy, |workload| unhealthy.contains(workload));
+    let unhealthy = unhealthy(&leaving, &unfinished, desired, backend);
+    let (now, held) = plan::hold(now, HoldReason::NotHealthy, |workload| unhealthy.contains(workload));
     done.waiting.extend(held.iter().map(|held| Problem {
         object: held.id.clone(),
         message: format!("no longer wanted, but kept: {}", held.why.words()),
     }));
     done.held.extend(held);
-    delete(target, &now, &mut done);
-    target.finish()?;
+    delete(backend, &now, &mut done);
+    backend.finish()?;
     Ok(done)
 }
 
@@ -88,10 +88,10 @@ fn write_all(
     plan: &SyncPlan,
     desired: &DesiredSet,
     live: &BTreeMap<ObjectId, Live>,
-    target: &mut dyn Target,
-    done: &mut Done,
+    backend: &mut dyn Backend,
+    done: &mut PlanResult,
 ) {
-    let order = Order::of(desired);
+    let order = ApplyOrder::of(desired);
     left.retain(|item| {
         let fault = order.faults.get(&item.desired.id);
         done.problems.extend(
@@ -100,12 +100,14 @@ fn write_all(
         fault.is_none()
     });
     loop {
-        let missing = Missing::after(plan, desired, live, done);
+        let missing = MissingParents::after(plan, desired, live, done);
         let failed: BTreeSet<ObjectId> =
             plan.problems.iter().chain(&done.problems).map(|problem| problem.object.clone()).collect();
         let unwritten: BTreeSet<&ObjectId> = left.iter().map(|item| &item.desired.id).collect();
         let mut is_fine = |id: &ObjectId| {
-            !unwritten.contains(id) && !failed.contains(id) && target.standing(id).health == Health::Healthy
+            !unwritten.contains(id)
+                && !failed.contains(id)
+                && backend.object_health(id).health == Health::Healthy
         };
         let mut waits = BTreeMap::new();
         for item in &left {
@@ -117,15 +119,15 @@ fn write_all(
             }
         }
         let ready = left.iter().filter(|item| !waits.contains_key(&item.desired.id));
-        let Some(rank) = ready.map(|item| order::rank(&item.desired.id)).min() else {
-            report_waiting(&waits, &failed, target, done);
+        let Some(rank) = ready.map(|item| apply_order::rank(&item.desired.id)).min() else {
+            report_waiting(&waits, &failed, backend, done);
             return;
         };
-        let (batch, rest): (Vec<Apply<'_>>, Vec<Apply<'_>>) = left
-            .into_iter()
-            .partition(|item| order::rank(&item.desired.id) == rank && !waits.contains_key(&item.desired.id));
+        let (batch, rest): (Vec<Apply<'_>>, Vec<Apply<'_>>) = left.into_iter().partition(|item| {
+            apply_order::rank(&item.desired.id) == rank && !waits.contains_key(&item.desired.id)
+        });
         left = rest;
-        write(target, &batch, done);
+        write(backend, &batch, done);
     }
 }
 
@@ -133,8 +135,8 @@ fn write_all(
 fn report_waiting(
     waits: &BTreeMap<ObjectId, (ObjectId, String)>,
     failed: &BTreeSet<ObjectId>,
-    target: &mut dyn Target,
-    done: &mut Done,
+    backend: &mut dyn Backend,
+    done: &mut PlanResult,
 ) {
     for (id, (blocker, what)) in waits {
         let mut root = blocker;
@@ -145,8 +147,8 @@ fn report_waiting(
             }
         }
         done.roots.insert(id.clone(), root.clone());
-        let standing = target.standing(root);
-        let may_come = matches!(standing.health, Health::Progressing(_)) && !standing.overdue;
+        let observed = backend.object_health(root);
+        let may_come = matches!(observed.health, Health::Progressing(_)) && !observed.overdue;
         let message = format!("it waits for {what}");
         let problem = Problem { object: id.clone(), message };
         if may_come && !failed.contains(root) {
@@ -157,8 +159,8 @@ fn report_waiting(
     }
 }
 
-fn write(target: &mut dyn Target, batch: &[Apply<'_>], done: &mut Done) {
-    for (item, result) in batch.iter().zip(target.apply(batch)) {
+fn write(backend: &mut dyn Backend, batch: &[Apply<'_>], done: &mut PlanResult) {
+    for (item, result) in batch.iter().zip(backend.apply(batch)) {
         match result {
             Ok(()) => drop(done.written.insert(item.desired.id.clone())),
             Err(error) => {
@@ -168,12 +170,12 @@ fn write(target: &mut dyn Target, batch: &[Apply<'_>], done: &mut Done) {
     }
 }
 
-fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
+fn delete(backend: &mut dyn Backend, prunes: &[Prune], done: &mut PlanResult) {
     if prunes.is_empty() {
         return;
     }
     let batch: Vec<&Prune> = prunes.iter().collect();
-    for (prune, result) in batch.iter().zip(target.delete(&batch)) {
+    for (prune, result) in batch.iter().zip(backend.delete(&batch)) {
         match result {
             Ok(()) => drop(done.pruned.insert(prune.id.clone())),
             Err(error) => done.problems.push(Problem {
@@ -187,9 +189,9 @@ fn delete(target: &mut dyn Target, prunes: &[Prune], done: &mut Done) {
 /// Those of these workloads whose objects are not healthy, and may still become so in time.
 fn unhealthy(
     workloads: &BTreeSet<&str>,
-    unfinished: &Unfinished,
+    unfinished: &RemovalBlockers,
     desired: &DesiredSet,
-    target: &mut dyn Target,
+    backend: &mut dyn Backend,
 ) -> BTreeSet<String> {
     if workloads.is_empty() {
         return BTreeSet::new();
@@ -197,23 +199,28 @@ fn unhealthy(
     let objects = desired.objects.values().filter(|object| workloads.contains(object.workload()));
     let objects = objects.filter(|object| !super::strategy::is_only_compared(object));
     let waits = objects.filter(|object| {
-        let standing = target.standing(&object.id);
-        standing.health != Health::Healthy && !standing.overdue && !unfinished.given_up.contains(&object.id)
+        let observed = backend.object_health(&object.id);
+        observed.health != Health::Healthy && !observed.overdue && !unfinished.given_up.contains(&object.id)
     });
     waits.map(|object| object.workload().to_owned()).collect()
 }
 
 /// Namespaces and CRDs that the folder has and the target has not.
 #[derive(Debug, Default)]
-struct Missing {
+struct MissingParents {
     namespaces: BTreeSet<ObjectId>,
     /// By group, with the kind where it is known.
     definitions: Vec<(String, Option<String>, ObjectId)>,
 }
 
-impl Missing {
-    fn after(plan: &SyncPlan, desired: &DesiredSet, live: &BTreeMap<ObjectId, Live>, done: &Done) -> Missing {
-        let mut missing = Missing::default();
+impl MissingParents {
+    fn after(
+        plan: &SyncPlan,
+        desired: &DesiredSet,
+        live: &BTreeMap<ObjectId, Live>,
+        done: &PlanResult,
+    ) -> MissingParents {
+        let mut missing = MissingParents::default();
         let there = |id: &ObjectId| {
             live.get(id).is_some_and(|live| matches!(live.form, Form::There { .. } | Form::Refused(_)))
         };

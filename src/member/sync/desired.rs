@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::Fetched;
+use super::ClusterFolder;
 use berth_base::diag::{Severity, is_harmless};
 use berth_base::model::{ObjectId, annotation, object, path};
 use berth_base::yaml::{self, Limits};
@@ -96,9 +96,9 @@ impl DesiredSet {
 }
 
 /// Reads every file of the folder.
-pub fn read(fetched: &Fetched) -> DesiredSet {
+pub fn read(folder: &ClusterFolder) -> DesiredSet {
     let mut set = DesiredSet::default();
-    for (file, bytes) in &fetched.objects {
+    for (file, bytes) in &folder.objects {
         match read_file(file, bytes) {
             Ok(desired) => {
                 set.objects.insert(desired.id.clone(), desired);
@@ -108,7 +108,7 @@ pub fn read(fetched: &Fetched) -> DesiredSet {
             }
         }
     }
-    for (place, message) in &fetched.strange {
+    for (place, message) in &folder.strange {
         set.blocked.insert(place.clone(), unreadable(place, message.clone()));
     }
     set
@@ -172,7 +172,7 @@ mod tests {
 
     fn read_one(file: &str, text: &str) -> DesiredSet {
         let objects = BTreeMap::from([(file.to_owned(), Arc::from(text.as_bytes()))]);
-        read(&Fetched {
+        read(&ClusterFolder {
             cluster: "a".to_owned(),
             sequence: 1,
             tree: "t".to_owned(),

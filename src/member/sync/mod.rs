@@ -10,45 +10,45 @@
 //! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
 
 mod apply;
+mod apply_order;
 pub mod backends;
-pub mod bell;
+pub mod cluster_folder;
+pub mod commit_trust;
 pub mod desired;
-pub mod differences;
-pub mod facts;
-pub mod fetch;
+pub mod facts_file;
+pub mod field_differences;
+pub mod fleet_pin;
 pub mod health;
-pub mod measure;
-mod order;
-pub mod override_source;
-pub mod overrides;
-pub mod pin;
+pub mod local_overrides;
+pub mod override_objects;
 pub mod plan;
 pub mod remote;
-pub mod settle;
+mod removal_blockers;
 pub mod status;
 pub mod strategy;
-pub mod suspend;
+pub mod suspension;
+pub mod sync_events;
+pub mod sync_loop;
+pub mod sync_metrics;
 pub mod teardown;
-pub mod tell;
-mod unfinished;
-pub mod vouch;
-pub mod watch;
+pub mod until_idle;
+pub mod wakeups;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use backends::{Apply, Preview, Record, Target, TargetError};
+use backends::{Apply, Backend, BackendError, Preview, Record};
 use berth_base::model::status::{Applied, Problem};
 use berth_base::model::{ObjectId, Timestamp, path};
 use desired::DesiredSet;
 use health::Health;
-use overrides::LocalOverrides;
-use plan::{Held, Prune, SyncPlan, Why};
+use local_overrides::LocalOverrides;
+use plan::{HeldRemoval, HoldReason, Prune, SyncPlan};
 
 /// A cluster's folder as published.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct ClusterFolder {
     pub cluster: String,
     /// The `Berth-Seq` at which the folder last changed.
     pub sequence: u64,
@@ -62,16 +62,16 @@ pub struct Fetched {
     pub allow_prune: BTreeSet<String>,
 }
 
-impl Fetched {
+impl ClusterFolder {
     fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.strange.is_empty()
     }
 }
 
 // The contents may be Secrets'.
-impl fmt::Debug for Fetched {
+impl fmt::Debug for ClusterFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fetched")
+        f.debug_struct("ClusterFolder")
             .field("cluster", &self.cluster)
             .field("sequence", &self.sequence)
             .field("tree", &self.tree)
@@ -97,12 +97,12 @@ pub struct Options {
 
 /// What one round did, or would do.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct SyncOutcome {
     pub plan: SyncPlan,
     pub written: usize,
     pub pruned: usize,
     /// What is no longer wanted and stayed.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldRemoval>,
     /// The form a status takes: what is now as wanted, and what is not.
     pub applied: Applied,
     /// What may still become as wanted by itself: not healthy yet, or waiting for something that is not.
@@ -117,7 +117,7 @@ pub struct Outcome {
 
 /// Why nothing was done at all.
 #[derive(Debug, thiserror::Error)]
-pub enum SyncError {
+pub enum ApplyError {
     #[error("the target belongs to cluster `{cluster}` of fleet `{fleet}`, not to this one")]
     Foreign { fleet: String, cluster: String },
     #[error("the folder has sequence {offered}, but {applied} was applied before it")]
@@ -125,79 +125,79 @@ pub enum SyncError {
     #[error("the folder is empty, but up to its sequence {0} it was not")]
     Emptied(u64),
     #[error(transparent)]
-    Target(#[from] TargetError),
+    Backend(#[from] BackendError),
 }
 
-impl SyncError {
+impl ApplyError {
     /// What would help.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            SyncError::Foreign { .. } => Some("give each cluster a target of its own"),
-            SyncError::Rewound { .. } => Some("if going back is meant, allow it with `--allow-rewind`"),
-            SyncError::Emptied(_) => Some("publish the rendered branch again; it gives a higher sequence"),
-            SyncError::Target(_) => None,
+            ApplyError::Foreign { .. } => Some("give each cluster a target of its own"),
+            ApplyError::Rewound { .. } => Some("if going back is meant, allow it with `--allow-rewind`"),
+            ApplyError::Emptied(_) => Some("publish the rendered branch again; it gives a higher sequence"),
+            ApplyError::Backend(_) => None,
         }
     }
 }
 
 /// Brings a target to a folder once.
 pub fn sync_once(
-    fetched: &Fetched,
+    folder: &ClusterFolder,
     overrides: &LocalOverrides,
-    target: &mut dyn Target,
+    backend: &mut dyn Backend,
     options: &Options,
-) -> Result<Outcome, SyncError> {
-    sync_set(fetched, &desired::read(fetched), overrides, target, options)
+) -> Result<SyncOutcome, ApplyError> {
+    sync_set(folder, &desired::read(folder), overrides, backend, options)
 }
 
 /// [`sync_once`] with the folder's objects read already.
 pub fn sync_set(
-    fetched: &Fetched,
+    folder: &ClusterFolder,
     desired: &DesiredSet,
     overrides: &LocalOverrides,
-    target: &mut dyn Target,
+    backend: &mut dyn Backend,
     options: &Options,
-) -> Result<Outcome, SyncError> {
-    let earlier = target.record()?;
-    let local = target.local_overrides();
+) -> Result<SyncOutcome, ApplyError> {
+    let earlier = backend.record()?;
+    let local = backend.local_overrides();
     let (mut overridden, mut touched) = (None, Vec::new());
     if !overrides.overrides.is_empty() || !local.overrides.overrides.is_empty() {
         let all = overrides.followed_by(&local.overrides);
-        touched = overrides::apply(&all, &fetched.cluster, overridden.insert(desired.clone()));
+        touched = local_overrides::apply(&all, &folder.cluster, overridden.insert(desired.clone()));
     }
     let desired = overridden.as_ref().unwrap_or(desired);
     let record = Record {
         fleet: options.fleet.clone(),
-        cluster: fetched.cluster.clone(),
-        sequence: fetched.sequence,
-        tree: fetched.tree.clone(),
+        cluster: folder.cluster.clone(),
+        sequence: folder.sequence,
+        tree: folder.tree.clone(),
     };
     if let Some(earlier) = &earlier {
         check_record(earlier, &record, options)?;
     }
-    let live = target.survey(&desired.objects)?;
-    let empty = fetched.is_empty() && live.values().any(|live| live.owned);
+    let live = backend.survey(&desired.objects)?;
+    let empty = folder.is_empty() && live.values().any(|live| live.owned);
     if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
-        return Err(SyncError::Emptied(record.sequence));
+        return Err(ApplyError::Emptied(record.sequence));
     }
     let mut plan = plan::plan(desired, &live, |id| {
-        options.allow_risky_prune || fetched.allow_prune.contains(&path::of_object(id))
+        options.allow_risky_prune || folder.allow_prune.contains(&path::of_object(id))
     });
-    strategy::heed(&mut plan, desired, &live, target.findings());
-    let suspended = options.now.and_then(|now| target.suspended(now));
+    strategy::heed(&mut plan, desired, &live, backend.findings());
+    let suspended = options.now.and_then(|now| backend.suspended(now));
     let resumes_at = match (&suspended, options.now) {
         (Some(suspension), _) => {
-            suspend::hold_all(&mut plan, suspension);
+            suspension::hold_all(&mut plan, suspension);
             suspension.until
         }
-        (None, Some(now)) => suspend::hold(&mut plan, desired, now),
+        (None, Some(now)) => suspension::hold(&mut plan, desired, now),
         (None, None) => None,
     };
     let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
-        apply::Done::default()
+        apply::PlanResult::default()
     } else {
-        let done = apply::apply(&plan, desired, &live, target, &record)?;
+        let done = apply::apply(&plan, desired, &live, backend, &record)?;
         // From here on the plan says what was done, and not what was meant to be.
         plan.writes.retain(|write| done.written.contains(&write.id));
         plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
@@ -212,26 +212,26 @@ pub fn sync_set(
     if options.dry_run {
         outcome.notes = touched;
         let going: Vec<ObjectId> = outcome.plan.removed().map(|prune| prune.id.clone()).collect();
-        outcome.notes.extend(target.takes_along(&going));
-        outcome.previews = previews(&outcome.plan, desired, target);
+        outcome.notes.extend(backend.collateral(&going));
+        outcome.previews = previews(&outcome.plan, desired, backend);
     } else {
-        judge(&mut outcome, desired, target);
+        judge(&mut outcome, desired, backend);
     }
-    outcome.notes.extend(target.notes());
+    outcome.notes.extend(backend.notes());
     Ok(outcome)
 }
 
 /// What the plan's writes would change.
-fn previews(plan: &SyncPlan, desired: &DesiredSet, target: &mut dyn Target) -> Vec<(ObjectId, Preview)> {
+fn previews(plan: &SyncPlan, desired: &DesiredSet, backend: &mut dyn Backend) -> Vec<(ObjectId, Preview)> {
     let item = |write: &plan::Write| Some(Apply { desired: desired.objects.get(&write.id)?, seen: None });
     let items: Vec<Apply<'_>> = plan.writes.iter().filter_map(item).collect();
-    let previews = target.preview(&items);
+    let previews = backend.preview(&items);
     let named = items.iter().zip(previews);
     named.filter_map(|(item, preview)| Some((item.desired.id.clone(), preview?))).collect()
 }
 
 /// Adds what is there and does not do well. What has time left only waits.
-fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
+fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Backend) {
     let known: BTreeSet<ObjectId> = outcome
         .applied
         .problems
@@ -241,13 +241,13 @@ fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
         .collect();
     let awaited = desired.objects.values().filter(|wanted| !strategy::is_only_compared(wanted));
     for id in awaited.map(|wanted| &wanted.id).filter(|id| !known.contains(id)) {
-        let standing = target.standing(id);
+        let observed = backend.object_health(id);
         let problem = |message: String| Problem { object: id.clone(), message };
-        outcome.applied.problems.extend(standing.remark.map(problem));
-        match standing.health {
+        outcome.applied.problems.extend(observed.remark.map(problem));
+        match observed.health {
             Health::Healthy => {}
             Health::Failed(why) => outcome.applied.problems.push(problem(format!("it failed: {why}"))),
-            Health::Progressing(why) if standing.overdue => {
+            Health::Progressing(why) if observed.overdue => {
                 outcome.applied.problems.push(problem(format!("it is not healthy in time: {why}")));
             }
             Health::Progressing(why) => {
@@ -259,13 +259,13 @@ fn judge(outcome: &mut Outcome, desired: &DesiredSet, target: &mut dyn Target) {
     outcome.waiting.sort();
 }
 
-fn check_record(earlier: &Record, record: &Record, options: &Options) -> Result<(), SyncError> {
+fn check_record(earlier: &Record, record: &Record, options: &Options) -> Result<(), ApplyError> {
     if (&earlier.fleet, &earlier.cluster) != (&record.fleet, &record.cluster) {
         let (fleet, cluster) = (earlier.fleet.clone(), earlier.cluster.clone());
-        return Err(SyncError::Foreign { fleet, cluster });
+        return Err(ApplyError::Foreign { fleet, cluster });
     }
     if record.sequence < earlier.sequence && !options.allow_rewind {
-        return Err(SyncError::Rewound { offered: record.sequence, applied: earlier.sequence });
+        return Err(ApplyError::Rewound { offered: record.sequence, applied: earlier.sequence });
     }
     Ok(())
 }
@@ -275,11 +275,11 @@ fn is_sudden(earlier: &Record, record: &Record) -> bool {
     record.sequence <= earlier.sequence && record.tree != earlier.tree
 }
 
-fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
+fn outcome(plan: SyncPlan, done: apply::PlanResult, record: Record) -> SyncOutcome {
     let mut problems: Vec<Problem> = plan.problems.iter().chain(&done.problems).cloned().collect();
-    let held: Vec<Held> = plan.held.iter().chain(&done.held).cloned().collect();
+    let held: Vec<HeldRemoval> = plan.held.iter().chain(&done.held).cloned().collect();
     // A removal that waits for people is theirs to see; the other reasons explain themselves.
-    problems.extend(held.iter().filter(|held| held.why == Why::NeedsApproval).map(|held| Problem {
+    problems.extend(held.iter().filter(|held| held.why == HoldReason::NeedsApproval).map(|held| Problem {
         object: held.id.clone(),
         message: format!("no longer wanted, but kept: {}", held.why.words()),
     }));
@@ -299,7 +299,7 @@ fn outcome(plan: SyncPlan, done: apply::Done, record: Record) -> Outcome {
     let pruned = plan.removed().filter(removed).count();
     let (written, waiting) = (done.written.len(), done.waiting);
     let (notes, previews) = (Vec::new(), Vec::new());
-    Outcome { plan, written, pruned, held, applied, waiting, notes, resumes_at: None, previews }
+    SyncOutcome { plan, written, pruned, held, applied, waiting, notes, resumes_at: None, previews }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub struct Live {
     /// Its `berth.dev/` annotations.
     pub annotations: BTreeMap<String, String>,
     /// Why it is not for berth to remove, where the target knows a reason.
-    pub stays: Option<Why>,
+    pub stays: Option<HoldReason>,
 }
 
 /// What is there.
@@ -71,7 +71,7 @@ pub struct SyncPlan {
     pub unchanged: Vec<ObjectId>,
     pub prunes: Vec<Prune>,
     /// What is no longer wanted and stays.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldRemoval>,
     pub problems: Vec<Problem>,
     /// In what objects differ that are to be left as they are.
     pub differences: Vec<Problem>,
@@ -111,14 +111,14 @@ pub struct Prune {
 
 /// One object that is no longer wanted and stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldRemoval {
     pub id: ObjectId,
-    pub why: Why,
+    pub why: HoldReason,
 }
 
 /// Why an object stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum HoldReason {
     /// Its annotation says so.
     Disabled,
     /// Its kind takes more with it when it goes.
@@ -145,18 +145,20 @@ impl Action {
     }
 }
 
-impl Why {
+impl HoldReason {
     pub fn words(self) -> &'static str {
         match self {
-            Why::Disabled => "its annotation `berth.dev/prune` is `disabled`",
-            Why::NeedsApproval => {
+            HoldReason::Disabled => "its annotation `berth.dev/prune` is `disabled`",
+            HoldReason::NeedsApproval => {
                 "namespaces, CRDs and volume claims are removed only with an approval, or with `--allow-risky-prune`"
             }
-            Why::WorkloadFailed => "its workload could not be applied as a whole",
-            Why::NotHealthy => "its workload is not healthy yet",
-            Why::Protected => "it is a protected namespace, which is never removed",
-            Why::HasOwner => "it belongs to another object (`metadata.ownerReferences`), and goes with that",
-            Why::Suspended => "it is suspended",
+            HoldReason::WorkloadFailed => "its workload could not be applied as a whole",
+            HoldReason::NotHealthy => "its workload is not healthy yet",
+            HoldReason::Protected => "it is a protected namespace, which is never removed",
+            HoldReason::HasOwner => {
+                "it belongs to another object (`metadata.ownerReferences`), and goes with that"
+            }
+            HoldReason::Suspended => "it is suspended",
         }
     }
 }
@@ -260,18 +262,20 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
 
 fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
     let annotation = |name: &str| live.annotations.get(name).map(String::as_str);
-    let held = |why| Held { id: id.clone(), why };
+    let held = |why| HeldRemoval { id: id.clone(), why };
     let orphan = annotation(ORPHAN) == Some("true");
     match &live.form {
         Form::Faulty(message) | Form::Refused(message) => {
             plan.problems.push(Problem { object: id.clone(), message: message.clone() });
         }
-        Form::There { .. } if annotation(PRUNE) == Some("disabled") => plan.held.push(held(Why::Disabled)),
+        Form::There { .. } if annotation(PRUNE) == Some("disabled") => {
+            plan.held.push(held(HoldReason::Disabled))
+        }
         Form::There { .. } if !orphan && live.stays.is_some() => {
             plan.held.extend(live.stays.map(held));
         }
         Form::There { .. } if id.takes_more_along() && !is_approved && !orphan => {
-            plan.held.push(held(Why::NeedsApproval));
+            plan.held.push(held(HoldReason::NeedsApproval));
         }
         form => plan.prunes.push(Prune {
             id: id.clone(),
@@ -285,10 +289,14 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
 }
 
 /// Moves to the held ones what must wait for its workload, and says why.
-pub fn hold(prunes: Vec<Prune>, why: Why, waits: impl Fn(&str) -> bool) -> (Vec<Prune>, Vec<Held>) {
+pub fn hold(
+    prunes: Vec<Prune>,
+    why: HoldReason,
+    waits: impl Fn(&str) -> bool,
+) -> (Vec<Prune>, Vec<HeldRemoval>) {
     let (waiting, rest): (Vec<Prune>, Vec<Prune>) =
         prunes.into_iter().partition(|prune| prune.seen.is_some() && waits(&prune.workload));
-    let held = waiting.into_iter().map(|prune| Held { id: prune.id, why });
+    let held = waiting.into_iter().map(|prune| HeldRemoval { id: prune.id, why });
     (rest, held.collect())
 }
 

@@ -6,7 +6,7 @@
 use berth_git::protocol::Refs;
 use std::path::Path;
 
-use crate::sync::vouch::Vouching;
+use crate::sync::commit_trust::CommitTrust;
 use berth_git::protocol::read_cluster_ref;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
 use berth_git::{CommitId, GitError, RefMove, Repo};
@@ -17,14 +17,14 @@ const REPORTED: &str = "refs/berth-local/status";
 
 /// A member's remote.
 #[derive(Debug)]
-pub struct Link {
+pub struct MemberRemote {
     transport: Box<dyn Transport>,
     copy: WorkingCopy,
     refs: Refs,
     cluster: String,
     /// Take a folder with a lower sequence number, too.
     allow_rewind: bool,
-    vouching: Vouching,
+    vouching: CommitTrust,
     /// Where statuses go, if not to where the folder is from.
     elsewhere: Option<Box<dyn Transport>>,
     /// What the status ref is at the remote. `None` where that is not known.
@@ -33,7 +33,7 @@ pub struct Link {
 
 /// Why the folder is not the remote's newest.
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub enum RemoteError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// What the remote has is not taken over.
@@ -47,26 +47,26 @@ pub enum LinkError {
     Git(#[from] GitError),
 }
 
-impl LinkError {
+impl RemoteError {
     /// What would help.
     pub fn hint(&self) -> Option<String> {
         match self {
-            LinkError::Transport(TransportError::NoSuchRef { .. }) => {
+            RemoteError::Transport(TransportError::NoSuchRef { .. }) => {
                 Some("check the cluster's name, and whether `berth run` has published it".to_owned())
             }
-            LinkError::Transport(error) => error.hint(),
-            LinkError::NotOurs { .. } => Some("`berth run` repairs the clusters' refs".to_owned()),
-            LinkError::Rewound { .. } => {
+            RemoteError::Transport(error) => error.hint(),
+            RemoteError::NotOurs { .. } => Some("`berth run` repairs the clusters' refs".to_owned()),
+            RemoteError::Rewound { .. } => {
                 Some("if going back is meant, allow it with `--allow-rewind`".to_owned())
             }
-            LinkError::Refused { .. } => None,
-            LinkError::Git(error) => error.hint(),
+            RemoteError::Refused { .. } => None,
+            RemoteError::Git(error) => error.hint(),
         }
     }
 
     /// Whether the remote answered, and its answer must not be followed.
     pub fn is_refusal(&self) -> bool {
-        use LinkError::{NotOurs, Refused, Rewound, Transport};
+        use RemoteError::{NotOurs, Refused, Rewound, Transport};
         matches!(
             self,
             NotOurs { .. } | Refused { .. } | Rewound { .. } | Transport(TransportError::NoSuchRef { .. })
@@ -74,21 +74,21 @@ impl LinkError {
     }
 }
 
-impl Link {
+impl MemberRemote {
     pub fn new(
         transport: Box<dyn Transport>,
         copy: WorkingCopy,
         refs: Refs,
         cluster: &str,
         allow_rewind: bool,
-    ) -> Link {
-        Link {
+    ) -> MemberRemote {
+        MemberRemote {
             transport,
             copy,
             refs,
             cluster: cluster.to_owned(),
             allow_rewind,
-            vouching: Vouching::default(),
+            vouching: CommitTrust::default(),
             elsewhere: None,
             reported: None,
         }
@@ -96,14 +96,14 @@ impl Link {
 
     /// The same, taking over only what this vouches for.
     #[must_use]
-    pub fn vouched_for(self, vouching: Vouching) -> Link {
-        Link { vouching, ..self }
+    pub fn vouched_for(self, vouching: CommitTrust) -> MemberRemote {
+        MemberRemote { vouching, ..self }
     }
 
     /// The same, with statuses going to another remote.
     #[must_use]
-    pub fn reporting_to(self, elsewhere: Option<Box<dyn Transport>>) -> Link {
-        Link { elsewhere, ..self }
+    pub fn reporting_to(self, elsewhere: Option<Box<dyn Transport>>) -> MemberRemote {
+        MemberRemote { elsewhere, ..self }
     }
 
     fn for_statuses(&self) -> &dyn Transport {
@@ -121,7 +121,7 @@ impl Link {
     }
 
     /// Takes over the remote's newest folder. True where it is another one than before.
-    pub fn fetch(&mut self) -> Result<bool, LinkError> {
+    pub fn fetch(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.cluster(&self.cluster);
         // Without a depth, a ref that has not moved ends the exchange; its commits have no parents anyway.
@@ -131,7 +131,7 @@ impl Link {
         let before = repo.read_ref(&name)?;
         let arrived = repo.read_ref(ARRIVED)?;
         let Some(arrived) = arrived.filter(|arrived| Some(*arrived) != before) else { return Ok(false) };
-        let not_ours = |message: String| LinkError::NotOurs { name: name.clone(), message };
+        let not_ours = |message: String| RemoteError::NotOurs { name: name.clone(), message };
         let Some(offered) = read_cluster_ref(&repo, arrived)? else {
             return Err(not_ours("its commit does not say its cluster and sequence".to_owned()));
         };
@@ -140,15 +140,17 @@ impl Link {
         }
         let known = before.map(|before| read_cluster_ref(&repo, before)).transpose()?.flatten();
         if let Some(known) = known.filter(|known| offered.seq < known.seq && !self.allow_rewind) {
-            return Err(LinkError::Rewound { name, offered: offered.seq, known: known.seq });
+            return Err(RemoteError::Rewound { name, offered: offered.seq, known: known.seq });
         }
-        self.vouching.check(&repo, arrived).map_err(|why| LinkError::Refused { name: name.clone(), why })?;
+        self.vouching
+            .check(&repo, arrived)
+            .map_err(|why| RemoteError::Refused { name: name.clone(), why })?;
         repo.move_refs(&[RefMove { name, old: before, new: arrived }])?;
         Ok(true)
     }
 
     /// Brings the member's status to the remote. True where the remote did not have it.
-    pub fn push_status(&mut self) -> Result<bool, LinkError> {
+    pub fn push_status(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.status_of(&self.cluster);
         let Some(new) = repo.read_ref(&name)? else { return Ok(false) };
@@ -175,7 +177,7 @@ impl Link {
         Ok(true)
     }
 
-    fn look_up(&self, repo: &Repo, name: &str) -> Result<Option<CommitId>, LinkError> {
+    fn look_up(&self, repo: &Repo, name: &str) -> Result<Option<CommitId>, RemoteError> {
         let want = Want::One { there: name.to_owned(), here: REPORTED.to_owned() };
         let depth = if repo.read_ref(REPORTED)?.is_some() { None } else { Some(1) };
         match self.for_statuses().fetch(self.copy.path(), &[want], depth) {

@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::SyncError;
-use super::backends::{LEAVING, NotAdmitted, Record, Target, TargetError};
+use super::ApplyError;
+use super::apply_order::{self, Rank};
+use super::backends::{BEING_REMOVED, Backend, BackendError, NotAdmitted, Record};
 use super::desired::DesiredSet;
-use super::order::{self, Rank};
 use super::plan::{self, Form, Live, Prune, SyncPlan};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{WAVE, WORKLOAD};
@@ -23,9 +23,9 @@ pub enum TeardownError {
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
     #[error(transparent)]
-    Sync(#[from] SyncError),
+    Apply(#[from] ApplyError),
     #[error(transparent)]
-    Target(#[from] TargetError),
+    Backend(#[from] BackendError),
 }
 
 /// How often it is looked whether a stage is gone.
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// What becomes of the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TeardownMode {
     Remove,
     /// They stay as they are, and are nobody's.
     Release,
@@ -44,7 +44,7 @@ pub enum End {
 pub struct Teardown {
     pub fleet: String,
     pub cluster: String,
-    pub end: End,
+    pub end: TeardownMode,
     /// Namespaces, CRDs and volume claims, too.
     pub allow_risky_prune: bool,
     /// How long a stage may take to be gone.
@@ -53,7 +53,7 @@ pub struct Teardown {
 
 /// What was found, and the stages in which it goes.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct OwnedObjects {
     pub plan: SyncPlan,
     /// The foreign objects that go along, or would if their holder were not held.
     pub along: Vec<Problem>,
@@ -63,7 +63,7 @@ pub struct Found {
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct TeardownResult {
     pub removed: usize,
     pub let_go: usize,
     pub problems: Vec<Problem>,
@@ -73,17 +73,17 @@ pub struct Ended {
 
 impl Teardown {
     /// Looks at what is there. Changes nothing.
-    pub fn look(&self, target: &mut dyn Target) -> Result<Found, SyncError> {
+    pub fn look(&self, backend: &mut dyn Backend) -> Result<OwnedObjects, ApplyError> {
         let fresh =
             || Record { fleet: self.fleet.clone(), cluster: self.cluster.clone(), ..Record::default() };
-        let record = target.record()?.unwrap_or_else(fresh);
+        let record = backend.record()?.unwrap_or_else(fresh);
         if (&record.fleet, &record.cluster) != (&self.fleet, &self.cluster) {
             let (fleet, cluster) = (record.fleet, record.cluster);
-            return Err(SyncError::Foreign { fleet, cluster });
+            return Err(ApplyError::Foreign { fleet, cluster });
         }
-        let live = target.survey(&BTreeMap::new())?;
+        let live = backend.survey(&BTreeMap::new())?;
         let mut plan = plan::plan(&DesiredSet::default(), &live, |_| self.allow_risky_prune);
-        if self.end == End::Release {
+        if self.end == TeardownMode::Release {
             plan.held.clear();
             plan.prunes = live.iter().filter_map(|(id, live)| released(id, live)).collect();
         }
@@ -92,49 +92,58 @@ impl Teardown {
         let going = plan.removed().map(|prune| &prune.id).chain(plan.held.iter().map(|held| &held.id));
         let going: Vec<ObjectId> = going.cloned().collect();
         let along = match self.end {
-            End::Remove => target.takes_along(&going),
-            End::Release => Vec::new(),
+            TeardownMode::Remove => backend.collateral(&going),
+            TeardownMode::Release => Vec::new(),
         };
-        Ok(Found { plan, along, record, stages })
+        Ok(OwnedObjects { plan, along, record, stages })
     }
 
     /// Does what was found to be done.
-    pub fn carry_out(&self, found: &Found, target: &mut dyn Target) -> Result<Ended, TeardownError> {
-        target.admit()?;
-        let mut ended = Ended { problems: found.plan.problems.clone(), ..Ended::default() };
+    pub fn carry_out(
+        &self,
+        found: &OwnedObjects,
+        backend: &mut dyn Backend,
+    ) -> Result<TeardownResult, TeardownError> {
+        backend.admit()?;
+        let mut ended = TeardownResult { problems: found.plan.problems.clone(), ..TeardownResult::default() };
         if !found.stages.is_empty() {
             let all: Vec<&Prune> = found.stages.iter().flatten().collect();
-            target.begin(&found.record, &[], &all)?;
+            backend.begin(&found.record, &[], &all)?;
             for stage in &found.stages {
-                self.remove(stage, target, &mut ended)?;
+                self.remove(stage, backend, &mut ended)?;
             }
-            target.finish()?;
+            backend.finish()?;
         }
-        let left = target.survey(&BTreeMap::new())?;
+        let left = backend.survey(&BTreeMap::new())?;
         ended.is_whole = ended.problems.is_empty() && !left.values().any(|live| live.owned);
         if ended.is_whole {
-            target.forget()?;
+            backend.remove_record()?;
         }
         ended.problems.sort();
         Ok(ended)
     }
 
     /// One stage: told to go, and waited for.
-    fn remove(&self, stage: &[Prune], target: &mut dyn Target, ended: &mut Ended) -> Result<(), SyncError> {
+    fn remove(
+        &self,
+        stage: &[Prune],
+        backend: &mut dyn Backend,
+        ended: &mut TeardownResult,
+    ) -> Result<(), ApplyError> {
         let batch: Vec<&Prune> = stage.iter().collect();
         let mut going: BTreeMap<&ObjectId, String> = BTreeMap::new();
-        for (prune, result) in batch.iter().zip(target.delete(&batch)) {
+        for (prune, result) in batch.iter().zip(backend.delete(&batch)) {
             match result {
                 Ok(()) if prune.orphan => ended.let_go += 1,
                 Ok(()) if prune.seen.is_none() => {}
-                Ok(()) => drop(going.insert(&prune.id, format!("{LEAVING}, and still there"))),
-                Err(error) if error.0.starts_with(LEAVING) => drop(going.insert(&prune.id, error.0)),
+                Ok(()) => drop(going.insert(&prune.id, format!("{BEING_REMOVED}, and still there"))),
+                Err(error) if error.0.starts_with(BEING_REMOVED) => drop(going.insert(&prune.id, error.0)),
                 Err(error) => ended.problems.push(Problem { object: prune.id.clone(), message: error.0 }),
             }
         }
         let deadline = Instant::now() + self.patience;
         loop {
-            let left = if going.is_empty() { BTreeMap::new() } else { target.survey(&BTreeMap::new())? };
+            let left = if going.is_empty() { BTreeMap::new() } else { backend.survey(&BTreeMap::new())? };
             let before = going.len();
             going.retain(|id, _| left.get(*id).is_some_and(|live| live.owned));
             ended.removed += before - going.len();
@@ -169,7 +178,7 @@ fn stages(prunes: &[Prune], live: &BTreeMap<ObjectId, Live>) -> Vec<Vec<Prune>> 
     let mut stages: BTreeMap<(bool, Reverse<Rank>, Reverse<i64>), Vec<Prune>> = BTreeMap::new();
     for prune in prunes {
         let id = &prune.id;
-        let key = (gives_rights(id), Reverse(order::rank(id)), Reverse(wave(id)));
+        let key = (gives_rights(id), Reverse(apply_order::rank(id)), Reverse(wave(id)));
         stages.entry(key).or_default().push(prune.clone());
     }
     stages.into_values().collect()

@@ -1,14 +1,11 @@
 //! Where a cluster's objects go: one trait, and a folder as its first kind.
 //!
 //! A target answers for ownership. What it is about to own or to let go it records durably before it
-//! touches anything ([`Target::begin`]), so that a crash at any moment loses no ownership; the last word
-//! of each round is recorded after it ([`Target::finish`]).
+//! touches anything ([`Backend::begin`]), so that a crash at any moment loses no ownership; the last word
+//! of each round is recorded after it ([`Backend::finish`]).
 
-pub mod dir;
-mod files;
-mod inventory;
+pub mod folder;
 pub mod kube;
-pub mod pause;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -17,18 +14,18 @@ use serde_json::Value as Json;
 
 use super::desired::Desired;
 use super::health::Health;
-use super::override_source::FromTarget;
+use super::override_objects::BackendOverrides;
 use super::plan::{Live, Prune, Version};
 use super::strategy::Finding;
-use super::tell::Said;
+use super::sync_events::SyncEvent;
 use berth_base::model::status::{Problem, Suspension};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_base::progress::Progress;
 
-pub use self::kube::KubeTarget;
-pub use dir::DirTarget;
+pub use self::kube::KubeBackend;
+pub use folder::FolderBackend;
 #[cfg(test)]
-pub use files::hash_of;
+pub use folder::files::hash_of;
 
 /// What a target was last brought to, and for whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,10 +40,10 @@ pub struct Record {
 /// What went wrong with a target, or with one object in it. Holds nothing of an object's content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct TargetError(pub String);
+pub struct BackendError(pub String);
 
 /// How a target begins to say that an object was told to go and is still there.
-pub const LEAVING: &str = "it is being removed";
+pub const BEING_REMOVED: &str = "it is being removed";
 
 /// Why this process may not change anything in a target now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +63,7 @@ pub struct Apply<'a> {
 
 /// How an object that is there does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ObjectHealth {
     pub health: Health,
     /// Whether it had all the time it may take.
     pub overdue: bool,
@@ -82,25 +79,25 @@ pub struct Preview {
 }
 
 /// Asks for a round, from wherever a change is heard of.
-pub type Call = Box<dyn Fn() + Send>;
+pub type RequestSync = Box<dyn Fn() + Send>;
 
 /// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.
-pub trait Target {
+pub trait Backend {
     /// Whether this process may change anything here now; otherwise who may, or what is wrong.
     fn admit(&mut self) -> Result<(), NotAdmitted> {
         Ok(())
     }
 
     /// Says from now on there how far work is.
-    fn watched(&mut self, _progress: &Progress) {}
+    fn show_progress(&mut self, _progress: &Progress) {}
 
     /// What was last recorded. `None` where berth was never at work.
-    fn record(&mut self) -> Result<Option<Record>, TargetError>;
+    fn record(&mut self) -> Result<Option<Record>, BackendError>;
 
     /// The member's own overrides that are kept where its objects are, as they are now.
-    fn local_overrides(&mut self) -> FromTarget {
-        FromTarget::default()
+    fn local_overrides(&mut self) -> BackendOverrides {
+        BackendOverrides::default()
     }
 
     /// Whether people asked for a pause here, as of the last record that was read.
@@ -112,29 +109,30 @@ pub trait Target {
     fn survey(
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
-    ) -> Result<BTreeMap<ObjectId, Live>, TargetError>;
+    ) -> Result<BTreeMap<ObjectId, Live>, BackendError>;
 
     /// Records what is about to be written and removed. Called once before any other change.
-    fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune]) -> Result<(), TargetError>;
+    fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune])
+    -> Result<(), BackendError>;
 
     /// Writes objects, unless they are no longer as they were seen.
-    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), TargetError>>;
+    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>>;
 
     /// Removes objects, unless they are no longer as they were seen. Orphans are left as they are and only
     /// cease to be owned.
-    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>>;
+    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>>;
 
     /// Takes the record away, once nothing is owned any more.
-    fn forget(&mut self) -> Result<(), TargetError> {
+    fn remove_record(&mut self) -> Result<(), BackendError> {
         Ok(())
     }
 
     /// Records how it went.
-    fn finish(&mut self) -> Result<(), TargetError>;
+    fn finish(&mut self) -> Result<(), BackendError>;
 
     /// How an object does that was surveyed or written. A file is well when it is there.
-    fn standing(&mut self, _id: &ObjectId) -> Standing {
-        Standing::default()
+    fn object_health(&mut self, _id: &ObjectId) -> ObjectHealth {
+        ObjectHealth::default()
     }
 
     /// Takes in which objects are not as wanted. Returns those that had all the time they may take; `None`
@@ -149,7 +147,7 @@ pub trait Target {
     }
 
     /// Says what objects would take along that is not berth's, if they went. Changes nothing.
-    fn takes_along(&mut self, _ids: &[ObjectId]) -> Vec<Problem> {
+    fn collateral(&mut self, _ids: &[ObjectId]) -> Vec<Problem> {
         Vec::new()
     }
 
@@ -160,19 +158,19 @@ pub trait Target {
     }
 
     /// Tells people how a round went, where they look. That this may fail is no problem of the round.
-    fn tell(&mut self, _said: &[Said], _now: Timestamp) {}
+    fn tell_events(&mut self, _said: &[SyncEvent], _now: Timestamp) {}
 
     /// Keeps the status where people look, if it says something new.
-    fn show(&mut self, _status: &ClusterStatus) {}
+    fn show_status(&mut self, _status: &ClusterStatus) {}
 
     /// Calls from now on when something may need a round. False where a target can not tell: then it is
     /// looked at again and again.
-    fn watch(&mut self, _call: Call) -> bool {
+    fn watch_changes(&mut self, _call: RequestSync) -> bool {
         false
     }
 
     /// When a round is due though nothing changes.
-    fn due(&mut self) -> Option<Instant> {
+    fn next_sync_due(&mut self) -> Option<Instant> {
         None
     }
 

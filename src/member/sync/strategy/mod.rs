@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::desired::{Desired, DesiredSet};
-use super::differences::{self, Difference};
+use super::field_differences::{self, Difference};
 use super::plan::{Action, Form, Live, Prune, SyncPlan};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, TOLERATE, WORKLOAD};
@@ -20,7 +20,7 @@ const MOST: usize = 100;
 
 /// What may be done to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum WriteLimit {
     /// Made, kept as it is wanted, and removed.
     #[default]
     Write,
@@ -35,7 +35,7 @@ pub enum Way {
 /// What an object's annotations ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
-    pub way: Way,
+    pub way: WriteLimit,
     /// What the object has beside the manifest counts as a difference.
     pub full: bool,
     /// What was changed in the cluster stays until the manifest changes.
@@ -53,10 +53,10 @@ impl Strategy {
         let is = |name: &str, value: &str| desired.annotation(name) == Some(value);
         Strategy {
             way: match desired.annotation(APPLY) {
-                Some("create-only") => Way::CreateOnly,
-                Some("read-only") => Way::ReadOnly,
-                Some("report-diff") => Way::ReportDiff,
-                _ => Way::Write,
+                Some("create-only") => WriteLimit::CreateOnly,
+                Some("read-only") => WriteLimit::ReadOnly,
+                Some("report-diff") => WriteLimit::ReportDiff,
+                _ => WriteLimit::Write,
             },
             full: is(COMPARE, "full"),
             if_not_drifted: is(APPLY_WHEN, "if-not-drifted"),
@@ -68,18 +68,18 @@ impl Strategy {
 
     /// Whether it matters what would change, rather than whether the change would be let through.
     pub fn compares(&self) -> bool {
-        self.way == Way::ReportDiff || self.if_not_drifted || self.if_no_diff || self.tolerates
+        self.way == WriteLimit::ReportDiff || self.if_not_drifted || self.if_no_diff || self.tolerates
     }
 
     /// Whether it is enough to know that the object is there.
     pub fn only_looks(&self) -> bool {
-        matches!(self.way, Way::CreateOnly | Way::ReadOnly)
+        matches!(self.way, WriteLimit::CreateOnly | WriteLimit::ReadOnly)
     }
 }
 
 /// What is known of an object that is there.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct ObservedObject<'a> {
     pub live: &'a Json,
     pub wanted: &'a Json,
     pub owned: bool,
@@ -106,20 +106,20 @@ pub enum Effect {
 }
 
 /// What an object's strategy makes of how it was found.
-pub fn judge(strategy: &Strategy, found: &Found<'_>) -> Option<Finding> {
+pub fn judge(strategy: &Strategy, found: &ObservedObject<'_>) -> Option<Finding> {
     let mut all = found.changes.to_vec();
-    let beside = if strategy.full { differences::beside(found.live, found.wanted) } else { Vec::new() };
+    let beside = if strategy.full { field_differences::beside(found.live, found.wanted) } else { Vec::new() };
     let only_beside = all.is_empty();
     let new = beside.into_iter().filter(|one| !found.changes.iter().any(|other| other.path == one.path));
     all.extend(new);
-    let words = || differences::words(&all, found.is_secret);
+    let words = || field_differences::words(&all, found.is_secret);
     let finding = |effect, message| Some(Finding { effect, message });
     let differs = !all.is_empty();
     match strategy.way {
-        Way::CreateOnly | Way::ReadOnly => None,
-        Way::ReportDiff if differs => finding(Effect::Reported, format!("FoundDiff: {}", words())),
-        Way::ReportDiff => None,
-        Way::Write => {
+        WriteLimit::CreateOnly | WriteLimit::ReadOnly => None,
+        WriteLimit::ReportDiff if differs => finding(Effect::Reported, format!("FoundDiff: {}", words())),
+        WriteLimit::ReportDiff => None,
+        WriteLimit::Write => {
             let owners = if strategy.alone { other_owners(found.live, found.wanted) } else { Vec::new() };
             if !owners.is_empty() {
                 let word = if found.owned { "ManifestApplyFailed" } else { "FailedToTakeOver" };
@@ -169,20 +169,20 @@ pub fn is_of_a_hub(owner: &Json) -> bool {
 pub fn settled(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Action>, String>> {
     let form = live.map(|live| &live.form);
     match (Strategy::of(wanted).way, form) {
-        (Way::Write, _) => None,
-        (Way::ReportDiff, Some(Form::Faulty(message) | Form::Refused(message))) => {
+        (WriteLimit::Write, _) => None,
+        (WriteLimit::ReportDiff, Some(Form::Faulty(message) | Form::Refused(message))) => {
             Some(Err(format!("FailedToReportDiff: {message}")))
         }
         (_, Some(Form::Faulty(_) | Form::Refused(_))) => None,
-        (Way::CreateOnly, Some(Form::There { .. })) => Some(Ok(None)),
-        (Way::CreateOnly, _) => None,
-        (Way::ReadOnly | Way::ReportDiff, _) => Some(Ok(None)),
+        (WriteLimit::CreateOnly, Some(Form::There { .. })) => Some(Ok(None)),
+        (WriteLimit::CreateOnly, _) => None,
+        (WriteLimit::ReadOnly | WriteLimit::ReportDiff, _) => Some(Ok(None)),
     }
 }
 
 /// Whether an object is never written, and so neither waited for nor counted as applied.
 pub fn is_only_compared(wanted: &Desired) -> bool {
-    Strategy::of(wanted).way == Way::ReportDiff
+    Strategy::of(wanted).way == WriteLimit::ReportDiff
 }
 
 /// Takes the findings into a plan: what is refused is not written, and what differs is said.
@@ -195,7 +195,7 @@ pub fn heed(
     for (id, wanted) in &desired.objects {
         let found = live.get(id);
         match Strategy::of(wanted).way {
-            Way::ReportDiff => {
+            WriteLimit::ReportDiff => {
                 plan.unchanged.retain(|other| other != id);
                 let message = match found.map(|live| &live.form) {
                     None | Some(Form::Absent) => "FoundDiff: it is not there",
@@ -205,7 +205,7 @@ pub fn heed(
                 let reported = || Finding { effect: Effect::Reported, message: message.to_owned() };
                 findings.entry(id.clone()).or_insert_with(reported);
             }
-            Way::ReadOnly => {
+            WriteLimit::ReadOnly => {
                 plan.unchanged.retain(|other| other != id);
                 if let Some(Live { owned: true, form: Form::There { version, .. }, annotations, .. }) = found
                 {
@@ -219,7 +219,7 @@ pub fn heed(
                     });
                 }
             }
-            Way::Write | Way::CreateOnly => {}
+            WriteLimit::Write | WriteLimit::CreateOnly => {}
         }
     }
     for (object, finding) in findings.into_iter().filter(|(id, _)| desired.objects.contains_key(id)) {

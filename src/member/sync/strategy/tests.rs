@@ -25,8 +25,8 @@ struct Case {
 impl Case {
     fn judge(&self, annotations: Json) -> Option<(Effect, String)> {
         let wanted = wanted(annotations);
-        let changes = differences::asked(&self.live, &wanted.object);
-        let found = Found {
+        let changes = field_differences::asked(&self.live, &wanted.object);
+        let found = ObservedObject {
             live: &self.live,
             wanted: &wanted.object,
             owned: self.owned,

@@ -11,53 +11,58 @@ use plan::{Live, Prune};
 
 /// Works as the folder does until its steps are used up; then nothing more happens.
 struct Dying {
-    inner: DirTarget,
+    inner: FolderBackend,
     steps: usize,
 }
 
 impl Dying {
     fn step<T>(
         &mut self,
-        act: impl FnOnce(&mut DirTarget) -> Result<T, TargetError>,
-    ) -> Result<T, TargetError> {
-        let Some(left) = self.steps.checked_sub(1) else { return Err(TargetError("dead".to_owned())) };
+        act: impl FnOnce(&mut FolderBackend) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        let Some(left) = self.steps.checked_sub(1) else { return Err(BackendError("dead".to_owned())) };
         self.steps = left;
         act(&mut self.inner)
     }
 }
 
-impl Target for Dying {
-    fn record(&mut self) -> Result<Option<Record>, TargetError> {
+impl Backend for Dying {
+    fn record(&mut self) -> Result<Option<Record>, BackendError> {
         self.inner.record()
     }
 
     fn survey(
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
-    ) -> Result<BTreeMap<ObjectId, Live>, TargetError> {
+    ) -> Result<BTreeMap<ObjectId, Live>, BackendError> {
         self.inner.survey(desired)
     }
 
-    fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune]) -> Result<(), TargetError> {
-        self.step(|target| target.begin(record, writes, prunes))
+    fn begin(
+        &mut self,
+        record: &Record,
+        writes: &[Apply<'_>],
+        prunes: &[&Prune],
+    ) -> Result<(), BackendError> {
+        self.step(|backend| backend.begin(record, writes, prunes))
     }
 
-    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), TargetError>> {
-        batch.iter().map(|item| self.step(|target| target.apply(&[*item]).remove(0))).collect()
+    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
+        batch.iter().map(|item| self.step(|backend| backend.apply(&[*item]).remove(0))).collect()
     }
 
-    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>> {
-        batch.iter().map(|prune| self.step(|target| target.delete(&[*prune]).remove(0))).collect()
+    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>> {
+        batch.iter().map(|prune| self.step(|backend| backend.delete(&[*prune]).remove(0))).collect()
     }
 
-    fn finish(&mut self) -> Result<(), TargetError> {
-        self.step(DirTarget::finish)
+    fn finish(&mut self) -> Result<(), BackendError> {
+        self.step(FolderBackend::finish)
     }
 }
 
-fn die_after(steps: usize, path: &Path, fetched: &Fetched) {
-    let mut target = Dying { inner: DirTarget::open(path).unwrap(), steps };
-    let _ = sync_once(fetched, &LocalOverrides::default(), &mut target, &options());
+fn die_after(steps: usize, path: &Path, folder: &ClusterFolder) {
+    let mut backend = Dying { inner: FolderBackend::open(path).unwrap(), steps };
+    let _ = sync_once(folder, &LocalOverrides::default(), &mut backend, &options());
 }
 
 #[test]
@@ -125,15 +130,15 @@ fn half_written_files_are_cleared_away() {
 fn a_file_that_changes_between_plan_and_deed_is_not_touched() {
     let dir = tempfile::tempdir().unwrap();
     sync(dir.path(), &folder(1, &[map("a", "1"), map("b", "1")]));
-    let mut target = DirTarget::open(dir.path()).unwrap();
+    let mut backend = FolderBackend::open(dir.path()).unwrap();
     let wanted = desired::read(&folder(2, &[map("b", "2"), map("c", "1")]));
-    let record = Record { sequence: 2, ..target.record().unwrap().unwrap() };
-    let live = target.survey(&wanted.objects).unwrap();
+    let record = Record { sequence: 2, ..backend.record().unwrap().unwrap() };
+    let live = backend.survey(&wanted.objects).unwrap();
     let plan = plan::plan(&wanted, &live, |_| false);
     for name in ["a", "b", "c"] {
         fs::write(dir.path().join(place(&map(name, ""))), "changed meanwhile").unwrap();
     }
-    let done = apply::apply(&plan, &wanted, &live, &mut target, &record).unwrap();
+    let done = apply::apply(&plan, &wanted, &live, &mut backend, &record).unwrap();
     assert_eq!((done.written.len(), done.pruned.len(), done.problems.len()), (0, 0, 3));
     assert_eq!(files(dir.path()).values().filter(|content| *content == "changed meanwhile").count(), 3);
 }

@@ -172,15 +172,15 @@ fn secrets_are_readable_by_their_owner_only_and_never_shown() {
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "shop" },
         "stringData": { "password": "hunter2" },
     });
-    let fetched = folder(1, std::slice::from_ref(&secret));
-    let planned = sync_with(dir.path(), &fetched, &Options { dry_run: true, ..options() }).unwrap();
-    let outcome = sync(dir.path(), &fetched);
+    let secrets = folder(1, std::slice::from_ref(&secret));
+    let planned = sync_with(dir.path(), &secrets, &Options { dry_run: true, ..options() }).unwrap();
+    let outcome = sync(dir.path(), &secrets);
     let pruned = sync(dir.path(), &folder(2, &[]));
     sync(dir.path(), &folder(3, std::slice::from_ref(&secret)));
     let mode = fs::metadata(dir.path().join(place(&secret))).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let read = desired::read(&fetched);
-    let shown = format!("{planned:?} {outcome:?} {pruned:?} {} {fetched:?} {read:?}", planned.plan.to_json());
+    let read = desired::read(&secrets);
+    let shown = format!("{planned:?} {outcome:?} {pruned:?} {} {secrets:?} {read:?}", planned.plan.to_json());
     let hash = backends::hash_of(text(&secret).as_bytes());
     assert!(!shown.contains("hunter2") && !shown.contains(&hash), "{shown}");
 }

@@ -12,7 +12,7 @@ overrides:
 ";
 
 fn read(text: &str) -> LocalOverrides {
-    overrides::read("local.yaml", text.as_bytes()).map_err(|found| format!("{found:?}")).unwrap()
+    local_overrides::read("local.yaml", text.as_bytes()).map_err(|found| format!("{found:?}")).unwrap()
 }
 
 fn labelled(mut object: Json) -> Json {
@@ -20,20 +20,20 @@ fn labelled(mut object: Json) -> Json {
     object
 }
 
-fn sync_locally(path: &Path, fetched: &Fetched, local: &str) -> Outcome {
-    let mut target = DirTarget::open(path).unwrap();
-    sync_once(fetched, &read(local), &mut target, &options()).unwrap()
+fn sync_locally(path: &Path, folder: &ClusterFolder, local: &str) -> SyncOutcome {
+    let mut backend = FolderBackend::open(path).unwrap();
+    sync_once(folder, &read(local), &mut backend, &options()).unwrap()
 }
 
 #[test]
 fn an_override_is_applied_to_the_objects_it_is_for_and_undone_with_it() {
     let dir = tempfile::tempdir().unwrap();
-    let fetched = folder(1, &[labelled(map("a", "git")), map("b", "git")]);
-    sync(dir.path(), &fetched);
-    assert_eq!(sync_locally(dir.path(), &fetched, FILE).written, 1);
+    let folder = folder(1, &[labelled(map("a", "git")), map("b", "git")]);
+    sync(dir.path(), &folder);
+    assert_eq!(sync_locally(dir.path(), &folder, FILE).written, 1);
     assert_eq!(files(dir.path()), expected(&[labelled(map("a", "local")), map("b", "git")]));
-    assert!(sync_locally(dir.path(), &fetched, FILE).plan.is_quiet());
-    assert_eq!(sync(dir.path(), &fetched).written, 1);
+    assert!(sync_locally(dir.path(), &folder, FILE).plan.is_quiet());
+    assert_eq!(sync(dir.path(), &folder).written, 1);
     assert_eq!(files(dir.path()), expected(&[labelled(map("a", "git")), map("b", "git")]));
 }
 
@@ -69,7 +69,7 @@ overrides:
     patches: []
   - patches: [{op: replace, path: data/key, value: 1}]
 ";
-    let found = overrides::read("local.yaml", faulty.as_bytes()).unwrap_err();
+    let found = local_overrides::read("local.yaml", faulty.as_bytes()).unwrap_err();
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();
     for (place, words) in [
         ("local.yaml:3:7", "kind must be LocalOverrides"),

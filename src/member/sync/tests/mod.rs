@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use backends::DirTarget;
+use backends::FolderBackend;
 use berth_base::model::ObjectId;
 use berth_base::model::path::of_object;
 use berth_base::yaml;
@@ -47,13 +47,13 @@ pub fn place(object: &Json) -> String {
     of_object(&ObjectId::of(object).unwrap())
 }
 
-pub fn folder(sequence: u64, objects: &[Json]) -> Fetched {
+pub fn folder(sequence: u64, objects: &[Json]) -> ClusterFolder {
     let file = |object: &Json| (place(object), Arc::from(text(object).as_bytes()));
     let mut hasher = DefaultHasher::new();
     text(&json!(objects)).hash(&mut hasher);
     let tree = format!("{:x}", hasher.finish());
     let objects = objects.iter().map(file).collect();
-    Fetched {
+    ClusterFolder {
         cluster: "eu-1".to_owned(),
         sequence,
         tree,
@@ -68,13 +68,13 @@ pub fn options() -> Options {
 }
 
 /// One round by a syncer that starts anew.
-pub fn sync_with(path: &Path, fetched: &Fetched, options: &Options) -> Result<Outcome, SyncError> {
-    let mut target = DirTarget::open(path).unwrap();
-    sync_once(fetched, &LocalOverrides::default(), &mut target, options)
+pub fn sync_with(path: &Path, folder: &ClusterFolder, options: &Options) -> Result<SyncOutcome, ApplyError> {
+    let mut backend = FolderBackend::open(path).unwrap();
+    sync_once(folder, &LocalOverrides::default(), &mut backend, options)
 }
 
-pub fn sync(path: &Path, fetched: &Fetched) -> Outcome {
-    sync_with(path, fetched, &options()).unwrap()
+pub fn sync(path: &Path, folder: &ClusterFolder) -> SyncOutcome {
+    sync_with(path, folder, &options()).unwrap()
 }
 
 /// Every file below a folder but berth's own, by path.
@@ -103,7 +103,7 @@ pub fn expected(objects: &[Json]) -> BTreeMap<String, String> {
     objects.iter().map(|object| (place(object), text(object))).collect()
 }
 
-pub fn messages(outcome: &Outcome) -> Vec<String> {
+pub fn messages(outcome: &SyncOutcome) -> Vec<String> {
     let problems = outcome.applied.problems.iter();
     problems.map(|problem| format!("{}: {}", problem.object, problem.message)).collect()
 }

@@ -20,7 +20,7 @@ fn an_older_folder_is_refused_unless_going_back_is_meant() {
     sync(dir.path(), &folder(7, &[map("a", "new")]));
     let older = folder(6, &[map("a", "old")]);
     let error = sync_with(dir.path(), &older, &options()).unwrap_err();
-    assert!(matches!(error, SyncError::Rewound { offered: 6, applied: 7 }), "{error}");
+    assert!(matches!(error, ApplyError::Rewound { offered: 6, applied: 7 }), "{error}");
     assert_eq!(files(dir.path()), expected(&[map("a", "new")]));
     let back = Options { allow_rewind: true, ..options() };
     assert_eq!(sync_with(dir.path(), &older, &back).unwrap().written, 1);
@@ -32,10 +32,10 @@ fn a_target_of_another_cluster_or_fleet_is_refused() {
     sync(dir.path(), &folder(1, &[map("a", "1")]));
     let mut other = folder(2, &[map("b", "1")]);
     other.cluster = "eu-2".to_owned();
-    assert!(matches!(sync_with(dir.path(), &other, &options()), Err(SyncError::Foreign { .. })));
+    assert!(matches!(sync_with(dir.path(), &other, &options()), Err(ApplyError::Foreign { .. })));
     let other = Options { fleet: "another".to_owned(), ..options() };
     let error = sync_with(dir.path(), &folder(2, &[map("b", "1")]), &other).unwrap_err();
-    assert!(matches!(error, SyncError::Foreign { .. }) && error.hint().is_some());
+    assert!(matches!(error, ApplyError::Foreign { .. }) && error.hint().is_some());
     assert_eq!(files(dir.path()), expected(&[map("a", "1")]));
 }
 
@@ -44,7 +44,7 @@ fn an_empty_folder_counts_only_with_a_sequence_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
     sync(dir.path(), &folder(4, &[map("a", "1")]));
     let error = sync_with(dir.path(), &folder(4, &[]), &options()).unwrap_err();
-    assert!(matches!(error, SyncError::Emptied(4)), "{error}");
+    assert!(matches!(error, ApplyError::Emptied(4)), "{error}");
     assert_eq!(sync(dir.path(), &folder(5, &[])).pruned, 1);
     assert!(files(dir.path()).is_empty());
     assert!(sync(dir.path(), &folder(5, &[])).plan.is_quiet());

@@ -7,8 +7,8 @@ use berth_base::model::Timestamp;
 use berth_git::protocol::{Refs, read_status};
 use berth_git::testing::bare;
 use berth_git::{Identity, Repo, Writer};
-use fetch::{FetchError, fetch};
-use watch::{Config, Round, Surroundings, Syncer};
+use cluster_folder::{FolderError, fetch};
+use sync_loop::{Config, Sync, SyncHooks, Syncer};
 
 fn publish(repo: &Repo, message: &str, objects: &[Json]) {
     let mut writer = Writer::new(repo).unwrap();
@@ -33,9 +33,9 @@ fn at(seconds: i64) -> Timestamp {
 fn a_published_folder_is_read_whole() {
     let (_dir, repo) = bare();
     publish(&repo, &message(7), &[map("a", "1"), namespace("shop")]);
-    let fetched = fetch(&repo, &Refs::default(), "eu-1").unwrap();
-    assert_eq!((fetched.sequence, fetched.objects.len(), fetched.tree.len()), (7, 2, 40));
-    assert_eq!(desired::read(&fetched).objects.len(), 2);
+    let folder = fetch(&repo, &Refs::default(), "eu-1").unwrap();
+    assert_eq!((folder.sequence, folder.objects.len(), folder.tree.len()), (7, 2, 40));
+    assert_eq!(desired::read(&folder).objects.len(), 2);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_missing_ref_is_an_error_and_removes_nothing() {
     let (_dir, repo) = bare();
     publish(&repo, &message(7), &[map("a", "1")]);
     let error = fetch(&repo, &Refs::default(), "eu-2").unwrap_err();
-    assert!(matches!(error, FetchError::NoFolder { .. }), "{error}");
+    assert!(matches!(error, FolderError::NoFolder { .. }), "{error}");
     assert_eq!(error.hint().as_deref(), Some("did you mean `eu-1`?"));
 }
 
@@ -60,7 +60,7 @@ fn a_ref_that_does_not_say_whose_it_is_is_refused() {
     ] {
         publish(&repo, message, &[map("a", "1")]);
         assert!(
-            matches!(fetch(&repo, &Refs::default(), "eu-1"), Err(FetchError::NotOurs { .. })),
+            matches!(fetch(&repo, &Refs::default(), "eu-1"), Err(FolderError::NotOurs { .. })),
             "{message}"
         );
     }
@@ -95,24 +95,24 @@ fn members_are_not_all_due_at_one_moment_and_none_is_late() {
 /// Changes the world between rounds, and stops after the last.
 struct Script<'a> {
     repo: &'a Repo,
-    target: &'a Path,
+    backend: &'a Path,
     stop: Box<dyn Fn()>,
     rounds: Vec<Result<(usize, usize), String>>,
     reports: Vec<bool>,
 }
 
-impl Surroundings for Script<'_> {
+impl SyncHooks for Script<'_> {
     fn now(&mut self) -> Timestamp {
         at(1_000 + i64::try_from(self.rounds.len()).unwrap())
     }
 
-    fn after(&mut self, round: &Round) {
-        let said = round.result.as_ref().map(|outcome| (outcome.written, outcome.pruned));
+    fn after(&mut self, sync: &Sync) {
+        let said = sync.result.as_ref().map(|outcome| (outcome.written, outcome.pruned));
         self.rounds.push(said.map_err(ToString::to_string));
-        self.reports.push(*round.reported.as_ref().unwrap());
+        self.reports.push(*sync.reported.as_ref().unwrap());
         match self.rounds.len() {
             // After the first round nothing changes; after the second a hand edits.
-            2 => std::fs::write(self.target.join(place(&map("a", ""))), "edited").unwrap(),
+            2 => std::fs::write(self.backend.join(place(&map("a", ""))), "edited").unwrap(),
             3 => publish(self.repo, &message(8), &[map("b", "1")]),
             4 => publish(self.repo, &message(6), &[map("old", "1")]),
             5 => publish(self.repo, &message(9), &[map("b", "2")]),
@@ -128,8 +128,8 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     let (_repo, repo) = bare();
     let path = dir.path().join("target");
     publish(&repo, &message(7), &[map("a", "1")]);
-    let bell = bell::Bell::default();
-    let stop = Box::new(bell.stopper());
+    let wakeups = wakeups::Wakeups::default();
+    let stop = Box::new(wakeups.stopper());
     let config = Config {
         cluster: "eu-1".to_owned(),
         refs: Refs::default(),
@@ -137,9 +137,9 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
         heartbeat_seconds: 600,
         options: options(),
     };
-    let mut world = Script { repo: &repo, target: &path, stop, rounds: Vec::new(), reports: Vec::new() };
-    let mut target = DirTarget::open(&path).unwrap();
-    Syncer::new(&config, &repo, &mut target, &mut world).run(&bell);
+    let mut world = Script { repo: &repo, backend: &path, stop, rounds: Vec::new(), reports: Vec::new() };
+    let mut backend = FolderBackend::open(&path).unwrap();
+    Syncer::new(&config, &repo, &mut backend, &mut world).run(&wakeups);
 
     let rewound = Err("the folder has sequence 6, but 8 was applied before it".to_owned());
     assert_eq!(world.rounds, [Ok((1, 0)), Ok((0, 0)), Ok((1, 0)), Ok((1, 1)), rewound, Ok((1, 0))]);

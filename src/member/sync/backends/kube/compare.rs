@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::super::LEAVING;
-use super::fields::{self, Keep};
+use super::super::BEING_REMOVED;
+use super::field_paths::{self, Keep};
 use super::identity::{Identity, PART_OF};
-use super::left::Left;
-use super::{managed, shape};
+use super::unmanaged_fields::UnmanagedFields;
+use super::{managed_fields, stored_shape};
 use crate::sync::desired::Desired;
-use crate::sync::differences::Difference;
-use crate::sync::strategy::{self, Finding, Found, Strategy};
+use crate::sync::field_differences::Difference;
+use crate::sync::strategy::{self, Finding, ObservedObject, Strategy};
 use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
 
 /// Whether two forms differ in nothing that was asked for. Berth's own marks count on what it owns.
@@ -44,20 +44,20 @@ pub fn applied_hash(live: &Json) -> Option<&str> {
 
 /// Whether it is for certain just as it was applied: the hash is of what is wanted, and no field is lost.
 pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
-    let Some(own) = managed::applied_by(live, &identity.manager) else { return false };
+    let Some(own) = managed_fields::applied_by(live, &identity.manager) else { return false };
     if applied_hash(live) != Some(hash) {
         return false;
     }
-    let shaped = shape::as_kept(&wanted.object);
-    let kept = fields::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
-    let left = Left::of(wanted);
+    let shaped = stored_shape::as_kept(&wanted.object);
+    let kept = field_paths::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
+    let left = UnmanagedFields::of(wanted);
     if kept.is_empty() && left.is_nothing() {
-        return managed::covers(own, &shaped);
+        return managed_fields::covers(own, &shaped);
     }
     let mut wanted = shaped.into_owned();
-    kept.iter().for_each(|path| fields::keep(&mut wanted, live, path, Keep::LeaveOut));
+    kept.iter().for_each(|path| field_paths::keep(&mut wanted, live, path, Keep::LeaveOut));
     left.take_out(&mut wanted, live);
-    managed::covers(own, &wanted)
+    managed_fields::covers(own, &wanted)
 }
 
 /// What an object's strategy makes of how it was found, with what a write would change.
@@ -68,9 +68,9 @@ pub fn finding(
     owned: bool,
     changes: &[Difference],
 ) -> Option<Finding> {
-    let found = Found {
+    let found = ObservedObject {
         live,
-        wanted: &shape::as_kept(&wanted.object),
+        wanted: &stored_shape::as_kept(&wanted.object),
         owned,
         applied_before: applied_hash(live) == Some(hash),
         changes,
@@ -89,9 +89,9 @@ pub fn leaving(object: &Json) -> Option<String> {
     let finalizers = object.pointer("/metadata/finalizers").and_then(Json::as_array).into_iter().flatten();
     let names: Vec<String> = finalizers.filter_map(Json::as_str).map(|name| format!("`{name}`")).collect();
     Some(match names.is_empty() {
-        true => format!("{LEAVING}, since {since}"),
+        true => format!("{BEING_REMOVED}, since {since}"),
         false => {
-            format!("{LEAVING}, since {since}, and waits for its finalizers {}", names.join(", "))
+            format!("{BEING_REMOVED}, since {since}, and waits for its finalizers {}", names.join(", "))
         }
     })
 }

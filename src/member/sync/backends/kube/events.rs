@@ -11,11 +11,11 @@ use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::Core;
+use super::ClusterSession;
+use super::api_client::ApiRequest;
 use super::failure::Failure;
 use super::identity::SET_ID;
-use super::wire::Ask;
-use crate::sync::tell::Said;
+use crate::sync::sync_events::SyncEvent;
 use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 
@@ -28,7 +28,7 @@ const LONGEST: usize = 900;
 
 /// What was told so far.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct SentEvents {
     wanted: bool,
     events: BTreeMap<(Option<ObjectId>, &'static str), Last>,
     /// After a failure, when it is tried again.
@@ -40,9 +40,9 @@ pub struct Told {
     status_not_before: Option<Instant>,
 }
 
-impl Told {
-    pub fn new(wanted: bool) -> Told {
-        Told { wanted, ..Told::default() }
+impl SentEvents {
+    pub fn new(wanted: bool) -> SentEvents {
+        SentEvents { wanted, ..SentEvents::default() }
     }
 }
 
@@ -54,56 +54,64 @@ struct Last {
     count: u32,
 }
 
-impl Core {
+impl ClusterSession {
     /// Tells what was not told lately.
-    pub async fn tell(&mut self, said: &[Said], now: Timestamp) {
-        if !self.told.wanted || self.told.not_before.is_some_and(|at| Instant::now() < at) {
+    pub async fn tell(&mut self, said: &[SyncEvent], now: Timestamp) {
+        if !self.sent_events.wanted || self.sent_events.not_before.is_some_and(|at| Instant::now() < at) {
             return;
         }
-        let is_news = |said: &&Said| {
-            let last = self.told.events.get(&(said.about.clone(), said.reason));
+        let is_news = |said: &&SyncEvent| {
+            let last = self.sent_events.events.get(&(said.about.clone(), said.reason));
             last.is_none_or(|last| last.message != said.message || last.at.elapsed() >= AGAIN)
         };
-        let news: Vec<Said> = said.iter().filter(is_news).cloned().collect();
+        let news: Vec<SyncEvent> = said.iter().filter(is_news).cloned().collect();
         // What is no longer said is news when it comes again.
         let current = |key: &(Option<ObjectId>, &'static str)| {
             said.iter().any(|said| said.about == key.0 && said.reason == key.1)
         };
-        self.told.events.retain(|key, last| current(key) || last.at.elapsed() < AGAIN);
-        let mut some: Vec<Said> = news.iter().take(MOST).cloned().collect();
+        self.sent_events.events.retain(|key, last| current(key) || last.at.elapsed() < AGAIN);
+        let mut some: Vec<SyncEvent> = news.iter().take(MOST).cloned().collect();
         if news.len() > MOST {
             let message = format!("{} more are in the report", news.len() - MOST);
-            some.push(Said { about: None, is_warning: true, reason: "AndMore", message });
+            some.push(SyncEvent { about: None, is_warning: true, reason: "AndMore", message });
         }
         for said in some {
             if let Err(failure) = self.tell_one(&said, now).await {
-                self.told.not_before = Some(Instant::now() + AGAIN / 3);
+                self.sent_events.not_before = Some(Instant::now() + AGAIN / 3);
                 self.complain("events", &failure);
                 return;
             }
         }
     }
 
-    async fn tell_one(&mut self, said: &Said, now: Timestamp) -> Result<(), Failure> {
+    async fn tell_one(&mut self, said: &SyncEvent, now: Timestamp) -> Result<(), Failure> {
         let key = (said.about.clone(), said.reason);
-        let (first, count) =
-            self.told.events.get(&key).map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
+        let (first, count) = self
+            .sent_events
+            .events
+            .get(&key)
+            .map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
         let (path, name, object) = self.event(said, (first, now, count));
-        match self.wire.send(&self.plain_apply(&path, &name, object)).await {
+        match self.api.send(&self.plain_apply(&path, &name, object)).await {
             // An object whose namespace is not there has none either.
             Err(failure) if failure.is_not_found() => {}
             result => drop(result?),
         }
         let last = Last { message: said.message.clone(), at: Instant::now(), first, count };
-        self.told.events.insert(key, last);
+        self.sent_events.events.insert(key, last);
         Ok(())
     }
 
-    fn event(&self, said: &Said, (first, now, count): (Timestamp, Timestamp, u32)) -> (String, String, Json) {
+    fn event(
+        &self,
+        said: &SyncEvent,
+        (first, now, count): (Timestamp, Timestamp, u32),
+    ) -> (String, String, Json) {
         let own = &self.identity;
         let parent = || ObjectId::new("", "ConfigMap", &own.namespace, &own.parent);
         let id = said.about.clone().unwrap_or_else(parent);
-        let seen = self.seen.get(&id).and_then(|seen| seen.live.as_ref()?.pointer("/metadata/uid")?.as_str());
+        let seen =
+            self.tracked.get(&id).and_then(|seen| seen.live.as_ref()?.pointer("/metadata/uid")?.as_str());
         let of_parent =
             self.parent.as_ref().filter(|_| said.about.is_none()).map(|parent| parent.uid.as_str());
         let mut about = json!({ "kind": &*id.kind, "name": &*id.name });
@@ -140,12 +148,12 @@ impl Core {
     /// Takes the status away, where it is this fleet's. That this may fail is no problem.
     pub async fn remove_status(&mut self) {
         let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
-        let Ok(Some(there)) = self.wire.get(&path, &name).await else { return };
+        let Ok(Some(there)) = self.api.get(&path, &name).await else { return };
         if there.pointer("/data/status.yaml").is_some() {
             let uid = there.pointer("/metadata/uid").and_then(Json::as_str).map(str::to_owned);
             let preconditions = Preconditions { uid, resource_version: None };
             let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-            drop(self.wire.send(&Ask::Delete { path, name, params }).await);
+            drop(self.api.send(&ApiRequest::Delete { path, name, params }).await);
         }
     }
 
@@ -153,23 +161,26 @@ impl Core {
     pub async fn show(&mut self, status: &ClusterStatus) {
         let timeless = ClusterStatus { reported: None, next_due: None, ..status.clone() };
         let text = berth_base::status::write_status(&timeless);
-        if self.told.status.as_ref() == Some(&text) || self.told.status_is_taken || self.parent.is_none() {
+        if self.sent_events.status.as_ref() == Some(&text)
+            || self.sent_events.status_is_taken
+            || self.parent.is_none()
+        {
             return;
         }
-        if self.told.status_not_before.is_some_and(|at| Instant::now() < at) {
+        if self.sent_events.status_not_before.is_some_and(|at| Instant::now() < at) {
             return;
         }
         let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
-        if self.told.status.is_none()
-            && let Ok(Some(there)) = self.wire.get(&path, &name).await
+        if self.sent_events.status.is_none()
+            && let Ok(Some(there)) = self.api.get(&path, &name).await
         {
             // A fleet may be called like another one's status.
             let labels = there.get("metadata").and_then(|it| it.get("labels"));
-            self.told.status_is_taken = labels.is_some_and(|labels| labels.get(SET_ID).is_some());
-            if self.told.status_is_taken
+            self.sent_events.status_is_taken = labels.is_some_and(|labels| labels.get(SET_ID).is_some());
+            if self.sent_events.status_is_taken
                 || there.pointer("/data/status.yaml").and_then(Json::as_str) == Some(&text)
             {
-                self.told.status = Some(text);
+                self.sent_events.status = Some(text);
                 return;
             }
         }
@@ -187,23 +198,23 @@ impl Core {
                 "status.yaml": text,
             },
         });
-        match self.wire.send(&self.plain_apply(&path, &name, object)).await {
-            Ok(_) => self.told.status = Some(text),
+        match self.api.send(&self.plain_apply(&path, &name, object)).await {
+            Ok(_) => self.sent_events.status = Some(text),
             Err(failure) => {
-                self.told.status_not_before = Some(Instant::now() + AGAIN / 6);
+                self.sent_events.status_not_before = Some(Instant::now() + AGAIN / 6);
                 self.complain("the status", &failure);
             }
         }
     }
 
-    fn plain_apply(&self, path: &str, name: &str, object: Json) -> Ask {
+    fn plain_apply(&self, path: &str, name: &str, object: Json) -> ApiRequest {
         let manager = Some(self.identity.manager.clone());
         let params = PatchParams { field_manager: manager, force: true, ..PatchParams::default() };
-        Ask::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
+        ApiRequest::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
     }
 
     fn complain(&mut self, what: &str, failure: &Failure) {
-        if !std::mem::replace(&mut self.told.complained, true) {
+        if !std::mem::replace(&mut self.sent_events.complained, true) {
             let object = ObjectId::new("", "ConfigMap", &self.identity.namespace, &self.identity.parent);
             let message = format!("{what} can not be written there: {}", failure.words(false));
             self.notes.push(Problem { object, message });

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::failure::quoted;
 use super::identity::{Identity, LAST_APPLIED};
-use super::managed::{self, Rearrange};
+use super::managed_fields::{self, Rearrange};
 use crate::sync::strategy::is_of_a_hub;
 use berth_base::meta::SERVER_FIELDS;
 
@@ -32,8 +32,8 @@ impl HandOver {
         leaving: &[Vec<String>],
     ) -> Option<HandOver> {
         let how = Rearrange { manager: &identity.manager, keeper: &identity.keeper, legacy, leaving };
-        let entries = managed::rearranged(live, &how)?;
-        let from = managed::managers(live)
+        let entries = managed_fields::rearranged(live, &how)?;
+        let from = managed_fields::managers(live)
             .filter(|(manager, operation)| legacy.contains(manager) && *operation == "Update")
             .map(|(manager, _)| manager.to_owned())
             .collect();
@@ -126,7 +126,7 @@ fn remove_unowned(
                 }
             }
             Json::Array(items) => {
-                let is_meant = |item: &Json| managed::is_key_of(key, item);
+                let is_meant = |item: &Json| managed_fields::is_key_of(key, item);
                 let Some(index) = items.iter().position(is_meant) else { continue };
                 let wanted = wanted.and_then(Json::as_array);
                 let wanted = wanted.and_then(|all| all.iter().find(|item| is_meant(item)));

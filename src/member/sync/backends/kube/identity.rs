@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::super::Record;
-use super::{managed, shape};
+use super::{managed_fields, stored_shape};
 use crate::sync::desired::Desired;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::APPLIED;
@@ -56,12 +56,12 @@ impl Identity {
 
     /// Whether an object is berth's: by label and by manager.
     pub fn owns(&self, object: &Json) -> bool {
-        part_of(object) == Some(&self.set) && managed::applied_by(object, &self.manager).is_some()
+        part_of(object) == Some(&self.set) && managed_fields::applied_by(object, &self.manager).is_some()
     }
 
     /// A wanted object as it is sent: without what is the server's, with the label and the hash.
     pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
-        let mut object = shape::as_kept(&desired.object).into_owned();
+        let mut object = stored_shape::as_kept(&desired.object).into_owned();
         let Some(map) = object.as_object_mut() else { return object };
         map.remove("status");
         let metadata = map.entry("metadata").or_insert_with(|| json!({}));

@@ -11,37 +11,34 @@
 //! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
 //! and one object's failure stops no other.
 
-mod along;
-mod changes;
+mod api_client;
+mod apply_one;
+mod applyset_parent;
+mod batches;
+mod collateral;
 mod compare;
-mod drifted;
+pub mod drift;
+mod dry_run;
 mod events;
 mod failure;
-mod fields;
-mod fights;
-mod going;
+mod field_paths;
 mod handover;
 mod identity;
-mod kinds;
-mod later;
 pub mod lease;
-mod left;
-mod managed;
-pub mod modes;
-mod one;
-mod own_overrides;
-mod parent;
-mod pause;
-mod pods;
+mod list_rights;
+mod managed_fields;
+mod override_objects;
+mod pod_reasons;
 mod protected;
-mod rights;
-mod shape;
+mod removal;
+mod retries;
+mod served_kinds;
+mod stored_shape;
 mod survey;
+mod suspension;
 mod tenant;
-mod trial;
+mod unmanaged_fields;
 mod watching;
-mod wire;
-mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -52,34 +49,33 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use tokio::runtime::Runtime;
 
-use super::{Apply, Call, NotAdmitted, Preview, Record, Standing, Target, TargetError};
+use super::{Apply, Backend, BackendError, NotAdmitted, ObjectHealth, Preview, Record, RequestSync};
 use crate::live::{Access, LiveError};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
-use crate::sync::override_source::{FromTarget, LastGood, Source};
+use crate::sync::override_objects::{BackendOverrides, LastGoodOverrides, OverrideObjects};
 use crate::sync::plan::{Live, Prune};
 use crate::sync::strategy::{Effect, Finding};
-use crate::sync::suspend;
-use crate::sync::tell::Said;
+use crate::sync::sync_events::SyncEvent;
+use api_client::ApiClient;
+use applyset_parent::ApplySetParent;
 use berth_base::model::status::{Problem, Suspension};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_base::progress::Progress;
-use events::Told;
+use drift::fights::DriftFights;
+use drift::mode::DriftMode;
+use events::SentEvents;
 use failure::Failure;
-use fights::Fights;
 use identity::Identity;
-use kinds::Kinds;
-use later::Later;
-use lease::{Keeper, Lease};
-use modes::Mode;
-use parent::Parent;
-pub use pause::pause;
+use lease::{Lease, LeaseKeeper};
 use protected::Protected;
+use retries::Retry;
+use served_kinds::ServedKinds;
+pub use suspension::suspend;
 pub use tenant::Tenant;
 use tenant::Tenants;
 use watching::Watching;
-use wire::Wire;
 
 /// How a cluster is reached and worked on.
 #[derive(Clone, Debug)]
@@ -103,11 +99,11 @@ pub struct Settings {
     /// Namespaces that are never removed; one that ends with `*` means all that begin so.
     pub protected: Vec<String>,
     /// Where in that namespace local overrides are.
-    pub overrides_from: Vec<Source>,
+    pub overrides_from: Vec<OverrideObjects>,
     /// Whether how rounds went is told as Events.
     pub events: bool,
     /// What is done about drift where an object does not say.
-    pub drift: Mode,
+    pub drift: DriftMode,
 }
 
 /// What the parent object is called, and what whoever runs the syncer calls its own.
@@ -116,63 +112,63 @@ pub fn record_name(fleet: &str) -> String {
 }
 
 /// One cluster.
-pub struct KubeTarget {
+pub struct KubeBackend {
     /// Let go of when nothing more is written.
-    keeper: Option<Keeper>,
+    keeper: Option<LeaseKeeper>,
     runtime: Runtime,
-    core: Core,
+    session: ClusterSession,
 }
 
-impl fmt::Debug for KubeTarget {
+impl fmt::Debug for KubeBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeTarget").field("server", &self.core.wire.server).finish_non_exhaustive()
+        f.debug_struct("KubeBackend").field("server", &self.session.api.server).finish_non_exhaustive()
     }
 }
 
 /// All but what runs it.
-struct Core {
-    wire: Wire,
+struct ClusterSession {
+    api: ApiClient,
     identity: Arc<Identity>,
     at_once: usize,
     deadline: Duration,
     rules: Arc<HealthRules>,
-    kinds: Kinds,
-    parent: Option<Parent>,
+    kinds: ServedKinds,
+    parent: Option<ApplySetParent>,
     watching: Watching,
     /// Kinds that may be owned and could not be looked at.
     unseen: BTreeSet<String>,
     /// When the last look began.
     surveyed: Option<Instant>,
     /// What the last look and the writes since have shown.
-    seen: BTreeMap<ObjectId, Seen>,
+    tracked: BTreeMap<ObjectId, TrackedObject>,
     /// Since when an object is not healthy, in the form named by its hash.
     unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
     /// Since when an object that a removal waits for is refused, in the form named by its hash.
     refused: BTreeMap<ObjectId, (Arc<str>, Instant)>,
     /// The form in which each object was last in place, as far as this process knows.
     settled: BTreeMap<ObjectId, Arc<str>>,
-    drift: Mode,
+    drift: DriftMode,
     /// Until when drift of some objects is neither corrected nor said.
     ignored: BTreeMap<ObjectId, Instant>,
-    fights: Fights,
+    fights: DriftFights,
     /// Objects that failed, and when they are tried again.
-    later: BTreeMap<ObjectId, Later>,
+    retries: BTreeMap<ObjectId, Retry>,
     /// What pods said of an object, and when they were asked.
     reasons: BTreeMap<ObjectId, (Instant, Option<String>)>,
     notes: Vec<Problem>,
     access: Access,
     tenants: Option<Tenants>,
     protected: Protected,
-    overrides_from: Vec<Source>,
-    good_overrides: LastGood,
-    told: Told,
+    overrides_from: Vec<OverrideObjects>,
+    good_overrides: LastGoodOverrides,
+    sent_events: SentEvents,
     /// Hides the data of Secrets in what is shown.
     key: RandomState,
 }
 
 /// What is known of one object.
 #[derive(Debug, Default)]
-struct Seen {
+struct TrackedObject {
     owned: bool,
     /// As it is, where it is to be changed.
     live: Option<Arc<Json>>,
@@ -192,9 +188,9 @@ struct Seen {
     finding: Option<Finding>,
 }
 
-impl KubeTarget {
+impl KubeBackend {
     /// Reads the credentials. Whether the server answers shows with the first question.
-    pub fn connect(settings: &Settings) -> Result<KubeTarget, LiveError> {
+    pub fn connect(settings: &Settings) -> Result<KubeBackend, LiveError> {
         // Watches go on between rounds, beside the thread that makes them.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -203,171 +199,176 @@ impl KubeTarget {
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
         let identity = Identity::new(&settings.fleet, &settings.namespace);
-        let mut wire = Wire::new(client, &server, settings.access.patience);
-        let keep = |lease| Keeper::start(&settings.access, &identity.namespace, &identity.parent, lease);
+        let mut api = ApiClient::new(client, &server, settings.access.patience);
+        let keep = |lease| LeaseKeeper::start(&settings.access, &identity.namespace, &identity.parent, lease);
         let keeper = settings.lease.map(keep).transpose()?;
         if let (Some(keeper), Some(lease)) = (&keeper, settings.lease) {
-            wire = wire.fenced(keeper.fence.clone(), lease.patience());
+            api = api.fenced(keeper.fence.clone(), lease.patience());
         }
-        let core = Core {
-            wire,
+        let session = ClusterSession {
+            api,
             identity: Arc::new(identity),
             at_once: settings.at_once.max(1),
             deadline: settings.deadline,
             rules: settings.rules.clone(),
-            kinds: Kinds::default(),
+            kinds: ServedKinds::default(),
             parent: None,
             watching: Watching::new(settings.silence),
             unseen: BTreeSet::new(),
             surveyed: None,
-            seen: BTreeMap::new(),
+            tracked: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
             refused: BTreeMap::new(),
             settled: BTreeMap::new(),
             drift: settings.drift,
             ignored: BTreeMap::new(),
-            fights: Fights::default(),
-            later: BTreeMap::new(),
+            fights: DriftFights::default(),
+            retries: BTreeMap::new(),
             reasons: BTreeMap::new(),
             notes: Vec::new(),
             access: settings.access.clone(),
             tenants: settings.tenant.clone().map(Tenants::new),
             protected: Protected::new(&settings.protected, &settings.namespace),
             overrides_from: settings.overrides_from.clone(),
-            good_overrides: LastGood::default(),
-            told: Told::new(settings.events),
+            good_overrides: LastGoodOverrides::default(),
+            sent_events: SentEvents::new(settings.events),
             key: RandomState::new(),
         };
-        Ok(KubeTarget { keeper, runtime, core })
+        Ok(KubeBackend { keeper, runtime, session })
     }
 
     /// Where its API server is.
     pub fn server(&self) -> &str {
-        &self.core.wire.server
+        &self.session.api.server
     }
 }
 
-impl Target for KubeTarget {
+impl Backend for KubeBackend {
     fn admit(&mut self) -> Result<(), NotAdmitted> {
-        self.keeper.as_ref().map_or(Ok(()), Keeper::admit)
+        self.keeper.as_ref().map_or(Ok(()), LeaseKeeper::admit)
     }
 
-    fn watched(&mut self, progress: &Progress) {
-        self.core.wire.progress = progress.clone();
+    fn show_progress(&mut self, progress: &Progress) {
+        self.session.api.progress = progress.clone();
     }
 
-    fn record(&mut self) -> Result<Option<Record>, TargetError> {
-        self.runtime.block_on(self.core.read_parent())
+    fn record(&mut self) -> Result<Option<Record>, BackendError> {
+        self.runtime.block_on(self.session.read_parent())
     }
 
-    fn local_overrides(&mut self) -> FromTarget {
-        self.runtime.block_on(self.core.local_overrides())
+    fn local_overrides(&mut self) -> BackendOverrides {
+        self.runtime.block_on(self.session.local_overrides())
     }
 
     fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
-        let (reason, until) = &self.core.parent.as_ref()?.suspend;
-        suspend::read(reason.as_deref(), until.as_deref(), now)
+        let (reason, until) = &self.session.parent.as_ref()?.suspend;
+        crate::sync::suspension::read(reason.as_deref(), until.as_deref(), now)
     }
 
     fn survey(
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
-    ) -> Result<BTreeMap<ObjectId, Live>, TargetError> {
-        self.core.wire.progress.begin("looking at the objects that are there");
-        self.runtime.block_on(self.core.survey(desired))
+    ) -> Result<BTreeMap<ObjectId, Live>, BackendError> {
+        self.session.api.progress.begin("looking at the objects that are there");
+        self.runtime.block_on(self.session.survey(desired))
     }
 
-    fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune]) -> Result<(), TargetError> {
-        self.core.wire.progress.begin_of("applying objects", writes.len() + prunes.len());
-        self.runtime.block_on(self.core.write_parent(record, writes))
+    fn begin(
+        &mut self,
+        record: &Record,
+        writes: &[Apply<'_>],
+        prunes: &[&Prune],
+    ) -> Result<(), BackendError> {
+        self.session.api.progress.begin_of("applying objects", writes.len() + prunes.len());
+        self.runtime.block_on(self.session.write_parent(record, writes))
     }
 
-    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), TargetError>> {
-        self.runtime.block_on(self.core.apply(batch))
+    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
+        self.runtime.block_on(self.session.apply(batch))
     }
 
-    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), TargetError>> {
-        self.runtime.block_on(self.core.delete(batch))
+    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>> {
+        self.runtime.block_on(self.session.delete(batch))
     }
 
-    fn forget(&mut self) -> Result<(), TargetError> {
-        self.runtime.block_on(self.core.remove_parent())
+    fn remove_record(&mut self) -> Result<(), BackendError> {
+        self.runtime.block_on(self.session.remove_parent())
     }
 
-    fn finish(&mut self) -> Result<(), TargetError> {
-        self.core.wire.progress.begin("waiting for objects to become healthy");
-        self.runtime.block_on(self.core.narrow_parent())
+    fn finish(&mut self) -> Result<(), BackendError> {
+        self.session.api.progress.begin("waiting for objects to become healthy");
+        self.runtime.block_on(self.session.narrow_parent())
     }
 
-    fn standing(&mut self, id: &ObjectId) -> Standing {
-        self.runtime.block_on(self.core.standing(id))
+    fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
+        self.runtime.block_on(self.session.object_health(id))
     }
 
     fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
-        Some(self.core.given_up(ids))
+        Some(self.session.given_up(ids))
     }
 
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
-        self.runtime.block_on(self.core.preview(batch))
+        self.runtime.block_on(self.session.preview(batch))
     }
 
-    fn takes_along(&mut self, ids: &[ObjectId]) -> Vec<Problem> {
-        self.runtime.block_on(self.core.takes_along(ids))
+    fn collateral(&mut self, ids: &[ObjectId]) -> Vec<Problem> {
+        self.runtime.block_on(self.session.collateral(ids))
     }
 
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
-        let of = |(id, seen): (&ObjectId, &Seen)| Some((id.clone(), seen.finding.clone()?));
-        let findings: BTreeMap<ObjectId, Finding> = self.core.seen.iter().filter_map(of).collect();
+        let of = |(id, seen): (&ObjectId, &TrackedObject)| Some((id.clone(), seen.finding.clone()?));
+        let findings: BTreeMap<ObjectId, Finding> = self.session.tracked.iter().filter_map(of).collect();
         // Whoever goes on changing what is left to him is not followed at each step.
-        let mut store = self.core.watching.shared.store();
+        let mut cache = self.session.watching.shared.cache();
         for (id, _) in findings.iter().filter(|(_, finding)| finding.effect == Effect::Refused) {
-            store.mute(id, Instant::now() + drifted::SAID);
+            cache.mute(id, Instant::now() + drift::SAID);
         }
-        drop(store);
+        drop(cache);
         findings
     }
 
-    fn tell(&mut self, said: &[Said], now: Timestamp) {
-        self.runtime.block_on(self.core.tell(said, now));
+    fn tell_events(&mut self, said: &[SyncEvent], now: Timestamp) {
+        self.runtime.block_on(self.session.tell(said, now));
     }
 
-    fn show(&mut self, status: &ClusterStatus) {
-        self.runtime.block_on(self.core.show(status));
+    fn show_status(&mut self, status: &ClusterStatus) {
+        self.runtime.block_on(self.session.show(status));
     }
 
     fn notes(&mut self) -> Vec<Problem> {
-        std::mem::take(&mut self.core.notes)
+        std::mem::take(&mut self.session.notes)
     }
 
-    fn watch(&mut self, call: Call) -> bool {
-        self.core.watching.start(call);
+    fn watch_changes(&mut self, call: RequestSync) -> bool {
+        self.session.watching.start(call);
         true
     }
 
-    fn due(&mut self) -> Option<Instant> {
-        self.core.due()
+    fn next_sync_due(&mut self) -> Option<Instant> {
+        self.session.due()
     }
 }
 
-impl Core {
+impl ClusterSession {
     /// Reads the credentials anew: those of a pod change while it runs.
     async fn reconnect(&mut self) -> Result<(), LiveError> {
         let (client, _) = crate::live::access::connect_member(&self.access).await?;
-        self.wire = self.wire.with(client);
+        self.api = self.api.with(client);
         self.watching.begin_anew();
         Ok(())
     }
 
-    async fn standing(&mut self, id: &ObjectId) -> Standing {
-        let Some(seen) = self.seen.get(id) else {
-            return Standing {
+    async fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
+        let Some(seen) = self.tracked.get(id) else {
+            return ObjectHealth {
                 health: Health::Progressing("it is not there".to_owned()),
-                ..Standing::default()
+                ..ObjectHealth::default()
             };
         };
         if seen.health == Health::Healthy {
             self.unhealthy.remove(id);
-            return Standing { remark: seen.remark.clone(), ..Standing::default() };
+            return ObjectHealth { remark: seen.remark.clone(), ..ObjectHealth::default() };
         }
         let now = Instant::now();
         let entry = self.unhealthy.entry(id.clone()).or_insert_with(|| (seen.hash.clone(), now));
@@ -387,11 +388,11 @@ impl Core {
             Health::Failed(why) => Health::Failed(with(why)),
             Health::Healthy => Health::Healthy,
         };
-        Standing { health, overdue, remark }
+        ObjectHealth { health, overdue, remark }
     }
 
     fn hash_of(&self, object: &Desired) -> Arc<str> {
-        let wanted = self.watching.shared.store().wanted();
+        let wanted = self.watching.shared.cache().wanted();
         let known = wanted.get(&object.id).filter(|it| Arc::ptr_eq(&it.desired.bytes, &object.bytes));
         known.map_or_else(|| self.identity.hash(&object.bytes).into(), |known| known.hash.clone())
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use super::Core;
-use super::survey::{Found, Wanted};
-use crate::sync::plan::{Form, Live, Why, is_namespace};
+use super::ClusterSession;
+use super::survey::{DesiredMap, LiveMap};
+use crate::sync::plan::{Form, HoldReason, Live, is_namespace};
 use berth_base::model::ObjectId;
 
 /// Names of namespaces; one that ends with `*` means all that begin so.
@@ -27,11 +27,11 @@ impl Protected {
     }
 
     /// Why an object is not for berth to remove.
-    pub fn reason_to_stay(&self, id: &ObjectId, has_owner: bool) -> Option<Why> {
+    pub fn reason_to_stay(&self, id: &ObjectId, has_owner: bool) -> Option<HoldReason> {
         if is_namespace(id) && self.has(&id.name) {
-            Some(Why::Protected)
+            Some(HoldReason::Protected)
         } else if has_owner {
-            Some(Why::HasOwner)
+            Some(HoldReason::HasOwner)
         } else {
             None
         }
@@ -44,10 +44,10 @@ pub fn has_owner(object: &Json) -> bool {
     owners.is_some_and(|owners| !owners.is_empty())
 }
 
-impl Core {
+impl ClusterSession {
     /// One object may be served under two groups. What is wanted under one of them is not to be removed under
     /// the other.
-    pub fn drop_other_names(&mut self, desired: &Wanted, found: &mut Found) {
+    pub fn drop_other_names(&mut self, desired: &DesiredMap, found: &mut LiveMap) {
         let uid = |live: &Live| match &live.form {
             Form::There { version, .. } => Some(version.0.clone()),
             Form::Absent | Form::Faulty(_) | Form::Refused(_) => None,
@@ -62,7 +62,7 @@ impl Core {
         });
         for id in again.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
             found.remove(&id);
-            self.seen.remove(&id);
+            self.tracked.remove(&id);
         }
     }
 }
@@ -79,12 +79,12 @@ mod tests {
         let why =
             |kind: &str, name: &str| protected.reason_to_stay(&ObjectId::new("", kind, "", name), false);
         for name in ["default", "kube-system", "kube-", "berth-system"] {
-            assert_eq!(why("Namespace", name), Some(Why::Protected), "{name}");
+            assert_eq!(why("Namespace", name), Some(HoldReason::Protected), "{name}");
             assert_eq!(why("ConfigMap", name), None);
         }
         assert_eq!(why("Namespace", "default-2"), None);
         let owned = has_owner(&json!({"metadata": {"ownerReferences": [{"name": "x"}]}}));
         let id = ObjectId::new("", "ConfigMap", "a", "b");
-        assert_eq!(protected.reason_to_stay(&id, owned), Some(Why::HasOwner));
+        assert_eq!(protected.reason_to_stay(&id, owned), Some(HoldReason::HasOwner));
     }
 }

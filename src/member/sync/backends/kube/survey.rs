@@ -11,37 +11,37 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 
-use super::super::TargetError;
+use super::super::BackendError;
 use super::failure::Failure;
 use super::identity::group_kind;
-use super::rights::Rights;
-use super::watching::entry::{Entry, Wanted as WantedForm};
-use super::watching::feed::Scope;
-use super::{Core, Seen, pods};
+use super::list_rights::ListRights;
+use super::watching::cached_object::{CachedObject, WantedObject};
+use super::watching::kind_watch::KindScope;
+use super::{ClusterSession, TrackedObject, pod_reasons};
 use crate::sync::desired::Desired;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version};
 use berth_base::model::ObjectId;
 use berth_base::model::object::version_of;
 
-pub type Wanted = BTreeMap<ObjectId, Desired>;
-pub type Found = BTreeMap<ObjectId, Live>;
+pub type DesiredMap = BTreeMap<ObjectId, Desired>;
+pub type LiveMap = BTreeMap<ObjectId, Live>;
 
 /// How many kinds are listed at once, each page by page.
 const LISTS: usize = 2;
 
-impl Core {
-    pub async fn survey(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
-        self.seen.clear();
+impl ClusterSession {
+    pub async fn survey(&mut self, desired: &DesiredMap) -> Result<LiveMap, BackendError> {
+        self.tracked.clear();
         let is_followed = self.watching.is_on();
-        self.reasons.retain(|_, (asked, _)| is_followed && asked.elapsed() < pods::GOOD_FOR);
+        self.reasons.retain(|_, (asked, _)| is_followed && asked.elapsed() < pod_reasons::GOOD_FOR);
         self.ignored.clear();
         self.surveyed = Some(Instant::now());
         self.know_kinds(desired).await.map_err(|failure| self.whole(&failure))?;
         let mut found = self.list_owned(desired).await?;
         self.drop_other_names(desired, &mut found);
         self.look_for_accounts(desired.keys().chain(found.keys())).await;
-        self.later.retain(|id, _| desired.contains_key(id));
+        self.retries.retain(|id, _| desired.contains_key(id));
         self.unhealthy.retain(|id, _| desired.contains_key(id));
         self.settled.retain(|id, _| desired.contains_key(id));
         self.fights.retain(|id| desired.contains_key(id));
@@ -50,7 +50,7 @@ impl Core {
     }
 
     /// Asks what is served, the first time and when a kind that is wanted or owned is not known.
-    async fn know_kinds(&mut self, desired: &Wanted) -> Result<(), Failure> {
+    async fn know_kinds(&mut self, desired: &DesiredMap) -> Result<(), Failure> {
         let is_lost = |name: &String| {
             let (kind, group) = name.split_once('.').unwrap_or((name, ""));
             self.kinds.preferred(group, kind).is_none()
@@ -63,7 +63,7 @@ impl Core {
     }
 
     pub async fn ask_kinds(&mut self) -> Result<(), Failure> {
-        self.kinds = super::Kinds::ask(self.wire.client()).await?;
+        self.kinds = super::ServedKinds::ask(self.api.client()).await?;
         Ok(())
     }
 
@@ -87,10 +87,10 @@ impl Core {
     }
 
     /// Takes over what is wanted now. What was wanted before keeps its hash.
-    fn take_wanted(&mut self, desired: &Wanted) {
-        let store = self.watching.shared.store();
-        let before = store.wanted();
-        drop(store);
+    fn take_wanted(&mut self, desired: &DesiredMap) {
+        let cache = self.watching.shared.cache();
+        let before = cache.wanted();
+        drop(cache);
         let is_kept = |one: &Desired, other: &Desired| Arc::ptr_eq(&one.bytes, &other.bytes);
         let same = before.len() == desired.len()
             && before.iter().zip(desired).all(|((_, one), (_, other))| is_kept(&one.desired, other));
@@ -105,13 +105,13 @@ impl Core {
         let form = |(id, desired): (&ObjectId, &Desired)| {
             let kept = before.get(id).filter(|known| is_kept(&known.desired, desired));
             let hash = kept.map_or_else(|| self.identity.hash(&desired.bytes).into(), |it| it.hash.clone());
-            (id.clone(), WantedForm { desired: desired.clone(), hash, rules: self.rules.clone() })
+            (id.clone(), WantedObject { desired: desired.clone(), hash, rules: self.rules.clone() })
         };
-        self.watching.shared.store().want(Arc::new(desired.iter().map(form).collect()));
+        self.watching.shared.cache().want(Arc::new(desired.iter().map(form).collect()));
     }
 
     /// The kinds that berth may own objects of, and whether they are followed from now on.
-    async fn scopes(&self, desired: &Wanted) -> BTreeMap<Scope, bool> {
+    async fn scopes(&self, desired: &DesiredMap) -> BTreeMap<KindScope, bool> {
         let mut kinds: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
         for object in desired.values() {
             let key = (object.id.group.to_string(), object.id.kind.to_string());
@@ -128,8 +128,8 @@ impl Core {
         }
         // Without a parent most kinds are none of berth's business, and it may have no right to see them.
         let rights = match &self.parent {
-            Some(_) => Rights::default(),
-            None => Rights::ask(&self.wire, &self.identity.namespace).await,
+            Some(_) => ListRights::default(),
+            None => ListRights::ask(&self.api, &self.identity.namespace).await,
         };
         let mut scopes = BTreeMap::new();
         for ((group, kind), version) in kinds {
@@ -138,7 +138,7 @@ impl Core {
             if !wanted.contains(&(group.clone(), kind.clone())) && !rights.may_list(&group, &served.plural) {
                 continue;
             }
-            let scope = Scope {
+            let scope = KindScope {
                 group: group.as_str().into(),
                 kind: kind.as_str().into(),
                 version: served.version.clone(),
@@ -149,13 +149,13 @@ impl Core {
         scopes
     }
 
-    async fn list_owned(&mut self, desired: &Wanted) -> Result<Found, TargetError> {
+    async fn list_owned(&mut self, desired: &DesiredMap) -> Result<LiveMap, BackendError> {
         self.take_wanted(desired);
         let at_once = if self.parent.is_some() { LISTS } else { self.at_once };
         let scopes = self.scopes(desired).await;
-        let failed = self.watching.look(scopes, at_once, &self.wire, &self.identity).await;
+        let failed = self.watching.look(scopes, at_once, &self.api, &self.identity).await;
         self.unseen.clear();
-        let mut found = Found::new();
+        let mut found = LiveMap::new();
         for (scope, failure) in failed {
             match failure.code() {
                 // Gone meanwhile, or nothing berth could have made there.
@@ -179,16 +179,16 @@ impl Core {
                 }
             }
         }
-        let store = self.watching.shared.store();
-        let wanted = store.wanted();
-        for (id, entry) in store.entries() {
+        let cache = self.watching.shared.cache();
+        let wanted = cache.wanted();
+        for (id, entry) in cache.entries() {
             let form = wanted.get(id);
             if found.contains_key(id) || (!entry.owned && form.is_none()) {
                 continue;
             }
             let same = form.is_some_and(|form| entry.is_same(form));
             if let Some(form) = form.filter(|_| same) {
-                self.later.remove(id);
+                self.retries.remove(id);
                 self.settled.insert(id.clone(), form.hash.clone());
             }
             let live = match (&entry.leaving, form) {
@@ -196,7 +196,10 @@ impl Core {
                 _ => Form::There { version: Version(entry.uid.to_string()), same },
             };
             let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
-            self.seen.insert(id.clone(), Seen { hash, checked: same, ..Seen::from_entry(entry, form) });
+            self.tracked.insert(
+                id.clone(),
+                TrackedObject { hash, checked: same, ..TrackedObject::from_entry(entry, form) },
+            );
             let annotations = entry.annotations.clone();
             let stays = self.protected.reason_to_stay(id, entry.has_owner);
             found.insert(id.clone(), Live { owned: entry.owned, form: live, annotations, stays });
@@ -217,11 +220,11 @@ impl ExtendMissing for BTreeMap<(String, String), Option<String>> {
     }
 }
 
-impl Seen {
+impl TrackedObject {
     /// What is known of an object from before.
-    fn from_entry(entry: &Entry, wanted: Option<&WantedForm>) -> Seen {
+    fn from_entry(entry: &CachedObject, wanted: Option<&WantedObject>) -> TrackedObject {
         let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
-        Seen {
+        TrackedObject {
             owned: entry.owned,
             drifted: wanted.is_some_and(|wanted| entry.has_drifted(wanted)),
             live: entry.live.clone(),
@@ -229,18 +232,22 @@ impl Seen {
             health: entry.health.clone(),
             pods: entry.pods.as_deref().map(str::to_owned),
             finding: entry.finding.clone(),
-            ..Seen::default()
+            ..TrackedObject::default()
         }
     }
 
     /// What an object says of how it does.
-    pub fn of(object: &Json, rules: &HealthRules) -> Seen {
-        Seen { health: rules.judge(object), pods: pods::selector_of(object), ..Seen::default() }
+    pub fn of(object: &Json, rules: &HealthRules) -> TrackedObject {
+        TrackedObject {
+            health: rules.judge(object),
+            pods: pod_reasons::selector_of(object),
+            ..TrackedObject::default()
+        }
     }
 }
 
 /// Notes why an object is not to be changed, whether it exists or not.
-pub fn refuse(found: &mut Found, id: &ObjectId, message: String) {
+pub fn refuse(found: &mut LiveMap, id: &ObjectId, message: String) {
     match found.get_mut(id) {
         Some(live) => live.form = Form::Refused(message),
         None => drop(found.insert(id.clone(), not_ours(Form::Refused(message)))),

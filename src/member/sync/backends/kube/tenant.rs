@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-use super::Core;
+use super::ClusterSession;
+use super::api_client::{ApiClient, ApiRequest, each};
 use super::failure::Failure;
-use super::wire::{Ask, Wire, each};
 use berth_base::model::ObjectId;
 
 /// The account in each namespace.
@@ -41,13 +41,13 @@ impl Tenants {
     }
 
     /// As whom something is asked. Berth itself does all the looking.
-    pub fn user_for(&self, ask: &Ask) -> Result<Option<String>, Failure> {
+    pub fn user_for(&self, ask: &ApiRequest) -> Result<Option<String>, Failure> {
         let path = match ask {
-            Ask::Get { .. } | Ask::List { .. } => return Ok(None),
-            Ask::Apply { path, .. }
-            | Ask::Merge { path, .. }
-            | Ask::Edit { path, .. }
-            | Ask::Delete { path, .. } => path,
+            ApiRequest::Get { .. } | ApiRequest::List { .. } => return Ok(None),
+            ApiRequest::Apply { path, .. }
+            | ApiRequest::Merge { path, .. }
+            | ApiRequest::Edit { path, .. }
+            | ApiRequest::Delete { path, .. } => path,
         };
         let account = &self.tenant.account;
         match namespace_of(path) {
@@ -69,10 +69,10 @@ fn namespace_of(path: &str) -> Option<&str> {
     rest.split_once('/').map(|(namespace, _)| namespace)
 }
 
-impl Core {
+impl ClusterSession {
     /// What asks on behalf of tenants, where there are any.
-    pub fn acting(&self) -> Wire {
-        self.wire.acting(self.tenants.as_ref())
+    pub fn acting(&self) -> ApiClient {
+        self.api.acting(self.tenants.as_ref())
     }
 
     /// Looks now and then which namespaces have the account. A right outlives the account it was given to.
@@ -85,12 +85,12 @@ impl Core {
             return;
         }
         let tenant = tenants.tenant.clone();
-        let (wire, account) = (self.wire.clone(), tenant.account.clone());
+        let (api, account) = (self.api.clone(), tenant.account.clone());
         let found = each(namespaces.iter().cloned().collect(), self.at_once, |namespace| {
-            let (wire, account) = (wire.clone(), account.clone());
+            let (api, account) = (api.clone(), account.clone());
             async move {
                 let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-                wire.get(&path, &account).await
+                api.get(&path, &account).await
             }
         });
         // What can not be known is for the server to decide.
@@ -115,7 +115,7 @@ mod tests {
         tenants.without = Arc::new(BTreeSet::from(["empty".to_owned()]));
         let user = |path: &str| {
             let (path, name) = (path.to_owned(), "x".to_owned());
-            tenants.user_for(&Ask::Delete { path, name, params: DeleteParams::default() })
+            tenants.user_for(&ApiRequest::Delete { path, name, params: DeleteParams::default() })
         };
         let deployer = Ok(Some("system:serviceaccount:shop:deployer".to_owned()));
         assert_eq!(user("/api/v1/namespaces/shop/configmaps"), deployer);
@@ -124,7 +124,8 @@ mod tests {
             assert!(user(path).is_err(), "{path}");
         }
         assert_eq!(
-            tenants.user_for(&Ask::Get { path: "/api/v1/namespaces".to_owned(), name: "x".to_owned() }),
+            tenants
+                .user_for(&ApiRequest::Get { path: "/api/v1/namespaces".to_owned(), name: "x".to_owned() }),
             Ok(None)
         );
     }

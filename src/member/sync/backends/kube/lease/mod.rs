@@ -23,7 +23,7 @@ use crate::live::{Access, LiveError};
 use crate::sync::backends::NotAdmitted;
 use berth_base::model::Timestamp;
 pub use fence::Fence;
-use turn::{Read, Rival, Turn};
+use turn::{LeaseSpec, Rival, Turn};
 
 /// How a lease is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Lease {
 
 /// Whose the lease is, as far as is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Hands {
+enum LeaseOwner {
     Unknown,
     /// Ours, and why it is not renewed where it is not.
     Ours {
@@ -62,7 +62,7 @@ enum Hands {
 
 /// Keeps the lease for as long as it is not dropped.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct LeaseKeeper {
     pub fence: Fence,
     lease: Lease,
     shared: Arc<Shared>,
@@ -72,12 +72,12 @@ pub struct Keeper {
 
 #[derive(Debug)]
 struct Shared {
-    hands: Mutex<Hands>,
+    hands: Mutex<LeaseOwner>,
     changed: Condvar,
 }
 
 impl Shared {
-    fn set(&self, hands: Hands) -> Hands {
+    fn set(&self, hands: LeaseOwner) -> LeaseOwner {
         let mut now = self.hands.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *now, hands);
         self.changed.notify_all();
@@ -85,18 +85,23 @@ impl Shared {
     }
 }
 
-impl Keeper {
+impl LeaseKeeper {
     /// Begins to take the lease of this name.
-    pub fn start(access: &Access, namespace: &str, name: &str, lease: Lease) -> Result<Keeper, LiveError> {
+    pub fn start(
+        access: &Access,
+        namespace: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<LeaseKeeper, LiveError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let access = Access { patience: access.patience.min(lease.patience()), ..access.clone() };
         let (client, server) = runtime.block_on(crate::live::access::connect_member(&access))?;
-        let shared = Arc::new(Shared { hands: Mutex::new(Hands::Unknown), changed: Condvar::new() });
+        let shared = Arc::new(Shared { hands: Mutex::new(LeaseOwner::Unknown), changed: Condvar::new() });
         let fence = Fence::default();
-        let mut work = Work {
+        let mut work = LeaseThread {
             client,
             access,
             server,
@@ -117,34 +122,36 @@ impl Keeper {
         let thread = std::thread::Builder::new().name("lease".to_owned());
         let thread = thread.spawn(move || work.run(&runtime, &stopped));
         let thread = thread.map_err(|error| LiveError::Start(error.to_string()))?;
-        Ok(Keeper { fence, lease, shared, stop: Some(stop), thread: Some(thread) })
+        Ok(LeaseKeeper { fence, lease, shared, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Whether this process may write; otherwise why not. Waits for the first answer.
     pub fn admit(&self) -> Result<(), NotAdmitted> {
-        let undecided = |hands: &mut Hands| match hands {
-            Hands::Unknown => true,
-            Hands::Others { alive, .. } => self.lease.once && !*alive,
-            Hands::Ours { .. } | Hands::Trouble(_) => false,
+        let undecided = |hands: &mut LeaseOwner| match hands {
+            LeaseOwner::Unknown => true,
+            LeaseOwner::Others { alive, .. } => self.lease.once && !*alive,
+            LeaseOwner::Ours { .. } | LeaseOwner::Trouble(_) => false,
         };
         let longest = self.lease.duration.saturating_mul(2);
         let hands = self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.shared.changed.wait_timeout_while(hands, longest, undecided);
         let (hands, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match &*hands {
-            Hands::Ours { .. } if self.fence.leaves(self.lease.patience()) => Ok(()),
-            Hands::Ours { failing } => {
+            LeaseOwner::Ours { .. } if self.fence.leaves(self.lease.patience()) => Ok(()),
+            LeaseOwner::Ours { failing } => {
                 let why = failing.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
                 Err(NotAdmitted::Trouble(format!("it could not be renewed in time{why}")))
             }
-            Hands::Others { holder, .. } => Err(NotAdmitted::Standby(format!("`{holder}` holds the lease"))),
-            Hands::Trouble(why) => Err(NotAdmitted::Trouble(why.clone())),
-            Hands::Unknown => Err(NotAdmitted::Trouble("there is no answer".to_owned())),
+            LeaseOwner::Others { holder, .. } => {
+                Err(NotAdmitted::Standby(format!("`{holder}` holds the lease")))
+            }
+            LeaseOwner::Trouble(why) => Err(NotAdmitted::Trouble(why.clone())),
+            LeaseOwner::Unknown => Err(NotAdmitted::Trouble("there is no answer".to_owned())),
         }
     }
 }
 
-impl Drop for Keeper {
+impl Drop for LeaseKeeper {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -154,7 +161,7 @@ impl Drop for Keeper {
 }
 
 /// What the thread works on.
-struct Work {
+struct LeaseThread {
     client: Client,
     access: Access,
     server: String,
@@ -168,7 +175,7 @@ struct Work {
     /// The last attempt had no answer that counts, which was said when it began.
     is_failing: bool,
     /// The lease as it was written last, while it is ours.
-    held: Option<Read>,
+    held: Option<LeaseSpec>,
     fence: Fence,
     shared: Arc<Shared>,
     /// Whether the server did not take the credentials.
@@ -180,7 +187,7 @@ struct Work {
 /// How many failures are no news yet.
 const PATIENT: u32 = 4;
 
-impl Work {
+impl LeaseThread {
     fn run(&mut self, runtime: &tokio::runtime::Runtime, stopped: &Receiver<()>) {
         loop {
             let begun = Instant::now();
@@ -203,10 +210,10 @@ impl Work {
                     }
                     match (&self.held, &self.other) {
                         // What was renewed lasts its time all the same.
-                        (Some(_), _) => Hands::Ours { failing: Some(why) },
+                        (Some(_), _) => LeaseOwner::Ours { failing: Some(why) },
                         // Who had it last may have it still, and is the one to report.
-                        (None, Some(holder)) => Hands::Others { holder: holder.clone(), alive: true },
-                        (None, None) => Hands::Trouble(why),
+                        (None, Some(holder)) => LeaseOwner::Others { holder: holder.clone(), alive: true },
+                        (None, None) => LeaseOwner::Trouble(why),
                     }
                 }
             };
@@ -218,13 +225,13 @@ impl Work {
             }
             self.refused = false;
             self.failures =
-                if matches!(hands, Hands::Trouble(_)) { self.failures.saturating_add(1) } else { 0 };
+                if matches!(hands, LeaseOwner::Trouble(_)) { self.failures.saturating_add(1) } else { 0 };
             let soon = (1..PATIENT).contains(&self.failures);
             if !soon {
                 self.publish(hands);
             }
             let pause = match &*self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner) {
-                Hands::Ours { .. } => self.lease.every(),
+                LeaseOwner::Ours { .. } => self.lease.every(),
                 _ if self.lease.once || soon => Duration::from_millis(250),
                 _ => self.lease.every(),
             };
@@ -241,44 +248,46 @@ impl Work {
         }
     }
 
-    fn publish(&self, hands: Hands) {
+    fn publish(&self, hands: LeaseOwner) {
         let before = self.shared.set(hands.clone());
-        let whose = |hands: &Hands| match hands {
-            Hands::Others { holder, .. } => Some(holder.clone()),
-            Hands::Ours { .. } => Some(String::new()),
+        let whose = |hands: &LeaseOwner| match hands {
+            LeaseOwner::Others { holder, .. } => Some(holder.clone()),
+            LeaseOwner::Ours { .. } => Some(String::new()),
             _ => None,
         };
-        let still_in_trouble = matches!((&before, &hands), (Hands::Trouble(_), Hands::Trouble(_)));
+        let still_in_trouble = matches!((&before, &hands), (LeaseOwner::Trouble(_), LeaseOwner::Trouble(_)));
         if still_in_trouble || before == hands || whose(&before).is_some() && whose(&before) == whose(&hands)
         {
             return;
         }
         match hands {
-            Hands::Ours { .. } => info!(holder = self.me, "holding the lease"),
-            Hands::Others { holder, .. } => info!(holder, "another syncer holds the lease; waiting for it"),
+            LeaseOwner::Ours { .. } => info!(holder = self.me, "holding the lease"),
+            LeaseOwner::Others { holder, .. } => {
+                info!(holder, "another syncer holds the lease; waiting for it")
+            }
             // Why is said where it began.
-            Hands::Trouble(_) | Hands::Unknown => {}
+            LeaseOwner::Trouble(_) | LeaseOwner::Unknown => {}
         }
     }
 
     /// One look, and what follows from it.
-    async fn step(&mut self) -> Result<Hands, String> {
+    async fn step(&mut self) -> Result<LeaseOwner, String> {
         let asked = Instant::now();
         let Some(object) = self.get().await? else {
             self.held = None;
             self.fence.close();
             return match self.create().await? {
                 Some(made) => Ok(self.ours(&made, asked)),
-                None => Ok(Hands::Unknown),
+                None => Ok(LeaseOwner::Unknown),
             };
         };
-        let read = Read::of(&object);
+        let read = LeaseSpec::of(&object);
         match self.rival.judge(&self.me, &read, Instant::now(), holder::has_ended) {
             Turn::Wait { alive } => {
                 self.held = None;
                 self.fence.close();
                 self.other = Some(read.holder.clone());
-                Ok(Hands::Others { holder: read.holder, alive })
+                Ok(LeaseOwner::Others { holder: read.holder, alive })
             }
             turn => {
                 if turn == Turn::Take {
@@ -288,19 +297,21 @@ impl Work {
                 match self.replace(object, &read, &self.me.clone()).await? {
                     Some(made) => Ok(self.ours(&made, asked)),
                     // Somebody was first, or touched it: looked at again.
-                    None => {
-                        Ok(if self.held.is_some() { Hands::Ours { failing: None } } else { Hands::Unknown })
-                    }
+                    None => Ok(if self.held.is_some() {
+                        LeaseOwner::Ours { failing: None }
+                    } else {
+                        LeaseOwner::Unknown
+                    }),
                 }
             }
         }
     }
 
-    fn ours(&mut self, made: &Json, asked: Instant) -> Hands {
+    fn ours(&mut self, made: &Json, asked: Instant) -> LeaseOwner {
         self.fence.open_until(asked + self.lease.duration);
-        self.held = Some(Read::of(made));
+        self.held = Some(LeaseSpec::of(made));
         self.other = None;
-        Hands::Ours { failing: None }
+        LeaseOwner::Ours { failing: None }
     }
 
     async fn release(&mut self) -> Result<(), String> {
@@ -308,7 +319,7 @@ impl Work {
             return Ok(());
         }
         let Some(object) = self.get().await? else { return Ok(()) };
-        let read = Read::of(&object);
+        let read = LeaseSpec::of(&object);
         if read.holder != self.me {
             return Ok(());
         }
@@ -320,39 +331,46 @@ impl Work {
     }
 
     async fn get(&self) -> Result<Option<Json>, String> {
-        self.send(&Ask::Get, 404).await
+        self.send(&LeaseRequest::Get, 404).await
     }
 
     /// Nothing where somebody else was first.
     async fn create(&self) -> Result<Option<Json>, String> {
-        let spec = Read::default().spec_for(&self.me, self.lease.duration, &now());
+        let spec = LeaseSpec::default().spec_for(&self.me, self.lease.duration, &now());
         let metadata = json!({"name": self.name, "namespace": self.namespace});
         let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec});
-        let lease = Ask::Create { path: self.path(), object: lease };
+        let lease = LeaseRequest::Create { path: self.path(), object: lease };
         match self.send(&lease, 404).await {
             Ok(None) => {}
             Err(why) if why == TAKEN => return Ok(None),
             result => return result,
         }
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
-        self.send(&Ask::Create { path: "/api/v1/namespaces".to_owned(), object }, 409).await?;
+        self.send(&LeaseRequest::Create { path: "/api/v1/namespaces".to_owned(), object }, 409).await?;
         self.send(&lease, 409).await
     }
 
     /// Only if it is still as it was read: nothing otherwise.
-    async fn replace(&self, mut object: Json, read: &Read, holder: &str) -> Result<Option<Json>, String> {
+    async fn replace(
+        &self,
+        mut object: Json,
+        read: &LeaseSpec,
+        holder: &str,
+    ) -> Result<Option<Json>, String> {
         object["spec"] = read.spec_for(holder, self.lease.duration, &now());
-        self.send(&Ask::Replace { object }, 409).await
+        self.send(&LeaseRequest::Replace { object }, 409).await
     }
 
     /// The object in the answer; nothing where the answer is the code that is passed over.
-    async fn send(&self, ask: &Ask, passed_over: u16) -> Result<Option<Json>, String> {
+    async fn send(&self, ask: &LeaseRequest, passed_over: u16) -> Result<Option<Json>, String> {
         let params = PostParams { field_manager: Some("berth".to_owned()), ..PostParams::default() };
         let bytes = |object: &Json| object.to_string().into_bytes();
         let request = match ask {
-            Ask::Get => Request::new(self.path()).get(&self.name, &Default::default()),
-            Ask::Create { path, object } => Request::new(path).create(&params, bytes(object)),
-            Ask::Replace { object } => Request::new(self.path()).replace(&self.name, &params, bytes(object)),
+            LeaseRequest::Get => Request::new(self.path()).get(&self.name, &Default::default()),
+            LeaseRequest::Create { path, object } => Request::new(path).create(&params, bytes(object)),
+            LeaseRequest::Replace { object } => {
+                Request::new(self.path()).replace(&self.name, &params, bytes(object))
+            }
         };
         let request = request.map_err(|error| innermost(&error))?;
         match self.client.request::<Json>(request).await {
@@ -367,7 +385,7 @@ impl Work {
 
 /// One request about the lease.
 #[derive(Debug)]
-enum Ask {
+enum LeaseRequest {
     Get,
     Create { path: String, object: Json },
     Replace { object: Json },

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 /// A lease as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct LeaseSpec {
     pub version: String,
     /// Empty where it was let go.
     pub holder: String,
@@ -38,11 +38,11 @@ pub struct Rival {
     alive: bool,
 }
 
-impl Read {
-    pub fn of(object: &Json) -> Read {
+impl LeaseSpec {
+    pub fn of(object: &Json) -> LeaseSpec {
         let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
         let number = |at: &str| object.pointer(at).and_then(Json::as_u64).unwrap_or_default();
-        Read {
+        LeaseSpec {
             version: text("/metadata/resourceVersion"),
             holder: text("/spec/holderIdentity"),
             duration: Duration::from_secs(number("/spec/leaseDurationSeconds")),
@@ -67,7 +67,13 @@ impl Read {
 
 impl Rival {
     /// Whose turn it is. `is_dead` says of a holder that it is a process of this machine that has ended.
-    pub fn judge(&mut self, me: &str, read: &Read, now: Instant, is_dead: impl Fn(&str) -> bool) -> Turn {
+    pub fn judge(
+        &mut self,
+        me: &str,
+        read: &LeaseSpec,
+        now: Instant,
+        is_dead: impl Fn(&str) -> bool,
+    ) -> Turn {
         if read.holder == me {
             return Turn::Renew;
         }
@@ -88,8 +94,8 @@ impl Rival {
 mod tests {
     use super::*;
 
-    fn lease(holder: &str, version: &str, renewed: &str) -> Read {
-        Read::of(&json!({
+    fn lease(holder: &str, version: &str, renewed: &str) -> LeaseSpec {
+        LeaseSpec::of(&json!({
             "metadata": {"resourceVersion": version},
             "spec": {"holderIdentity": holder, "leaseDurationSeconds": 60, "renewTime": renewed},
         }))
@@ -125,9 +131,9 @@ mod tests {
     #[test]
     fn a_change_of_hands_is_counted_and_a_renewal_keeps_its_beginning() {
         let minute = Duration::from_secs(60);
-        let first = Read::default().spec_for("a", minute, "t1");
+        let first = LeaseSpec::default().spec_for("a", minute, "t1");
         assert_eq!((&first["acquireTime"], &first["leaseTransitions"]), (&json!("t1"), &json!(1)));
-        let read = Read::of(&json!({ "spec": first }));
+        let read = LeaseSpec::of(&json!({ "spec": first }));
         let again = read.spec_for("a", minute, "t2");
         assert_eq!((&again["acquireTime"], &again["renewTime"]), (&json!("t1"), &json!("t2")));
         assert_eq!(read.spec_for("b", minute, "t3")["leaseTransitions"], 2);

@@ -6,10 +6,10 @@
 //! A round that finds every kind followed makes no request to know what is there. Contents are looked at
 //! and let go: what stays in memory follows names and hashes.
 
-pub mod entry;
-pub mod feed;
-mod notice;
-pub mod store;
+pub mod cached_object;
+pub mod kind_watch;
+pub mod object_cache;
+mod suspension_watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,20 +19,20 @@ use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
+use super::api_client::{ApiClient, each};
 use super::failure::Failure;
 use super::identity::Identity;
-use super::wire::{Wire, each};
-use crate::sync::backends::Call;
-use feed::{Follow, Scope};
-use store::Store;
+use crate::sync::backends::RequestSync;
+use kind_watch::{KindScope, KindWatch};
+use object_cache::ObjectCache;
 
 /// What rounds and watches share.
 #[derive(Default)]
 pub struct Shared {
-    store: Mutex<Store>,
+    cache: Mutex<ObjectCache>,
     /// Kinds that can not be looked at.
-    faults: Mutex<BTreeMap<Scope, Failure>>,
-    call: Mutex<Option<Call>>,
+    faults: Mutex<BTreeMap<KindScope, Failure>>,
+    call: Mutex<Option<RequestSync>>,
     /// Whether somebody was called since the last round began.
     called: AtomicBool,
 }
@@ -48,12 +48,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub fn store(&self) -> MutexGuard<'_, Store> {
-        lock(&self.store)
+    pub fn cache(&self) -> MutexGuard<'_, ObjectCache> {
+        lock(&self.cache)
     }
 
     /// Asks for a round, once for all that happens until it begins.
-    pub fn ring(&self) {
+    pub fn request_sync(&self) {
         if self.called.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -62,7 +62,7 @@ impl Shared {
         }
     }
 
-    fn fault(&self, scope: &Scope, failure: Option<Failure>) {
+    fn fault(&self, scope: &KindScope, failure: Option<Failure>) {
         let mut faults = lock(&self.faults);
         let changed = match failure {
             Some(failure) => faults.insert(scope.clone(), failure.clone()) != Some(failure),
@@ -70,7 +70,7 @@ impl Shared {
         };
         drop(faults);
         if changed {
-            self.ring();
+            self.request_sync();
         }
     }
 }
@@ -79,7 +79,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct Watching {
     pub shared: Arc<Shared>,
-    following: BTreeMap<Scope, AbortHandle>,
+    following: BTreeMap<KindScope, AbortHandle>,
     /// Whether kinds are followed, not listed each time.
     on: bool,
     notice: Option<AbortHandle>,
@@ -91,7 +91,7 @@ impl Watching {
         Watching { shared: Arc::default(), following: BTreeMap::new(), on: false, notice: None, silence }
     }
 
-    pub fn start(&mut self, call: Call) {
+    pub fn start(&mut self, call: RequestSync) {
         *lock(&self.shared.call) = Some(call);
         self.on = true;
     }
@@ -112,37 +112,38 @@ impl Watching {
     /// followed. Gives the kinds that could not be looked at.
     pub async fn look(
         &mut self,
-        scopes: BTreeMap<Scope, bool>,
+        scopes: BTreeMap<KindScope, bool>,
         at_once: usize,
-        wire: &Wire,
+        api: &ApiClient,
         identity: &Arc<Identity>,
-    ) -> Vec<(Scope, Failure)> {
+    ) -> Vec<(KindScope, Failure)> {
         self.shared.called.store(false, Ordering::SeqCst);
         self.following.retain(|scope, task| {
             let stays = scopes.contains_key(scope) && !task.is_finished();
             if !stays {
                 task.abort();
                 lock(&self.shared.faults).remove(scope);
-                self.shared.store().forget(|id| scope.holds(id));
+                self.shared.cache().forget(|id| scope.holds(id));
             }
             stays
         });
         if !self.on {
-            self.shared.store().clear();
+            self.shared.cache().clear();
         } else if self.notice.is_none() {
-            let notice = notice::follow(wire.clone(), identity.clone(), self.shared.clone(), self.silence);
+            let notice =
+                suspension_watch::follow(api.clone(), identity.clone(), self.shared.clone(), self.silence);
             self.notice = Some(tokio::spawn(notice).abort_handle());
         }
-        let follow = |scope: &Scope| Follow {
-            wire: wire.clone(),
+        let follow = |scope: &KindScope| KindWatch {
+            api: api.clone(),
             identity: identity.clone(),
             shared: self.shared.clone(),
             scope: scope.clone(),
             silence: self.silence,
         };
-        let new: Vec<(Scope, bool)> =
+        let new: Vec<(KindScope, bool)> =
             scopes.into_iter().filter(|(scope, _)| !self.following.contains_key(scope)).collect();
-        let feeds: Vec<Follow> = new.iter().map(|(scope, _)| follow(scope)).collect();
+        let feeds: Vec<KindWatch> = new.iter().map(|(scope, _)| follow(scope)).collect();
         let results = each(feeds.clone(), at_once, |feed| async move { feed.list().await }).await;
         let mut failed = Vec::new();
         for (((scope, is_followed), feed), result) in new.into_iter().zip(feeds).zip(results) {

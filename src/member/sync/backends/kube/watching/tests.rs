@@ -23,7 +23,7 @@ struct Script {
 
 struct Server {
     script: Arc<Mutex<Script>>,
-    feed: Follow,
+    feed: KindWatch,
     calls: Arc<AtomicUsize>,
     runtime: tokio::runtime::Runtime,
 }
@@ -85,11 +85,11 @@ impl Server {
         *lock(&shared.call) = Some(Box::new(move || {
             counted.fetch_add(1, Ordering::SeqCst);
         }));
-        let feed = Follow {
-            wire: Wire::new(client, &server, Duration::from_secs(5)),
+        let feed = KindWatch {
+            api: ApiClient::new(client, &server, Duration::from_secs(5)),
             identity: Arc::new(Identity::new("test", "berth-system")),
             shared,
-            scope: Scope {
+            scope: KindScope {
                 group: "".into(),
                 kind: "ConfigMap".into(),
                 version: "v1".to_owned(),
@@ -109,7 +109,7 @@ impl Server {
     }
 
     fn names(&self) -> Vec<String> {
-        self.feed.shared.store().entries().map(|(id, _)| id.name.to_string()).collect()
+        self.feed.shared.cache().entries().map(|(id, _)| id.name.to_string()).collect()
     }
 
     #[track_caller]
@@ -200,8 +200,8 @@ fn removals_that_come_late_or_twice_take_nothing_that_came_in_their_place() {
         LONG,
     );
     server.until("the removal is heard of", |it| it.names() == ["a"]);
-    let store = server.feed.shared.store();
-    assert_eq!(store.entries().map(|(_, entry)| &*entry.uid).collect::<Vec<_>>(), ["another"]);
+    let cache = server.feed.shared.cache();
+    assert_eq!(cache.entries().map(|(_, entry)| &*entry.uid).collect::<Vec<_>>(), ["another"]);
 }
 
 #[test]

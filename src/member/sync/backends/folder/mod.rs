@@ -1,0 +1,214 @@
+//! A folder as the target: each object a file, at the path it has in the rendered folder.
+//!
+//! What berth owns is listed in `.berth/inventory.json`. The list names an object before its file is made
+//! and until after it is gone, so that no crash makes a file an orphan; strangers' files stay as they are.
+
+pub(super) mod files;
+mod inventory;
+pub mod suspension;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use super::{Apply, Backend, BackendError, Record};
+use crate::sync::desired::Desired;
+use crate::sync::plan::{Form, Live, Prune, Version};
+use berth_base::model::status::Suspension;
+use berth_base::model::{ObjectId, Timestamp, path};
+use berth_base::progress::Progress;
+use files::{Lock, Root, WriteOptions, hash_of};
+use inventory::{Entry, Inventory};
+
+const INVENTORY: &str = ".berth/inventory.json";
+const LOCK: &str = ".berth/lock";
+
+/// A folder that holds one cluster's objects.
+pub struct FolderBackend {
+    root: Root,
+    /// As last read or written. `None` where there is none.
+    inventory: Option<Inventory>,
+    /// Entries that are to be let go, as they were before.
+    leaving: BTreeMap<ObjectId, Entry>,
+    /// Entries whose places hold strangers' files.
+    stale: Vec<ObjectId>,
+    lock: Option<Lock>,
+    progress: Progress,
+}
+
+// The inventory holds hashes of Secrets.
+impl fmt::Debug for FolderBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FolderBackend").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl FolderBackend {
+    /// Looks at a folder, which need not be there yet. Changes nothing.
+    pub fn open(path: &Path) -> Result<FolderBackend, BackendError> {
+        let root = Root::new(path)?;
+        let (leaving, stale) = (BTreeMap::new(), Vec::new());
+        Ok(FolderBackend { root, inventory: None, leaving, stale, lock: None, progress: Progress::default() })
+    }
+
+    fn read_inventory(&self) -> Result<Option<Inventory>, BackendError> {
+        let Some(bytes) = self.root.read(INVENTORY)? else { return Ok(None) };
+        let unusable = |message| BackendError(format!("`{INVENTORY}` can not be used: {message}"));
+        Inventory::from_bytes(&bytes).map(Some).map_err(unusable)
+    }
+
+    fn write_inventory(&self) -> Result<(), BackendError> {
+        let inventory = self.inventory.clone().unwrap_or_default();
+        self.root.write_durably(INVENTORY, &inventory.to_bytes())
+    }
+
+    /// What stands in one object's place. `None` where nothing does and nothing is known of it.
+    fn look(&self, id: &ObjectId, entry: Option<&Entry>, wanted: Option<&Desired>) -> Option<Live> {
+        let annotations = entry.map(|entry| entry.annotations.clone()).unwrap_or_default();
+        let (owned, form) = match self.root.hash(&path::of_object(id)) {
+            Err(error) => (entry.is_some(), Form::Faulty(error.0)),
+            Ok(None) => (true, entry.map(|_| Form::Absent)?),
+            Ok(Some((hash, size))) => {
+                let owned = entry.is_some_and(|entry| entry.owns(&hash, size));
+                let equal = wanted.is_some_and(|wanted| hash_of(&wanted.bytes) == hash);
+                // A promise that was kept but not recorded is written once more, and recorded then.
+                let settled = entry.is_none_or(|entry| {
+                    entry.pending.is_none() && entry.applied.as_deref() == Some(hash.as_str())
+                });
+                (owned, Form::There { version: Version(hash), same: equal && (settled || !owned) })
+            }
+        };
+        Some(Live { owned, form, annotations, stays: None })
+    }
+
+    fn apply_one(&mut self, item: &Apply<'_>) -> Result<(), BackendError> {
+        let (id, bytes) = (&item.desired.id, &item.desired.bytes);
+        let place = path::of_object(id);
+        self.check_unchanged(&place, item.seen)?;
+        let how =
+            WriteOptions { replace: item.seen.is_some(), private: item.desired.is_secret(), durable: false };
+        self.root.write(&place, bytes, how)?;
+        let entry = self.inventory.get_or_insert_default().entries.entry(id.clone()).or_default();
+        *entry = Entry { applied: Some(hash_of(bytes)), pending: None, ..entry.clone() };
+        Ok(())
+    }
+
+    fn delete_one(&mut self, prune: &Prune) -> Result<(), BackendError> {
+        if prune.seen.is_some() && !prune.orphan {
+            let place = path::of_object(&prune.id);
+            self.check_unchanged(&place, prune.seen.as_ref())?;
+            self.root.remove(&place)?;
+        }
+        self.leaving.remove(&prune.id);
+        self.inventory.get_or_insert_default().entries.remove(&prune.id);
+        Ok(())
+    }
+
+    fn check_unchanged(&self, place: &str, seen: Option<&Version>) -> Result<(), BackendError> {
+        let now = self.root.hash(place)?;
+        if now.map(|(hash, _)| hash).as_ref() == seen.map(|seen| &seen.0) {
+            return Ok(());
+        }
+        Err(BackendError(format!("`{place}` changed since it was looked at")))
+    }
+}
+
+impl Backend for FolderBackend {
+    fn record(&mut self) -> Result<Option<Record>, BackendError> {
+        self.inventory = self.read_inventory()?;
+        Ok(self.inventory.as_ref().map(|inventory| inventory.record.clone()))
+    }
+
+    fn show_progress(&mut self, progress: &Progress) {
+        self.progress = progress.clone();
+    }
+
+    fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
+        suspension::read(&self.root, now)
+    }
+
+    fn survey(
+        &mut self,
+        desired: &BTreeMap<ObjectId, Desired>,
+    ) -> Result<BTreeMap<ObjectId, Live>, BackendError> {
+        self.progress.begin("looking at the objects that are there");
+        let known = self.inventory.clone().unwrap_or_default().entries;
+        let mut live = BTreeMap::new();
+        for id in desired.keys().chain(known.keys()) {
+            if live.contains_key(id) {
+                continue;
+            }
+            if let Some(found) = self.look(id, known.get(id), desired.get(id)) {
+                live.insert(id.clone(), found);
+            }
+        }
+        let stranger = |id: &&ObjectId| live.get(*id).is_some_and(|found: &Live| !found.owned);
+        self.stale = known.keys().filter(stranger).cloned().collect();
+        Ok(live)
+    }
+
+    fn begin(
+        &mut self,
+        record: &Record,
+        writes: &[Apply<'_>],
+        prunes: &[&Prune],
+    ) -> Result<(), BackendError> {
+        self.progress.begin_of("applying objects", writes.len() + prunes.len());
+        self.root.make()?;
+        // One left from a round that ended early would stand in its own way.
+        self.lock = None;
+        self.lock = Some(self.root.lock(LOCK)?);
+        if self.read_inventory()? != self.inventory {
+            return Err(BackendError(format!("`{INVENTORY}` was changed by another syncer")));
+        }
+        let inventory = self.inventory.get_or_insert_default();
+        for (id, _) in inventory.entries.iter().filter(|(_, entry)| entry.pending.is_some()) {
+            // What can not be cleared is reported when its object is written.
+            let _ = self.root.clear_temporary(&path::of_object(id));
+        }
+        inventory.record = record.clone();
+        for id in std::mem::take(&mut self.stale) {
+            inventory.entries.remove(&id);
+        }
+        for item in writes {
+            let entry = inventory.entries.entry(item.desired.id.clone()).or_default();
+            entry.pending = Some(hash_of(&item.desired.bytes));
+            entry.annotations = item.desired.own_annotations();
+        }
+        self.leaving.clear();
+        for prune in prunes {
+            let Some(entry) = inventory.entries.get_mut(&prune.id) else { continue };
+            self.leaving.insert(prune.id.clone(), entry.clone());
+            // From now on it is berth's only as it was seen: what comes in its place is not.
+            let seen = prune.seen.as_ref().map(|seen| seen.0.clone());
+            (entry.applied, entry.pending) = (None, seen);
+        }
+        self.write_inventory()
+    }
+
+    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
+        let progress = self.progress.clone();
+        batch.iter().map(|item| self.apply_one(item)).inspect(|_| progress.add(1)).collect()
+    }
+
+    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>> {
+        let progress = self.progress.clone();
+        batch.iter().map(|prune| self.delete_one(prune)).inspect(|_| progress.add(1)).collect()
+    }
+
+    fn remove_record(&mut self) -> Result<(), BackendError> {
+        if self.read_inventory()?.is_some() {
+            self.root.remove(INVENTORY)?;
+        }
+        self.inventory = None;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), BackendError> {
+        let stayed = std::mem::take(&mut self.leaving);
+        self.inventory.get_or_insert_default().entries.extend(stayed);
+        let written = self.write_inventory();
+        self.lock = None;
+        written
+    }
+}

@@ -1,0 +1,348 @@
+//! Requests to one API server: some at once, each within its time and tried again where that is safe.
+//!
+//! Everything asked here may be asked twice: applies are, deletes carry a UID. So an answer that was lost
+//! is asked for again; a server that is busy is heard when it says how long to wait.
+
+use std::future::Future;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::client::Body;
+use kube::core::Request;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::failure::Failure;
+use super::lease::Fence;
+use super::tenant::Tenants;
+use berth_base::progress::Progress;
+
+/// How often one request is made before its failure counts.
+const ATTEMPTS: u32 = 5;
+
+/// The longest pause that a server may ask for within a round; for a longer one the round goes on.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How many objects come in one answer.
+const PAGE: u32 = 500;
+
+/// One API server.
+#[derive(Clone)]
+pub struct ApiClient {
+    client: Client,
+    pub server: Arc<str>,
+    patience: Duration,
+    /// As whom it writes, where that is not berth itself.
+    tenants: Option<Tenants>,
+    /// Outside of it nothing is written, and no write takes longer than it leaves.
+    fence: Option<(Fence, Duration)>,
+    /// Where a batch says how far it is.
+    pub progress: Progress,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub enum ApiRequest {
+    Get {
+        path: String,
+        name: String,
+    },
+    List {
+        path: String,
+        params: ListParams,
+    },
+    Apply {
+        path: String,
+        name: String,
+        params: PatchParams,
+        object: Arc<Json>,
+    },
+    Merge {
+        path: String,
+        name: String,
+        params: PatchParams,
+        patch: Json,
+    },
+    /// RFC 6902 operations.
+    Edit {
+        path: String,
+        name: String,
+        params: PatchParams,
+        operations: Json,
+    },
+    Delete {
+        path: String,
+        name: String,
+        params: DeleteParams,
+    },
+}
+
+impl ApiRequest {
+    /// Whether anything is different afterwards.
+    fn is_write(&self) -> bool {
+        match self {
+            ApiRequest::Get { .. } | ApiRequest::List { .. } => false,
+            ApiRequest::Apply { params, .. }
+            | ApiRequest::Merge { params, .. }
+            | ApiRequest::Edit { params, .. } => !params.dry_run,
+            ApiRequest::Delete { params, .. } => !params.dry_run,
+        }
+    }
+}
+
+/// A good answer.
+#[derive(Debug)]
+pub struct Response {
+    /// Whether the object was not there before.
+    pub created: bool,
+    /// Whether an earlier attempt had no good answer, and may have been carried out all the same.
+    pub again: bool,
+    bytes: Vec<u8>,
+}
+
+impl Response {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_slice(&self.bytes).map_err(|error| Failure::unreadable(&error))
+    }
+}
+
+impl ApiClient {
+    pub fn new(client: Client, server: &str, patience: Duration) -> ApiClient {
+        ApiClient {
+            client,
+            server: server.into(),
+            patience,
+            tenants: None,
+            fence: None,
+            progress: Progress::default(),
+        }
+    }
+
+    /// The same, for what is done on behalf of tenants.
+    #[must_use]
+    pub fn acting(&self, tenants: Option<&Tenants>) -> ApiClient {
+        ApiClient { tenants: tenants.cloned(), ..self.clone() }
+    }
+
+    /// The same, with other credentials.
+    #[must_use]
+    pub fn with(&self, client: Client) -> ApiClient {
+        ApiClient { client, ..self.clone() }
+    }
+
+    /// The same, writing only where the fence leaves a write all the time it may take.
+    #[must_use]
+    pub fn fenced(self, fence: Fence, patience: Duration) -> ApiClient {
+        ApiClient { fence: Some((fence, patience)), ..self }
+    }
+
+    /// How long an answer may take, if it may be asked for at all.
+    fn patience_for(&self, ask: &ApiRequest) -> Option<Duration> {
+        let Some((fence, patience)) = self.fence.as_ref().filter(|_| ask.is_write()) else {
+            return Some(self.patience);
+        };
+        fence.leaves(*patience).then(|| self.patience.min(*patience))
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Asks until there is an answer that counts.
+    pub async fn send(&self, ask: &ApiRequest) -> Result<Response, Failure> {
+        self.send_counted(ask).await.0
+    }
+
+    /// The same, with the number of times that it was asked.
+    pub async fn send_counted(&self, ask: &ApiRequest) -> (Result<Response, Failure>, u32) {
+        let mut attempt = 1;
+        loop {
+            let Some(patience) = self.patience_for(ask) else {
+                let late = "the lease was not renewed in time, so nothing more is written";
+                return (Err(Failure::rule(late)), attempt);
+            };
+            let failure = match tokio::time::timeout(patience, self.send_once(ask)).await {
+                Ok(Ok(answer)) => return (Ok(Response { again: attempt > 1, ..answer }), attempt),
+                Ok(Err(failure)) => failure,
+                Err(_) => Failure::Unreachable(format!("no answer in {} s", patience.as_secs())),
+            };
+            let pause = failure.pause().unwrap_or_else(|| backoff(ask, attempt));
+            let may_pass = failure.may_pass() || (failure.is_contention() && ask.names_no_version());
+            if attempt >= ATTEMPTS || !may_pass || pause > LONGEST_PAUSE {
+                return (Err(failure), attempt);
+            }
+            tokio::time::sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    async fn send_once(&self, ask: &ApiRequest) -> Result<Response, Failure> {
+        let request = match ask {
+            ApiRequest::Get { path, name } => Request::new(path).get(name, &Default::default()),
+            ApiRequest::List { path, params } => Request::new(path).list(params),
+            ApiRequest::Apply { path, name, params, object } => {
+                Request::new(path).patch(name, params, &Patch::Apply(&**object))
+            }
+            ApiRequest::Merge { path, name, params, patch } => {
+                Request::new(path).patch(name, params, &Patch::Merge(patch))
+            }
+            ApiRequest::Edit { path, name, params, operations } => {
+                // The library has a type for operations behind a feature; a merge patch is sent the same
+                // way, and only its content type differs.
+                let request = Request::new(path).patch(name, params, &Patch::Merge(operations));
+                request.map(|mut request| {
+                    if let Ok(kind) = "application/json-patch+json".parse() {
+                        request.headers_mut().insert("content-type", kind);
+                    }
+                    request
+                })
+            }
+            ApiRequest::Delete { path, name, params } => Request::new(path).delete(name, params),
+        };
+        let mut request = request.map_err(|error| Failure::unsendable(&error))?;
+        if let Some(user) = self.tenants.as_ref().map(|tenants| tenants.user_for(ask)).transpose()?.flatten()
+        {
+            let user = user.parse().map_err(|_| Failure::rule("its ServiceAccount's name is unusable"))?;
+            request.headers_mut().insert("impersonate-user", user);
+        }
+        let response =
+            self.client.send(request.map(Body::from)).await.map_err(|error| Failure::of(&error))?;
+        let status = response.status();
+        let header = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let retry_after = header.and_then(|text| text.trim().parse::<u64>().ok());
+        let body = response.into_body().collect_bytes().await.map_err(|error| Failure::of(&error))?;
+        if status.is_success() {
+            return Ok(Response { created: status.as_u16() == 201, again: false, bytes: body.to_vec() });
+        }
+        Err(Failure::from_answer(status.as_u16(), &body, retry_after))
+    }
+
+    /// One object, if it is there.
+    pub async fn get(&self, path: &str, name: &str) -> Result<Option<Json>, Failure> {
+        match self.send(&ApiRequest::Get { path: path.to_owned(), name: name.to_owned() }).await {
+            Ok(answer) => answer.read().map(Some),
+            Err(failure) if failure.is_not_found() => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Every object with a label, page by page.
+    /// Gives the version of the whole.
+    pub async fn list(
+        &self,
+        path: &str,
+        selector: &str,
+        mut each: impl FnMut(Json),
+    ) -> Result<String, Failure> {
+        let mut token: Option<String> = None;
+        loop {
+            let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
+            params.label_selector = Some(selector.to_owned());
+            params.continue_token = token.take();
+            let answer = self.send(&ApiRequest::List { path: path.to_owned(), params }).await?;
+            let page: Page = answer.read()?;
+            page.items.into_iter().for_each(&mut each);
+            let metadata = page.metadata.unwrap_or_default();
+            token = metadata.token.filter(|token| !token.is_empty());
+            if token.is_none() {
+                return Ok(metadata.version);
+            }
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Page {
+    metadata: Option<PageMetadata>,
+    #[serde(default)]
+    items: Vec<Json>,
+}
+
+#[derive(Default, serde::Deserialize)]
+struct PageMetadata {
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
+    #[serde(rename = "continue")]
+    token: Option<String>,
+}
+
+impl ApiRequest {
+    /// Whether it is asked for the object in whatever version it is.
+    fn names_no_version(&self) -> bool {
+        match self {
+            ApiRequest::Apply { object, .. } => object.pointer("/metadata/resourceVersion").is_none(),
+            ApiRequest::Merge { .. } | ApiRequest::Delete { .. } => true,
+            ApiRequest::Get { .. } | ApiRequest::List { .. } | ApiRequest::Edit { .. } => false,
+        }
+    }
+}
+
+/// Asks a question of the library's own until there is an answer that counts.
+pub async fn patiently<T, F>(question: impl Fn() -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, kube::Error>>,
+{
+    let mut attempt = 1;
+    loop {
+        let failure = match question().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => Failure::of_answer(&error),
+        };
+        let pause = failure.pause().unwrap_or_else(|| Duration::from_millis(100 << attempt.min(6)));
+        if attempt >= ATTEMPTS || !failure.may_pass() || pause > LONGEST_PAUSE {
+            return Err(failure);
+        }
+        tokio::time::sleep(pause).await;
+        attempt += 1;
+    }
+}
+
+/// Longer with each attempt, and not the same for all who ask.
+fn backoff(ask: &ApiRequest, attempt: u32) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    (attempt, format!("{:?}", std::mem::discriminant(ask)), name_of(ask)).hash(&mut hasher);
+    let base = 100_u64 << attempt.min(6);
+    Duration::from_millis(base / 2 + hasher.finish() % base)
+}
+
+fn name_of(ask: &ApiRequest) -> (&str, &str) {
+    match ask {
+        ApiRequest::List { path, .. } => (path, ""),
+        ApiRequest::Get { path, name }
+        | ApiRequest::Apply { path, name, .. }
+        | ApiRequest::Merge { path, name, .. }
+        | ApiRequest::Edit { path, name, .. }
+        | ApiRequest::Delete { path, name, .. } => (path, name),
+    }
+}
+
+/// Runs one task per item, some at once, and gives their results in the items' order.
+pub async fn each<I, T, F>(items: Vec<I>, at_once: usize, task: impl Fn(I) -> F) -> Vec<Result<T, Failure>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let permits = Arc::new(Semaphore::new(at_once));
+    let mut tasks = JoinSet::new();
+    let mut done: Vec<Option<Result<T, Failure>>> = items.iter().map(|_| None).collect();
+    for (index, item) in items.into_iter().enumerate() {
+        let permit = permits.clone().acquire_owned().await;
+        let work = task(item);
+        tasks.spawn(async move {
+            let _permit = permit;
+            (index, work.await)
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        if let Ok((index, result)) = ended {
+            done[index] = Some(result);
+        }
+    }
+    let lost = || Err(Failure::Unreachable("a request was cut short".to_owned()));
+    done.into_iter().map(|result| result.unwrap_or_else(lost)).collect()
+}

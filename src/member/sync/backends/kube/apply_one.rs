@@ -1,0 +1,399 @@
+//! One object: how it is applied, or only tried, and what is done about whatever stands in the way.
+//!
+//! Fields that the member keeps are handed over before they are left out; fields of earlier appliers
+//! become berth's; conflicts with others fail unless the object says otherwise; what can not be changed is
+//! made anew only where the object says so. A trial changes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{DeleteParams, PatchParams, Preconditions};
+use serde_json::{Value as Json, json};
+
+use super::api_client::{ApiClient, ApiRequest, Response};
+use super::failure::{Conflict, Failure, conflict_words, owners_words, quoted};
+use super::field_paths::{self, Keep, Kept};
+use super::handover::{self, HandOver};
+use super::identity::{Identity, legacy_hubs_of, legacy_of};
+use super::managed_fields;
+use super::removal::release;
+use super::unmanaged_fields::UnmanagedFields;
+use crate::sync::desired::Desired;
+use crate::sync::strategy::{Strategy, WriteLimit};
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
+
+/// How long an object that is made anew may take to go.
+const GOING: Duration = Duration::from_secs(15);
+
+/// One object on its way.
+#[derive(Clone, Debug)]
+pub struct ApplyJob {
+    pub id: ObjectId,
+    /// Whether nothing of its content may be shown.
+    pub secret: bool,
+    /// The collection it stands in.
+    pub path: String,
+    pub payload: Arc<Json>,
+    /// The object as it is, where it is there.
+    pub live: Option<Arc<Json>>,
+    /// Whether it is berth's already.
+    pub owned: bool,
+    pub take_over: bool,
+    pub strategy: Strategy,
+    retained: Vec<Kept>,
+    /// Fields that may be otherwise for as long as the manifest stays.
+    pub tolerated: Vec<Vec<String>>,
+    take_over_equal: bool,
+    /// Its UID, where nothing else of it needs to be known.
+    older: Option<String>,
+    left: UnmanagedFields,
+    on_conflict: OnConflict,
+    recreate: Recreate,
+    /// Whether the answer is read for how the object does.
+    pub lively: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnConflict {
+    Fail,
+    Force,
+    Yield,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recreate {
+    No,
+    Allowed,
+    DataLossAccepted,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct ApplyResult {
+    /// Whether it was not there before.
+    pub created: bool,
+    pub answer: Option<Response>,
+    /// What people may want to know.
+    pub notes: Vec<String>,
+}
+
+impl ApplyJob {
+    pub fn new(
+        desired: &Desired,
+        path: String,
+        identity: &Identity,
+        hash: &str,
+        live: Option<Arc<Json>>,
+    ) -> ApplyJob {
+        let owned = live.as_ref().is_some_and(|live| identity.owns(live));
+        ApplyJob {
+            id: desired.id.clone(),
+            secret: desired.is_secret(),
+            path,
+            payload: Arc::new(identity.payload(desired, hash)),
+            live,
+            older: None,
+            owned,
+            take_over: desired.annotation(TAKE_OVER) == Some("true"),
+            strategy: Strategy::of(desired),
+            retained: field_paths::all_kept(desired.annotation(RETAIN), desired.annotation(INITIAL)),
+            tolerated: desired.annotation(TOLERATE).map(field_paths::pointers).unwrap_or_default(),
+            take_over_equal: desired.annotation(TAKE_OVER) == Some("if-no-diff"),
+            left: UnmanagedFields::of(desired),
+            on_conflict: match desired.annotation(ON_CONFLICT) {
+                Some("force") => OnConflict::Force,
+                Some("yield") => OnConflict::Yield,
+                _ => OnConflict::Fail,
+            },
+            recreate: match desired.annotation(RECREATE) {
+                Some("allowed") => Recreate::Allowed,
+                Some("data-loss-accepted") => Recreate::DataLossAccepted,
+                _ => Recreate::No,
+            },
+            lively: super::super::super::health::is_lively(&desired.id.group, &desired.id.kind),
+        }
+    }
+
+    /// The same, with the object that is there.
+    pub fn with(self, live: Json, identity: &Identity) -> ApplyJob {
+        ApplyJob { owned: identity.owns(&live), live: Some(Arc::new(live)), older: None, ..self }
+    }
+
+    /// The same, where it is berth's and only to be brought to another form.
+    pub fn older(self, uid: Option<String>) -> ApplyJob {
+        ApplyJob { owned: self.owned || uid.is_some(), older: uid, ..self }
+    }
+
+    pub fn is_older(&self) -> bool {
+        self.older.is_some()
+    }
+
+    /// Whether it may become berth's though it is there already.
+    pub fn may_take_over(&self, same: bool) -> bool {
+        self.take_over || (self.take_over_equal && same)
+    }
+
+    /// Whether an object has the form that this would give it, as far as berth wrote it.
+    pub fn was_applied_to(&self, live: &Json) -> bool {
+        let hash =
+            |object: &Json| object.get("metadata")?.get("annotations")?.get(annotation::APPLIED).cloned();
+        hash(live).is_some() && hash(live) == hash(&self.payload)
+    }
+
+    fn uid(&self) -> Option<&str> {
+        if let Some(uid) = &self.older {
+            return Some(uid);
+        }
+        self.live.as_ref()?.pointer("/metadata/uid")?.as_str()
+    }
+
+    /// What would be there, for people and for comparison.
+    pub async fn try_out(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
+        let mut object = (*self.payload).clone();
+        if let Some(live) = &self.live {
+            self.retained.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::Copy));
+            self.left.copy(&mut object, live);
+        }
+        let brought = self.apply(api, identity, object.clone(), true).await?;
+        let (Some(live), Some(answer)) = (&self.live, &brought.answer) else { return Ok(brought) };
+        let Some(handover) = self.take_over_from(live, identity) else { return Ok(brought) };
+        let mut after: Json = answer.read()?;
+        if handover.remove_gone(&mut after, &object).is_empty() {
+            return Ok(brought);
+        }
+        // The server says what becomes of the rest, defaults included.
+        let operations = handover::content_operations(live, &after);
+        let answer =
+            self.edit(api, identity, operations, true).await.map_err(|failure| self.explain(failure))?;
+        Ok(ApplyResult { answer: Some(answer), ..brought })
+    }
+
+    /// The hand-over of an object that is taken over.
+    fn take_over_from(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
+        let may = self.take_over || self.take_over_equal;
+        if self.owned || !may || self.strategy.way != WriteLimit::Write {
+            return None;
+        }
+        self.hand_over(live, identity).filter(|handover| !handover.from.is_empty())
+    }
+
+    /// The hand-over before a write.
+    fn hand_over(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
+        let legacy = match (self.owned, self.take_over_equal) {
+            (true, _) => Vec::new(),
+            // What is taken over as it is loses nothing that people have applied.
+            (false, true) => legacy_hubs_of(live),
+            (false, false) => legacy_of(live),
+        };
+        let kept = field_paths::kept(live, &self.retained);
+        let mut leaving: Vec<Vec<String>> = kept.into_iter().map(|kept| kept.path).collect();
+        leaving.extend(self.left.leaving(live));
+        HandOver::of(live, identity, self.owned, &legacy, &leaving)
+    }
+
+    /// Brings it about.
+    pub async fn bring(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
+        if let Some(uid) = &self.older {
+            let mut object = (*self.payload).clone();
+            object["metadata"]["uid"] = json!(uid);
+            return self.apply_or_recreate(api, identity, object).await;
+        }
+        let Some(live) = &self.live else {
+            let brought = self.apply(api, identity, (*self.payload).clone(), false).await?;
+            return self.check_made(api, identity, brought).await;
+        };
+        let mut notes = Vec::new();
+        if let Some(handover) = self.hand_over(live, identity) {
+            self.edit(api, identity, handover.operations(live), false).await?;
+            if !handover.from.is_empty() {
+                notes.push(handover.words(live, &self.payload));
+            }
+        }
+        let kept = field_paths::kept(live, &self.retained);
+        let mut object = (*self.payload).clone();
+        kept.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::LeaveOut));
+        self.left.take_out(&mut object, live);
+        object["metadata"]["uid"] = json!(self.uid().unwrap_or_default());
+        let mut brought = self.apply_or_recreate(api, identity, object).await?;
+        brought.notes.splice(0..0, notes);
+        Ok(brought)
+    }
+
+    async fn apply_or_recreate(
+        &self,
+        api: &ApiClient,
+        identity: &Identity,
+        object: Json,
+    ) -> Result<ApplyResult, Failure> {
+        match self.apply(api, identity, object, false).await {
+            Err(failure) if failure.is_immutable() && self.may_recreate() => {
+                self.remove(api).await?;
+                let mut brought = self.apply(api, identity, (*self.payload).clone(), false).await?;
+                brought.notes.insert(0, "removed and made anew, since it can not be changed".to_owned());
+                Ok(brought)
+            }
+            result => result,
+        }
+    }
+
+    async fn edit(
+        &self,
+        api: &ApiClient,
+        identity: &Identity,
+        operations: Json,
+        dry_run: bool,
+    ) -> Result<Response, Failure> {
+        let field_manager = Some(identity.keeper.clone());
+        let params = PatchParams { dry_run, field_manager, ..PatchParams::default() };
+        let (path, name) = (self.path.clone(), self.id.name.to_string());
+        api.send(&ApiRequest::Edit { path, name, params, operations }).await
+    }
+
+    async fn apply(
+        &self,
+        api: &ApiClient,
+        identity: &Identity,
+        object: Json,
+        dry_run: bool,
+    ) -> Result<ApplyResult, Failure> {
+        let mut object = Arc::new(object);
+        let mut force = false;
+        let mut notes = Vec::new();
+        // Each round takes one obstacle away: legacy owners, others, and fields that are yielded.
+        for _ in 0..4 {
+            let ask = ApiRequest::Apply {
+                path: self.path.clone(),
+                name: self.id.name.to_string(),
+                params: PatchParams {
+                    dry_run,
+                    force,
+                    field_manager: Some(identity.manager.clone()),
+                    field_validation: None,
+                },
+                object: object.clone(),
+            };
+            let failure = match api.send(&ask).await {
+                Ok(answer) => {
+                    return Ok(ApplyResult { created: answer.created, answer: Some(answer), notes });
+                }
+                Err(failure) => failure,
+            };
+            let conflicts = failure.conflicts();
+            if conflicts.is_empty() {
+                return Err(self.explain(failure));
+            }
+            let legacy = self.live.as_ref().map(|live| legacy_of(live)).unwrap_or_default();
+            // What people did by hand to what is berth's is put back.
+            let by_hand = |manager: &str| self.owned && manager.starts_with("kubectl");
+            let foreign: Vec<&Conflict> = conflicts
+                .iter()
+                .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != identity.keeper)
+                .filter(|it| !by_hand(&it.manager))
+                .collect();
+            let on_conflict = match dry_run && self.strategy.compares() {
+                true => OnConflict::Force,
+                false => self.on_conflict,
+            };
+            match on_conflict {
+                _ if foreign.is_empty() => force = true,
+                OnConflict::Force => force = true,
+                OnConflict::Yield => {
+                    let mut less = (*object).clone();
+                    for conflict in &foreign {
+                        if !field_paths::remove(&mut less, &conflict.field) {
+                            return Err(Failure::rule(conflict_words(&foreign)));
+                        }
+                    }
+                    object = Arc::new(less);
+                    notes.push(format!("left to their owners: {}", owners_words(&foreign)));
+                    continue;
+                }
+                OnConflict::Fail => return Err(Failure::rule(conflict_words(&foreign))),
+            }
+            let all: Vec<&Conflict> = conflicts.iter().collect();
+            notes.push(format!("took over {}", owners_words(&all)));
+        }
+        Err(Failure::rule("its fields keep changing owners"))
+    }
+
+    /// Adds what would help.
+    fn explain(&self, failure: Failure) -> Failure {
+        if !failure.is_immutable() || self.uid().is_none() || self.may_recreate() {
+            return failure;
+        }
+        let value = if self.is_stateful() { "data-loss-accepted" } else { "allowed" };
+        let words = failure.words(self.secret);
+        Failure::rule(format!(
+            "{words}; a field of it never changes: annotate it `{RECREATE}: {value}` to have it removed and made anew"
+        ))
+    }
+
+    fn is_stateful(&self) -> bool {
+        let named =
+            matches!((&*self.id.group, &*self.id.kind), ("", "PersistentVolume") | ("apps", "StatefulSet"));
+        named || self.id.takes_more_along()
+    }
+
+    /// Whether it may be removed and made anew.
+    pub fn may_recreate(&self) -> bool {
+        match self.recreate {
+            Recreate::No => false,
+            Recreate::Allowed => !self.is_stateful(),
+            Recreate::DataLossAccepted => true,
+        }
+    }
+
+    /// Removes it and waits until it is gone.
+    async fn remove(&self, api: &ApiClient) -> Result<(), Failure> {
+        let uid = self.uid().map(str::to_owned);
+        let params = DeleteParams {
+            preconditions: Some(Preconditions { uid, resource_version: None }),
+            ..DeleteParams::background()
+        };
+        let (path, name) = (self.path.clone(), self.id.name.to_string());
+        match api.send(&ApiRequest::Delete { path, name, params }).await {
+            Err(failure) if !failure.is_not_found() => return Err(failure),
+            _ => {}
+        }
+        let gone = async {
+            loop {
+                match api.get(&self.path, &self.id.name).await? {
+                    None => return Ok(()),
+                    Some(left) if left.pointer("/metadata/uid").and_then(Json::as_str) != self.uid() => {
+                        return Ok(());
+                    }
+                    Some(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                }
+            }
+        };
+        match tokio::time::timeout(GOING, gone).await {
+            Ok(result) => result,
+            Err(_) => Err(Failure::rule("it is being removed to be made anew, and is still there")),
+        }
+    }
+
+    /// Lets an object go again that came into being between the look and the write.
+    async fn check_made(
+        &self,
+        api: &ApiClient,
+        identity: &Identity,
+        brought: ApplyResult,
+    ) -> Result<ApplyResult, Failure> {
+        if brought.created || self.take_over {
+            return Ok(brought);
+        }
+        let Some(answer) = &brought.answer else { return Ok(brought) };
+        let object: Json = answer.read()?;
+        let others: Vec<&str> = managed_fields::managers(&object)
+            .map(|(manager, _)| manager)
+            .filter(|manager| *manager != identity.manager)
+            .collect();
+        // Made by an attempt whose answer was lost, and then others came.
+        if others.is_empty() || (answer.again && managed_fields::is_maker(&object, &identity.manager)) {
+            return Ok(brought);
+        }
+        release(api, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
+        Err(Failure::rule(format!("it came into being meanwhile, made by {}", quoted(&others))))
+    }
+}

@@ -1,0 +1,401 @@
+//! Stages of writes and removals: every item on its own, some at once, each with its answer.
+
+use std::collections::BTreeSet;
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::super::{Apply, BackendError, Preview};
+use super::api_client::{ApiRequest, Response, each};
+use super::apply_one::ApplyJob;
+use super::compare::{leaving, uid_of};
+use super::failure::Failure;
+use super::removal::{delete_params, release};
+use super::survey::not_ours;
+use super::watching::cached_object::CachedObject;
+use super::{ClusterSession, TrackedObject};
+use crate::sync::desired::Desired;
+use crate::sync::health::Health;
+use crate::sync::health::custom::HealthRules;
+use crate::sync::plan::{Form, Prune, is_definition};
+use berth_base::model::ObjectId;
+use berth_base::model::status::Problem;
+
+/// How long a stage waits for the definitions in it to be served.
+const DEFINING: Duration = Duration::from_secs(15);
+
+impl ClusterSession {
+    /// Writes a stage: all of it on trial first, and then whatever the server accepts.
+    pub async fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
+        let mut results: Vec<Option<Result<(), Failure>>> = batch.iter().map(|_| None).collect();
+        if batch.iter().any(|item| self.path_of(item.desired).is_err()) {
+            // What cannot be asked now shows with the objects that need it.
+            let _ = self.ask_kinds().await;
+        }
+        let mut jobs = Vec::new();
+        for (index, item) in batch.iter().enumerate() {
+            let checked = self.tracked.get(&item.desired.id).is_some_and(|seen| seen.checked);
+            match self.path_of(item.desired) {
+                Ok(path) => jobs.push((index, checked, self.job(item.desired, path))),
+                Err(failure) => results[index] = Some(Err(failure)),
+            }
+        }
+        for (_, _, job) in &mut jobs {
+            job.lively |= self.rules.are_for(&job.id.group, &job.id.kind);
+        }
+        self.try_first(&mut jobs, &mut results).await;
+        self.api.progress.add(batch.len() - jobs.len());
+        let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
+        self.watching.shared.cache().writing(ids);
+        let (api, identity, rules) = (self.acting(), self.identity.clone(), self.rules.clone());
+        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
+        let brought = each(tasks, self.at_once, |job| {
+            let (api, identity, rules) = (api.clone(), identity.clone(), rules.clone());
+            async move {
+                let brought = job.bring(&api, &identity).await;
+                api.progress.add(1);
+                let brought = brought?;
+                let made = brought
+                    .answer
+                    .as_ref()
+                    .map(|answer| WriteResult::read(answer, job.lively.then_some(&*rules)))
+                    .transpose()?;
+                Ok((brought.notes, made.unwrap_or_default()))
+            }
+        })
+        .await;
+        for ((index, _, job), result) in jobs.into_iter().zip(brought) {
+            results[index] = Some(result.map(|(notes, made)| {
+                self.note_written(batch[index].desired, made);
+                let note = |message| Problem { object: job.id.clone(), message };
+                self.notes.extend(notes.into_iter().map(note));
+            }));
+        }
+        self.watching.shared.cache().writing(BTreeSet::new());
+        self.await_definitions(batch, &results).await;
+        let lost = || Err(Failure::rule("it was left out"));
+        let results: Vec<Result<(), Failure>> =
+            results.into_iter().map(|result| result.unwrap_or_else(lost)).collect();
+        batch
+            .iter()
+            .zip(results)
+            .map(|(item, result)| result.map_err(|failure| self.failed(item, &failure)))
+            .collect()
+    }
+
+    /// Takes in what was written, so that no watch need tell.
+    fn note_written(&mut self, desired: &Desired, made: WriteResult) {
+        let (id, hash) = (&desired.id, self.hash_of(desired));
+        if self.has_drifted(id, &hash) {
+            self.fights.corrected(id, &hash, Instant::now());
+        }
+        self.settled.insert(id.clone(), hash.clone());
+        let entry = CachedObject {
+            uid: made.uid.into(),
+            version: made.version.parse().ok(),
+            owned: true,
+            applied: Some(hash.clone()),
+            intact: true,
+            leaving: None,
+            has_owner: false,
+            health: made.seen.health.clone(),
+            pods: made.seen.pods.as_deref().map(Into::into),
+            annotations: desired.own_annotations(),
+            finding: None,
+            live: None,
+        };
+        let mut cache = self.watching.shared.cache();
+        cache.unmute(id);
+        cache.wrote(id.clone(), entry);
+        drop(cache);
+        self.tracked.insert(id.clone(), TrackedObject { owned: true, checked: true, hash, ..made.seen });
+        self.retries.remove(id);
+    }
+
+    fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> BackendError {
+        let id = &item.desired.id;
+        let message = failure.words(item.desired.is_secret());
+        let hash = self.hash_of(item.desired);
+        let is_missing = item.seen.is_none() && !failure.may_pass();
+        let found = is_missing.then(|| not_ours(Form::Faulty(message.clone())));
+        self.put_off(id, &hash, &message, failure.pause(), found);
+        BackendError(message)
+    }
+
+    /// The work on an object, with all that is known of it.
+    pub(super) fn job(&self, object: &Desired, path: String) -> ApplyJob {
+        let seen = self.tracked.get(&object.id);
+        let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
+        ApplyJob::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
+    }
+
+    /// Tries what was not tried yet; what the server refuses is not written.
+    async fn try_first(
+        &mut self,
+        jobs: &mut Vec<(usize, bool, ApplyJob)>,
+        results: &mut [Option<Result<(), Failure>>],
+    ) {
+        let untried: Vec<(usize, ApplyJob)> = jobs
+            .iter()
+            .filter(|(_, checked, _)| !checked)
+            .map(|(index, _, job)| (*index, job.clone()))
+            .collect();
+        let (api, identity) = (self.acting(), self.identity.clone());
+        let tasks: Vec<ApplyJob> = untried.iter().map(|(_, job)| job.clone()).collect();
+        let tried = each(tasks, self.at_once, |job| {
+            let (api, identity) = (api.clone(), identity.clone());
+            async move {
+                match job.try_out(&api, &identity).await {
+                    Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
+                    // It was not there when it was planned; whose it is must be looked at first.
+                    Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
+                        Err(Failure::rule("it came into being meanwhile"))
+                    }
+                    result => result.map(|_| true),
+                }
+            }
+        })
+        .await;
+        for ((index, _), result) in untried.into_iter().zip(tried) {
+            if let Err(failure) = result {
+                results[index] = Some(Err(failure));
+            }
+        }
+        jobs.retain(|(index, _, _)| results[*index].is_none());
+    }
+
+    /// Waits until definitions that were just written are served, for what comes next needs them.
+    async fn await_definitions(&mut self, batch: &[Apply<'_>], results: &[Option<Result<(), Failure>>]) {
+        let written = batch.iter().zip(results).filter(|(_, result)| matches!(result, Some(Ok(()))));
+        let mut waiting: Vec<(ObjectId, String)> = written
+            .filter(|(item, _)| is_definition(&item.desired.id))
+            .filter_map(|(item, _)| Some((item.desired.id.clone(), self.path_of(item.desired).ok()?)))
+            .collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let deadline = tokio::time::Instant::now() + DEFINING;
+        while !waiting.is_empty() && tokio::time::Instant::now() < deadline {
+            let mut left = Vec::new();
+            for (id, path) in waiting {
+                let object = self.api.get(&path, &id.name).await.ok().flatten();
+                let now =
+                    object.as_ref().map(|object| TrackedObject::of(object, &self.rules)).unwrap_or_default();
+                let is_done = object.is_some() && now.health == Health::Healthy;
+                if let Some(seen) = self.tracked.get_mut(&id).filter(|_| object.is_some()) {
+                    seen.health = now.health;
+                }
+                if !is_done {
+                    left.push((id, path));
+                }
+            }
+            waiting = left;
+            if !waiting.is_empty() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        let defined: Vec<(String, Option<String>)> = batch
+            .iter()
+            .filter(|item| is_definition(&item.desired.id))
+            .map(|item| crate::sync::apply::defined_by(&item.desired.id, Some(item.desired)))
+            .collect();
+        // An established definition may take a moment more until it is among what is served.
+        loop {
+            let asked = self.ask_kinds().await.is_ok();
+            let served = defined.iter().all(|(group, kind)| {
+                kind.as_ref().is_none_or(|kind| self.kinds.preferred(group, kind).is_some())
+            });
+            if (asked && served) || tokio::time::Instant::now() >= deadline {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    pub async fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>> {
+        let mut results: Vec<Result<(), BackendError>> = batch.iter().map(|_| Ok(())).collect();
+        let mut jobs = Vec::new();
+        for (index, prune) in batch.iter().enumerate() {
+            let Some(version) = &prune.seen else { continue };
+            match self.kinds.preferred(&prune.id.group, &prune.id.kind) {
+                Some(served) => {
+                    let path = served.path(&prune.id.group, &prune.id.namespace);
+                    jobs.push((index, (*prune).clone(), path, version.0.clone()));
+                }
+                None => {
+                    let message = format!("the cluster does not serve {} any more", prune.id.kind);
+                    results[index] = Err(BackendError(message));
+                }
+            }
+        }
+        let (api, identity) = (self.acting(), self.identity.clone());
+        let removed = each(jobs.clone(), self.at_once, |(_, prune, path, uid)| {
+            let (api, identity) = (api.clone(), identity.clone());
+            async move {
+                if prune.orphan {
+                    return release(&api, &identity, &path, &prune.id, Some(&json!(uid))).await;
+                }
+                let params = delete_params(prune.options.as_deref(), uid.clone())?;
+                let name = prune.id.name.to_string();
+                let sent =
+                    api.send(&ApiRequest::Delete { path: path.clone(), name: name.clone(), params }).await;
+                let conflict = match sent {
+                    Err(failure) if failure.is_not_found() => return Ok(()),
+                    Err(failure) if failure.code() == 409 => Some(failure),
+                    result => result.map(|_| None)?,
+                };
+                match api.get(&path, &name).await? {
+                    Some(left) if conflict.is_some() && uid_of(&left) != uid => {
+                        Err(Failure::rule("another object has come in its place"))
+                    }
+                    Some(left) => match leaving(&left) {
+                        None if conflict.is_some() => conflict.map_or(Ok(()), Err),
+                        // Some go only a moment after they were told to.
+                        Some(why) if left.pointer("/metadata/finalizers").is_some() => {
+                            Err(Failure::rule(why))
+                        }
+                        _ => Ok(()),
+                    },
+                    None => Ok(()),
+                }
+            }
+        })
+        .await;
+        for ((index, prune, _, uid), result) in jobs.into_iter().zip(removed) {
+            match result {
+                Ok(()) => {
+                    self.tracked.remove(&prune.id);
+                    self.watching.shared.cache().gone(&prune.id, &uid);
+                }
+                Err(failure) => results[index] = Err(BackendError(failure.words(prune.id.is_secret()))),
+            }
+        }
+        self.api.progress.add(batch.len());
+        results
+    }
+
+    /// What writing would change, with the data of Secrets hashed.
+    pub async fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
+        let mut jobs = Vec::new();
+        for (index, item) in batch.iter().enumerate() {
+            if let Ok(path) = self.path_of(item.desired) {
+                jobs.push((index, self.job(item.desired, path)));
+            }
+        }
+        let (api, identity) = (self.acting(), self.identity.clone());
+        // What an override from a Secret has put somewhere can not be told from the rest.
+        jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
+        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
+        let tried = each(tasks, self.at_once, |job| {
+            let (api, identity) = (api.clone(), identity.clone());
+            async move {
+                let before = match &job.live {
+                    None if job.is_older() => api.get(&job.path, &job.id.name).await?.map(Arc::new),
+                    live => live.clone(),
+                };
+                let after = match job.try_out(&api, &identity).await {
+                    Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose()?,
+                    Err(_) => None,
+                };
+                Ok((before, after))
+            }
+        })
+        .await;
+        let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
+        for ((index, job), result) in jobs.into_iter().zip(tried) {
+            // Where nothing can be tried yet, what was asked for is shown.
+            let (before, after) = result.unwrap_or_default();
+            let before = before.or(job.live);
+            let after = after.unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
+            let secret = job.id.is_secret();
+            previews[index] = Some(Preview {
+                before: before.as_ref().map(|live| self.shown(live, secret)),
+                after: self.shown(&after, secret),
+            });
+        }
+        previews
+    }
+
+    /// An object for people: without what servers write, and without the data of Secrets.
+    fn shown(&self, object: &Json, is_secret: bool) -> Json {
+        let mut object = object.clone();
+        if let Some(map) = object.as_object_mut() {
+            map.remove("status");
+            if is_secret {
+                for key in ["data", "stringData"] {
+                    if let Some(data) = map.get_mut(key) {
+                        self.hide(data);
+                    }
+                }
+            }
+        }
+        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+            for key in ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"] {
+                metadata.remove(key);
+            }
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut) {
+                annotations.remove(super::identity::LAST_APPLIED);
+                annotations.remove(berth_base::model::annotation::APPLIED);
+            }
+        }
+        object
+    }
+
+    fn hide(&self, data: &mut Json) {
+        let hidden = |value: &Json| {
+            // The key is this process's own, so that a short value can not be guessed from its hash.
+            json!(format!("hash {:016x}", self.key.hash_one(value.to_string())))
+        };
+        match data {
+            Json::Object(map) => {
+                let all: Map<String, Json> =
+                    map.iter().map(|(key, value)| (key.clone(), hidden(value))).collect();
+                *map = all;
+            }
+            other => *other = hidden(other),
+        }
+    }
+}
+
+/// What an answer to a write says.
+#[derive(Default)]
+struct WriteResult {
+    uid: String,
+    version: String,
+    seen: TrackedObject,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: NamedMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedMetadata {
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    resource_version: String,
+}
+
+impl WriteResult {
+    /// All of it is read only where how the object does can be seen in it.
+    fn read(answer: &Response, rules: Option<&HealthRules>) -> Result<WriteResult, Failure> {
+        if let Some(rules) = rules {
+            let object: Json = answer.read()?;
+            let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
+            let (uid, version) = (text("/metadata/uid"), text("/metadata/resourceVersion"));
+            return Ok(WriteResult { uid, version, seen: TrackedObject::of(&object, rules) });
+        }
+        let Named { metadata } = answer.read()?;
+        Ok(WriteResult {
+            uid: metadata.uid,
+            version: metadata.resource_version,
+            seen: TrackedObject::default(),
+        })
+    }
+}

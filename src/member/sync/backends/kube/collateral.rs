@@ -1,0 +1,137 @@
+//! Foreign objects that a removal takes along: those of others in a namespace, and the objects of
+//! a definition.
+
+use std::collections::BTreeSet;
+
+use kube::api::ListParams;
+use kube::core::Request;
+use serde_json::Value as Json;
+
+use super::ClusterSession;
+use super::api_client::{each, patiently};
+use super::compare::uid_of;
+use super::failure::Failure;
+use super::identity::part_of;
+use super::protected::has_owner;
+use super::served_kinds::ServedKind;
+use crate::sync::plan::{is_definition, is_namespace};
+use berth_base::model::ObjectId;
+use berth_base::model::status::Problem;
+
+/// How many are named.
+const MOST: usize = 20;
+
+/// How many of a kind are looked at.
+const PAGE: u32 = 500;
+
+/// Objects that are in every namespace, or come and go by themselves.
+const EVERYWHERE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
+const PASSING: [&str; 3] = ["Endpoints", "EndpointSlice", "Event"];
+
+/// The result of one look at a kind.
+struct KindListing {
+    kind: (String, String),
+    found: Result<Vec<Json>, Failure>,
+    is_cut: bool,
+}
+
+impl ClusterSession {
+    /// Says of each of these what it would take along, if that is anything.
+    pub async fn collateral(&self, ids: &[ObjectId]) -> Vec<Problem> {
+        let mut said = Vec::new();
+        for id in ids {
+            let scopes: Vec<(String, String, ServedKind)> = if is_namespace(id) {
+                let in_namespaces =
+                    self.kinds.all().filter(|(_, _, served)| served.namespaced && served.managed);
+                in_namespaces
+                    .map(|(group, kind, served)| (group.into(), kind.into(), served.clone()))
+                    .collect()
+            } else if is_definition(id) {
+                let (plural, group) = id.name.split_once('.').unwrap_or((&id.name, ""));
+                let defined =
+                    self.kinds.all().filter(|(of, _, served)| *of == group && served.plural == plural);
+                defined.map(|(group, kind, served)| (group.into(), kind.into(), served.clone())).collect()
+            } else {
+                continue;
+            };
+            let namespace = if is_namespace(id) { id.name.to_string() } else { String::new() };
+            let looks = self.look_into(scopes, &namespace).await;
+            said.extend(self.words_of(&looks).map(|message| Problem { object: id.clone(), message }));
+        }
+        said
+    }
+
+    async fn look_into(
+        &self,
+        scopes: Vec<(String, String, ServedKind)>,
+        namespace: &str,
+    ) -> Vec<KindListing> {
+        let scopes: Vec<_> =
+            scopes.into_iter().filter(|(_, kind, _)| !PASSING.contains(&kind.as_str())).collect();
+        let (client, kinds) = (self.api.client().clone(), scopes.clone());
+        let answers = each(scopes, self.at_once, |(group, _, served)| {
+            let (client, path) = (client.clone(), served.path(&group, namespace));
+            async move {
+                let params = ListParams { limit: Some(PAGE), ..ListParams::default() };
+                // Names are enough, and Secrets are better not read.
+                let ask = || async {
+                    let request = Request::new(&path).list_metadata(&params);
+                    client.request::<Json>(request.map_err(kube::Error::BuildRequest)?).await
+                };
+                patiently(ask).await
+            }
+        })
+        .await;
+        let look = |((group, kind, _), answer): ((String, String, ServedKind), Result<Json, Failure>)| {
+            let next =
+                |answer: &Json| answer.pointer("/metadata/continue").and_then(Json::as_str) != Some("");
+            let is_cut =
+                answer.as_ref().is_ok_and(|it| it.pointer("/metadata/continue").is_some() && next(it));
+            let items = |mut answer: Json| match answer["items"].take() {
+                Json::Array(items) => items,
+                _ => Vec::new(),
+            };
+            KindListing { kind: (group, kind), found: answer.map(items), is_cut }
+        };
+        kinds.into_iter().zip(answers).map(look).collect()
+    }
+
+    fn words_of(&self, looks: &[KindListing]) -> Option<String> {
+        let (mut others, mut seen) = (Vec::new(), BTreeSet::new());
+        for look in looks {
+            for object in look.found.iter().flatten() {
+                let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default();
+                let name = text("/metadata/name");
+                let is_ours = part_of(object) == Some(&self.identity.set);
+                let is_usual = EVERYWHERE.contains(&(look.kind.1.as_str(), name));
+                // One object may be served under two groups.
+                if !is_ours && !is_usual && !has_owner(object) && seen.insert(uid_of(object).to_owned()) {
+                    let namespace = text("/metadata/namespace");
+                    others.push(ObjectId::new(&look.kind.0, &look.kind.1, namespace, name).to_string());
+                }
+            }
+        }
+        let unseen = looks.iter().filter(|look| look.found.is_err()).count();
+        if others.is_empty() && unseen == 0 {
+            return None;
+        }
+        let more = if looks.iter().any(|look| look.is_cut) { " at least" } else { "" };
+        let count = others.len();
+        let mut parts = Vec::new();
+        if count > 0 {
+            let mut names: Vec<String> = others.into_iter().take(MOST).collect();
+            if count > MOST {
+                names.push(format!("and {} more", count - MOST));
+            }
+            let objects = if count == 1 { "object" } else { "objects" };
+            parts.push(format!(
+                "takes {count} {objects}{more} along that berth does not own: {}",
+                names.join(", ")
+            ));
+        }
+        if unseen > 0 {
+            parts.push(format!("may take along more: {unseen} kinds cannot be listed"));
+        }
+        Some(parts.join("; "))
+    }
+}

@@ -1,0 +1,122 @@
+//! An object that is not as it was applied, though nothing else is wanted of it: whether it is put right.
+//!
+//! It is not where it is only to be said, or ignored for a time, and where somebody else keeps changing it.
+
+mod authors;
+pub mod fights;
+pub mod mode;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::survey::{LiveMap, refuse};
+use super::{ClusterSession, TrackedObject};
+use crate::sync::desired::Desired;
+use crate::sync::health::Health;
+use crate::sync::plan::{Form, Live, Version};
+use crate::sync::strategy::{Strategy, WriteLimit};
+use berth_base::model::{ObjectId, Timestamp};
+use mode::DriftMode;
+
+/// For how long further changes to an object whose drift was just said ask for no round.
+pub const SAID: Duration = Duration::from_secs(10);
+
+impl ClusterSession {
+    /// Whether an object is as it is because somebody changed it after it was in place as wanted now.
+    pub fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>) -> bool {
+        self.tracked.get(id).is_some_and(|seen| seen.drifted) || self.settled.get(id) == Some(hash)
+    }
+
+    /// What is said of an object that is not put right any more, because somebody else keeps changing it.
+    pub fn refuse_fight(&mut self, object: &Desired, hash: &Arc<str>) -> Option<String> {
+        let (id, now) = (&object.id, Instant::now());
+        if let Some(message) = self.fights.stopped(id, hash, now) {
+            return Some(message.to_owned());
+        }
+        if !self.has_drifted(id, hash) || !self.fights.is_too_often(id, hash, now) {
+            return None;
+        }
+        let live = self.tracked.get(id).and_then(|seen| seen.live.as_ref());
+        let changes = live.map(|live| authors::changes(live, &object.object, &self.identity.manager));
+        let what = match changes {
+            Some(changes) if !changes.is_empty() => authors::words(&changes, false),
+            Some(_) => "somebody changed it".to_owned(),
+            None => "somebody removed it".to_owned(),
+        };
+        let message = format!(
+            "{what} again and again after it was put right; it is left alone for some time, or until something else is wanted of it"
+        );
+        let until = self.fights.stop(id, hash, now, message.clone())?;
+        self.watching.shared.cache().mute(id, until);
+        Some(message)
+    }
+
+    /// Whether drift of an object is not put right, because that is wanted so.
+    pub fn is_left_drifted(&mut self, object: &Desired, hash: &Arc<str>, found: &mut LiveMap) -> bool {
+        let id = &object.id;
+        // What is not to be written again has no drift to be put right.
+        if Strategy::of(object).way != WriteLimit::Write || !self.has_drifted(id, hash) {
+            return false;
+        }
+        let now = Timestamp::now();
+        match mode::of(object, self.drift, now) {
+            Err(message) => refuse(found, id, message),
+            Ok(DriftMode::Correct) => return false,
+            Ok(DriftMode::IgnoreUntil(until)) => {
+                let seconds = until.as_second().saturating_sub(now.as_second()).clamp(1, 1 << 32);
+                let until = Instant::now() + Duration::from_secs(seconds.unsigned_abs());
+                self.watching.shared.cache().mute(id, until);
+                self.ignored.insert(id.clone(), until);
+                self.leave_as_is(id, None, found);
+            }
+            Ok(DriftMode::Report) => return self.only_say(object, found),
+        }
+        true
+    }
+
+    /// Says who changed what. False where only a trial can tell whether anything is changed at all.
+    fn only_say(&mut self, object: &Desired, found: &mut LiveMap) -> bool {
+        let id = &object.id;
+        let live = self.tracked.get(id).and_then(|seen| seen.live.clone());
+        let manager = &self.identity.manager;
+        let changes = live.map(|live| authors::changes(&live, &object.object, manager));
+        let Some(mut changes) = changes else {
+            refuse(
+                found,
+                id,
+                "somebody removed it, and it is not made anew: its drift is only reported".to_owned(),
+            );
+            return true;
+        };
+        // What admission changed in what berth itself had sent is no drift.
+        changes.retain(|change| change.manager.as_ref() != Some(manager));
+        if changes.is_empty() {
+            return false;
+        }
+        let words = authors::words(&changes, true);
+        self.watching.shared.cache().mute(id, Instant::now() + SAID);
+        self.leave_as_is(id, Some(format!("{words}; its drift is only reported")), found);
+        true
+    }
+
+    fn leave_as_is(&mut self, id: &ObjectId, remark: Option<String>, found: &mut LiveMap) {
+        let seen = self.tracked.entry(id.clone()).or_insert_with(|| TrackedObject {
+            owned: true,
+            health: Health::Healthy,
+            ..TrackedObject::default()
+        });
+        (seen.checked, seen.remark) = (true, remark);
+        let same = Form::There { version: Version(String::new()), same: true };
+        match found.get_mut(id) {
+            Some(Live { form: Form::There { same, .. }, .. }) => *same = true,
+            Some(_) => {}
+            None => {
+                found.insert(
+                    id.clone(),
+                    Live { owned: true, form: same, annotations: BTreeMap::new(), stays: None },
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Trials of whatever is not as wanted for certain: server-side dry runs, before anything is changed.
+//!
+//! A trial says what is there, what would change, and what the server would refuse. What failed is tried
+//! again after a pause, and what is in the way of an object is not looked at again and again either.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::super::BackendError;
+use super::api_client::each;
+use super::apply_one::{ApplyJob, ApplyResult};
+use super::compare::{finding, is_equal, leaving, own_annotations, uid_of};
+use super::failure::Failure;
+use super::identity::{Identity, part_of};
+use super::stored_shape::is_encrypted;
+use super::survey::{DesiredMap, LiveMap, not_ours, refuse};
+use super::watching::cached_object::version_of;
+use super::{ClusterSession, TrackedObject};
+use crate::sync::apply::defined_by;
+use crate::sync::desired::Desired;
+use crate::sync::field_differences::{self, Difference};
+use crate::sync::health::Health;
+use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
+use crate::sync::strategy::WriteLimit;
+use berth_base::model::ObjectId;
+
+impl ClusterSession {
+    /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
+    pub async fn try_unsure(
+        &mut self,
+        desired: &DesiredMap,
+        found: &mut LiveMap,
+    ) -> Result<(), BackendError> {
+        let unsure = |id: &ObjectId, found: &LiveMap| match found.get(id).map(|live| &live.form) {
+            None | Some(Form::There { same: false, .. }) => true,
+            Some(_) => false,
+        };
+        let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
+            desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
+        self.try_all(namespaces, desired, found).await?;
+        // A namespace that cannot be made or is on its way out takes nothing in, and is not asked to.
+        let is_missing =
+            |id: &ObjectId| matches!(found.get(id).map(|live| &live.form), None | Some(Form::Faulty(_)));
+        let to_come: BTreeSet<&str> =
+            desired.keys().filter(|id| is_namespace(id) && is_missing(id)).map(|id| &*id.name).collect();
+        let now = rest.into_iter().filter(|object| !to_come.contains(&*object.id.namespace));
+        self.try_all(now.collect(), desired, found).await
+    }
+
+    async fn try_all(
+        &mut self,
+        objects: Vec<&Desired>,
+        desired: &DesiredMap,
+        found: &mut LiveMap,
+    ) -> Result<(), BackendError> {
+        let mut jobs = Vec::new();
+        for object in objects {
+            let hash = self.hash_of(object);
+            if self.is_parent(&object.id) {
+                refuse(found, &object.id, "it is the object in which berth keeps its own record".to_owned());
+                continue;
+            }
+            if is_encrypted(&object.object) {
+                let hint = "decrypt it before berth renders it, or keep it out of the folder";
+                refuse(
+                    found,
+                    &object.id,
+                    format!("it is encrypted by SOPS, for which berth has no key: {hint}"),
+                );
+                continue;
+            }
+            if let Some(later) = self.put_off_until(&object.id, &hash) {
+                match &later.found {
+                    Some(live) => drop(found.insert(object.id.clone(), live.clone())),
+                    None => refuse(found, &object.id, later.message.clone()),
+                }
+                continue;
+            }
+            if self.is_left_drifted(object, &hash, found) {
+                continue;
+            }
+            if let Some(message) = self.refuse_fight(object, &hash) {
+                refuse(found, &object.id, message);
+                continue;
+            }
+            match self.path_of(object) {
+                Ok(path) => jobs.push((hash, self.job(object, path))),
+                // Its definition comes in this very round.
+                Err(_) if is_to_be_defined(&object.id, desired) => {}
+                Err(failure) => refuse(found, &object.id, failure.words(false)),
+            }
+        }
+        let (api, identity) = (self.acting(), self.identity.clone());
+        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
+        let results = each(tasks, self.at_once, |job| {
+            let (api, identity) = (api.clone(), identity.clone());
+            async move { Ok(try_one(job, &api, &identity).await) }
+        })
+        .await;
+        let mut lost = None;
+        for ((hash, job), result) in jobs.into_iter().zip(results) {
+            match result {
+                Ok(Ok(DryRun::Unmakeable(failure))) => {
+                    let message = failure.words(job.secret);
+                    let live = not_ours(Form::Faulty(message.clone()));
+                    self.put_off(&job.id, &hash, &message, failure.pause(), Some(live.clone()));
+                    found.insert(job.id.clone(), live);
+                }
+                Ok(Ok(tried)) => self.heed(desired.get(&job.id), &job, hash, tried, found),
+                Ok(Err(failure)) | Err(failure) => {
+                    if matches!(failure, Failure::Unreachable(_)) {
+                        lost = Some(failure.clone());
+                    }
+                    let message = failure.words(job.secret);
+                    self.put_off(&job.id, &hash, &message, failure.pause(), None);
+                    refuse(found, &job.id, message);
+                }
+            }
+        }
+        match lost {
+            Some(failure) => Err(self.whole(&failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes in what a trial has shown.
+    fn heed(
+        &mut self,
+        wanted: Option<&Desired>,
+        job: &ApplyJob,
+        hash: Arc<str>,
+        tried: DryRun,
+        found: &mut LiveMap,
+    ) {
+        let id = &job.id;
+        let (live, same, changes) = match tried {
+            DryRun::New { checked } => {
+                if checked {
+                    self.tracked.insert(
+                        id.clone(),
+                        TrackedObject { checked: true, hash, ..TrackedObject::default() },
+                    );
+                } else if job.strategy.way == WriteLimit::ReadOnly {
+                    // Nobody here makes it, so that its time runs.
+                    let health = Health::Progressing("it is not there".to_owned());
+                    self.tracked
+                        .insert(id.clone(), TrackedObject { hash, health, ..TrackedObject::default() });
+                }
+                found.remove(id);
+                return;
+            }
+            DryRun::Older => {
+                if let Some(seen) = self.tracked.get_mut(id) {
+                    seen.checked = true;
+                }
+                return;
+            }
+            DryRun::Unmakeable(_) => return,
+            DryRun::There { live, same, changes } => (live, same, changes),
+        };
+        let owned = self.identity.owns(&live);
+        let other = part_of(&live).filter(|_| is_of_another(&live, &self.identity));
+        let form = match (other, leaving(&live)) {
+            (Some(set), _) => Form::Refused(format!("it belongs to another applier, the ApplySet `{set}`")),
+            (None, Some(why)) => Form::Faulty(why),
+            (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
+        };
+        if owned && same {
+            self.watching.shared.cache().trust(id, version_of(&live));
+            self.retries.remove(id);
+            self.settled.insert(id.clone(), hash.clone());
+        }
+        let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
+        // In what it differs is said in each round, so that it is compared in each.
+        let is_faulty = matches!(found_now.form, Form::Faulty(_) | Form::Refused(_));
+        let looks = job.strategy.compares() || job.strategy.only_looks();
+        let is_in_the_way = is_faulty || !(owned || looks || job.may_take_over(same));
+        if is_in_the_way {
+            self.put_off_as_found(id, &hash, found_now.clone());
+        }
+        let finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
+        // What is to be taken over is written though nothing in it changes.
+        let kept = (!same || !owned).then(|| live.clone());
+        let seen = TrackedObject {
+            owned,
+            checked: true,
+            hash,
+            live: kept,
+            finding,
+            ..TrackedObject::of(&live, &self.rules)
+        };
+        self.tracked.insert(id.clone(), seen);
+        found.insert(id.clone(), found_now);
+    }
+}
+
+/// What a trial has shown.
+enum DryRun {
+    /// It is not there. Unchecked where it could not be tried yet.
+    New { checked: bool },
+    /// It is not there, and cannot be made.
+    Unmakeable(Failure),
+    There {
+        live: Arc<Json>,
+        same: bool,
+        /// What a write would change, where that matters.
+        changes: Vec<Difference>,
+    },
+    /// It is there and berth's, and something else is wanted now.
+    Older,
+}
+
+async fn try_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> Result<DryRun, Failure> {
+    let there = |live, same| DryRun::There { live, same, changes: Vec::new() };
+    if job.strategy.only_looks() {
+        let live = match job.live.clone() {
+            Some(live) => Some(live),
+            None => api.get(&job.path, &job.id.name).await?.map(Arc::new),
+        };
+        if let Some(live) = live {
+            return Ok(there(live, true));
+        }
+        if job.strategy.way == WriteLimit::ReadOnly {
+            return Ok(DryRun::New { checked: false });
+        }
+    }
+    let first = job.try_out(api, identity).await;
+    match first {
+        Ok(ApplyResult { created: true, .. }) => return Ok(DryRun::New { checked: true }),
+        Ok(_) if job.is_older() => return Ok(DryRun::Older),
+        _ => {}
+    }
+    let known = job.live.is_some();
+    let (job, result) = if known {
+        (job, first)
+    } else {
+        match (api.get(&job.path, &job.id.name).await?, first) {
+            (Some(live), first) => {
+                let job = job.with(live, identity);
+                // The trial before did not know whose fields are in the way.
+                let again = if first.is_ok() { first } else { job.try_out(api, identity).await };
+                (job, again)
+            }
+            // In a namespace that is not there, or that this very round makes.
+            (None, Err(failure)) if failure.lacks_namespace() => {
+                let message = format!("its namespace `{}` is not there", job.id.namespace);
+                return Ok(DryRun::Unmakeable(Failure::rule(message)));
+            }
+            (None, Err(failure @ Failure::Unreachable(_))) => return Err(failure),
+            (None, Err(failure)) => return Ok(DryRun::Unmakeable(failure)),
+            (None, Ok(_)) => return Ok(DryRun::New { checked: false }),
+        }
+    };
+    let Some(live) = job.live.clone() else { return Ok(DryRun::New { checked: false }) };
+    match result {
+        Ok(ApplyResult { answer: Some(answer), .. }) => {
+            let after: Json = answer.read()?;
+            let compares = job.strategy.compares();
+            let changes = if compares { field_differences::between(&live, &after) } else { Vec::new() };
+            let fine = match job.owned {
+                true => job.strategy.tolerates && job.was_applied_to(&live),
+                false => compares,
+            };
+            let fine = fine && changes.iter().all(|one| field_differences::is_below(one, &job.tolerated));
+            let same = is_equal(&live, &after, job.owned) || fine;
+            Ok(DryRun::There { same, live, changes })
+        }
+        Ok(ApplyResult { answer: None, .. }) => Ok(there(live, false)),
+        // What the server would refuse is compared without its help.
+        Err(failure) if job.strategy.compares() && failure.code() == 422 => {
+            Ok(DryRun::There { same: false, changes: field_differences::asked(&live, &job.payload), live })
+        }
+        // Whether it may be taken over comes before how.
+        Err(_) if !job.owned && (!job.take_over || is_of_another(&live, identity)) => Ok(there(live, false)),
+        Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(there(live, false)),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Reports whether another applier says that the object is its own.
+fn is_of_another(live: &Json, identity: &Identity) -> bool {
+    part_of(live).is_some_and(|set| *set != identity.set)
+}
+
+/// Whether the folder brings the definition of this object's kind.
+fn is_to_be_defined(id: &ObjectId, desired: &DesiredMap) -> bool {
+    desired.values().filter(|object| is_definition(&object.id)).any(|object| {
+        let (group, kind) = defined_by(&object.id, Some(object));
+        *group == *id.group && kind.is_none_or(|kind| *kind == *id.kind)
+    })
+}

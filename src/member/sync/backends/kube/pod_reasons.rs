@@ -1,0 +1,113 @@
+//! Why an object is not healthy, in its pods' words: the first reason that a person would look for.
+
+use std::time::{Duration, Instant};
+
+use kube::api::ListParams;
+use serde_json::Value as Json;
+
+use super::ClusterSession;
+use super::api_client::ApiRequest;
+use berth_base::model::ObjectId;
+
+/// How many pods are looked at.
+const LOOKED_AT: u32 = 50;
+
+/// How many objects are asked about in one round, or while their answers are good.
+const ASKED: usize = 20;
+
+/// For how long an answer is good where rounds follow each other.
+pub const GOOD_FOR: Duration = Duration::from_secs(30);
+
+impl ClusterSession {
+    /// What the pods of an object say.
+    pub async fn reason(&mut self, id: &ObjectId) -> Option<String> {
+        if let Some(known) = self.reasons.get(id) {
+            return known.1.clone();
+        }
+        let selector = self.tracked.get(id)?.pods.clone()?;
+        if self.reasons.len() >= ASKED {
+            return None;
+        }
+        let path = format!("/api/v1/namespaces/{}/pods", id.namespace);
+        let params =
+            ListParams { label_selector: Some(selector), limit: Some(LOOKED_AT), ..ListParams::default() };
+        let answer = self.api.send(&ApiRequest::List { path, params }).await.ok();
+        let list: Option<Json> = answer.and_then(|answer| answer.read().ok());
+        let pods = list.as_ref().and_then(|list| list.get("items")?.as_array());
+        let reason = pods.and_then(|pods| pods.iter().find_map(reason_of));
+        self.reasons.insert(id.clone(), (Instant::now(), reason.clone()));
+        reason
+    }
+}
+
+/// The label selector for the pods of a workload.
+pub fn selector_of(object: &Json) -> Option<String> {
+    let labels = object.pointer("/spec/selector/matchLabels")?.as_object()?;
+    let pairs = labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
+    let text = pairs.collect::<Vec<_>>().join(",");
+    (!text.is_empty()).then_some(text)
+}
+
+/// What keeps a pod from running.
+fn reason_of(pod: &Json) -> Option<String> {
+    let name = pod.pointer("/metadata/name")?.as_str()?;
+    let list = |at: &str| pod.pointer(at).and_then(Json::as_array).into_iter().flatten();
+    let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let containers = list("/status/initContainerStatuses").chain(list("/status/containerStatuses"));
+    let stuck = containers.filter_map(|container| {
+        let waiting = container.pointer("/state/waiting");
+        let ended = container.pointer("/state/terminated");
+        let state = waiting.or(ended)?;
+        let reason = text(state, "reason");
+        let harmless = ["", "ContainerCreating", "PodInitializing", "Completed"].contains(&reason.as_str());
+        let last = container.pointer("/lastState/terminated");
+        let code = last.and_then(|last| last.get("exitCode")?.as_i64());
+        let code = code.map(|code| format!(" (it ended with {code})")).unwrap_or_default();
+        (!harmless).then(|| (text(container, "name"), reason, text(state, "message"), code))
+    });
+    if let Some((container, reason, message, code)) = stuck.into_iter().next() {
+        return Some(said(&format!("pod {name}, container {container}: {reason}{code}"), &message));
+    }
+    let condition = list("/status/conditions").find(|condition| {
+        text(condition, "status") == "False"
+            && !text(condition, "reason").is_empty()
+            && text(condition, "type") == "PodScheduled"
+    });
+    if let Some(condition) = condition {
+        return Some(said(
+            &format!("pod {name}: {}", text(condition, "reason")),
+            &text(condition, "message"),
+        ));
+    }
+    let reason = pod.pointer("/status/reason")?.as_str()?;
+    let message = pod.pointer("/status/message").and_then(Json::as_str).unwrap_or_default();
+    Some(said(&format!("pod {name}: {reason}"), message))
+}
+
+fn said(what: &str, message: &str) -> String {
+    let message: String =
+        message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
+    if message.is_empty() { what.to_owned() } else { format!("{what}: {message}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_container_that_does_not_start_is_named_with_its_reason() {
+        let pod = json!({"metadata": {"name": "web-1"}, "status": {"containerStatuses": [
+            {"name": "web", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+             "lastState": {"terminated": {"exitCode": 3}}}]}});
+        assert_eq!(
+            reason_of(&pod).unwrap(),
+            "pod web-1, container web: CrashLoopBackOff (it ended with 3): back-off 10s"
+        );
+        let pending = json!({"metadata": {"name": "web-2"}, "status": {"conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]}});
+        assert_eq!(reason_of(&pending).unwrap(), "pod web-2: Unschedulable: 0/3 nodes");
+        assert_eq!(reason_of(&json!({"metadata": {"name": "fine"}, "status": {"phase": "Running"}})), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! What failed or is in the way, and when it is tried again; when a round is due though nothing changes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::ClusterSession;
+use crate::sync::desired::Desired;
+use crate::sync::plan::Live;
+use crate::sync::strategy::Strategy;
+use berth_base::model::ObjectId;
+
+/// A failed object.
+#[derive(Debug)]
+pub struct Retry {
+    pub hash: Arc<str>,
+    pub failures: u32,
+    pub at: Instant,
+    pub message: String,
+    /// What is in its way.
+    pub found: Option<Live>,
+}
+
+/// The shortest and the longest pause after an object failed.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+/// The longest pause before it is looked whether something is still in the way.
+const IN_THE_WAY: Duration = Duration::from_secs(60);
+
+/// How often overrides that are kept in the cluster are read while nothing else asks for a round.
+const OVERRIDES: Duration = Duration::from_secs(10);
+
+/// How often objects are looked at that berth did not make, or that it is to compare only.
+const LOOKS: Duration = Duration::from_secs(60);
+
+impl ClusterSession {
+    /// Notes a failure, so that the object is not tried again at once.
+    pub fn put_off(
+        &mut self,
+        id: &ObjectId,
+        hash: &Arc<str>,
+        message: &str,
+        pause: Option<Duration>,
+        found: Option<Live>,
+    ) {
+        let doubled = self.next_pause(id, hash);
+        let at = Instant::now() + pause.unwrap_or(doubled);
+        self.put_off_to(id, hash, at, message.to_owned(), found);
+    }
+
+    /// Notes that something else is in the way of an object.
+    pub fn put_off_as_found(&mut self, id: &ObjectId, hash: &Arc<str>, found: Live) {
+        let at = Instant::now() + self.next_pause(id, hash).min(IN_THE_WAY);
+        self.put_off_to(id, hash, at, String::new(), Some(found));
+    }
+
+    fn put_off_to(
+        &mut self,
+        id: &ObjectId,
+        hash: &Arc<str>,
+        at: Instant,
+        message: String,
+        found: Option<Live>,
+    ) {
+        let failures = self.failures_of(id, hash) + 1;
+        self.watching.shared.cache().mute(id, at);
+        self.retries.insert(id.clone(), Retry { hash: hash.clone(), failures, at, message, found });
+    }
+
+    fn failures_of(&self, id: &ObjectId, hash: &Arc<str>) -> u32 {
+        self.retries.get(id).filter(|later| later.hash == *hash).map_or(0, |later| later.failures.min(30))
+    }
+
+    fn next_pause(&self, id: &ObjectId, hash: &Arc<str>) -> Duration {
+        let (shortest, longest) = PAUSES;
+        shortest.saturating_mul(1 << (self.failures_of(id, hash) + 1).min(9)).min(longest)
+    }
+
+    /// An object that is not tried now, if it is to wait.
+    pub fn put_off_until(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Retry> {
+        self.retries.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
+    }
+
+    /// Takes in which objects are not as wanted. Returns those that had all the time they may take.
+    pub fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> BTreeSet<ObjectId> {
+        let (wanted, now) = (self.watching.shared.cache().wanted(), Instant::now());
+        let hash = |id: &ObjectId| wanted.get(id).map(|form| form.hash.clone()).unwrap_or_default();
+        self.refused.retain(|id, (known, _)| ids.contains(id) && *known == hash(id));
+        for id in ids {
+            self.refused.entry(id.clone()).or_insert_with(|| (hash(id), now));
+        }
+        let over = |since: &Instant| now.duration_since(*since) >= self.deadline;
+        let given_up = self.refused.iter().filter(|(_, (_, since))| over(since));
+        given_up.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// When something is due though nothing changes. What was due already was done in the last round.
+    pub fn due(&self) -> Option<Instant> {
+        let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
+        // What is not watched: overrides that are kept in the cluster, and objects that are only looked at.
+        let looks = |object: &Desired| {
+            let strategy = Strategy::of(object);
+            strategy.compares() || strategy.only_looks()
+        };
+        let pause = if !self.overrides_from.is_empty() {
+            Some(OVERRIDES)
+        } else {
+            let wanted = self.watching.shared.cache().wanted();
+            wanted.values().any(|it| looks(&it.desired)).then_some(LOOKS)
+        };
+        let look = self.surveyed.zip(pause).map(|(at, pause)| at + pause);
+        let all = self
+            .retries
+            .values()
+            .map(|later| later.at)
+            .chain(late)
+            .chain(self.refused.values().map(|(_, since)| *since + self.deadline))
+            .chain(self.fights.ends())
+            .chain(look)
+            .chain(self.ignored.values().copied());
+        all.filter(|at| self.surveyed.is_none_or(|surveyed| *at > surveyed)).min()
+    }
+}

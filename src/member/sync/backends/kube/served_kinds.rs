@@ -1,0 +1,153 @@
+//! What an API server serves: kinds → the paths of their objects. Asked once, and again when a kind is
+//! not among them.
+
+use std::collections::BTreeMap;
+
+use kube::client::Client;
+
+use super::api_client::patiently;
+use super::failure::Failure;
+use berth_base::model::ObjectId;
+
+/// A kind in one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedKind {
+    pub version: String,
+    pub plural: String,
+    pub namespaced: bool,
+    /// Whether its objects can be listed, changed and removed.
+    pub managed: bool,
+}
+
+/// Every kind, its versions in the order the server prefers.
+#[derive(Clone, Debug, Default)]
+pub struct ServedKinds {
+    served: BTreeMap<(String, String), Vec<ServedKind>>,
+}
+
+impl ServedKinds {
+    /// Asks the server: two questions, or one for each group where it is older than the short way.
+    pub async fn ask(client: &Client) -> Result<ServedKinds, Failure> {
+        let answers = tokio::try_join!(
+            patiently(|| client.list_core_api_versions_aggregated()),
+            patiently(|| client.list_api_groups_aggregated())
+        );
+        let (core, groups) = match answers {
+            Ok((core, groups)) if !core.items.is_empty() => (core, groups),
+            // What is not known must not look as if it were not there.
+            Err(failure) if failure.may_pass() => return Err(failure),
+            _ => return ServedKinds::ask_each(client).await,
+        };
+        let mut kinds = ServedKinds::default();
+        for group in core.items.into_iter().chain(groups.items) {
+            let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
+            for version in group.versions {
+                let number = version.version.unwrap_or_default();
+                for resource in version.resources {
+                    let kind = resource.response_kind.and_then(|it| it.kind).unwrap_or_default();
+                    let served = ServedKind {
+                        version: number.clone(),
+                        plural: resource.resource.unwrap_or_default(),
+                        namespaced: resource.scope.as_deref() == Some("Namespaced"),
+                        managed: is_managed(&resource.verbs),
+                    };
+                    kinds.add(&name, &kind, served);
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    async fn ask_each(client: &Client) -> Result<ServedKinds, Failure> {
+        let mut kinds = ServedKinds::default();
+        let groups = patiently(|| client.list_api_groups()).await?;
+        let mut lists = vec![(String::new(), patiently(|| client.list_core_api_resources("v1")).await)];
+        for group in groups.groups {
+            let preferred = group.preferred_version.map(|version| version.group_version).unwrap_or_default();
+            let mut versions: Vec<String> =
+                group.versions.into_iter().map(|version| version.group_version).collect();
+            versions.sort_by_key(|version| *version != preferred);
+            for version in versions {
+                let list = patiently(|| client.list_api_group_resources(&version)).await;
+                lists.push((group.name.clone(), list));
+            }
+        }
+        for (group, list) in lists {
+            let list = match list {
+                Ok(list) => list,
+                Err(failure) if failure.may_pass() && failure.code() != 503 => return Err(failure),
+                // An aggregated API whose server is down takes only its own group with it.
+                Err(_) => continue,
+            };
+            let version = list.group_version.rsplit('/').next().unwrap_or_default().to_owned();
+            for resource in list.resources.into_iter().filter(|resource| !resource.name.contains('/')) {
+                let served = ServedKind {
+                    version: version.clone(),
+                    plural: resource.name,
+                    namespaced: resource.namespaced,
+                    managed: is_managed(&resource.verbs),
+                };
+                kinds.add(&group, &resource.kind, served);
+            }
+        }
+        Ok(kinds)
+    }
+
+    fn add(&mut self, group: &str, kind: &str, served: ServedKind) {
+        self.served.entry((group.to_owned(), kind.to_owned())).or_default().push(served);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.served.is_empty()
+    }
+
+    /// A kind in the version that the server prefers.
+    pub fn preferred(&self, group: &str, kind: &str) -> Option<&ServedKind> {
+        self.served.get(&(group.to_owned(), kind.to_owned()))?.first()
+    }
+
+    /// A kind in one version.
+    pub fn version(&self, group: &str, kind: &str, version: &str) -> Option<&ServedKind> {
+        self.served.get(&(group.to_owned(), kind.to_owned()))?.iter().find(|served| served.version == version)
+    }
+
+    /// Every kind by group and name, in the version that the server prefers.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str, &ServedKind)> {
+        self.served
+            .iter()
+            .filter_map(|((group, kind), served)| Some((group.as_str(), kind.as_str(), served.first()?)))
+    }
+
+    /// Every kind whose objects berth could own.
+    pub fn managed(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let usable = |served: &Vec<ServedKind>| served.first().is_some_and(|served| served.managed);
+        self.served.iter().filter(move |(_, served)| usable(served)).map(|(name, _)| name.clone())
+    }
+}
+
+fn is_managed(verbs: &[String]) -> bool {
+    ["list", "patch", "delete"].iter().all(|verb| verbs.iter().any(|one| one == verb))
+}
+
+impl ServedKind {
+    /// The path of all its objects, or of those in one namespace.
+    pub fn path(&self, group: &str, namespace: &str) -> String {
+        let root = match group {
+            "" => format!("/api/{}", self.version),
+            group => format!("/apis/{group}/{}", self.version),
+        };
+        match namespace {
+            "" => format!("{root}/{}", self.plural),
+            namespace => format!("{root}/namespaces/{namespace}/{}", self.plural),
+        }
+    }
+
+    /// The path of the collection an object stands in, where it stands rightly.
+    pub fn place_of(&self, id: &ObjectId) -> Result<String, Failure> {
+        match (self.namespaced, id.namespace.is_empty()) {
+            (true, true) => Err(Failure::rule(format!("objects of kind {} need a namespace", id.kind))),
+            (false, false) => Err(Failure::rule(format!("objects of kind {} have no namespace", id.kind))),
+            _ => Ok(self.path(&id.group, &id.namespace)),
+        }
+    }
+}

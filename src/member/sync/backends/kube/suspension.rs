@@ -1,0 +1,52 @@
+//! Asks a cluster's syncer to leave everything as it is, or to go on: annotations of the parent object.
+
+use kube::api::PatchParams;
+use serde_json::json;
+
+use super::super::BackendError;
+use super::api_client::{ApiClient, ApiRequest};
+use super::identity::{Identity, SET_ID};
+use crate::live::Access;
+use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
+use berth_base::model::status::Suspension;
+
+/// Writes a suspension, or takes it off. Gives back whether there was one before.
+pub fn suspend(
+    access: &Access,
+    fleet: &str,
+    namespace: &str,
+    suspension: Option<&Suspension>,
+) -> Result<bool, BackendError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| BackendError(error.to_string()))?;
+    let identity = Identity::new(fleet, namespace);
+    runtime.block_on(async {
+        let (client, server) = crate::live::access::connect_member(access)
+            .await
+            .map_err(|error| BackendError(error.to_string()))?;
+        let api = ApiClient::new(client, &server, access.patience);
+        let failed = |failure: &super::Failure| BackendError(format!("{server}: {}", failure.words(false)));
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+        let found = api.get(&path, &identity.parent).await.map_err(|failure| failed(&failure))?;
+        let ours = found.filter(|object| {
+            let labels = object.get("metadata").and_then(|it| it.get("labels"));
+            labels.and_then(|labels| labels.get(SET_ID)?.as_str()) == Some(&identity.set)
+        });
+        let Some(object) = ours else {
+            return Err(BackendError(format!(
+                "there is no ConfigMap {namespace}/{} of berth's at {server}: nothing of fleet `{fleet}` was applied there yet",
+                identity.parent
+            )));
+        };
+        let annotations = object.get("metadata").and_then(|it| it.get("annotations"));
+        let was = annotations.is_some_and(|all| all.get(SUSPEND).is_some() || all.get(SUSPEND_UNTIL).is_some());
+        let reason = suspension.map(|suspension| suspension.reason.clone());
+        let until = suspension.and_then(|suspension| suspension.until).map(|until| until.to_string());
+        let patch = json!({"metadata": {"annotations": {SUSPEND: reason, SUSPEND_UNTIL: until}}});
+        let params =
+            PatchParams { field_manager: Some("berth-suspend".to_owned()), ..PatchParams::default() };
+        let ask = ApiRequest::Merge { path, name: identity.parent.clone(), params, patch };
+        api.send(&ask).await.map_err(|failure| failed(&failure))?;
+        Ok(was)
+    })
+}

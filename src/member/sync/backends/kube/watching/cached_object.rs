@@ -1,0 +1,127 @@
+//! A live object → the little that later rounds need of it: whose it is, whether it is as wanted for
+//! certain, how it does. Its content is kept only where it must be compared once more.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::super::compare::{applied_hash, finding, is_as_applied, leaving, own_annotations, uid_of};
+use super::super::identity::Identity;
+use super::super::pod_reasons;
+use super::super::protected::has_owner;
+use crate::sync::desired::Desired;
+use crate::sync::health::custom::HealthRules;
+use crate::sync::health::{self, Health};
+use crate::sync::strategy::{Finding, Strategy, WriteLimit};
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::{IGNORE, IGNORE_MANAGERS, INITIAL, RETAIN};
+
+/// What is wanted, each with the hash that it is applied with.
+pub type WantedObjects = BTreeMap<ObjectId, WantedObject>;
+
+#[derive(Clone, Debug)]
+pub struct WantedObject {
+    pub desired: Desired,
+    pub hash: Arc<str>,
+    pub rules: Arc<HealthRules>,
+}
+
+/// An object's version, as a number that grows. Nothing where a server counts in another way.
+pub type Version = Option<u64>;
+
+/// What is kept of one object.
+#[derive(Clone, Default, PartialEq)]
+pub struct CachedObject {
+    pub uid: Box<str>,
+    pub version: Version,
+    pub owned: bool,
+    /// The hash that it carries.
+    pub applied: Option<Arc<str>>,
+    /// Whether all that was applied with this hash is still berth's.
+    pub intact: bool,
+    pub leaving: Option<Box<str>>,
+    /// Whether another object takes it along.
+    pub has_owner: bool,
+    pub health: Health,
+    /// What its strategy makes of it, as far as that can be told from it alone.
+    pub finding: Option<Finding>,
+    /// Selects its pods, where it has some.
+    pub pods: Option<Box<str>>,
+    pub annotations: BTreeMap<String, String>,
+    /// As it is, where it is not as wanted and more must be known of it.
+    pub live: Option<Arc<Json>>,
+}
+
+// The content may be a Secret's.
+impl fmt::Debug for CachedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedObject")
+            .field("owned", &self.owned)
+            .field("intact", &self.intact)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CachedObject {
+    /// What there is to know of an object with berth's label. Nothing where it does not concern berth.
+    pub fn of(object: Json, identity: &Identity, wanted: Option<&WantedObject>) -> Option<CachedObject> {
+        let owned = identity.owns(&object);
+        if !owned && wanted.is_none() {
+            return None;
+        }
+        let text = applied_hash(&object);
+        let carries = |wanted: &&WantedObject| text == Some(&*wanted.hash);
+        let same = wanted.filter(carries);
+        let applied = match same {
+            // One text for what is equal in most objects.
+            Some(wanted) => Some(wanted.hash.clone()),
+            None => text.map(Arc::from),
+        };
+        let intact = owned
+            && same.is_some_and(|wanted| is_as_applied(identity, &object, &wanted.desired, &wanted.hash));
+        let mut entry = CachedObject {
+            uid: uid_of(&object).into(),
+            version: version_of(&object),
+            owned,
+            applied,
+            intact,
+            leaving: leaving(&object).map(String::into_boxed_str),
+            has_owner: has_owner(&object),
+            health: wanted.map_or_else(|| health::of(&object), |wanted| wanted.rules.judge(&object)),
+            finding: wanted.and_then(|it| finding(&it.desired, &it.hash, &object, owned, &[])),
+            pods: pod_reasons::selector_of(&object).map(String::into_boxed_str),
+            annotations: own_annotations(&object),
+            live: None,
+        };
+        if wanted.is_some_and(|wanted| !entry.is_same(wanted) && !entry.is_plainly_older(wanted)) {
+            entry.live = Some(Arc::new(object));
+        }
+        Some(entry)
+    }
+
+    /// Whether it is as wanted for certain.
+    pub fn is_same(&self, wanted: &WantedObject) -> bool {
+        self.owned && self.intact && self.applied.as_deref() == Some(&*wanted.hash)
+    }
+
+    /// Whether it is berth's and something else is wanted of it now, whatever it holds.
+    pub fn is_plainly_older(&self, wanted: &WantedObject) -> bool {
+        self.owned
+            && self.applied.as_deref() != Some(&*wanted.hash)
+            && [RETAIN, INITIAL, IGNORE, IGNORE_MANAGERS]
+                .iter()
+                .all(|name| wanted.desired.annotation(name).is_none())
+            && Strategy::of(&wanted.desired).way == WriteLimit::Write
+    }
+
+    /// Whether it went away from what was applied, which is what is wanted.
+    pub fn has_drifted(&self, wanted: &WantedObject) -> bool {
+        self.owned && !self.intact && self.live.is_some() && self.applied.as_deref() == Some(&*wanted.hash)
+    }
+}
+
+pub fn version_of(object: &Json) -> Version {
+    object.get("metadata")?.get("resourceVersion")?.as_str()?.parse().ok()
+}

@@ -1,0 +1,273 @@
+//! One kind's objects, followed: a watch from where the list ended, begun again where it was cut, and a
+//! new list where what happened in between can not be told any more.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use kube::api::{WatchEvent, WatchParams};
+use kube::core::Request;
+use serde_json::Value as Json;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::super::api_client::ApiClient;
+use super::super::compare::uid_of;
+use super::super::failure::Failure;
+use super::super::identity::Identity;
+use super::Shared;
+use super::cached_object::{CachedObject, version_of};
+use berth_base::model::ObjectId;
+
+/// All objects of a kind in one version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KindScope {
+    pub group: Arc<str>,
+    pub kind: Arc<str>,
+    pub version: String,
+    pub path: String,
+}
+
+impl KindScope {
+    pub fn holds(&self, id: &ObjectId) -> bool {
+        self.group == id.group && self.kind == id.kind
+    }
+
+    fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+/// How a kind is followed.
+#[derive(Clone)]
+pub struct KindWatch {
+    pub api: ApiClient,
+    pub identity: Arc<Identity>,
+    pub shared: Arc<Shared>,
+    pub scope: KindScope,
+    /// Hearing nothing for so long, not even a bookmark, counts as being cut off.
+    pub silence: Duration,
+}
+
+/// How long a server lets a watch be open at most; a little different each time.
+const OPEN: (u64, u64) = (240, 50);
+
+/// The shortest and the longest pause before a watch is begun again that does not hold.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+
+/// A watch that was open for so long did hold.
+const HELD: Duration = Duration::from_secs(5);
+
+/// How often a kind is listed that may be listed and not watched.
+const UNWATCHED: Duration = Duration::from_secs(30);
+
+/// After so many watches in a row that did not hold, the kind is listed as well.
+const DEAF: u32 = 6;
+
+/// How often a list is begun again whose continuation the server has forgotten.
+const ATTEMPTS: usize = 3;
+
+/// Why a watch ended.
+#[derive(Debug)]
+enum WatchEnd {
+    /// As watches do: it goes on from where it was.
+    Closed,
+    /// The server does not know any more what happened since, or nothing was heard for too long.
+    Lost,
+    /// It may not be watched.
+    Refused,
+    Broken,
+}
+
+impl KindWatch {
+    /// Lists all there is. Gives the version to watch from.
+    pub async fn list(&self) -> Result<String, Failure> {
+        let mut attempt = 1;
+        loop {
+            match self.list_once().await {
+                // The server keeps a list's continuation for some minutes only.
+                Err(failure) if failure.code() == 410 && attempt < ATTEMPTS => attempt += 1,
+                done => return done,
+            }
+        }
+    }
+
+    async fn list_once(&self) -> Result<String, Failure> {
+        let mut seen = BTreeSet::new();
+        let api_version = self.scope.api_version();
+        let mut asks = false;
+        let each = |mut object: Json| {
+            object["apiVersion"] = Json::from(api_version.as_str());
+            object["kind"] = Json::from(&*self.scope.kind);
+            if let Some(id) = ObjectId::of(&object) {
+                asks |= self.take_in(id.clone(), object);
+                seen.insert(id);
+            }
+        };
+        let version = self.api.list(&self.scope.path, &self.identity.selector(), each).await?;
+        let mut cache = self.shared.cache();
+        asks |= cache.listed(|id| self.scope.holds(id), &seen, version.parse().ok());
+        drop(cache);
+        if asks {
+            self.shared.request_sync();
+        }
+        Ok(version)
+    }
+
+    /// Follows it for ever, from a version on.
+    pub async fn follow(self, mut from: String) {
+        let mut failures: u32 = 0;
+        loop {
+            let begun = Instant::now();
+            let end = self.watch(&mut from).await;
+            failures = if begun.elapsed() >= HELD { 0 } else { failures.saturating_add(1) };
+            match end {
+                WatchEnd::Closed if failures < 2 => continue,
+                WatchEnd::Closed | WatchEnd::Broken => sleep(pause(failures)).await,
+                WatchEnd::Refused => sleep(UNWATCHED).await,
+                WatchEnd::Lost => {
+                    if failures > 1 {
+                        sleep(pause(failures)).await;
+                    }
+                }
+            }
+            // What can not be watched for long is listed now and then.
+            let is_deaf = matches!(end, WatchEnd::Broken) && failures >= DEAF;
+            if !is_deaf && !matches!(end, WatchEnd::Lost | WatchEnd::Refused) {
+                continue;
+            }
+            loop {
+                match self.list().await {
+                    Ok(version) => {
+                        from = version;
+                        self.shared.fault(&self.scope, None);
+                        break;
+                    }
+                    // No answer: what was known last stays known until there is one, and a round says so.
+                    Err(Failure::Unreachable(_)) => self.shared.request_sync(),
+                    Err(failure) if failure.code() == 404 => {
+                        self.shared.cache().forget(|id| self.scope.holds(id));
+                        self.shared.fault(&self.scope, Some(failure));
+                        return;
+                    }
+                    Err(failure) => self.shared.fault(&self.scope, Some(failure)),
+                }
+                failures = failures.saturating_add(1);
+                sleep(pause(failures)).await;
+            }
+        }
+    }
+
+    /// One watch. Leaves in `from` where to go on.
+    async fn watch(&self, from: &mut String) -> WatchEnd {
+        let params = WatchParams {
+            label_selector: Some(self.identity.selector()),
+            timeout: u32::try_from(OPEN.0 + chance() % OPEN.1).ok(),
+            bookmarks: true,
+            ..WatchParams::default()
+        };
+        let Ok(request) = Request::new(&self.scope.path).watch(&params, from) else {
+            return WatchEnd::Refused;
+        };
+        let opened = timeout(self.silence, self.api.client().request_events::<Json>(request)).await;
+        let stream = match opened {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(kube::Error::Api(status))) => {
+                return match status.code {
+                    404 | 410 => WatchEnd::Lost,
+                    401 | 403 | 405 => WatchEnd::Refused,
+                    _ => WatchEnd::Broken,
+                };
+            }
+            Ok(Err(_)) => return WatchEnd::Broken,
+            Err(_) => return WatchEnd::Lost,
+        };
+        let mut stream = std::pin::pin!(stream);
+        loop {
+            match timeout(self.silence, stream.try_next()).await {
+                Err(_) => return WatchEnd::Lost,
+                Ok(Ok(None)) => return WatchEnd::Closed,
+                Ok(Ok(Some(event))) => match self.hear(event, from) {
+                    Ok(()) => {}
+                    Err(end) => return end,
+                },
+                Ok(Err(kube::Error::Api(status))) if status.code == 410 => return WatchEnd::Lost,
+                Ok(Err(_)) => return WatchEnd::Broken,
+            }
+        }
+    }
+
+    fn hear(&self, event: WatchEvent<Json>, from: &mut String) -> Result<(), WatchEnd> {
+        let object = match event {
+            WatchEvent::Bookmark(bookmark) => {
+                *from = bookmark.metadata.resource_version;
+                return Ok(());
+            }
+            WatchEvent::Error(status) if status.code == 410 => return Err(WatchEnd::Lost),
+            WatchEvent::Error(_) => return Err(WatchEnd::Broken),
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => object,
+            WatchEvent::Deleted(object) => {
+                note_version(&object, from);
+                if let Some(id) = ObjectId::of(&object)
+                    && self.shared.cache().gone(&id, uid_of(&object))
+                {
+                    self.shared.request_sync();
+                }
+                return Ok(());
+            }
+        };
+        note_version(&object, from);
+        if let Some(id) = ObjectId::of(&object)
+            && self.take_in(id, object)
+        {
+            self.shared.request_sync();
+        }
+        Ok(())
+    }
+
+    fn take_in(&self, id: ObjectId, object: Json) -> bool {
+        let version = version_of(&object);
+        let (wanted, identity) = (self.shared.cache().wanted(), &self.identity);
+        // Judged without the lock; what is wanted meanwhile is judged when that round begins.
+        let (id, form) = match wanted.get_key_value(&id) {
+            Some((own, form)) => (own.clone(), Some(form)),
+            None => (id, None),
+        };
+        let entry = CachedObject::of(object, identity, form);
+        self.shared.cache().put(id, entry, version)
+    }
+}
+
+fn note_version(object: &Json, from: &mut String) {
+    if let Some(version) = object.pointer("/metadata/resourceVersion").and_then(Json::as_str) {
+        version.clone_into(from);
+    }
+}
+
+/// Longer with each failure, and not the same for all who wait.
+fn pause(failures: u32) -> Duration {
+    let (shortest, longest) = PAUSES;
+    let doubled = shortest.saturating_mul(1 << failures.min(10)).min(longest);
+    let half = u64::try_from(doubled.as_millis() / 2).unwrap_or(u64::MAX);
+    Duration::from_millis(half + chance() % half.max(1))
+}
+
+/// Some number that nobody knows beforehand.
+fn chance() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_that_does_not_hold_is_begun_again_less_and_less_often() {
+        for failures in 0..40 {
+            let pause = pause(failures);
+            assert!(pause >= Duration::from_millis(100) && pause <= PAUSES.1, "{failures}: {pause:?}");
+        }
+        assert!(pause(9) > Duration::from_secs(10));
+    }
+}

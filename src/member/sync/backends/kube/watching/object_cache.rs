@@ -1,0 +1,223 @@
+//! What watches and lists have shown of all owned objects, and which of it asks for a round.
+//!
+//! Events may come late, twice, or in another order than requests were answered: what is older than what
+//! is known counts for nothing, and a removal is of the very object that it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::cached_object::{CachedObject, Version, WantedObjects};
+use berth_base::model::ObjectId;
+
+/// Every object of some kinds.
+#[derive(Debug, Default)]
+pub struct ObjectCache {
+    wanted: Arc<WantedObjects>,
+    entries: BTreeMap<ObjectId, CachedObject>,
+    /// Objects about which nothing is to be heard until then.
+    muted: BTreeMap<ObjectId, Instant>,
+    /// What berth is writing just now.
+    writing: BTreeSet<ObjectId>,
+    /// The UIDs of what went away meanwhile.
+    gone: BTreeSet<Box<str>>,
+}
+
+impl ObjectCache {
+    pub fn want(&mut self, wanted: Arc<WantedObjects>) {
+        self.muted.retain(|id, _| wanted.contains_key(id));
+        self.wanted = wanted;
+    }
+
+    pub fn wanted(&self) -> Arc<WantedObjects> {
+        self.wanted.clone()
+    }
+
+    pub fn entries(&self) -> impl Iterator<Item = (&ObjectId, &CachedObject)> {
+        self.entries.iter()
+    }
+
+    #[cfg(test)]
+    fn get(&self, id: &ObjectId) -> Option<&CachedObject> {
+        self.entries.get(id)
+    }
+
+    /// Does not ask for a round on account of this object for a while.
+    pub fn mute(&mut self, id: &ObjectId, until: Instant) {
+        self.muted.insert(id.clone(), until);
+    }
+
+    pub fn unmute(&mut self, id: &ObjectId) {
+        self.muted.remove(id);
+    }
+
+    fn is_muted(&self, id: &ObjectId) -> bool {
+        self.muted.get(id).is_some_and(|until| Instant::now() < *until)
+    }
+
+    /// Takes in how an object is. Nothing for one that does not concern berth. True where that asks for a round.
+    pub fn put(&mut self, id: ObjectId, entry: Option<CachedObject>, version: Version) -> bool {
+        let before = self.entries.get(&id);
+        if before.is_some_and(|before| is_older(version, before.version)) {
+            return false;
+        }
+        let asks = match (before, &entry) {
+            (None, None) => false,
+            (Some(_), None) => true,
+            (before, Some(entry)) => self.asks(&id, before, entry),
+        };
+        match entry {
+            Some(entry) => drop(self.entries.insert(id.clone(), entry)),
+            None => drop(self.entries.remove(&id)),
+        }
+        asks && !self.is_muted(&id)
+    }
+
+    fn asks(&self, id: &ObjectId, before: Option<&CachedObject>, entry: &CachedObject) -> bool {
+        let Some(wanted) = self.wanted.get(id) else {
+            return before.is_none_or(|before| before.leaving != entry.leaving);
+        };
+        if !entry.is_same(wanted) || entry.leaving.is_some() {
+            return true;
+        }
+        match before {
+            // What was put right, by whomever: the report may say otherwise.
+            Some(before) => {
+                before.health != entry.health
+                    || before.finding != entry.finding
+                    || !(before.is_same(wanted) || self.writing.contains(id))
+            }
+            // The echo of what berth has made, most likely.
+            None => false,
+        }
+    }
+
+    /// Takes in that one very object is gone.
+    pub fn gone(&mut self, id: &ObjectId, uid: &str) -> bool {
+        if self.entries.get(id).is_none_or(|entry| &*entry.uid != uid) {
+            return false;
+        }
+        self.entries.remove(id);
+        if self.writing.contains(id) {
+            self.gone.insert(uid.into());
+        }
+        !self.is_muted(id)
+    }
+
+    /// Names what berth writes from now on.
+    pub fn writing(&mut self, ids: BTreeSet<ObjectId>) {
+        self.writing = ids;
+        self.gone.clear();
+    }
+
+    /// What berth itself has written: what a watch says of it later is nothing new.
+    pub fn wrote(&mut self, id: ObjectId, entry: CachedObject) {
+        if self.gone.contains(&entry.uid) {
+            return;
+        }
+        match self.entries.get_mut(&id) {
+            Some(before) if is_older(entry.version, before.version) => {}
+            // A watch has told of the same, and more: what the object has beside what was asked for.
+            Some(before)
+                if before.version.is_some() && before.version == entry.version && before.uid == entry.uid =>
+            {
+                (before.intact, before.live) = (true, None);
+            }
+            _ => drop(self.entries.insert(id, entry)),
+        }
+    }
+
+    /// An object in this version is as wanted, though its owners do not show it.
+    pub fn trust(&mut self, id: &ObjectId, version: Version) {
+        if let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.version == version) {
+            (entry.intact, entry.live) = (true, None);
+        }
+    }
+
+    /// Ends a list: what was not on it is there no longer. What came into being after it was made stays.
+    pub fn listed(
+        &mut self,
+        of: impl Fn(&ObjectId) -> bool,
+        seen: &BTreeSet<ObjectId>,
+        version: Version,
+    ) -> bool {
+        let gone = |id: &ObjectId, entry: &CachedObject| {
+            of(id) && !seen.contains(id) && !is_older(version, entry.version)
+        };
+        let before = self.entries.len();
+        self.entries.retain(|id, entry| !gone(id, entry));
+        self.entries.len() != before
+    }
+
+    /// Keeps nothing of a kind that is looked at no longer.
+    pub fn forget(&mut self, of: impl Fn(&ObjectId) -> bool) {
+        self.entries.retain(|id, _| !of(id));
+    }
+
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+/// Whether one version is known to be from before another.
+fn is_older(one: Version, other: Version) -> bool {
+    matches!((one, other), (Some(one), Some(other)) if one < other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn id(name: &str) -> ObjectId {
+        ObjectId::new("", "ConfigMap", "shop", name)
+    }
+
+    fn entry(uid: &str, version: u64) -> CachedObject {
+        CachedObject { uid: uid.into(), version: Some(version), owned: true, ..CachedObject::default() }
+    }
+
+    fn put(cache: &mut ObjectCache, uid: &str, version: u64) -> bool {
+        cache.put(id("web"), Some(entry(uid, version)), Some(version))
+    }
+
+    #[test]
+    fn what_is_older_than_what_is_known_counts_for_nothing() {
+        let mut cache = ObjectCache::default();
+        assert!(put(&mut cache, "a", 7));
+        assert!(!put(&mut cache, "b", 5));
+        assert_eq!(&*cache.get(&id("web")).unwrap().uid, "a");
+    }
+
+    #[test]
+    fn a_removal_that_comes_late_takes_nothing_that_came_in_its_place() {
+        let mut cache = ObjectCache::default();
+        put(&mut cache, "old", 5);
+        put(&mut cache, "new", 9);
+        assert!(!cache.gone(&id("web"), "old"));
+        assert!(cache.get(&id("web")).is_some());
+        assert!(cache.gone(&id("web"), "new"));
+        assert!(!cache.gone(&id("web"), "new"));
+    }
+
+    #[test]
+    fn a_list_removes_what_is_not_on_it_and_not_what_came_after_it() {
+        let mut cache = ObjectCache::default();
+        put(&mut cache, "a", 5);
+        cache.put(id("later"), Some(entry("b", 20)), Some(20));
+        assert!(cache.listed(|_| true, &BTreeSet::new(), Some(10)));
+        assert_eq!(cache.entries().map(|(id, _)| &*id.name).collect::<Vec<_>>(), ["later"]);
+        assert!(!cache.listed(|_| true, &BTreeSet::new(), Some(10)));
+    }
+
+    #[test]
+    fn a_muted_object_asks_for_nothing() {
+        let mut cache = ObjectCache::default();
+        cache.mute(&id("web"), Instant::now() + Duration::from_secs(60));
+        assert!(!put(&mut cache, "a", 5));
+        assert!(!cache.gone(&id("web"), "a"));
+        cache.unmute(&id("web"));
+        assert!(put(&mut cache, "a", 6));
+    }
+}

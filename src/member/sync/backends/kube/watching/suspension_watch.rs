@@ -1,0 +1,66 @@
+//! What people write on berth's own record while nothing else happens: a suspension, or its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use kube::api::{WatchEvent, WatchParams};
+use kube::core::Request;
+use serde_json::Value as Json;
+use tokio::time::{sleep, timeout};
+
+use super::super::api_client::ApiClient;
+use super::super::identity::Identity;
+use super::Shared;
+use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
+
+/// How long after a watch that ended the next begins.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The same where it may not be watched: a round still looks before it writes.
+const REFUSED: Duration = Duration::from_secs(300);
+
+/// Follows the parent object for ever, and asks for a round where its suspension is another one.
+pub async fn follow(api: ApiClient, identity: Arc<Identity>, shared: Arc<Shared>, silence: Duration) {
+    let path = format!("/api/v1/namespaces/{}/configmaps", identity.namespace);
+    let params = WatchParams {
+        // By its name, so that the right to watch this one object is enough.
+        field_selector: Some(format!("metadata.name={}", identity.parent)),
+        bookmarks: true,
+        ..WatchParams::default()
+    };
+    let mut known: Option<[Option<String>; 2]> = None;
+    loop {
+        // From any version on: what is there comes first.
+        let Ok(request) = Request::new(&path).watch(&params, "0") else { return };
+        let opened = timeout(silence, api.client().request_events::<Json>(request)).await;
+        match opened {
+            Ok(Ok(stream)) => {
+                let mut stream = std::pin::pin!(stream);
+                while let Ok(Ok(Some(event))) = timeout(silence, stream.try_next()).await {
+                    let object = match event {
+                        WatchEvent::Added(object) | WatchEvent::Modified(object) => object,
+                        // It is to be there again.
+                        WatchEvent::Deleted(_) => {
+                            shared.request_sync();
+                            continue;
+                        }
+                        WatchEvent::Bookmark(_) | WatchEvent::Error(_) => continue,
+                    };
+                    let said = said(&object);
+                    if known.replace(said.clone()).is_some_and(|before| before != said) {
+                        shared.request_sync();
+                    }
+                }
+                sleep(PAUSE).await;
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 403 => sleep(REFUSED).await,
+            Ok(Err(_)) | Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+fn said(object: &Json) -> [Option<String>; 2] {
+    let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    [SUSPEND, SUSPEND_UNTIL].map(|name| Some(annotations?.get(name)?.as_str()?.to_owned()))
+}

@@ -1,0 +1,129 @@
+//! A cluster's ref in a local repository → its folder's files.
+//!
+//! The ref is a commit whose tree is the folder and whose message says the sequence and the cluster. A
+//! ref that is not there, or is another cluster's, is an error: it never means an empty folder.
+
+use berth_git::protocol::Refs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ClusterFolder;
+use berth_base::diag::did_you_mean;
+use berth_git::protocol::read_cluster_ref;
+use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
+
+/// Deeper than any folder that berth writes.
+const DEEPEST: usize = 8;
+
+/// What a cluster's ref says, before any file is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderHead {
+    pub cluster: String,
+    pub sequence: u64,
+    pub tree: TreeId,
+    pub allow_prune: BTreeSet<String>,
+}
+
+/// Why there is no folder to apply.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("there is no `{name}` in the repository, so cluster `{cluster}` has no folder")]
+    NoFolder { name: String, cluster: String, hint: Option<String> },
+    #[error("`{name}` is not what berth publishes: {message}")]
+    NotOurs { name: String, message: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl FolderError {
+    /// What would help.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            FolderError::NoFolder { hint, .. } => Some(hint.clone().unwrap_or_else(|| {
+                "publish the rendered branch, or fetch `refs/berth/clusters/*` from where it is".to_owned()
+            })),
+            FolderError::NotOurs { .. } => None,
+            FolderError::Git(error) => error.hint(),
+        }
+    }
+}
+
+/// The commit that a cluster's ref points to.
+pub fn newest(repo: &Repo, refs: &Refs, cluster: &str) -> Result<CommitId, FolderError> {
+    let name = refs.cluster(cluster);
+    repo.read_ref(&name)?.map_or_else(
+        || {
+            let known = repo.list_refs(&refs.clusters)?;
+            let near =
+                did_you_mean(cluster, known.keys().filter_map(|name| name.strip_prefix(&refs.clusters)));
+            Err(FolderError::NoFolder { name, cluster: cluster.to_owned(), hint: near })
+        },
+        Ok,
+    )
+}
+
+/// Reads what a cluster's ref says.
+pub fn head(repo: &Repo, refs: &Refs, cluster: &str) -> Result<FolderHead, FolderError> {
+    head_at(repo, refs, cluster, newest(repo, refs, cluster)?)
+}
+
+/// Reads what a commit says that a cluster's ref points to, or did.
+pub fn head_at(repo: &Repo, refs: &Refs, cluster: &str, id: CommitId) -> Result<FolderHead, FolderError> {
+    let name = refs.cluster(cluster);
+    let Some(said) = read_cluster_ref(repo, id)? else {
+        let message = "its commit does not say its cluster and sequence".to_owned();
+        return Err(FolderError::NotOurs { name, message });
+    };
+    if said.cluster != cluster {
+        let message = format!("its commit names cluster `{}`", said.cluster);
+        return Err(FolderError::NotOurs { name, message });
+    }
+    Ok(FolderHead {
+        cluster: said.cluster,
+        sequence: said.seq,
+        tree: said.tree,
+        allow_prune: said.allow_prune,
+    })
+}
+
+/// Reads a cluster's folder whole.
+pub fn fetch(repo: &Repo, refs: &Refs, cluster: &str) -> Result<ClusterFolder, FolderError> {
+    read(repo, head(repo, refs, cluster)?)
+}
+
+/// Reads the folder that a head names.
+pub fn read(repo: &Repo, head: FolderHead) -> Result<ClusterFolder, FolderError> {
+    let mut files = Files { repo, objects: BTreeMap::new(), strange: BTreeMap::new() };
+    files.walk(head.tree, "", 0)?;
+    let tree = head.tree.to_string();
+    let (objects, strange) = (files.objects, files.strange);
+    let FolderHead { cluster, sequence, allow_prune, .. } = head;
+    Ok(ClusterFolder { cluster, sequence, tree, objects, strange, allow_prune })
+}
+
+struct Files<'r> {
+    repo: &'r Repo,
+    objects: BTreeMap<String, Arc<[u8]>>,
+    strange: BTreeMap<String, String>,
+}
+
+impl Files<'_> {
+    fn walk(&mut self, tree: TreeId, folder: &str, depth: usize) -> Result<(), FolderError> {
+        for entry in self.repo.tree(tree)? {
+            let path = format!("{folder}{}", String::from_utf8_lossy(&entry.name));
+            match entry.kind {
+                EntryKind::File(id) => {
+                    self.objects.insert(path, self.repo.blob(id)?.into());
+                }
+                EntryKind::Folder(_) if depth >= DEEPEST => {
+                    self.strange.insert(path, "it is a folder where none belongs".to_owned());
+                }
+                EntryKind::Folder(id) => self.walk(id, &format!("{path}/"), depth + 1)?,
+                EntryKind::Other { .. } => {
+                    self.strange.insert(path, "it is no plain file in the cluster's folder".to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+}

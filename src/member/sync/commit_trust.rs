@@ -1,0 +1,111 @@
+//! Which commit of a cluster's ref is applied: the newest, if it may be followed, and otherwise the last that
+//! was.
+//!
+//! A commit may be followed that this berth can read, that is of this member's fleet and, where a file names allowed
+//! signers, that one of them signed. The file is read anew each time, so that a key that is taken out of it counts no longer.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::sync::fleet_pin::FleetPin;
+use berth_base::model::Timestamp;
+use berth_git::protocol::cluster_ref::{FORMAT_READ, read_cluster_ref};
+use berth_git::signature::AllowedSigners;
+use berth_git::{CommitId, GitError, Repo};
+
+/// Says which commits may be followed, and remembers the last one that was.
+#[derive(Clone, Debug, Default)]
+pub struct CommitTrust {
+    allowed: Option<PathBuf>,
+    fleet: FleetPin,
+    max_age: Option<Duration>,
+    good: Option<CommitId>,
+}
+
+impl CommitTrust {
+    /// With the file of allowed signers, if signatures matter.
+    pub fn new(allowed: Option<PathBuf>) -> CommitTrust {
+        CommitTrust { allowed, ..CommitTrust::default() }
+    }
+
+    /// The same, for commits of this fleet only.
+    #[must_use]
+    pub fn of_fleet(self, fleet: FleetPin) -> CommitTrust {
+        CommitTrust { fleet, ..self }
+    }
+
+    /// The same, noticing when the newest commit is older than this.
+    #[must_use]
+    pub fn noticing(self, max_age: Option<Duration>) -> CommitTrust {
+        CommitTrust { max_age, ..self }
+    }
+
+    /// Remembers the fleet of a commit that is followed.
+    pub fn keep(&self, repo: &Repo, commit: CommitId) {
+        if let Ok(Some(said)) = read_cluster_ref(repo, commit) {
+            self.fleet.keep(repo, said.fleet.as_deref());
+        }
+    }
+
+    /// Why a commit is too old to be the newest. The text is the same for one commit, whenever it is asked for.
+    pub fn stale(&self, repo: &Repo, commit: CommitId, now: Timestamp) -> Option<String> {
+        let longest = self.max_age?;
+        let said = read_cluster_ref(repo, commit).ok()??;
+        let dated = Timestamp::from_second(repo.commit(commit).ok()?.seconds).ok()?;
+        let newest = said.alive.map_or(dated, |alive| alive.max(dated));
+        let age = Duration::try_from(now.duration_since(newest)).unwrap_or_default();
+        (age > longest).then(|| {
+            format!(
+                "commit {} was the newest at {newest}, longer ago than `--max-age {}` allows: no daemon runs with \
+                 `--heartbeat`, or the Git server hides what it publishes",
+                commit.short(),
+                longest.as_secs()
+            )
+        })
+    }
+
+    /// The commit to apply, and why it is not the newest where it is not. An error where there is none.
+    pub fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        let why = match self.check(repo, newest) {
+            Ok(()) => {
+                self.good = Some(newest);
+                return Ok((newest, None));
+            }
+            Err(why) => why,
+        };
+        match self.good.filter(|good| self.check(repo, *good).is_ok()) {
+            Some(good) => Ok((good, Some(why))),
+            None => Err(why),
+        }
+    }
+
+    /// Whether a commit may be followed; otherwise why not.
+    pub fn check(&self, repo: &Repo, commit: CommitId) -> Result<(), String> {
+        let failed = |error: GitError| error.to_string();
+        let short = commit.short();
+        if let Ok(Some(said)) = read_cluster_ref(repo, commit)
+            && said.format > FORMAT_READ
+        {
+            return Err(format!(
+                "commit {short} has format {}, and this berth reads {} at most: install a newer one",
+                said.format, FORMAT_READ
+            ));
+        }
+        if let Some(file) = &self.allowed {
+            let vouched = repo.vouch(commit, &read(file)?).map_err(failed)?;
+            vouched.map_err(|why| format!("commit {short} does not count: {why}"))?;
+        }
+        // A name counts once its signature does.
+        let said = read_cluster_ref(repo, commit).map_err(|error| error.to_string())?;
+        let fleet = said.as_ref().and_then(|said| said.fleet.as_deref());
+        self.fleet.check(repo, fleet).map_err(|why| format!("commit {short} {why}"))
+    }
+}
+
+/// The file of allowed signers.
+pub fn read(file: &Path) -> Result<AllowedSigners, String> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("the allowed signers `{name}` can not be read: {error}"))?;
+    AllowedSigners::read(&name, &text)
+}

@@ -1,0 +1,263 @@
+//! Objects of a cluster that hold local overrides → the overrides, and what is wrong with the objects.
+//!
+//! One that can not be read blocks nothing: its last good form stays in force as long as the process
+//! lives. Of a Secret nothing is shown but the place of a fault.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value as Json;
+
+use super::local_overrides::{self, LocalOverrides};
+use berth_base::diag::Severity;
+use berth_base::model::ObjectId;
+use berth_base::model::status::Problem;
+
+/// Where in berth's namespace overrides are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverrideObjects {
+    pub secret: bool,
+    pub which: ObjectChoice,
+}
+
+/// Which objects of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectChoice {
+    Named(String),
+    /// All with a label, in the order of their names.
+    Labelled(String),
+}
+
+/// What a target has of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BackendOverrides {
+    pub overrides: LocalOverrides,
+    pub problems: Vec<Problem>,
+}
+
+/// The last good form of each object, by the source it was found by.
+#[derive(Clone, Debug, Default)]
+pub struct LastGoodOverrides(BTreeMap<(String, ObjectId), LocalOverrides>);
+
+impl OverrideObjects {
+    pub fn plural(&self) -> &'static str {
+        if self.secret { "secrets" } else { "configmaps" }
+    }
+
+    pub fn kind(&self) -> &'static str {
+        if self.secret { "Secret" } else { "ConfigMap" }
+    }
+
+    pub fn name(&self) -> Option<&str> {
+        match &self.which {
+            ObjectChoice::Named(name) => Some(name),
+            ObjectChoice::Labelled(_) => None,
+        }
+    }
+
+    /// The identity of an object of it.
+    pub fn object(&self, namespace: &str, name: &str) -> ObjectId {
+        ObjectId::new("", self.kind(), namespace, name)
+    }
+}
+
+impl FromStr for OverrideObjects {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OverrideObjects, String> {
+        const FORMS: &str =
+            "write it as `configmap/NAME`, `secret/NAME`, `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`";
+        let (kind, rest) = text.split_once('/').ok_or(FORMS)?;
+        let (secret, several) = match kind {
+            "configmap" => (false, false),
+            "secret" => (true, false),
+            "configmaps" => (false, true),
+            "secrets" => (true, true),
+            _ => return Err(FORMS.to_owned()),
+        };
+        let fits = if several {
+            rest.split_once('=').is_some_and(|(key, value)| {
+                berth_base::meta::names::is_label_key(key) && berth_base::meta::names::is_label_value(value)
+            })
+        } else {
+            berth_base::meta::names::is_dns_subdomain(rest)
+        };
+        if !fits {
+            return Err(FORMS.to_owned());
+        }
+        let which = if several {
+            ObjectChoice::Labelled(rest.to_owned())
+        } else {
+            ObjectChoice::Named(rest.to_owned())
+        };
+        Ok(OverrideObjects { secret, which })
+    }
+}
+
+impl fmt::Display for OverrideObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.which, self.secret) {
+            (ObjectChoice::Named(name), false) => write!(f, "configmap/{name}"),
+            (ObjectChoice::Named(name), true) => write!(f, "secret/{name}"),
+            (ObjectChoice::Labelled(label), _) => write!(f, "{}/{label}", self.plural()),
+        }
+    }
+}
+
+impl LastGoodOverrides {
+    /// Takes in an object as it is now, or why it can not be had.
+    pub fn heed(
+        &mut self,
+        from: &OverrideObjects,
+        id: &ObjectId,
+        found: Result<&Json, String>,
+        into: &mut BackendOverrides,
+    ) {
+        let key = (from.to_string(), id.clone());
+        match found.and_then(|object| read(id, object)) {
+            Ok(overrides) => {
+                into.overrides = into.overrides.followed_by(&overrides);
+                self.0.insert(key, overrides);
+            }
+            Err(message) => {
+                let last = self.0.get(&key);
+                let rest = match last {
+                    Some(_) => "what it held before stays in force",
+                    None => "no override of it is in force",
+                };
+                into.problems.push(Problem { object: id.clone(), message: format!("{message}; {rest}") });
+                if let Some(last) = last {
+                    into.overrides = into.overrides.followed_by(last);
+                }
+            }
+        }
+    }
+
+    /// The objects of a source that were good once.
+    pub fn of(&self, from: &OverrideObjects) -> Vec<ObjectId> {
+        let from = from.to_string();
+        self.0.keys().filter(|(source, _)| *source == from).map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Keeps those objects of a source that are still among it.
+    pub fn keep(&mut self, from: &OverrideObjects, there: &[ObjectId]) {
+        let from = from.to_string();
+        self.0.retain(|(source, id), _| *source != from || there.contains(id));
+    }
+}
+
+/// Reads each document of an object whose key ends in `.yaml`, in the order of the keys.
+fn read(id: &ObjectId, object: &Json) -> Result<LocalOverrides, String> {
+    let secret = id.is_secret();
+    let data = object.get("data").and_then(Json::as_object);
+    let texts = data.into_iter().flatten().filter(|(key, _)| key.ends_with(".yaml"));
+    let texts: BTreeMap<&String, &str> =
+        texts.map(|(key, value)| (key, value.as_str().unwrap_or_default())).collect();
+    if texts.is_empty() {
+        return Err("it has no key that ends in `.yaml`, with a LocalOverrides document".to_owned());
+    }
+    let mut all = LocalOverrides::default();
+    for (key, text) in texts {
+        let decoded = if secret { base64(text) } else { Some(text.as_bytes().to_vec()) };
+        let bytes = decoded.ok_or_else(|| format!("its key `{key}` is not base64"))?;
+        let file = format!("{id}/{key}");
+        let mut one = local_overrides::read(&file, &bytes).map_err(|found| {
+            let faults = found.iter().filter(|fault| fault.severity == Severity::Error);
+            let words = faults.map(|fault| match (&fault.at, secret) {
+                (Some(at), true) => format!("`{key}` has a fault at {}:{}", at.line, at.column),
+                (None, true) => format!("`{key}` has a fault"),
+                (_, false) => fault.to_string().lines().next().unwrap_or_default().to_owned(),
+            });
+            format!("it can not be used: {}", words.collect::<Vec<_>>().join("; "))
+        })?;
+        one.overrides.iter_mut().for_each(|one| one.sealed = secret);
+        all = all.followed_by(&one);
+    }
+    Ok(all)
+}
+
+/// Undoes the base64 of a Secret's data.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut held) = (0_u32, 0_u32);
+    for letter in text.bytes().filter(|letter| *letter != b'=') {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from(bits >> held & 0xff).ok()?);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const GOOD: &str = "apiVersion: berth.dev/v1alpha1\nkind: LocalOverrides\noverrides:\n- target: {kind: Deployment}\n  patches:\n  - {op: replace, path: /spec/replicas, value: 1}\n";
+
+    #[test]
+    fn sources_are_written_as_they_are_read_and_others_are_refused() {
+        for text in ["configmap/a", "secret/a.b", "configmaps/berth.dev/overrides=true", "secrets/a=b"] {
+            assert_eq!(text.parse::<OverrideObjects>().unwrap().to_string(), text);
+        }
+        for text in ["a", "configmap/", "configmap/A", "secrets/a", "pods/a", "configmap/a/b"] {
+            assert!(text.parse::<OverrideObjects>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_good_form_stays_in_force_and_the_fault_is_said() {
+        let id = ObjectId::new("", "ConfigMap", "berth-system", "local");
+        let source: OverrideObjects = "configmap/local".parse().unwrap();
+        let mut last = LastGoodOverrides::default();
+        let mut heed = |object: Json| {
+            let mut into = BackendOverrides::default();
+            last.heed(&source, &id, Ok(&object), &mut into);
+            (
+                into.overrides.overrides.len(),
+                into.problems.iter().map(|it| it.message.clone()).collect::<String>(),
+            )
+        };
+        let (count, problem) = heed(json!({"data": {"a.yaml": "kind: LocalOverrides\noverrides: 1\n"}}));
+        assert!(count == 0 && problem.contains("no override of it is in force"), "{problem}");
+        assert_eq!(heed(json!({"data": {"a.yaml": GOOD, "b.yaml": GOOD, "note": "x"}})), (2, String::new()));
+        let (count, problem) = heed(json!({"data": {"note": "x"}}));
+        assert!(count == 2 && problem.contains("what it held before stays in force"), "{problem}");
+    }
+
+    #[test]
+    fn a_secrets_fault_is_told_by_its_place_alone() {
+        let id = ObjectId::new("", "Secret", "berth-system", "local");
+        let source: OverrideObjects = "secret/local".parse().unwrap();
+        // `kind: hunter2`
+        let object = json!({"data": {"a.yaml": "a2luZDogaHVudGVyMgo="}});
+        let mut into = BackendOverrides::default();
+        LastGoodOverrides::default().heed(&source, &id, Ok(&object), &mut into);
+        let message = &into.problems[0].message;
+        assert!(message.contains("`a.yaml` has a fault at 1:") && !message.contains("hunter2"), "{message}");
+    }
+
+    #[test]
+    fn base64_is_undone() {
+        for (text, bytes) in
+            [("", &b""[..]), ("YQ==", b"a"), ("YWI=", b"ab"), ("YWJj", b"abc"), ("/+8=", b"\xff\xef")]
+        {
+            assert_eq!(base64(text).as_deref(), Some(bytes), "{text}");
+        }
+        assert_eq!(base64("a b"), None);
+    }
+}

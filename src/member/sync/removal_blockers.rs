@@ -1,0 +1,100 @@
+//! Which removals wait, because something else of their workload is not as wanted yet.
+//!
+//! An object that is refused holds the removals of its workload back for as long as it may take to become as
+//! wanted, and no longer. A file that cannot be read holds them back until it can: nobody knows what it says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::apply::PlanResult;
+use super::backends::Backend;
+use super::desired::DesiredSet;
+use super::health::Health;
+use super::plan::{self, Live, Prune, SyncPlan};
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::WORKLOAD;
+
+/// The object that a removal waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    pub object: ObjectId,
+    /// The wait ends by itself.
+    pub has_time: bool,
+}
+
+impl Blocker {
+    pub fn words(&self) -> String {
+        let until = if self.has_time { ", which it has `--health-timeout` for" } else { "" };
+        format!("{} of its workload is not as wanted{until}", self.object)
+    }
+}
+
+/// The first object of each workload that is not as wanted and has time left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemovalBlockers {
+    workloads: BTreeMap<String, Blocker>,
+    /// Holds back all removals: its workload is unknown.
+    any: Option<Blocker>,
+    /// Objects that had all the time they may take.
+    pub given_up: BTreeSet<ObjectId>,
+}
+
+impl RemovalBlockers {
+    pub fn of(
+        plan: &SyncPlan,
+        desired: &DesiredSet,
+        live: &BTreeMap<ObjectId, Live>,
+        done: &PlanResult,
+        backend: &mut dyn Backend,
+    ) -> RemovalBlockers {
+        let had = |id: &ObjectId| {
+            let annotations = &live.get(id)?.annotations;
+            Some(annotations.get(WORKLOAD).cloned().unwrap_or_default())
+        };
+        let mut unfinished = RemovalBlockers::default();
+        for blocked in desired.blocked.values() {
+            let blocker = Blocker { object: blocked.id.clone(), has_time: false };
+            match blocked.workload.clone().or_else(|| had(&blocked.id)) {
+                Some(workload) => drop(unfinished.workloads.entry(workload).or_insert(blocker)),
+                None => drop(unfinished.any.get_or_insert(blocker)),
+            }
+        }
+        let failed = plan.problems.iter().chain(&done.problems).chain(&done.waiting);
+        let failed: BTreeSet<ObjectId> = failed
+            .map(|problem| problem.object.clone())
+            .filter(|id| &*id.name != plan::ALL_OF_KIND && !desired.is_blocked(id))
+            .collect();
+        let given_up = backend.given_up(&failed);
+        for id in failed {
+            let wanted = desired.objects.get(&id).map(|desired| desired.workload().to_owned());
+            let Some(workload) = wanted.or_else(|| had(&id)) else { continue };
+            let root = done.roots.get(&id).unwrap_or(&id);
+            let is_over = given_up.as_ref().is_some_and(|over| over.contains(root) || over.contains(&id))
+                || is_overdue(root, backend);
+            if is_over {
+                unfinished.given_up.insert(id);
+            } else {
+                let blocker = Blocker { object: root.clone(), has_time: given_up.is_some() };
+                unfinished.workloads.entry(workload).or_insert(blocker);
+            }
+        }
+        unfinished
+    }
+
+    /// Tells removals that may be carried out now from those that wait. What is gone already waits for nothing.
+    pub fn split(&self, prunes: Vec<Prune>) -> (Vec<Prune>, Vec<(Prune, Blocker)>) {
+        let (mut now, mut behind) = (Vec::new(), Vec::new());
+        for prune in prunes {
+            let blocker = self.any.as_ref().or_else(|| self.workloads.get(&prune.workload));
+            match blocker.filter(|_| prune.seen.is_some()) {
+                Some(blocker) => behind.push((prune, blocker.clone())),
+                None => now.push(prune),
+            }
+        }
+        (now, behind)
+    }
+}
+
+fn is_overdue(id: &ObjectId, backend: &mut dyn Backend) -> bool {
+    let observed = backend.object_health(id);
+    observed.overdue && observed.health != Health::Healthy
+}

@@ -1,0 +1,69 @@
+//! How a round went → what is worth telling people where they look: in the cluster, as events.
+//!
+//! Words are those of the report, in which no content of a Secret is. Who tells it, and how often, is the
+//! target's own.
+
+use super::SyncOutcome;
+use super::plan::Action;
+use super::sync_loop::SyncError;
+use berth_base::model::ObjectId;
+use berth_base::model::status::Problem;
+
+/// One thing to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncEvent {
+    /// `None` for the folder as a whole.
+    pub about: Option<ObjectId>,
+    pub is_warning: bool,
+    /// One word, by which repetitions are known.
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// What a round says, the folder first.
+pub fn of(result: &Result<SyncOutcome, SyncError>) -> Vec<SyncEvent> {
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(SyncError::NotAdmitted(_)) => return Vec::new(),
+        Err(error) => return vec![whole(true, "RoundFailed", error.to_string())],
+    };
+    let sequence = outcome.applied.sequence;
+    let mut said = Vec::new();
+    if let Some(suspension) = &outcome.applied.suspended {
+        said.push(whole(false, "Suspended", suspension.to_string()));
+    }
+    if outcome.written + outcome.pruned > 0 {
+        let (written, pruned) = (outcome.written, outcome.pruned);
+        let message = format!("sequence {sequence}: {written} written, {pruned} removed");
+        said.push(whole(false, "Applied", message));
+    }
+    let one = |is_warning: bool, reason: &'static str| {
+        move |problem: &Problem| SyncEvent {
+            about: Some(problem.object.clone()),
+            is_warning,
+            reason,
+            message: format!("sequence {sequence}: {}", problem.message),
+        }
+    };
+    said.extend(outcome.applied.problems.iter().map(one(true, "NotAsWanted")));
+    said.extend(notes(outcome).iter().map(one(false, "TakenOver")));
+    said
+}
+
+/// What was done that people may want to know, in the report as well.
+pub fn notes(outcome: &SyncOutcome) -> Vec<Problem> {
+    let mut notes = outcome.notes.clone();
+    let failed = |id: &ObjectId| outcome.applied.problems.iter().any(|problem| problem.object == *id);
+    let noted = |id: &ObjectId| outcome.notes.iter().any(|note| note.object == *id);
+    let taken = outcome.plan.writes.iter().filter(|write| write.action == Action::TakeOver);
+    notes.extend(taken.filter(|write| !failed(&write.id) && !noted(&write.id)).map(|write| Problem {
+        object: write.id.clone(),
+        message: "it was not made by berth, and is berth's from now on".to_owned(),
+    }));
+    notes.sort();
+    notes
+}
+
+fn whole(is_warning: bool, reason: &'static str, message: String) -> SyncEvent {
+    SyncEvent { about: None, is_warning, reason, message }
+}

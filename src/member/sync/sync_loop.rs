@@ -1,0 +1,340 @@
+//! The member, again and again: fetch, apply, correct drift, report, until told to stop.
+//!
+//! A round over an unchanged folder and an unchanged target writes nothing. The newest folder always
+//! wins: each round reads the ref anew. Rounds that fail come less and less often. Where a target tells of
+//! its changes, a round comes only when the folder, the target or a deadline asks for it.
+
+use std::time::{Duration, Instant};
+
+use super::backends::{Backend, NotAdmitted};
+use super::cluster_folder::{self, FolderError};
+use super::desired::{self, DesiredSet};
+use super::local_overrides::LocalOverrides;
+use super::wakeups::{Wakeup, Wakeups};
+use super::{ApplyError, ClusterFolder, Options, SyncOutcome, facts_file, status, sync_events, sync_set};
+use berth_base::model::status::Applied;
+use berth_base::model::{ClusterStatus, Timestamp};
+use berth_git::protocol::{Refs, read_status};
+use berth_git::{CommitId, GitError, Repo};
+
+/// The longest pause after failures, unless the interval itself is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// What to keep in sync, and how often.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub cluster: String,
+    pub refs: Refs,
+    pub interval: Duration,
+    /// How often a status is reported though nothing changed.
+    pub heartbeat_seconds: i64,
+    pub options: Options,
+}
+
+/// What a round needs of the world around it.
+pub trait SyncHooks {
+    fn now(&mut self) -> Timestamp;
+
+    /// Brings the local repository up to date, where it is a copy of another one.
+    fn refresh(&mut self) -> Freshness {
+        Freshness::Newest
+    }
+
+    /// The commit to apply, given the newest, and why it is another one where it is.
+    fn choose(&mut self, _repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        Ok((newest, None))
+    }
+
+    /// The member's own overrides as they are now.
+    fn overrides(&mut self) -> Result<LocalOverrides, String> {
+        Ok(LocalOverrides::default())
+    }
+
+    /// Whether the status goes into the repository.
+    fn reports(&self) -> bool {
+        true
+    }
+
+    /// What else is reported of the cluster: labels, claims, scores and the like.
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        Ok(ClusterStatus::default())
+    }
+
+    /// Hears how a round went, and may push the status.
+    fn after(&mut self, sync: &Sync);
+
+    /// Hears, now and then, that there was nothing to do, and whether the last status was reported again.
+    fn between(&mut self, _reported: &Result<bool, GitError>) {}
+}
+
+/// Whether the local repository has the newest folder. Where it has not, the member keeps to the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    Newest,
+    Unreachable(String),
+    /// What there is now must not be followed, which the report says.
+    Refused(String),
+}
+
+/// One round.
+#[derive(Debug)]
+pub struct Sync {
+    pub result: Result<SyncOutcome, SyncError>,
+    /// Whether a status was written.
+    pub reported: Result<bool, GitError>,
+}
+
+/// Why a round did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// It is not this process's turn.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    /// There is a folder, and it must not be applied.
+    #[error("there is no folder that may be applied: {0}")]
+    Refused(String),
+    #[error("there is no folder yet: {0}")]
+    Refresh(String),
+    #[error("the local overrides can not be read: {0}")]
+    Overrides(String),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+/// The shortest time from one round to the next that a target asks for: what happens together is one change.
+pub(super) const SHORTEST: Duration = Duration::from_millis(250);
+
+/// A syncer at work: what it goes by, what it changes, and what it remembers.
+#[expect(missing_debug_implementations, reason = "borrows of a sync at work, never printed")]
+pub struct Syncer<'a> {
+    pub config: &'a Config,
+    pub repo: &'a Repo,
+    pub backend: &'a mut dyn Backend,
+    pub hooks: &'a mut dyn SyncHooks,
+    /// The folder of the last round, so that an unchanged one is not read again.
+    folder_cache: Option<(ClusterFolder, DesiredSet)>,
+}
+
+impl<'a> Syncer<'a> {
+    pub fn new(
+        config: &'a Config,
+        repo: &'a Repo,
+        backend: &'a mut dyn Backend,
+        hooks: &'a mut dyn SyncHooks,
+    ) -> Syncer<'a> {
+        Syncer { config, repo, backend, hooks, folder_cache: None }
+    }
+
+    /// Runs rounds until somebody asks to stop.
+    pub fn run(mut self, wakeups: &Wakeups) {
+        let interval = self.config.interval;
+        let tells = self.backend.watch_changes(wakeups.sync_requester());
+        let (mut failures, mut unsettled): (u32, u32) = (0, 0);
+        loop {
+            let inputs = tells.then(|| self.inputs());
+            let begun = Instant::now();
+            let sync = self.sync();
+            unsettled = if sync.is_idle() { 0 } else { unsettled.saturating_add(1) };
+            let failed = !matches!(sync.result, Ok(_) | Err(SyncError::NotAdmitted(_)));
+            failures = if failed { failures.saturating_add(1) } else { 0 };
+            self.hooks.after(&sync);
+            // Whose turn it is costs nothing to ask.
+            let inputs = inputs.filter(|_| !matches!(sync.result, Err(SyncError::NotAdmitted(_))));
+            let Some(inputs) = inputs else {
+                match wakeups.wait(pause(interval, failures)) {
+                    Some(Wakeup::Stop) => return,
+                    Some(Wakeup::Sync) | None => continue,
+                }
+            };
+            let again = (unsettled > 0).then(|| Instant::now() + pause(interval, unsettled - 1));
+            let again = again.into_iter().chain(sync.resumes(self.hooks.now())).min();
+            let earliest = begun + if failures > 0 { pause(interval, failures) } else { SHORTEST };
+            let idle = Idle { sync: &sync, inputs, again, earliest };
+            if self.is_stopped(&idle, wakeups) {
+                return;
+            }
+        }
+    }
+
+    fn inputs(&mut self) -> Inputs {
+        let mut refreshed = self.hooks.refresh();
+        // What is wrong with a ref is the next round's to say.
+        let chosen = self.choose(&mut refreshed).ok();
+        Inputs { refreshed, chosen, overrides: self.hooks.overrides() }
+    }
+
+    /// The commit to follow, where the newest may not be.
+    fn choose(&mut self, refreshed: &mut Freshness) -> Result<CommitId, SyncError> {
+        let newest = cluster_folder::newest(self.repo, &self.config.refs, &self.config.cluster)?;
+        let (chosen, refused) = self.hooks.choose(self.repo, newest).map_err(SyncError::Refused)?;
+        if let Some(why) = refused {
+            *refreshed = Freshness::Refused(why);
+        }
+        Ok(chosen)
+    }
+
+    /// Waits for what asks for a round. True where somebody asks to stop.
+    fn is_stopped(&mut self, idle: &Idle<'_>, wakeups: &Wakeups) -> bool {
+        let interval = self.config.interval;
+        loop {
+            let due = idle.again.into_iter().chain(self.backend.next_sync_due()).min();
+            let left = due.map(|due| due.max(idle.earliest).saturating_duration_since(Instant::now()));
+            match wakeups.wait(left.map_or(interval, |left| left.min(interval))) {
+                Some(Wakeup::Stop) => return true,
+                Some(Wakeup::Sync) => {
+                    return wakeups
+                        .is_stopped_within(idle.earliest.saturating_duration_since(Instant::now()));
+                }
+                None => {}
+            }
+            if left.is_some_and(|left| left <= interval) {
+                return false;
+            }
+            if self.backend.admit().is_err() || self.inputs() != idle.inputs {
+                return false;
+            }
+            let now = self.hooks.now();
+            let reported = self.report(&idle.sync.result, &idle.inputs.refreshed, now);
+            self.hooks.between(&reported);
+        }
+    }
+
+    /// One round: fetch, apply, report.
+    pub fn sync(&mut self) -> Sync {
+        let dry = self.config.options.dry_run;
+        if let Err(why) = if dry { Ok(()) } else { self.backend.admit() } {
+            return self.turned_away(why);
+        }
+        let mut refreshed = self.hooks.refresh();
+        let result = match (self.apply(&mut refreshed), &refreshed) {
+            (
+                Err(SyncError::Folder(FolderError::NoFolder { .. })),
+                Freshness::Unreachable(why) | Freshness::Refused(why),
+            ) => Err(SyncError::Refresh(why.clone())),
+            (result, _) => result,
+        };
+        // What was cut short because the lease was lost is the next holder's to say.
+        if let Err(why) = if dry { Ok(()) } else { self.backend.admit() } {
+            return self.turned_away(why);
+        }
+        let now = self.hooks.now();
+        if dry {
+            return Sync { result, reported: Ok(false) };
+        }
+        let reported = self.report(&result, &refreshed, now);
+        self.backend.tell_events(&sync_events::of(&result), now);
+        Sync { result, reported }
+    }
+
+    /// A round without a turn. That is reported where nobody is known to have it: the cluster may be gone.
+    fn turned_away(&mut self, why: NotAdmitted) -> Sync {
+        let is_trouble = matches!(why, NotAdmitted::Trouble(_));
+        let (result, now) = (Err(why.into()), self.hooks.now());
+        let reported = if is_trouble { self.report(&result, &Freshness::Newest, now) } else { Ok(false) };
+        Sync { result, reported }
+    }
+
+    fn apply(&mut self, refreshed: &mut Freshness) -> Result<SyncOutcome, SyncError> {
+        let chosen = self.choose(refreshed)?;
+        let (config, repo) = (self.config, self.repo);
+        let head = cluster_folder::head_at(repo, &config.refs, &config.cluster, chosen)?;
+        let tree = head.tree.to_string();
+        let current = match self.folder_cache.take() {
+            Some((mut folder, set)) if folder.tree == tree => {
+                folder.sequence = head.sequence;
+                folder.allow_prune = head.allow_prune;
+                (folder, set)
+            }
+            _ => {
+                let folder = cluster_folder::read(repo, head)?;
+                let set = desired::read(&folder);
+                (folder, set)
+            }
+        };
+        let (folder, set) = self.folder_cache.insert(current);
+        let overrides = self.hooks.overrides().map_err(SyncError::Overrides)?;
+        let options = Options { now: Some(self.hooks.now()), ..config.options.clone() };
+        Ok(sync_set(folder, set, &overrides, self.backend, &options)?)
+    }
+
+    fn report(
+        &mut self,
+        result: &Result<SyncOutcome, SyncError>,
+        refreshed: &Freshness,
+        now: Timestamp,
+    ) -> Result<bool, GitError> {
+        let (config, repo) = (self.config, self.repo);
+        let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
+        let applied: Applied = match result {
+            Ok(outcome) => {
+                let applied = status::with_notes(
+                    earlier.as_ref(),
+                    outcome.applied.clone(),
+                    sync_events::notes(outcome),
+                );
+                let applied = status::with_waiting(applied, &outcome.waiting);
+                match refreshed {
+                    Freshness::Refused(why) => status::with_fault(Some(applied), &config.cluster, why),
+                    Freshness::Newest | Freshness::Unreachable(_) => applied,
+                }
+            }
+            Err(error) => status::with_failure(earlier, &error.to_string(), now),
+        };
+        let mut status = status::of(&config.cluster, applied, now, config.heartbeat_seconds);
+        facts_file::add(&mut status, self.hooks.facts(), || {
+            read_status(repo, &config.refs, &config.cluster)
+        })?;
+        // Where there is no turn to be had, there is no cluster to show it in either.
+        if !matches!(result, Err(SyncError::NotAdmitted(_))) {
+            self.backend.show_status(&status);
+        }
+        if self.hooks.reports() { status::write(repo, &config.refs, &status, now) } else { Ok(false) }
+    }
+}
+
+/// What a round goes by, beside its target.
+#[derive(PartialEq)]
+struct Inputs {
+    refreshed: Freshness,
+    /// The commit that counts.
+    chosen: Option<CommitId>,
+    overrides: Result<LocalOverrides, String>,
+}
+
+/// The time after a round, until something asks for the next.
+struct Idle<'a> {
+    sync: &'a Sync,
+    inputs: Inputs,
+    /// When the next round comes anyway.
+    again: Option<Instant>,
+    earliest: Instant,
+}
+
+impl Sync {
+    /// Whether all is as wanted, so that only a change asks for another round.
+    fn is_idle(&self) -> bool {
+        self.result
+            .as_ref()
+            .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
+    }
+
+    /// Reports whether the round failed by a fault of its own: not another syncer's, and not for want of a folder.
+    pub fn has_failed(&self) -> bool {
+        use SyncError::{NotAdmitted as Turn, Refresh};
+        !matches!(self.result, Ok(_) | Err(Turn(NotAdmitted::Standby(_)) | Refresh(_)))
+    }
+
+    /// When the first suspension ends.
+    fn resumes(&self, now: Timestamp) -> Option<Instant> {
+        let left = self.result.as_ref().ok()?.resumes_at?.duration_since(now);
+        Instant::now().checked_add(Duration::try_from(left).unwrap_or_default())
+    }
+}
+
+/// The interval, doubled for each failure in a row.
+fn pause(interval: Duration, failures: u32) -> Duration {
+    let doubled = interval.saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX));
+    doubled.min(LONGEST_PAUSE.max(interval))
+}

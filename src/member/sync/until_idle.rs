@@ -1,0 +1,59 @@
+//! Rounds until nothing is left to wait for, as one: what `berth sync --once` does.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::SyncOutcome;
+use super::sync_loop::{SHORTEST, Sync, Syncer};
+use super::wakeups::Wakeups;
+use berth_base::model::ObjectId;
+
+/// When a round that only waits for others is followed by the next, where the target does not tell of changes.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// Rounds until nothing is left that may still become as wanted by itself: for a target with a deadline
+/// for each object, that is an end. What all rounds did counts as done by one.
+pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
+    let config = syncer.config;
+    let mut whole: Option<SyncOutcome> = None;
+    let (wakeups, mut tells) = (Wakeups::default(), false);
+    loop {
+        let mut last = syncer.sync();
+        let Ok(outcome) = &mut last.result else { return last };
+        if let Some(earlier) = whole.take() {
+            *outcome = together(earlier, std::mem::take(outcome));
+        }
+        if outcome.waiting.is_empty() || outcome.applied.suspended.is_some() || config.options.dry_run {
+            return last;
+        }
+        whole = Some(outcome.clone());
+        if tells {
+            let due = syncer.backend.next_sync_due().map(|due| due.saturating_duration_since(Instant::now()));
+            wakeups.wait(due.map_or(config.interval, |due| due.min(config.interval)));
+            wakeups.is_stopped_within(SHORTEST);
+        } else {
+            // From the next round on the target tells of changes, and is not asked for all it holds again.
+            tells = syncer.backend.watch_changes(wakeups.sync_requester());
+            std::thread::sleep(MOMENT);
+        }
+    }
+}
+
+/// Two rounds' outcomes as one: what either did, and what the later one left.
+fn together(earlier: SyncOutcome, mut later: SyncOutcome) -> SyncOutcome {
+    let mut plan = earlier.plan;
+    let mut written: BTreeSet<ObjectId> = plan.writes.iter().map(|write| write.id.clone()).collect();
+    let fresh = std::mem::take(&mut later.plan.writes).into_iter();
+    plan.writes.extend(fresh.filter(|write| written.insert(write.id.clone())));
+    let mut pruned: BTreeSet<ObjectId> = plan.prunes.iter().map(|prune| prune.id.clone()).collect();
+    let fresh = std::mem::take(&mut later.plan.prunes).into_iter();
+    plan.prunes.extend(fresh.filter(|prune| pruned.insert(prune.id.clone())));
+    (plan.held, plan.problems) = (later.plan.held, later.plan.problems);
+    plan.differences = later.plan.differences;
+    plan.unchanged = later.plan.unchanged.into_iter().filter(|id| !written.contains(id)).collect();
+    later.plan = plan;
+    later.written += earlier.written;
+    later.pruned += earlier.pruned;
+    later.notes.splice(0..0, earlier.notes);
+    later
+}

@@ -1,0 +1,67 @@
+//! What ends the wait between two rounds: somebody asks to stop, or a target asks for a round.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use super::backends::RequestSync;
+
+/// Hears of both. It lives as long as the rounds do.
+#[derive(Debug)]
+pub struct Wakeups {
+    sender: Sender<Wakeup>,
+    heard: Receiver<Wakeup>,
+}
+
+/// What was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakeup {
+    Stop,
+    Sync,
+}
+
+impl Default for Wakeups {
+    fn default() -> Wakeups {
+        let (sender, heard) = mpsc::channel();
+        Wakeups { sender, heard }
+    }
+}
+
+impl Wakeups {
+    /// Asks to stop, from wherever it is called.
+    pub fn stopper(&self) -> impl Fn() + Send + 'static {
+        let sender = self.sender.clone();
+        move || {
+            // Nobody is left to hear it where the rounds have ended.
+            let _ = sender.send(Wakeup::Stop);
+        }
+    }
+
+    /// Asks for a round.
+    pub fn sync_requester(&self) -> RequestSync {
+        let sender = self.sender.clone();
+        Box::new(move || {
+            let _ = sender.send(Wakeup::Sync);
+        })
+    }
+
+    /// Waits for either, for so long.
+    pub fn wait(&self, pause: Duration) -> Option<Wakeup> {
+        match self.heard.recv_timeout(pause) {
+            Ok(wakeup) => Some(wakeup),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Wakeup::Stop),
+        }
+    }
+
+    /// Waits out a pause, whoever asks for a round. True where somebody asks to stop.
+    pub fn is_stopped_within(&self, pause: Duration) -> bool {
+        let end = Instant::now() + pause;
+        loop {
+            match self.wait(end.saturating_duration_since(Instant::now())) {
+                Some(Wakeup::Stop) => return true,
+                Some(Wakeup::Sync) => {}
+                None => return false,
+            }
+        }
+    }
+}
