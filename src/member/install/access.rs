@@ -8,7 +8,7 @@ use super::{Install, Resource};
 
 pub const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What is done with the objects of a folder. Server-side apply is a patch, and of a new object a creation.
+/// Verbs on a folder's objects. A server-side apply is a patch, and a creation where the object is missing.
 const WRITE: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
 /// The same where other accounts do the writing.
 const READ: [&str; 3] = ["get", "list", "watch"];
@@ -94,7 +94,7 @@ fn own_rules(install: &Install) -> Vec<Json> {
     let mut rules = vec![
         named(rule("", &["configmaps"], &["create", "delete", "get", "patch", "update", "watch"]), &records),
         named(rule("coordination.k8s.io", &["leases"], &["get", "patch", "update"]), &[&install.name]),
-        // A right to create can not name what is created by a POST.
+        // A right to create cannot name what is created by a POST.
         rule("coordination.k8s.io", &["leases"], &["create"]),
     ];
     for from in &install.overrides {

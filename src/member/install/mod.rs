@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-/// What a syncer is installed for, and how.
+/// The parameters of one installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Install {
     pub cluster: String,
     pub fleet: String,
-    /// What all its own objects, and its record, are called.
+    /// The name of the syncer's own objects and of its record.
     pub name: String,
     pub namespace: String,
     pub image: String,
@@ -25,7 +25,7 @@ pub struct Install {
     pub remote: Remote,
     /// The kinds of objects it works on.
     pub kinds: BTreeSet<Resource>,
-    /// Whether it may hand out rights that it has not itself.
+    /// True if the syncer may grant rights that it does not have.
     pub escalate: bool,
     /// The account in each namespace as which objects there are applied.
     pub tenant_account: Option<String>,
@@ -54,14 +54,14 @@ pub struct Resource {
     pub plural: String,
 }
 
-/// Where local overrides come from.
+/// The origin of local overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overrides {
-    /// As `berth sync --overrides-from` takes it.
+    /// The text of the flag `berth sync --overrides-from`.
     pub text: String,
     /// `configmaps` or `secrets`.
     pub plural: String,
-    /// One object; all of its kind may be listed where there is none.
+    /// The object's name. `None`: all of its kind may be listed.
     pub name: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub struct Overrides {
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
     pub name: &'static str,
-    /// What a reader should know, in lines.
+    /// Notes for the reader, one a line.
     pub about: Vec<String>,
     pub objects: Vec<Json>,
 }
@@ -93,7 +93,7 @@ pub fn files(install: &Install) -> Vec<File> {
 }
 
 impl Install {
-    /// Whether objects are among these kinds that give rights.
+    /// Reports whether some of these kinds grant rights.
     pub fn has_access_kinds(&self) -> bool {
         self.kinds.iter().any(|kind| kind.group == access::RBAC)
     }

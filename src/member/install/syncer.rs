@@ -7,13 +7,13 @@ use super::Install;
 /// The user of the image, who is nobody's.
 const USER: u32 = 65532;
 
-/// Where the pod finds what its Secret holds.
+/// The folder in which the pod finds its Secret's content.
 const CREDENTIALS: &str = "/etc/berth/git";
 
-/// Where the syncer answers how it does.
+/// The port of the metrics page.
 const METRICS: u16 = 9090;
 
-/// Where the image keeps the working copy.
+/// The folder in which the image keeps the working copy.
 const CACHE: &str = "/var/cache/berth";
 
 pub fn about(install: &Install) -> Vec<String> {

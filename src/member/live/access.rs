@@ -14,7 +14,7 @@ use kube::config::{
 
 use super::error::{LiveError, reason};
 
-/// Which cluster, and how long it may take.
+/// A cluster and the time limit of a request to it.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// `None` for what `KUBECONFIG` names, or the file in the home folder.
@@ -23,11 +23,11 @@ pub struct Access {
     pub context: Option<String>,
     /// For a connection, and for each answer.
     pub patience: Duration,
-    /// Where a pod finds its credentials; `None` for the usual folder.
+    /// The folder of the pod's credentials; `None` for the usual one.
     pub pod: Option<PathBuf>,
 }
 
-/// Where the kubelet puts a pod's credentials.
+/// The folder in which the kubelet puts a pod's credentials.
 const POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// A client for a member that writes, and where its server is. Without a kubeconfig, and where a pod's
@@ -50,8 +50,8 @@ pub async fn connect_member(access: &Access) -> Result<(Client, String), LiveErr
     finish(config, access, "the usual places", None)
 }
 
-/// What a kubeconfig would say of a pod's own credentials, and where they are; nothing outside of a pod. The
-/// token is named by its file, which is read again as it is replaced.
+/// Builds a kubeconfig from a pod's own credentials, and names their folder. `None` outside of a pod. The
+/// token is named by its file, because the kubelet replaces it.
 fn of_pod(access: &Access) -> Option<(Kubeconfig, String)> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (host, port) = (set("KUBERNETES_SERVICE_HOST")?, set("KUBERNETES_SERVICE_PORT")?);
@@ -96,7 +96,7 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
     finish(config, access, &from, Some(access.patience))
 }
 
-/// What the kubeconfig says, and where it is from.
+/// Reads the kubeconfig, and names its origin.
 async fn configure(access: &Access) -> Result<(Config, String), LiveError> {
     let (read, from) = match &access.kubeconfig {
         Some(path) => (Kubeconfig::read_from(path), path.display().to_string()),
@@ -180,7 +180,7 @@ fn unreadable(error: &KubeconfigError, from: &str) -> LiveError {
     }
 }
 
-/// What is wrong with a kubeconfig, without a word of what it says.
+/// Describes the fault of a kubeconfig without quoting it.
 fn fault(error: &KubeconfigError) -> String {
     let data = |what: &str, error: &LoadDataError| match error {
         LoadDataError::ReadFile(error, path) => {

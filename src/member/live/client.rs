@@ -19,22 +19,22 @@ use super::error::{LiveError, of_kube};
 use super::resource::{Query, Resource};
 use berth_base::progress::Progress;
 
-/// How many objects come in one answer: as kubectl asks.
+/// The number of objects in one answer; kubectl's.
 const PAGE: u32 = 500;
 
-/// How many questions are under way at once.
+/// The number of concurrent requests.
 const AT_ONCE: usize = 8;
 
-/// How often a list is begun again whose continuation the server has forgotten.
+/// The number of attempts at a list whose continuation the server has forgotten.
 const ATTEMPTS: usize = 3;
 
-/// One API server, connected to.
+/// A connection to one API server.
 pub struct Cluster {
     runtime: Runtime,
     asker: Asker,
 }
 
-/// What a question needs.
+/// Everything that one request needs.
 #[derive(Clone)]
 struct Asker {
     client: kube::Client,

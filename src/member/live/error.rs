@@ -40,7 +40,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// What would help.
+    /// Returns the one thing that would help.
     pub fn hint(&self) -> Option<String> {
         match self {
             LiveError::NoKubeconfig { .. } => {
@@ -80,7 +80,7 @@ impl LiveError {
         }
     }
 
-    /// Whether nothing else needs to be tried: the whole cluster is out of reach.
+    /// Reports whether the whole cluster is out of reach, so that nothing else is worth a try.
     pub fn is_final(&self) -> bool {
         !matches!(
             self,
@@ -113,7 +113,7 @@ pub(super) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str)
     }
 }
 
-/// Why a client can not be made, without a word of the kubeconfig.
+/// Describes why no client can be made, without quoting the kubeconfig.
 pub(super) fn reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Auth(error) => login(error),
@@ -121,7 +121,7 @@ pub(super) fn reason(error: &kube::Error) -> String {
     }
 }
 
-/// Why there are no credentials. What a program printed may hold them.
+/// Describes why there are no credentials. The output of a login program is left out: it may hold them.
 fn login(error: &AuthError) -> String {
     match error {
         AuthError::AuthExecRun { out, .. } => format!("the program that logs in failed: {}", out.status),

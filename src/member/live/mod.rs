@@ -1,4 +1,4 @@
-//! A live cluster's API server → plain objects. Beside the member's Kubernetes target, which writes, the only
+//! A live cluster's API server → plain objects. Beside the member's Kubernetes backend, which writes, the only
 //! folder that names the `kube` crate.
 //!
 //! - [`access`]: a kubeconfig and a context → a connection. [`client`]: lists in pages, within time limits,
@@ -23,7 +23,7 @@ pub use resource::{Query, Resource};
 
 /// A cluster that can be asked what it holds.
 pub trait Host {
-    /// Where its API server is.
+    /// Returns the address of the API server.
     fn server(&self) -> &str;
 
     /// The API groups it serves; the core group is the empty text.

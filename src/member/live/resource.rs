@@ -28,8 +28,8 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// What keeps it from being asked for. Its parts come from strangers, and are parts of a path: a slash
-    /// or dots in them would ask for something else.
+    /// Returns the reason not to send this resource's name. Strangers choose its parts, which become parts of
+    /// a path: a slash or dots would ask for something else.
     pub fn fault(&self) -> Option<String> {
         let Resource { group, version, plural, .. } = self;
         if !group.is_empty() && !is_dns_subdomain(group) {
@@ -41,7 +41,7 @@ impl Resource {
         (!is_dns_1035_label(plural)).then(|| format!("`{plural}` is no plural of a resource"))
     }
 
-    /// Whether a person who types this word means this resource: `deploy`, `deployments.apps`, `Deployment`.
+    /// Reports whether this word names the resource: `deploy`, `deployments.apps`, `Deployment`.
     pub fn is_called(&self, word: &str) -> bool {
         let word = word.to_lowercase();
         let (name, group) = word.split_once('.').map_or((word.as_str(), None), |(n, g)| (n, Some(g)));
@@ -57,7 +57,7 @@ impl Resource {
 }
 
 impl fmt::Display for Resource {
-    /// As `kubectl auth can-i list` has it.
+    /// Writes the resource as `kubectl auth can-i list` does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.group.as_str() {
             "" => f.write_str(&self.plural),
@@ -66,7 +66,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// One question.
+/// A request for objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub resource: Resource,
@@ -93,7 +93,7 @@ impl Query {
         self
     }
 
-    /// What keeps it from being asked.
+    /// Returns the reason not to send this query.
     pub(super) fn fault(&self) -> Option<String> {
         let namespace = self.namespace.as_deref().filter(|namespace| !is_dns_label(namespace));
         let namespace = namespace.map(|namespace| format!("`{namespace}` is no name of a namespace"));

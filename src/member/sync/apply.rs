@@ -2,7 +2,7 @@
 //!
 //! Objects fail alone. An object waits for the namespace it stands in and the CRD that defines it where
 //! these are not there, for lower waves, and for what it depends on; a removal waits for all objects of
-//! its workload. Nothing here waits for time to pass: what can not go on yet is left for the next round.
+//! its workload. Nothing here waits for time to pass: what cannot go on yet is left for the next sync.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use super::removal_blockers::{Blocker, RemovalBlockers};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// What came of a plan.
+/// The result of carrying out a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanResult {
     pub written: BTreeSet<ObjectId>,
@@ -24,7 +24,7 @@ pub struct PlanResult {
     pub pruned: BTreeSet<ObjectId>,
     pub held: Vec<HeldRemoval>,
     pub problems: Vec<Problem>,
-    /// What may still become as wanted by itself.
+    /// Objects that may still become as wanted by themselves.
     pub waiting: Vec<Problem>,
     /// For each object that waits, the last one of those that it waits for.
     pub(super) roots: BTreeMap<ObjectId, ObjectId>,
@@ -44,7 +44,7 @@ impl PlanResult {
     }
 }
 
-/// Carries out a plan against the target it was made for.
+/// Carries out a plan against the backend it was made for.
 pub fn apply(
     plan: &SyncPlan,
     desired: &DesiredSet,
@@ -186,7 +186,7 @@ fn delete(backend: &mut dyn Backend, prunes: &[Prune], done: &mut PlanResult) {
     }
 }
 
-/// Those of these workloads whose objects are not healthy, and may still become so in time.
+/// Returns the workloads among these that have an unhealthy object with time left.
 fn unhealthy(
     workloads: &BTreeSet<&str>,
     unfinished: &RemovalBlockers,
@@ -205,7 +205,7 @@ fn unhealthy(
     waits.map(|object| object.workload().to_owned()).collect()
 }
 
-/// Namespaces and CRDs that the folder has and the target has not.
+/// Namespaces and CRDs that the folder has and the backend has not.
 #[derive(Debug, Default)]
 struct MissingParents {
     namespaces: BTreeSet<ObjectId>,

@@ -25,7 +25,7 @@ const EARLY: &[(&str, &str)] = &[
     ("rbac.authorization.k8s.io", "RoleBinding"),
 ];
 
-/// When a kind is written: lower ones first.
+/// The place of a kind in the order of writes, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     Definition,
@@ -33,7 +33,7 @@ pub enum Rank {
     ClusterWide,
     Early,
     Rest,
-    /// What is asked before anything else may be written.
+    /// Admission webhooks: once written, servers ask them before any other write.
     Webhook,
 }
 
@@ -53,7 +53,7 @@ pub fn rank(id: &ObjectId) -> Rank {
     }
 }
 
-/// What waits for what, in one folder.
+/// The waves and dependencies of one folder.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOrder {
     /// The waves of the workloads that have more than one.
@@ -161,7 +161,8 @@ impl ApplyOrder {
         self.needs.keys().filter(|id| reaches_itself(id)).cloned().collect()
     }
 
-    /// What an object still waits for, in words. `is_fine` says whether one is there and healthy.
+    /// Returns the first object that this one waits for, and describes it. `is_fine` reports that an object
+    /// exists and is healthy.
     pub fn waits_for(
         &self,
         id: &ObjectId,

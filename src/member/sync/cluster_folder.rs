@@ -15,7 +15,7 @@ use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
 /// Deeper than any folder that berth writes.
 const DEEPEST: usize = 8;
 
-/// What a cluster's ref says, before any file is read.
+/// The content of a cluster's ref, before any file is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderHead {
     pub cluster: String,
@@ -24,7 +24,7 @@ pub struct FolderHead {
     pub allow_prune: BTreeSet<String>,
 }
 
-/// Why there is no folder to apply.
+/// The reason why there is no folder to apply.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     #[error("there is no `{name}` in the repository, so cluster `{cluster}` has no folder")]
@@ -36,7 +36,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// What would help.
+    /// Returns the one thing that would help.
     pub fn hint(&self) -> Option<String> {
         match self {
             FolderError::NoFolder { hint, .. } => Some(hint.clone().unwrap_or_else(|| {

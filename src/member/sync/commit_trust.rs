@@ -47,7 +47,7 @@ impl CommitTrust {
         }
     }
 
-    /// Why a commit is too old to be the newest. The text is the same for one commit, whenever it is asked for.
+    /// Describes why a commit is too old to be the newest. The text for one commit never changes.
     pub fn stale(&self, repo: &Repo, commit: CommitId, now: Timestamp) -> Option<String> {
         let longest = self.max_age?;
         let said = read_cluster_ref(repo, commit).ok()??;
@@ -79,7 +79,7 @@ impl CommitTrust {
         }
     }
 
-    /// Whether a commit may be followed; otherwise why not.
+    /// Checks that a commit may be followed, and returns the reason if not.
     pub fn check(&self, repo: &Repo, commit: CommitId) -> Result<(), String> {
         let failed = |error: GitError| error.to_string();
         let short = commit.short();

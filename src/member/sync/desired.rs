@@ -1,4 +1,4 @@
-//! The files of a cluster's folder → the objects a target should hold.
+//! The files of a cluster's folder → the objects a backend should hold.
 //!
 //! Each file must be exactly one object whose identity fits its path. A file that is not fails alone: it
 //! becomes a [`Blocked`] entry, and what it stood for is neither written nor removed. Messages never
@@ -15,7 +15,7 @@ use berth_base::diag::{Severity, is_harmless};
 use berth_base::model::{ObjectId, annotation, object, path};
 use berth_base::yaml::{self, Limits};
 
-/// One object as a target should hold it.
+/// One object as a backend should hold it.
 #[derive(Clone, PartialEq)]
 pub struct Desired {
     pub id: ObjectId,
@@ -33,11 +33,11 @@ impl fmt::Debug for Desired {
     }
 }
 
-/// What a whole folder asks for.
+/// The objects of a whole folder.
 #[derive(Clone, Debug, Default)]
 pub struct DesiredSet {
     pub objects: BTreeMap<ObjectId, Desired>,
-    /// What could not be read or made, by the path of its file: left as it is.
+    /// Objects that cannot be read or made, by the path of their file. Each stays as it is.
     pub blocked: BTreeMap<String, Blocked>,
 }
 
@@ -55,7 +55,7 @@ impl Desired {
         self.object.get("metadata")?.get("annotations")?.get(name)?.as_str()
     }
 
-    /// Whether nothing of its content may be shown.
+    /// Reports whether its content must not be shown.
     pub fn is_secret(&self) -> bool {
         self.sealed || self.id.is_secret()
     }
@@ -84,7 +84,7 @@ impl DesiredSet {
         self.blocked.insert(path::of_object(id), blocked);
     }
 
-    /// Whether an object's place, or something below it, or its whole folder, is one that could not be read.
+    /// Reports whether an object's path, something below it, or its whole folder could not be read.
     pub fn is_blocked(&self, id: &ObjectId) -> bool {
         let place = path::of_object(id);
         let folder = place.split_once('/').map_or("", |(folder, _)| folder);

@@ -1,7 +1,7 @@
 //! What a member reports of its cluster beside what it applied: labels, claims, properties, scores, and room for
 //! workloads, from a file that somebody else in the cluster writes.
 //!
-//! A file that can not be read changes nothing: what was reported before stays, and the report says why.
+//! A file that cannot be read changes nothing: what was reported before stays, and the report says why.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub fn read(name: &str, bytes: &[u8], cluster: &str) -> Result<ClusterStatus, Di
     if scope.has_errors() { Err(scope.into_diagnostics()) } else { Ok(found.unwrap_or_default()) }
 }
 
-/// Adds facts to a status; where they can not be read, those reported `earlier`, and why.
+/// Adds facts to a status; where they cannot be read, those reported `earlier`, and why.
 pub(super) fn add(
     status: &mut ClusterStatus,
     facts: Result<ClusterStatus, String>,

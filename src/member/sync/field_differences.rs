@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use berth_base::meta::SERVER_FIELDS;
 use berth_base::model::annotation::PREFIX;
 
-/// One field: a JSON pointer, and its value in the cluster and in the folder where it has one there.
+/// A field as a JSON pointer, with its value in the cluster and in the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     pub path: String,
@@ -17,14 +17,14 @@ pub struct Difference {
     pub wanted: Option<String>,
 }
 
-/// How many fields are named, and how much of a value is shown.
+/// The number of fields named, and the length of a value shown.
 const MOST: usize = 10;
 const LONGEST: usize = 80;
 
 /// Labels and annotations under these are written by servers and tools, not by people.
 const RESERVED: [&str; 4] = ["kubernetes.io/", "k8s.io/", "kubernetes-fleet.io/", PREFIX];
 
-/// Whether differences below this place count, what stands above it being given.
+/// Reports whether differences at this key count, given the path above it.
 fn counts(above: &[String], key: &str) -> bool {
     match above {
         [] => !matches!(key, "apiVersion" | "kind" | "status"),
@@ -47,14 +47,14 @@ pub fn between(live: &Json, after: &Json) -> Vec<Difference> {
     walk.found
 }
 
-/// Where an object is not as a manifest says, whatever it has beside it.
+/// Returns the fields that a manifest sets and the live object has otherwise. Further fields do not count.
 pub fn asked(live: &Json, wanted: &Json) -> Vec<Difference> {
     let mut walk = Walk::default();
     walk.compare(Some(live), Some(wanted));
     walk.found
 }
 
-/// What an object has beside a manifest, and somebody has set: defaults of the server are nobody's.
+/// Returns the fields that somebody has set beside a manifest. Defaults of the server do not count.
 pub fn beside(live: &Json, wanted: &Json) -> Vec<Difference> {
     let mut walk = Walk::default();
     let managed = live.pointer("/metadata/managedFields").and_then(Json::as_array);
@@ -67,7 +67,7 @@ pub fn beside(live: &Json, wanted: &Json) -> Vec<Difference> {
 #[derive(Default)]
 struct Walk {
     at: Vec<String>,
-    /// Whether what the first has and the second has not counts.
+    /// True if fields that only the live object has count.
     both: bool,
     found: Vec<Difference>,
 }
@@ -178,7 +178,7 @@ fn below<'f>(fields: &[&'f Json], key: &str) -> Vec<&'f Json> {
     fields.iter().filter_map(|one| one.get(key)).collect()
 }
 
-/// Whether a key among managed fields means this item of a list.
+/// Reports whether a key among managed fields names this list item.
 fn means(key: &str, item: &Json) -> bool {
     if let Some(value) = key.strip_prefix("v:") {
         return serde_json::from_str::<Json>(value).is_ok_and(|value| value == *item);
@@ -204,7 +204,7 @@ fn shown(value: &Json) -> String {
     format!("{}…", text.chars().take(LONGEST).collect::<String>())
 }
 
-/// Whether a field is at one of these paths, or below one; `*` stands for any part.
+/// Reports whether a field is at or below one of these paths; `*` stands for any part.
 pub fn is_below(difference: &Difference, paths: &[Vec<String>]) -> bool {
     let parts = difference.path.split('/').skip(1);
     let parts: Vec<String> = parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect();

@@ -12,7 +12,7 @@ use berth_git::Repo;
 /// The name that syncers have where nobody named the fleet. It pins nothing.
 pub const UNNAMED: &str = "fleet";
 
-/// Which fleet one cluster's commits must be of.
+/// The fleet that one cluster's commits must name.
 #[derive(Clone, Debug, Default)]
 pub struct FleetPin {
     cluster: String,

@@ -1,6 +1,6 @@
 //! Member-local overrides: RFC 6902 patches that a member applies last, for what does not belong in Git.
 //!
-//! A `LocalOverrides` document names objects and the operations for them. One that can not be applied
+//! A `LocalOverrides` document names objects and the operations for them. One that cannot be applied
 //! blocks its object alone, which keeps its live form; none may make an object another one.
 
 use std::collections::BTreeMap;
@@ -32,11 +32,11 @@ impl LocalOverrides {
     }
 }
 
-/// One set of operations, and the objects it is for.
+/// A set of operations, and the selection of their objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalOverride {
     pub at: Pos,
-    /// It comes from a Secret, so that its values are never shown.
+    /// True if it comes from a Secret, so that its values are never shown.
     pub sealed: bool,
     pub kind: String,
     pub group: Option<String>,

@@ -1,12 +1,12 @@
-//! The member: brings a target to what its cluster's folder says, and reports how that went.
+//! The member: brings a backend to what its cluster's folder says, and reports how that went.
 //!
 //! ```text
-//! cluster ref ─ fetch ─▶ folder ─ desired ─▶ objects ─ overrides ─▶ plan ─ apply ─▶ target
+//! cluster ref ─ fetch ─▶ folder ─ desired ─▶ objects ─ overrides ─▶ plan ─ apply ─▶ backend
 //!                                                        ▲                  │
-//!                                          target survey ┘                  └─▶ status ref
+//!                                          backend survey ┘                  └─▶ status ref
 //! ```
 //!
-//! Safety comes first: a folder that can not be read is never an empty one, a target is never taken from
+//! Safety comes first: a folder that cannot be read is never an empty one, a backend is never taken from
 //! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
 
 mod apply;
@@ -56,7 +56,7 @@ pub struct ClusterFolder {
     pub tree: String,
     /// Every file by its path in the folder.
     pub objects: BTreeMap<String, Arc<[u8]>>,
-    /// What is in the folder and is no file, with the reason: what is in its place is left as it is.
+    /// Paths in the folder that are not files, each with the reason. The objects in their places stay as they are.
     pub strange: BTreeMap<String, String>,
     /// Paths of namespaces, CRDs and volume claims that an approval lets go.
     pub allow_prune: BTreeSet<String>,
@@ -80,10 +80,10 @@ impl fmt::Debug for ClusterFolder {
     }
 }
 
-/// How a folder is applied.
+/// The options of a sync.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The fleet's name, part of what a target is owned by.
+    /// The fleet's name, part of what a backend is owned by.
     pub fleet: String,
     /// Plan only.
     pub dry_run: bool,
@@ -95,27 +95,27 @@ pub struct Options {
     pub now: Option<Timestamp>,
 }
 
-/// What one round did, or would do.
+/// The result of one sync, or its preview.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SyncOutcome {
     pub plan: SyncPlan,
     pub written: usize,
     pub pruned: usize,
-    /// What is no longer wanted and stayed.
+    /// Removals that did not happen.
     pub held: Vec<HeldRemoval>,
     /// The form a status takes: what is now as wanted, and what is not.
     pub applied: Applied,
-    /// What may still become as wanted by itself: not healthy yet, or waiting for something that is not.
+    /// Objects that may still become as wanted by themselves: not healthy yet, or waiting for one that is not.
     pub waiting: Vec<Problem>,
-    /// What was done that people may want to know: fields taken over from another owner.
+    /// Notes for people, such as fields taken over from another owner.
     pub notes: Vec<Problem>,
-    /// When the first suspension ends, which asks for a round.
+    /// The end of the first suspension, which asks for a sync.
     pub resumes_at: Option<Timestamp>,
-    /// What each write would change, on a dry run, where the target can tell.
+    /// The effect of each write in a dry run, where the backend can tell.
     pub previews: Vec<(ObjectId, Preview)>,
 }
 
-/// Why nothing was done at all.
+/// The reason why nothing was applied.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     #[error("the target belongs to cluster `{cluster}` of fleet `{fleet}`, not to this one")]
@@ -129,7 +129,7 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// What would help.
+    /// Returns the one thing that would help.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             ApplyError::Foreign { .. } => Some("give each cluster a target of its own"),
@@ -140,7 +140,7 @@ impl ApplyError {
     }
 }
 
-/// Brings a target to a folder once.
+/// Brings a backend to a folder once.
 pub fn sync_once(
     folder: &ClusterFolder,
     overrides: &LocalOverrides,
@@ -221,7 +221,7 @@ pub fn sync_set(
     Ok(outcome)
 }
 
-/// What the plan's writes would change.
+/// Returns the effect of the plan's writes.
 fn previews(plan: &SyncPlan, desired: &DesiredSet, backend: &mut dyn Backend) -> Vec<(ObjectId, Preview)> {
     let item = |write: &plan::Write| Some(Apply { desired: desired.objects.get(&write.id)?, seen: None });
     let items: Vec<Apply<'_>> = plan.writes.iter().filter_map(item).collect();

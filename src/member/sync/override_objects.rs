@@ -1,6 +1,6 @@
 //! Objects of a cluster that hold local overrides → the overrides, and what is wrong with the objects.
 //!
-//! One that can not be read blocks nothing: its last good form stays in force as long as the process
+//! One that cannot be read blocks nothing: its last good form stays in force as long as the process
 //! lives. Of a Secret nothing is shown but the place of a fault.
 
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use berth_base::diag::Severity;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// Where in berth's namespace overrides are kept.
+/// The objects in berth's namespace that hold overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideObjects {
     pub secret: bool,
     pub which: ObjectChoice,
 }
 
-/// Which objects of a kind.
+/// The choice among the objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectChoice {
     Named(String),
@@ -29,7 +29,7 @@ pub enum ObjectChoice {
     Labelled(String),
 }
 
-/// What a target has of them.
+/// The local overrides that a backend holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BackendOverrides {
     pub overrides: LocalOverrides,
@@ -106,7 +106,7 @@ impl fmt::Display for OverrideObjects {
 }
 
 impl LastGoodOverrides {
-    /// Takes in an object as it is now, or why it can not be had.
+    /// Takes in an object as it is now, or why it cannot be had.
     pub fn heed(
         &mut self,
         from: &OverrideObjects,

@@ -1,4 +1,4 @@
-//! What a folder asks for, against what a target holds → what to write and what to remove, in order.
+//! What a folder asks for, against what a backend holds → what to write and what to remove, in order.
 //!
 //! A pure comparison. Nothing is taken over or removed by accident: an object that berth does not own is
 //! a conflict unless its annotation allows the take-over, and what must not be removed is held, with the
@@ -19,7 +19,7 @@ use berth_base::model::status::Problem;
 /// The name that stands for every object of a kind, which no object can have.
 pub const ALL_OF_KIND: &str = "*";
 
-/// Names one state of a live object, in the target's own words: a hash, or a UID.
+/// Names one state of a live object, in the backend's own words: a hash, or a UID.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Version(pub String);
 
@@ -30,19 +30,19 @@ impl fmt::Debug for Version {
     }
 }
 
-/// What a target holds under one identity.
+/// One identity as a backend holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Live {
-    /// Whether it is berth's, of this fleet and cluster.
+    /// True if the object belongs to this fleet and cluster.
     pub owned: bool,
     pub form: Form,
     /// Its `berth.dev/` annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Why it is not for berth to remove, where the target knows a reason.
+    /// The reason why berth must not remove it, if the backend knows one.
     pub stays: Option<HoldReason>,
 }
 
-/// What is there.
+/// The form of an object in a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Owned, and gone.
@@ -64,38 +64,38 @@ impl Form {
     }
 }
 
-/// What is to be done, each list in order.
+/// The planned writes and removals, each list in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncPlan {
     pub writes: Vec<Write>,
     pub unchanged: Vec<ObjectId>,
     pub prunes: Vec<Prune>,
-    /// What is no longer wanted and stays.
+    /// Removals that do not happen.
     pub held: Vec<HeldRemoval>,
     pub problems: Vec<Problem>,
     /// In what objects differ that are to be left as they are.
     pub differences: Vec<Problem>,
 }
 
-/// One object to write.
+/// An object to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
     pub id: ObjectId,
     pub action: Action,
-    /// What was there when this was planned.
+    /// The version that the plan saw.
     pub seen: Option<Version>,
 }
 
-/// Why an object is written.
+/// The reason why an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     Create,
     Update,
-    /// It was there and not berth's.
+    /// The object exists and is not berth's.
     TakeOver,
 }
 
-/// One object to remove, or to let go. One that is gone already is only forgotten.
+/// An object to remove or release. One that is missing already is only forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     pub id: ObjectId,
@@ -103,20 +103,20 @@ pub struct Prune {
     /// Before the writes, not after them.
     pub first: bool,
     pub workload: String,
-    /// It stays where it is, and only ceases to be berth's.
+    /// Releases the object: it stays, and is no longer berth's.
     pub orphan: bool,
     /// Kubernetes' DeleteOptions, as the object has them.
     pub options: Option<String>,
 }
 
-/// One object that is no longer wanted and stays.
+/// A removal that does not happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldRemoval {
     pub id: ObjectId,
     pub why: HoldReason,
 }
 
-/// Why an object stays.
+/// The reason why an object stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldReason {
     /// Its annotation says so.
@@ -127,9 +127,9 @@ pub enum HoldReason {
     WorkloadFailed,
     /// They are there, and not healthy yet.
     NotHealthy,
-    /// It is a namespace that the cluster itself needs.
+    /// A namespace that the cluster itself needs.
     Protected,
-    /// It belongs to another object, which takes it along.
+    /// Another object owns it, and takes it along.
     HasOwner,
     /// People asked for a pause.
     Suspended,
@@ -164,17 +164,17 @@ impl HoldReason {
 }
 
 impl SyncPlan {
-    /// Whether nothing would be touched.
+    /// Reports whether the plan changes nothing.
     pub fn is_quiet(&self) -> bool {
         self.writes.is_empty() && self.prunes.is_empty()
     }
 
-    /// What goes.
+    /// Returns the removals.
     pub fn removed(&self) -> impl Iterator<Item = &Prune> {
         self.prunes.iter().filter(|prune| !prune.orphan)
     }
 
-    /// What stays and is let go.
+    /// Returns the objects that stay and are released.
     pub fn orphaned(&self) -> impl Iterator<Item = &Prune> {
         self.prunes.iter().filter(|prune| prune.orphan)
     }
@@ -236,7 +236,7 @@ pub fn plan(
     plan
 }
 
-/// What to do about a wanted object; nothing where it is there already.
+/// Decides the write of a wanted object. `None` if it is in place already.
 fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, String> {
     if let Some(settled) = strategy::settled(wanted, live) {
         return settled;
@@ -308,7 +308,7 @@ pub fn is_definition(id: &ObjectId) -> bool {
     &*id.kind == "CustomResourceDefinition" && &*id.group == "apiextensions.k8s.io"
 }
 
-/// What others stand in or are made by.
+/// Reports whether other objects stand in this one or are made by it.
 pub fn goes_first(id: &ObjectId) -> bool {
     is_namespace(id) || is_definition(id)
 }

@@ -11,7 +11,7 @@ use berth_git::protocol::read_cluster_ref;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
 use berth_git::{CommitId, GitError, RefMove, Repo};
 
-/// Where refs arrive. Only here, never there.
+/// The local refs into which the remote's refs are fetched.
 const ARRIVED: &str = "refs/berth-local/cluster";
 const REPORTED: &str = "refs/berth-local/status";
 
@@ -25,18 +25,18 @@ pub struct MemberRemote {
     /// Take a folder with a lower sequence number, too.
     allow_rewind: bool,
     vouching: CommitTrust,
-    /// Where statuses go, if not to where the folder is from.
+    /// The remote of statuses, if it is another one.
     elsewhere: Option<Box<dyn Transport>>,
-    /// What the status ref is at the remote. `None` where that is not known.
+    /// The status ref at the remote. `None` if unknown.
     reported: Option<Option<CommitId>>,
 }
 
-/// Why the folder is not the remote's newest.
+/// The reason why the folder is not the remote's newest.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// What the remote has is not taken over.
+    /// The remote's commit is not accepted.
     #[error("`{name}` of the remote is not what berth publishes: {message}")]
     NotOurs { name: String, message: String },
     #[error("`{name}` of the remote is not followed: {why}")]
@@ -48,7 +48,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    /// What would help.
+    /// Returns the one thing that would help.
     pub fn hint(&self) -> Option<String> {
         match self {
             RemoteError::Transport(TransportError::NoSuchRef { .. }) => {
@@ -64,7 +64,7 @@ impl RemoteError {
         }
     }
 
-    /// Whether the remote answered, and its answer must not be followed.
+    /// Reports whether the remote answered, and its answer must not be followed.
     pub fn is_refusal(&self) -> bool {
         use RemoteError::{NotOurs, Refused, Rewound, Transport};
         matches!(
@@ -110,7 +110,7 @@ impl MemberRemote {
         self.elsewhere.as_deref().unwrap_or(&*self.transport)
     }
 
-    /// Where the local repository is.
+    /// Returns the path of the local repository.
     pub fn path(&self) -> &Path {
         self.copy.path()
     }

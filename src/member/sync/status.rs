@@ -1,4 +1,4 @@
-//! A round's outcome → the member's status, and the status → its ref.
+//! A sync's outcome → the member's status, and the status → its ref.
 //!
 //! The ref holds one commit without a parent, replaced by compare-and-swap, and only when something
 //! changed or the heartbeat is due: thousands of members share one repository. `now` is an argument.
@@ -22,7 +22,7 @@ pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i6
     }
 }
 
-/// How many problems a status names, how many notes, and how long a message may be.
+/// The number of problems and of notes in a status, and the length of a message.
 const MOST_PROBLEMS: usize = 100;
 const MOST_NOTES: usize = 25;
 const LONGEST_MESSAGE: usize = 1_000;
@@ -49,7 +49,7 @@ fn cut(message: &mut String) {
     }
 }
 
-/// How many objects are named that may still become as wanted: with more, a report at each step is too much.
+/// The number of waiting objects named. With more of them, a report at each step would be too much.
 const MOST_WAITING: usize = 20;
 
 /// The same, with what may still become as wanted.
@@ -70,7 +70,7 @@ pub fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> 
     applied
 }
 
-/// What was noted of this folder before, and now.
+/// Adds notes to those that an earlier status has for the same folder.
 pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Problem>) -> Applied {
     let same = earlier.filter(|earlier| earlier.tree == applied.tree);
     applied.notes = same.map(|earlier| earlier.notes.clone()).unwrap_or_default();
@@ -90,7 +90,7 @@ pub fn with_fault(applied: Option<Applied>, cluster: &str, message: &str) -> App
     applied
 }
 
-/// When the next report is due: within the heartbeat, and not at one moment for all members.
+/// Returns the moment of the next report: within the heartbeat, and spread over the members.
 pub fn next_due(cluster: &str, now: Timestamp, heartbeat_seconds: i64) -> Timestamp {
     let share = i64::from(Sha256::digest(cluster.as_bytes()).first().copied().unwrap_or_default());
     let early = heartbeat_seconds.saturating_mul(share) / (256 * 5);

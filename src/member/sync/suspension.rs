@@ -1,7 +1,7 @@
 //! What people ask to be left alone for a while → a plan that leaves it alone, and says so.
 //!
-//! Either the whole target, by annotations of berth's own record there, or one workload, by annotations in
-//! Git. A time that can not be read is no end: what was to stay as it is does. `now` is an argument.
+//! Either the whole backend, by annotations of berth's own record there, or one workload, by annotations in
+//! Git. A time that cannot be read is no end: what was to stay as it is does. `now` is an argument.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use berth_base::model::{ObjectId, Timestamp};
 /// The longest reason that is passed on, in characters.
 const LONGEST: usize = 300;
 
-/// What two annotations say, if it still counts.
+/// Reads a suspension from two annotations. `None` if it is over.
 pub fn read(reason: Option<&str>, until: Option<&str>, now: Timestamp) -> Option<Suspension> {
     if reason.is_none() && until.is_none() {
         return None;

@@ -1,7 +1,7 @@
-//! How a round went → what is worth telling people where they look: in the cluster, as events.
+//! How a sync went → what is worth telling people where they look: in the cluster, as events.
 //!
 //! Words are those of the report, in which no content of a Secret is. Who tells it, and how often, is the
-//! target's own.
+//! backend's own.
 
 use super::SyncOutcome;
 use super::plan::Action;
@@ -9,18 +9,18 @@ use super::sync_loop::SyncError;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// One thing to tell.
+/// An event for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncEvent {
     /// `None` for the folder as a whole.
     pub about: Option<ObjectId>,
     pub is_warning: bool,
-    /// One word, by which repetitions are known.
+    /// A word by which repetitions are known.
     pub reason: &'static str,
     pub message: String,
 }
 
-/// What a round says, the folder first.
+/// Returns the events of a sync, the folder's first.
 pub fn of(result: &Result<SyncOutcome, SyncError>) -> Vec<SyncEvent> {
     let outcome = match result {
         Ok(outcome) => outcome,
@@ -50,7 +50,7 @@ pub fn of(result: &Result<SyncOutcome, SyncError>) -> Vec<SyncEvent> {
     said
 }
 
-/// What was done that people may want to know, in the report as well.
+/// Returns the notes for people, which the report shows, too.
 pub fn notes(outcome: &SyncOutcome) -> Vec<Problem> {
     let mut notes = outcome.notes.clone();
     let failed = |id: &ObjectId| outcome.applied.problems.iter().any(|problem| problem.object == *id);

@@ -1,8 +1,8 @@
 //! The member, again and again: fetch, apply, correct drift, report, until told to stop.
 //!
-//! A round over an unchanged folder and an unchanged target writes nothing. The newest folder always
-//! wins: each round reads the ref anew. Rounds that fail come less and less often. Where a target tells of
-//! its changes, a round comes only when the folder, the target or a deadline asks for it.
+//! A sync over an unchanged folder and an unchanged backend writes nothing. The newest folder always
+//! wins: each sync reads the ref anew. Syncs that fail come less and less often. Where a backend tells of
+//! its changes, a sync comes only when the folder, the backend or a deadline asks for it.
 
 use std::time::{Duration, Instant};
 
@@ -20,18 +20,18 @@ use berth_git::{CommitId, GitError, Repo};
 /// The longest pause after failures, unless the interval itself is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// What to keep in sync, and how often.
+/// The cluster to keep in sync, and the intervals.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub cluster: String,
     pub refs: Refs,
     pub interval: Duration,
-    /// How often a status is reported though nothing changed.
+    /// The interval of reports while nothing changes.
     pub heartbeat_seconds: i64,
     pub options: Options,
 }
 
-/// What a round needs of the world around it.
+/// The clock, files and remote that a sync uses.
 pub trait SyncHooks {
     fn now(&mut self) -> Timestamp;
 
@@ -50,44 +50,44 @@ pub trait SyncHooks {
         Ok(LocalOverrides::default())
     }
 
-    /// Whether the status goes into the repository.
+    /// Reports whether the status goes into the repository.
     fn reports(&self) -> bool {
         true
     }
 
-    /// What else is reported of the cluster: labels, claims, scores and the like.
+    /// Returns the other facts about the cluster: labels, claims, scores and the like.
     fn facts(&mut self) -> Result<ClusterStatus, String> {
         Ok(ClusterStatus::default())
     }
 
-    /// Hears how a round went, and may push the status.
+    /// Hears how a sync went, and may push the status.
     fn after(&mut self, sync: &Sync);
 
     /// Hears, now and then, that there was nothing to do, and whether the last status was reported again.
     fn between(&mut self, _reported: &Result<bool, GitError>) {}
 }
 
-/// Whether the local repository has the newest folder. Where it has not, the member keeps to the last one.
+/// The freshness of the local repository. If it is behind, the member keeps to the last folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freshness {
     Newest,
     Unreachable(String),
-    /// What there is now must not be followed, which the report says.
+    /// The newest commit must not be followed, which the report says.
     Refused(String),
 }
 
-/// One round.
+/// One finished sync.
 #[derive(Debug)]
 pub struct Sync {
     pub result: Result<SyncOutcome, SyncError>,
-    /// Whether a status was written.
+    /// True if a status was written.
     pub reported: Result<bool, GitError>,
 }
 
-/// Why a round did nothing.
+/// The reason why a sync did nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// It is not this process's turn.
+    /// Another syncer has the lease, or the lease failed.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
     /// There is a folder, and it must not be applied.
@@ -103,7 +103,7 @@ pub enum SyncError {
     Apply(#[from] ApplyError),
 }
 
-/// The shortest time from one round to the next that a target asks for: what happens together is one change.
+/// The shortest time from one sync to the next that a backend asks for: what happens together is one change.
 pub(super) const SHORTEST: Duration = Duration::from_millis(250);
 
 /// A syncer at work: what it goes by, what it changes, and what it remembers.
@@ -113,7 +113,7 @@ pub struct Syncer<'a> {
     pub repo: &'a Repo,
     pub backend: &'a mut dyn Backend,
     pub hooks: &'a mut dyn SyncHooks,
-    /// The folder of the last round, so that an unchanged one is not read again.
+    /// The folder of the last sync, so that an unchanged one is not read again.
     folder_cache: Option<(ClusterFolder, DesiredSet)>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Syncer<'a> {
         Syncer { config, repo, backend, hooks, folder_cache: None }
     }
 
-    /// Runs rounds until somebody asks to stop.
+    /// Runs syncs until somebody asks to stop.
     pub fn run(mut self, wakeups: &Wakeups) {
         let interval = self.config.interval;
         let tells = self.backend.watch_changes(wakeups.sync_requester());
@@ -160,7 +160,7 @@ impl<'a> Syncer<'a> {
 
     fn inputs(&mut self) -> Inputs {
         let mut refreshed = self.hooks.refresh();
-        // What is wrong with a ref is the next round's to say.
+        // What is wrong with a ref is the next sync's to say.
         let chosen = self.choose(&mut refreshed).ok();
         Inputs { refreshed, chosen, overrides: self.hooks.overrides() }
     }
@@ -175,7 +175,7 @@ impl<'a> Syncer<'a> {
         Ok(chosen)
     }
 
-    /// Waits for what asks for a round. True where somebody asks to stop.
+    /// Waits for what asks for a sync. True where somebody asks to stop.
     fn is_stopped(&mut self, idle: &Idle<'_>, wakeups: &Wakeups) -> bool {
         let interval = self.config.interval;
         loop {
@@ -201,7 +201,7 @@ impl<'a> Syncer<'a> {
         }
     }
 
-    /// One round: fetch, apply, report.
+    /// Runs one sync: fetch, apply, report.
     pub fn sync(&mut self) -> Sync {
         let dry = self.config.options.dry_run;
         if let Err(why) = if dry { Ok(()) } else { self.backend.admit() } {
@@ -228,7 +228,7 @@ impl<'a> Syncer<'a> {
         Sync { result, reported }
     }
 
-    /// A round without a turn. That is reported where nobody is known to have it: the cluster may be gone.
+    /// A sync without a turn. That is reported where nobody is known to have it: the cluster may be gone.
     fn turned_away(&mut self, why: NotAdmitted) -> Sync {
         let is_trouble = matches!(why, NotAdmitted::Trouble(_));
         let (result, now) = (Err(why.into()), self.hooks.now());
@@ -294,7 +294,7 @@ impl<'a> Syncer<'a> {
     }
 }
 
-/// What a round goes by, beside its target.
+/// The inputs of a sync, beside its backend.
 #[derive(PartialEq)]
 struct Inputs {
     refreshed: Freshness,
@@ -303,30 +303,30 @@ struct Inputs {
     overrides: Result<LocalOverrides, String>,
 }
 
-/// The time after a round, until something asks for the next.
+/// The time after a sync, until something asks for the next.
 struct Idle<'a> {
     sync: &'a Sync,
     inputs: Inputs,
-    /// When the next round comes anyway.
+    /// The moment of the next sync in any case.
     again: Option<Instant>,
     earliest: Instant,
 }
 
 impl Sync {
-    /// Whether all is as wanted, so that only a change asks for another round.
+    /// Reports whether all is as wanted, so that only a change asks for another sync.
     fn is_idle(&self) -> bool {
         self.result
             .as_ref()
             .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
     }
 
-    /// Reports whether the round failed by a fault of its own: not another syncer's, and not for want of a folder.
+    /// Reports whether the sync failed by a fault of its own: not another syncer's, and not for want of a folder.
     pub fn has_failed(&self) -> bool {
         use SyncError::{NotAdmitted as Turn, Refresh};
         !matches!(self.result, Ok(_) | Err(Turn(NotAdmitted::Standby(_)) | Refresh(_)))
     }
 
-    /// When the first suspension ends.
+    /// Returns the end of the first suspension.
     fn resumes(&self, now: Timestamp) -> Option<Instant> {
         let left = self.result.as_ref().ok()?.resumes_at?.duration_since(now);
         Instant::now().checked_add(Duration::try_from(left).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! A round → the numbers that a syncer shows about itself.
+//! A sync → the numbers that a syncer shows about itself.
 
 use std::time::Duration;
 
@@ -42,14 +42,14 @@ pub const KNOWN: &[Metric] = &[
     Metric { name: SUSPENDED, kind: Kind::Gauge, help: "Whether people asked for a pause." },
 ];
 
-/// A silence after which a syncer counts as stuck: longer than any pause and any but the largest rounds.
+/// A silence after which a syncer counts as stuck: longer than any pause and any but the largest syncs.
 pub const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 
-/// Counts rounds.
+/// Counts syncs.
 #[derive(Debug)]
 pub struct SyncMeter {
     metrics: Metrics,
-    /// The folder of the round before.
+    /// The folder of the sync before.
     tree: Option<String>,
 }
 
@@ -65,12 +65,12 @@ impl SyncMeter {
         SyncMeter { metrics, tree: None }
     }
 
-    /// Hears that the loop goes on, round or no round.
+    /// Hears that the loop goes on, sync or no sync.
     pub fn beat(&self) {
         self.metrics.beat();
     }
 
-    /// Counts a round. A duration is known of those that were begun.
+    /// Counts a sync. A duration is known of those that were begun.
     pub fn count(&mut self, sync: &Sync, took: Option<Duration>, now: Timestamp) {
         let metrics = &self.metrics;
         if let Some(took) = took {

@@ -1,7 +1,7 @@
-//! The end of a member: everything that berth owns in a target is removed, or let go as it is.
+//! The end of a member: everything that berth owns in a backend is removed, or let go as it is.
 //!
 //! Removal is the mirror of applying: what others stand in, are made by or have their rights from goes
-//! after them. What must not go is held, and the target's record stays as long as anything is left.
+//! after them. What must not go is held, and the backend's record stays as long as anything is left.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::{WAVE, WORKLOAD};
 use berth_base::model::status::Problem;
 
-/// Why nothing, or not all, was done.
+/// The reason why a teardown did nothing, or not all.
 #[derive(Debug, thiserror::Error)]
 pub enum TeardownError {
-    /// It is not this process's turn.
+    /// Another syncer has the lease, or the lease failed.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
     #[error(transparent)]
@@ -28,10 +28,10 @@ pub enum TeardownError {
     Backend(#[from] BackendError),
 }
 
-/// How often it is looked whether a stage is gone.
+/// The interval at which a stage is looked at until it is gone.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What becomes of the objects.
+/// The treatment of the owned objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TeardownMode {
     Remove,
@@ -39,7 +39,7 @@ pub enum TeardownMode {
     Release,
 }
 
-/// How a member ends.
+/// The parameters of a member's teardown.
 #[derive(Clone, Debug)]
 pub struct Teardown {
     pub fleet: String,
@@ -47,11 +47,11 @@ pub struct Teardown {
     pub end: TeardownMode,
     /// Namespaces, CRDs and volume claims, too.
     pub allow_risky_prune: bool,
-    /// How long a stage may take to be gone.
+    /// The time a stage may take to be gone.
     pub patience: Duration,
 }
 
-/// What was found, and the stages in which it goes.
+/// The objects found, and the stages of their removal.
 #[derive(Clone, Debug, Default)]
 pub struct OwnedObjects {
     pub plan: SyncPlan,
@@ -61,13 +61,13 @@ pub struct OwnedObjects {
     stages: Vec<Vec<Prune>>,
 }
 
-/// What came of it.
+/// The result of a teardown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TeardownResult {
     pub removed: usize,
     pub let_go: usize,
     pub problems: Vec<Problem>,
-    /// Whether nothing is left, the target's record included.
+    /// True if nothing is left, the backend's record included.
     pub is_whole: bool,
 }
 
@@ -123,7 +123,7 @@ impl Teardown {
         Ok(ended)
     }
 
-    /// One stage: told to go, and waited for.
+    /// Removes one stage, and waits until it is gone.
     fn remove(
         &self,
         stage: &[Prune],

@@ -1,4 +1,4 @@
-//! Rounds until nothing is left to wait for, as one: what `berth sync --once` does.
+//! Syncs until nothing is left to wait for, as one: what `berth sync --once` does.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use super::sync_loop::{SHORTEST, Sync, Syncer};
 use super::wakeups::Wakeups;
 use berth_base::model::ObjectId;
 
-/// When a round that only waits for others is followed by the next, where the target does not tell of changes.
+/// The pause before a sync that only waits for others, where the backend does not tell of changes.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Rounds until nothing is left that may still become as wanted by itself: for a target with a deadline
-/// for each object, that is an end. What all rounds did counts as done by one.
+/// Syncs until nothing is left that may still become as wanted by itself: for a backend with a deadline
+/// for each object, that is an end. What all syncs did counts as done by one.
 pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
     let config = syncer.config;
     let mut whole: Option<SyncOutcome> = None;
@@ -32,14 +32,14 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
             wakeups.wait(due.map_or(config.interval, |due| due.min(config.interval)));
             wakeups.is_stopped_within(SHORTEST);
         } else {
-            // From the next round on the target tells of changes, and is not asked for all it holds again.
+            // From the next sync on the backend tells of changes, and is not asked for all it holds again.
             tells = syncer.backend.watch_changes(wakeups.sync_requester());
             std::thread::sleep(MOMENT);
         }
     }
 }
 
-/// Two rounds' outcomes as one: what either did, and what the later one left.
+/// Two syncs' outcomes as one: what either did, and what the later one left.
 fn together(earlier: SyncOutcome, mut later: SyncOutcome) -> SyncOutcome {
     let mut plan = earlier.plan;
     let mut written: BTreeSet<ObjectId> = plan.writes.iter().map(|write| write.id.clone()).collect();

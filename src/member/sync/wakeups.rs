@@ -1,18 +1,18 @@
-//! What ends the wait between two rounds: somebody asks to stop, or a target asks for a round.
+//! What ends the wait between two syncs: somebody asks to stop, or a backend asks for a sync.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::backends::RequestSync;
 
-/// Hears of both. It lives as long as the rounds do.
+/// Hears of both. It lives as long as the syncs do.
 #[derive(Debug)]
 pub struct Wakeups {
     sender: Sender<Wakeup>,
     heard: Receiver<Wakeup>,
 }
 
-/// What was heard.
+/// The reason to wake up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wakeup {
     Stop,
@@ -31,12 +31,12 @@ impl Wakeups {
     pub fn stopper(&self) -> impl Fn() + Send + 'static {
         let sender = self.sender.clone();
         move || {
-            // Nobody is left to hear it where the rounds have ended.
+            // Nobody is left to hear it where the syncs have ended.
             let _ = sender.send(Wakeup::Stop);
         }
     }
 
-    /// Asks for a round.
+    /// Asks for a sync.
     pub fn sync_requester(&self) -> RequestSync {
         let sender = self.sender.clone();
         Box::new(move || {
@@ -53,7 +53,7 @@ impl Wakeups {
         }
     }
 
-    /// Waits out a pause, whoever asks for a round. True where somebody asks to stop.
+    /// Waits out a pause, whoever asks for a sync. True where somebody asks to stop.
     pub fn is_stopped_within(&self, pause: Duration) -> bool {
         let end = Instant::now() + pause;
         loop {

@@ -1,8 +1,8 @@
 //! Where a cluster's objects go: one trait, and a folder as its first kind.
 //!
-//! A target answers for ownership. What it is about to own or to let go it records durably before it
+//! A backend answers for ownership. What it is about to own or to let go it records durably before it
 //! touches anything ([`Backend::begin`]), so that a crash at any moment loses no ownership; the last word
-//! of each round is recorded after it ([`Backend::finish`]).
+//! of each sync is recorded after it ([`Backend::finish`]).
 
 pub mod folder;
 pub mod kube;
@@ -27,7 +27,7 @@ pub use folder::FolderBackend;
 #[cfg(test)]
 pub use folder::files::hash_of;
 
-/// What a target was last brought to, and for whom.
+/// The folder that a backend was last brought to, and its cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     pub fleet: String,
@@ -37,15 +37,15 @@ pub struct Record {
     pub tree: String,
 }
 
-/// What went wrong with a target, or with one object in it. Holds nothing of an object's content.
+/// A failure of a backend, or of one object in it. Holds nothing of an object's content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BackendError(pub String);
 
-/// How a target begins to say that an object was told to go and is still there.
+/// The start of the message about an object whose removal is under way.
 pub const BEING_REMOVED: &str = "it is being removed";
 
-/// Why this process may not change anything in a target now.
+/// The reason why this process may not change a backend now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
     #[error("another syncer is at work on this cluster: {0}")]
@@ -54,37 +54,37 @@ pub enum NotAdmitted {
     Trouble(String),
 }
 
-/// One object to bring about, and what was there when that was planned.
+/// An object to write, and the version that the plan saw.
 #[derive(Clone, Copy, Debug)]
 pub struct Apply<'a> {
     pub desired: &'a Desired,
     pub seen: Option<&'a Version>,
 }
 
-/// How an object that is there does.
+/// The health of an existing object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectHealth {
     pub health: Health,
-    /// Whether it had all the time it may take.
+    /// True if the object had all the time it may take.
     pub overdue: bool,
-    /// What is not as wanted, though nothing is done about it.
+    /// A difference from the wanted form that berth leaves alone.
     pub remark: Option<String>,
 }
 
-/// What a write would change: the object before, if it is there, and after. The data of Secrets is hashed.
+/// The effect of a write: the object before, if it exists, and after. The data of Secrets is hashed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preview {
     pub before: Option<Json>,
     pub after: Json,
 }
 
-/// Asks for a round, from wherever a change is heard of.
+/// Asks for a sync, from wherever a change is heard of.
 pub type RequestSync = Box<dyn Fn() + Send>;
 
-/// A place that holds objects. Writes and removals come in batches, which a target may work on at once;
+/// A place that holds objects. Writes and removals come in batches, which a backend may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.
 pub trait Backend {
-    /// Whether this process may change anything here now; otherwise who may, or what is wrong.
+    /// Reports whether this process may change the backend now, and otherwise why not.
     fn admit(&mut self) -> Result<(), NotAdmitted> {
         Ok(())
     }
@@ -92,7 +92,7 @@ pub trait Backend {
     /// Says from now on there how far work is.
     fn show_progress(&mut self, _progress: &Progress) {}
 
-    /// What was last recorded. `None` where berth was never at work.
+    /// Returns the last record. `None` if berth has never applied anything here.
     fn record(&mut self) -> Result<Option<Record>, BackendError>;
 
     /// The member's own overrides that are kept where its objects are, as they are now.
@@ -100,7 +100,7 @@ pub trait Backend {
         BackendOverrides::default()
     }
 
-    /// Whether people asked for a pause here, as of the last record that was read.
+    /// Returns the suspension of the whole backend, as of the last record read.
     fn suspended(&mut self, _now: Timestamp) -> Option<Suspension> {
         None
     }
@@ -130,18 +130,18 @@ pub trait Backend {
     /// Records how it went.
     fn finish(&mut self) -> Result<(), BackendError>;
 
-    /// How an object does that was surveyed or written. A file is well when it is there.
+    /// Returns the health of an object that was surveyed or written. A file is healthy if it exists.
     fn object_health(&mut self, _id: &ObjectId) -> ObjectHealth {
         ObjectHealth::default()
     }
 
     /// Takes in which objects are not as wanted. Returns those that had all the time they may take; `None`
-    /// where a target sets no time.
+    /// where a backend sets no time.
     fn given_up(&mut self, _ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
         None
     }
 
-    /// What writing these would change, where the target can tell beforehand. Changes nothing.
+    /// Returns the effect of these writes, where a backend can tell beforehand. Changes nothing.
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         batch.iter().map(|_| None).collect()
     }
@@ -151,30 +151,30 @@ pub trait Backend {
         Vec::new()
     }
 
-    /// What the strategies of objects make of how the last survey found them, where that is more than whether
-    /// they are as wanted.
+    /// Returns the verdicts of the objects' strategies on the last survey, where these say more than whether
+    /// the objects are as wanted.
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
         BTreeMap::new()
     }
 
-    /// Tells people how a round went, where they look. That this may fail is no problem of the round.
+    /// Tells people how a sync went, where they look. That this may fail is no problem of the sync.
     fn tell_events(&mut self, _said: &[SyncEvent], _now: Timestamp) {}
 
     /// Keeps the status where people look, if it says something new.
     fn show_status(&mut self, _status: &ClusterStatus) {}
 
-    /// Calls from now on when something may need a round. False where a target can not tell: then it is
+    /// Calls from now on when something may need a sync. False where a backend cannot tell: then it is
     /// looked at again and again.
     fn watch_changes(&mut self, _call: RequestSync) -> bool {
         false
     }
 
-    /// When a round is due though nothing changes.
+    /// Returns the moment at which a sync is due although nothing changes.
     fn next_sync_due(&mut self) -> Option<Instant> {
         None
     }
 
-    /// What is worth knowing of the last round and is no problem: take-overs.
+    /// Returns notes on the last sync that are no problems: take-overs.
     fn notes(&mut self) -> Vec<Problem> {
         Vec::new()
     }

@@ -16,7 +16,7 @@ use berth_cel::{Names, Program, Value};
 
 const KIND: &str = "HealthRule";
 
-/// What an expression may name.
+/// The names that an expression may use.
 const NAMES: Names<'_> = Names { variable: "object", methods: &[] };
 
 /// The longest message that a rule gives.
@@ -26,7 +26,7 @@ const LONGEST: usize = 500;
 #[derive(Debug, Default)]
 pub struct HealthRules(BTreeMap<(String, String), Rule>);
 
-/// When objects of one kind are well.
+/// The rule for one kind.
 #[derive(Debug)]
 struct Rule {
     healthy: Program,
@@ -88,7 +88,7 @@ fn program(spec: &mut Fields<'_>, key: &'static str) -> Option<Program> {
 }
 
 impl HealthRules {
-    /// Whether a kind has a rule here.
+    /// Reports whether a kind has a rule here.
     pub fn are_for(&self, group: &str, kind: &str) -> bool {
         !self.0.is_empty() && self.0.contains_key(&(group.to_owned(), kind.to_owned()))
     }

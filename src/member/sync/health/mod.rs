@@ -10,18 +10,18 @@ use serde_json::Value as Json;
 
 use rules::{Check, Count, RULES, When};
 
-/// How an object does.
+/// The health of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Health {
     #[default]
     Healthy,
     /// Not yet, and why.
     Progressing(String),
-    /// It will not get there by itself.
+    /// The object will not become healthy by itself.
     Failed(String),
 }
 
-/// Whether the kind has a life of its own after it was written.
+/// Reports whether an object of this kind changes by itself after it was written.
 pub fn is_lively(group: &str, kind: &str) -> bool {
     rules::of(group, kind).is_none_or(|rule| !rule.checks.is_empty())
 }
@@ -47,12 +47,12 @@ fn is_behind(object: &Json) -> Option<Health> {
     judge(&Check::ObservedIfAny, object)
 }
 
-/// How many kinds have rules of their own.
+/// Lists the kinds with rules of their own.
 pub fn known_kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     RULES.iter().flat_map(|rule| rule.kinds).copied()
 }
 
-/// What one check says; nothing where the next one is to be asked.
+/// Applies one check. `None` if it does not decide.
 fn judge(check: &Check, object: &Json) -> Option<Health> {
     match check {
         Check::Observed => {

@@ -10,7 +10,7 @@ pub(super) struct Rule {
     pub(super) checks: &'static [Check],
 }
 
-/// One look at an object.
+/// A check of one part of an object.
 pub(super) enum Check {
     /// The status is about this generation, or about none yet.
     Observed,
@@ -39,7 +39,7 @@ pub(super) enum Check {
         verdict: Verdict,
     },
     AtLeast(Count),
-    /// One number is not above another.
+    /// Compares two numbers: `at` must not exceed `of`.
     NoneBeyond {
         at: &'static str,
         of: &'static str,
@@ -54,10 +54,10 @@ pub(super) enum Check {
     Partition,
 }
 
-/// When a condition speaks.
+/// The case in which a condition decides.
 pub(super) enum When {
     Status,
-    /// It is there with another status.
+    /// The condition exists with another status.
     NotStatus,
     NotTrueOrAbsent,
     Reason,
@@ -66,7 +66,7 @@ pub(super) enum When {
 pub(super) struct Count {
     pub(super) at: &'static str,
     pub(super) of: &'static str,
-    /// How many are wanted where the object does not say.
+    /// The number wanted if the object does not set one.
     pub(super) or: i64,
     pub(super) words: &'static str,
 }

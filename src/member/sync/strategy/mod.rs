@@ -15,10 +15,10 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, TOLERATE, WORKLOAD};
 use berth_base::model::status::Problem;
 
-/// How many differences a report holds.
+/// The number of differences in a report.
 const MOST: usize = 100;
 
-/// What may be done to an object.
+/// The limit of writes to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteLimit {
     /// Made, kept as it is wanted, and removed.
@@ -32,15 +32,15 @@ pub enum WriteLimit {
     ReportDiff,
 }
 
-/// What an object's annotations ask for.
+/// The strategy that an object's annotations set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
     pub way: WriteLimit,
-    /// What the object has beside the manifest counts as a difference.
+    /// Counts fields beside the manifest as differences.
     pub full: bool,
-    /// What was changed in the cluster stays until the manifest changes.
+    /// Keeps changes made in the cluster until the manifest changes.
     pub if_not_drifted: bool,
-    /// It must not have owners of its own.
+    /// Refuses objects that have other owners.
     pub alone: bool,
     /// Taken over only where it does not differ.
     pub if_no_diff: bool,
@@ -66,31 +66,31 @@ impl Strategy {
         }
     }
 
-    /// Whether it matters what would change, rather than whether the change would be let through.
+    /// Reports whether the strategy needs the changes that a write would make.
     pub fn compares(&self) -> bool {
         self.way == WriteLimit::ReportDiff || self.if_not_drifted || self.if_no_diff || self.tolerates
     }
 
-    /// Whether it is enough to know that the object is there.
+    /// Reports whether the strategy needs only the object's existence.
     pub fn only_looks(&self) -> bool {
         matches!(self.way, WriteLimit::CreateOnly | WriteLimit::ReadOnly)
     }
 }
 
-/// What is known of an object that is there.
+/// An existing object, as a strategy judges it.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedObject<'a> {
     pub live: &'a Json,
     pub wanted: &'a Json,
     pub owned: bool,
-    /// Whether the wanted form is the one applied last.
+    /// True if the wanted form is the one applied last.
     pub applied_before: bool,
-    /// What a write would change.
+    /// The changes that a write would make.
     pub changes: &'a [Difference],
     pub is_secret: bool,
 }
 
-/// What follows from how an object was found.
+/// The verdict of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub effect: Effect,
@@ -99,13 +99,13 @@ pub struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It must not be written: a problem.
+    /// The object must not be written: a problem.
     Refused,
     /// Worth a word in the report, and no problem.
     Reported,
 }
 
-/// What an object's strategy makes of how it was found.
+/// Applies a strategy to an existing object.
 pub fn judge(strategy: &Strategy, found: &ObservedObject<'_>) -> Option<Finding> {
     let mut all = found.changes.to_vec();
     let beside = if strategy.full { field_differences::beside(found.live, found.wanted) } else { Vec::new() };
@@ -159,13 +159,13 @@ fn other_owners(live: &Json, wanted: &Json) -> Vec<String> {
     others.map(|one| format!("`{} {}`", text(&one, "kind"), text(&one, "name"))).collect()
 }
 
-/// Whether an owner is the record that KubeFleet's agent keeps of what it has applied.
+/// Reports whether an owner is the record that KubeFleet's agent keeps of its objects.
 pub fn is_of_a_hub(owner: &Json) -> bool {
     let text = |key: &str| owner.get(key).and_then(Json::as_str).unwrap_or_default();
     text("kind") == "AppliedWork" && text("apiVersion").starts_with("placement.kubernetes-fleet.io/")
 }
 
-/// What is decided by the way of applying alone; nothing where a comparison decides.
+/// Decides by the write limit alone. `None` if a comparison has to decide.
 pub fn settled(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Action>, String>> {
     let form = live.map(|live| &live.form);
     match (Strategy::of(wanted).way, form) {
@@ -180,7 +180,7 @@ pub fn settled(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Ac
     }
 }
 
-/// Whether an object is never written, and so neither waited for nor counted as applied.
+/// Reports whether an object is never written, and so neither waited for nor counted as applied.
 pub fn is_only_compared(wanted: &Desired) -> bool {
     Strategy::of(wanted).way == WriteLimit::ReportDiff
 }

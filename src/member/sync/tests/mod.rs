@@ -67,7 +67,7 @@ pub fn options() -> Options {
     Options { fleet: "test".to_owned(), ..Options::default() }
 }
 
-/// One round by a syncer that starts anew.
+/// Runs one sync with a fresh syncer.
 pub fn sync_with(path: &Path, folder: &ClusterFolder, options: &Options) -> Result<SyncOutcome, ApplyError> {
     let mut backend = FolderBackend::open(path).unwrap();
     sync_once(folder, &LocalOverrides::default(), &mut backend, options)

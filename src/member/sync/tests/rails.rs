@@ -1,4 +1,4 @@
-//! What stops a whole round.
+//! What stops a whole sync.
 
 use std::fs;
 

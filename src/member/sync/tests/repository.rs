@@ -1,4 +1,4 @@
-//! Real repositories: the cluster's ref, the status ref, and rounds one after another.
+//! Real repositories: the cluster's ref, the status ref, and syncs one after another.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ fn members_are_not_all_due_at_one_moment_and_none_is_late() {
     assert!(due.len() > 10 && due.iter().all(|due| (480..=600).contains(due)), "{due:?}");
 }
 
-/// Changes the world between rounds, and stops after the last.
+/// Changes the world between syncs, and stops after the last.
 struct Script<'a> {
     repo: &'a Repo,
     backend: &'a Path,
@@ -111,7 +111,7 @@ impl SyncHooks for Script<'_> {
         self.rounds.push(said.map_err(ToString::to_string));
         self.reports.push(*sync.reported.as_ref().unwrap());
         match self.rounds.len() {
-            // After the first round nothing changes; after the second a hand edits.
+            // After the first sync nothing changes; after the second a hand edits.
             2 => std::fs::write(self.backend.join(place(&map("a", ""))), "edited").unwrap(),
             3 => publish(self.repo, &message(8), &[map("b", "1")]),
             4 => publish(self.repo, &message(6), &[map("old", "1")]),

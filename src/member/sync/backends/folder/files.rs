@@ -17,14 +17,14 @@ pub struct Root {
     path: PathBuf,
 }
 
-/// How a file is written.
+/// The options of one write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// In place of one that is there.
     pub replace: bool,
     /// Nobody but its owner may read it.
     pub private: bool,
-    /// It is on the disk before it is moved to its place.
+    /// The content reaches the disk before the file is moved to its place.
     pub durable: bool,
 }
 
@@ -98,7 +98,7 @@ impl Root {
             if how.replace { fs::rename(&temporary, &place) } else { put_new(&temporary, &place) }
         });
         if written.is_err() {
-            // It may not even have been made; the next round clears whatever is left.
+            // It may not even have been made; the next sync clears whatever is left.
             let _ = fs::remove_file(&temporary);
         }
         written.map_err(|error| match error.kind() {
@@ -112,7 +112,7 @@ impl Root {
         self.write(path, content, WriteOptions { replace: true, private: true, durable: true })?;
         let place = self.path.join(path);
         let folder = place.parent().unwrap_or(&self.path);
-        // Folders can not be opened as files everywhere; the move itself is whole either way.
+        // Folders cannot be opened as files everywhere; the move itself is whole either way.
         if let Ok(folder) = File::open(folder) {
             let _ = folder.sync_all();
         }
@@ -191,7 +191,7 @@ impl Root {
         }
     }
 
-    /// Whether all folders on the way to a file are there. Anything else on the way is an error.
+    /// Reports whether all folders on the way to a file exist. Anything else on the way is an error.
     fn check_parents(&self, path: &str) -> Result<bool, BackendError> {
         for folder in parents(path) {
             match fs::symlink_metadata(self.path.join(&folder)) {
@@ -245,7 +245,7 @@ fn parents(path: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Where a file is written before it is moved to its place.
+/// Returns the path at which a file is written before it is moved to its place.
 fn temporary(path: &str) -> PathBuf {
     let path = Path::new(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();

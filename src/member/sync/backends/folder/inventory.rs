@@ -21,7 +21,7 @@ pub struct Inventory {
     pub entries: BTreeMap<ObjectId, Entry>,
 }
 
-/// What is known of one object's file.
+/// The entry of one object's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The hash of what was last written.
@@ -67,7 +67,7 @@ impl Inventory {
 }
 
 impl Entry {
-    /// Whether a file with this hash and size is berth's.
+    /// Reports whether a file with this hash and size is berth's.
     pub fn owns(&self, hash: &str, size: u64) -> bool {
         // After a power failure a file may be there without its content; an empty one is nobody's loss.
         self.applied.is_some() || self.pending.as_deref() == Some(hash) || size == 0

@@ -1,4 +1,4 @@
-//! A folder as the target: each object a file, at the path it has in the rendered folder.
+//! A folder as the backend: each object a file, at the path it has in the rendered folder.
 //!
 //! What berth owns is listed in `.berth/inventory.json`. The list names an object before its file is made
 //! and until after it is gone, so that no crash makes a file an orphan; strangers' files stay as they are.
@@ -26,7 +26,7 @@ const LOCK: &str = ".berth/lock";
 /// A folder that holds one cluster's objects.
 pub struct FolderBackend {
     root: Root,
-    /// As last read or written. `None` where there is none.
+    /// The inventory as last read or written. `None` if the folder has none.
     inventory: Option<Inventory>,
     /// Entries that are to be let go, as they were before.
     leaving: BTreeMap<ObjectId, Entry>,
@@ -62,7 +62,7 @@ impl FolderBackend {
         self.root.write_durably(INVENTORY, &inventory.to_bytes())
     }
 
-    /// What stands in one object's place. `None` where nothing does and nothing is known of it.
+    /// Looks at one object's place. `None` if nothing stands there and the inventory has no entry.
     fn look(&self, id: &ObjectId, entry: Option<&Entry>, wanted: Option<&Desired>) -> Option<Live> {
         let annotations = entry.map(|entry| entry.annotations.clone()).unwrap_or_default();
         let (owned, form) = match self.root.hash(&path::of_object(id)) {
@@ -155,7 +155,7 @@ impl Backend for FolderBackend {
     ) -> Result<(), BackendError> {
         self.progress.begin_of("applying objects", writes.len() + prunes.len());
         self.root.make()?;
-        // One left from a round that ended early would stand in its own way.
+        // One left from a sync that ended early would stand in its own way.
         self.lock = None;
         self.lock = Some(self.root.lock(LOCK)?);
         if self.read_inventory()? != self.inventory {
@@ -163,7 +163,7 @@ impl Backend for FolderBackend {
         }
         let inventory = self.inventory.get_or_insert_default();
         for (id, _) in inventory.entries.iter().filter(|(_, entry)| entry.pending.is_some()) {
-            // What can not be cleared is reported when its object is written.
+            // What cannot be cleared is reported when its object is written.
             let _ = self.root.clear_temporary(&path::of_object(id));
         }
         inventory.record = record.clone();

@@ -12,7 +12,7 @@ use berth_base::model::status::Suspension;
 
 const FILE: &str = ".berth/suspended.json";
 
-/// What the file says, if it still counts. One that can not be read is no permission to go on.
+/// Reads the suspension, unless it is over. A file that cannot be read suspends too.
 pub(super) fn read(root: &Root, now: Timestamp) -> Option<Suspension> {
     let unreadable = || Suspension { reason: format!("`{FILE}` can not be read"), until: None };
     let bytes = match root.read(FILE) {

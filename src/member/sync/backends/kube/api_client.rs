@@ -22,26 +22,26 @@ use super::lease::Fence;
 use super::tenant::Tenants;
 use berth_base::progress::Progress;
 
-/// How often one request is made before its failure counts.
+/// The number of attempts before a request fails.
 const ATTEMPTS: u32 = 5;
 
-/// The longest pause that a server may ask for within a round; for a longer one the round goes on.
+/// The longest pause that a server may ask for within a sync; for a longer one the sync goes on.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// How many objects come in one answer.
+/// The number of objects in one answer.
 const PAGE: u32 = 500;
 
-/// One API server.
+/// The client of one API server.
 #[derive(Clone)]
 pub struct ApiClient {
     client: Client,
     pub server: Arc<str>,
     patience: Duration,
-    /// As whom it writes, where that is not berth itself.
+    /// The accounts that write in place of berth's own.
     tenants: Option<Tenants>,
     /// Outside of it nothing is written, and no write takes longer than it leaves.
     fence: Option<(Fence, Duration)>,
-    /// Where a batch says how far it is.
+    /// The progress that a batch reports.
     pub progress: Progress,
 }
 
@@ -83,7 +83,7 @@ pub enum ApiRequest {
 }
 
 impl ApiRequest {
-    /// Whether anything is different afterwards.
+    /// Reports whether the request changes anything.
     fn is_write(&self) -> bool {
         match self {
             ApiRequest::Get { .. } | ApiRequest::List { .. } => false,
@@ -98,9 +98,9 @@ impl ApiRequest {
 /// A good answer.
 #[derive(Debug)]
 pub struct Response {
-    /// Whether the object was not there before.
+    /// True if the request created the object.
     pub created: bool,
-    /// Whether an earlier attempt had no good answer, and may have been carried out all the same.
+    /// True if an earlier attempt failed, and may have been carried out all the same.
     pub again: bool,
     bytes: Vec<u8>,
 }
@@ -141,7 +141,7 @@ impl ApiClient {
         ApiClient { fence: Some((fence, patience)), ..self }
     }
 
-    /// How long an answer may take, if it may be asked for at all.
+    /// Returns the time limit of a request. `None` if the fence forbids it.
     fn patience_for(&self, ask: &ApiRequest) -> Option<Duration> {
         let Some((fence, patience)) = self.fence.as_ref().filter(|_| ask.is_write()) else {
             return Some(self.patience);
@@ -222,7 +222,7 @@ impl ApiClient {
         Err(Failure::from_answer(status.as_u16(), &body, retry_after))
     }
 
-    /// One object, if it is there.
+    /// Reads one object. `None` if it does not exist.
     pub async fn get(&self, path: &str, name: &str) -> Result<Option<Json>, Failure> {
         match self.send(&ApiRequest::Get { path: path.to_owned(), name: name.to_owned() }).await {
             Ok(answer) => answer.read().map(Some),
@@ -272,7 +272,7 @@ struct PageMetadata {
 }
 
 impl ApiRequest {
-    /// Whether it is asked for the object in whatever version it is.
+    /// Reports whether the request names no version of the object, so that it may be repeated.
     fn names_no_version(&self) -> bool {
         match self {
             ApiRequest::Apply { object, .. } => object.pointer("/metadata/resourceVersion").is_none(),

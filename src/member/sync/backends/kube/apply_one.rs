@@ -1,7 +1,7 @@
 //! One object: how it is applied, or only tried, and what is done about whatever stands in the way.
 //!
 //! Fields that the member keeps are handed over before they are left out; fields of earlier appliers
-//! become berth's; conflicts with others fail unless the object says otherwise; what can not be changed is
+//! become berth's; conflicts with others fail unless the object says otherwise; what cannot be changed is
 //! made anew only where the object says so. A trial changes nothing.
 
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use crate::sync::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
 
-/// How long an object that is made anew may take to go.
+/// The longest wait for the removal of an object that is made anew.
 const GOING: Duration = Duration::from_secs(15);
 
-/// One object on its way.
+/// Everything needed to apply one object.
 #[derive(Clone, Debug)]
 pub struct ApplyJob {
     pub id: ObjectId,
-    /// Whether nothing of its content may be shown.
+    /// True if no message may show its content.
     pub secret: bool,
     /// The collection it stands in.
     pub path: String,
     pub payload: Arc<Json>,
     /// The object as it is, where it is there.
     pub live: Option<Arc<Json>>,
-    /// Whether it is berth's already.
+    /// True if the object is berth's already.
     pub owned: bool,
     pub take_over: bool,
     pub strategy: Strategy,
@@ -50,7 +50,7 @@ pub struct ApplyJob {
     left: UnmanagedFields,
     on_conflict: OnConflict,
     recreate: Recreate,
-    /// Whether the answer is read for how the object does.
+    /// True if the answer to the write shows the object's health.
     pub lively: bool,
 }
 
@@ -68,13 +68,13 @@ enum Recreate {
     DataLossAccepted,
 }
 
-/// What came of it.
+/// The result of applying one object.
 #[derive(Debug)]
 pub struct ApplyResult {
-    /// Whether it was not there before.
+    /// True if the object did not exist before.
     pub created: bool,
     pub answer: Option<Response>,
-    /// What people may want to know.
+    /// Notes for people.
     pub notes: Vec<String>,
 }
 
@@ -129,12 +129,12 @@ impl ApplyJob {
         self.older.is_some()
     }
 
-    /// Whether it may become berth's though it is there already.
+    /// Reports whether an existing foreign object may become berth's.
     pub fn may_take_over(&self, same: bool) -> bool {
         self.take_over || (self.take_over_equal && same)
     }
 
-    /// Whether an object has the form that this would give it, as far as berth wrote it.
+    /// Reports whether the object carries the hash of this very payload.
     pub fn was_applied_to(&self, live: &Json) -> bool {
         let hash =
             |object: &Json| object.get("metadata")?.get("annotations")?.get(annotation::APPLIED).cloned();
@@ -148,7 +148,7 @@ impl ApplyJob {
         self.live.as_ref()?.pointer("/metadata/uid")?.as_str()
     }
 
-    /// What would be there, for people and for comparison.
+    /// Applies the object as a dry run, for people and for comparison.
     pub async fn try_out(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
         let mut object = (*self.payload).clone();
         if let Some(live) = &self.live {
@@ -260,7 +260,7 @@ impl ApplyJob {
         let mut object = Arc::new(object);
         let mut force = false;
         let mut notes = Vec::new();
-        // Each round takes one obstacle away: legacy owners, others, and fields that are yielded.
+        // Each attempt removes one obstacle: legacy owners, others, and fields that are yielded.
         for _ in 0..4 {
             let ask = ApiRequest::Apply {
                 path: self.path.clone(),
@@ -335,7 +335,7 @@ impl ApplyJob {
         named || self.id.takes_more_along()
     }
 
-    /// Whether it may be removed and made anew.
+    /// Reports whether the object may be removed and made anew.
     pub fn may_recreate(&self) -> bool {
         match self.recreate {
             Recreate::No => false,

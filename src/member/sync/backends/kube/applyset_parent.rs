@@ -17,12 +17,12 @@ use super::identity::{GROUP_KINDS, SET_ID, group_kind_of};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 
-/// What the parent object says.
+/// The content of the parent object.
 #[derive(Clone, Debug)]
 pub struct ApplySetParent {
     pub record: Record,
     pub kinds: BTreeSet<String>,
-    /// Why nothing is to be changed for now, and until when.
+    /// The reason of a suspension, and its end.
     pub suspend: (Option<String>, Option<String>),
     pub uid: String,
     version: String,
@@ -191,7 +191,7 @@ impl ClusterSession {
         }
     }
 
-    /// Whether an object is the parent itself, which no folder may hold.
+    /// Reports whether an object is the parent itself, which no folder may hold.
     pub fn is_parent(&self, id: &ObjectId) -> bool {
         let own = (&*self.identity.namespace, self.identity.parent.as_str());
         id.group.is_empty() && &*id.kind == "ConfigMap" && (&*id.namespace, &*id.name) == own

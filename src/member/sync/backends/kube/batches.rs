@@ -24,7 +24,7 @@ use crate::sync::plan::{Form, Prune, is_definition};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// How long a stage waits for the definitions in it to be served.
+/// The longest wait for a stage's definitions to be served.
 const DEFINING: Duration = Duration::from_secs(15);
 
 impl ClusterSession {
@@ -32,7 +32,7 @@ impl ClusterSession {
     pub async fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
         let mut results: Vec<Option<Result<(), Failure>>> = batch.iter().map(|_| None).collect();
         if batch.iter().any(|item| self.path_of(item.desired).is_err()) {
-            // What cannot be asked now shows with the objects that need it.
+            // A failure shows with the objects that need the kind.
             let _ = self.ask_kinds().await;
         }
         let mut jobs = Vec::new();
@@ -86,7 +86,7 @@ impl ClusterSession {
             .collect()
     }
 
-    /// Takes in what was written, so that no watch need tell.
+    /// Remembers a write, whose echo from a watch is then no news.
     fn note_written(&mut self, desired: &Desired, made: WriteResult) {
         let (id, hash) = (&desired.id, self.hash_of(desired));
         if self.has_drifted(id, &hash) {
@@ -277,7 +277,7 @@ impl ClusterSession {
         results
     }
 
-    /// What writing would change, with the data of Secrets hashed.
+    /// Shows the effect of writes, with the data of Secrets hashed.
     pub async fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         let mut jobs = Vec::new();
         for (index, item) in batch.iter().enumerate() {
@@ -286,7 +286,7 @@ impl ClusterSession {
             }
         }
         let (api, identity) = (self.acting(), self.identity.clone());
-        // What an override from a Secret has put somewhere can not be told from the rest.
+        // The values that an override from a Secret has set cannot be told from the rest.
         jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
         let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
         let tried = each(tasks, self.at_once, |job| {
@@ -319,7 +319,7 @@ impl ClusterSession {
         previews
     }
 
-    /// An object for people: without what servers write, and without the data of Secrets.
+    /// Returns an object for people: without the server's fields and the data of Secrets.
     fn shown(&self, object: &Json, is_secret: bool) -> Json {
         let mut object = object.clone();
         if let Some(map) = object.as_object_mut() {
@@ -346,7 +346,7 @@ impl ClusterSession {
 
     fn hide(&self, data: &mut Json) {
         let hidden = |value: &Json| {
-            // The key is this process's own, so that a short value can not be guessed from its hash.
+            // The key is this process's own, so that a short value cannot be guessed from its hash.
             json!(format!("hash {:016x}", self.key.hash_one(value.to_string())))
         };
         match data {
@@ -360,7 +360,7 @@ impl ClusterSession {
     }
 }
 
-/// What an answer to a write says.
+/// The parts of a write's answer that later steps need.
 #[derive(Default)]
 struct WriteResult {
     uid: String,
@@ -383,7 +383,6 @@ struct NamedMetadata {
 }
 
 impl WriteResult {
-    /// All of it is read only where how the object does can be seen in it.
     fn read(answer: &Response, rules: Option<&HealthRules>) -> Result<WriteResult, Failure> {
         if let Some(rules) = rules {
             let object: Json = answer.read()?;

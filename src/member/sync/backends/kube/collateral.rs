@@ -18,10 +18,10 @@ use crate::sync::plan::{is_definition, is_namespace};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// How many are named.
+/// The number of objects named.
 const MOST: usize = 20;
 
-/// How many of a kind are looked at.
+/// The number of objects looked at for each kind.
 const PAGE: u32 = 500;
 
 /// Objects that are in every namespace, or come and go by themselves.

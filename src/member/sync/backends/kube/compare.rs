@@ -14,7 +14,8 @@ use crate::sync::field_differences::Difference;
 use crate::sync::strategy::{self, Finding, ObservedObject, Strategy};
 use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
 
-/// Whether two forms differ in nothing that was asked for. Berth's own marks count on what it owns.
+/// Reports whether the two forms are equal in all that was asked for. Berth's own marks count only on objects
+/// that it owns.
 pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     let content = |object: &Json| {
         let mut object = object.clone();
@@ -42,7 +43,8 @@ pub fn applied_hash(live: &Json) -> Option<&str> {
     live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
 }
 
-/// Whether it is for certain just as it was applied: the hash is of what is wanted, and no field is lost.
+/// Reports whether the object is for certain as it was applied: it carries the hash, and berth still owns
+/// every wanted field.
 pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
     let Some(own) = managed_fields::applied_by(live, &identity.manager) else { return false };
     if applied_hash(live) != Some(hash) {
@@ -60,7 +62,7 @@ pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &
     managed_fields::covers(own, &wanted)
 }
 
-/// What an object's strategy makes of how it was found, with what a write would change.
+/// Applies the object's strategy to its live form and to the changes that a write would make.
 pub fn finding(
     wanted: &Desired,
     hash: &str,
@@ -83,7 +85,7 @@ pub fn uid_of(object: &Json) -> &str {
     object.pointer("/metadata/uid").and_then(Json::as_str).unwrap_or_default()
 }
 
-/// Why an object that is wanted can not be had now: it is on its way out.
+/// Describes the removal under way that blocks a wanted object.
 pub fn leaving(object: &Json) -> Option<String> {
     let since = object.pointer("/metadata/deletionTimestamp")?.as_str()?;
     let finalizers = object.pointer("/metadata/finalizers").and_then(Json::as_array).into_iter().flatten();

@@ -87,7 +87,7 @@ impl ClusterSession {
             }
             match self.path_of(object) {
                 Ok(path) => jobs.push((hash, self.job(object, path))),
-                // Its definition comes in this very round.
+                // Its definition comes in this very sync.
                 Err(_) if is_to_be_defined(&object.id, desired) => {}
                 Err(failure) => refuse(found, &object.id, failure.words(false)),
             }
@@ -173,7 +173,7 @@ impl ClusterSession {
             self.settled.insert(id.clone(), hash.clone());
         }
         let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
-        // In what it differs is said in each round, so that it is compared in each.
+        // In what it differs is said in each sync, so that it is compared in each.
         let is_faulty = matches!(found_now.form, Form::Faulty(_) | Form::Refused(_));
         let looks = job.strategy.compares() || job.strategy.only_looks();
         let is_in_the_way = is_faulty || !(owned || looks || job.may_take_over(same));
@@ -196,19 +196,19 @@ impl ClusterSession {
     }
 }
 
-/// What a trial has shown.
+/// The result of a dry run.
 enum DryRun {
-    /// It is not there. Unchecked where it could not be tried yet.
+    /// The object is missing. Unchecked if it could not be tried yet.
     New { checked: bool },
-    /// It is not there, and cannot be made.
+    /// The object is missing and cannot be made.
     Unmakeable(Failure),
     There {
         live: Arc<Json>,
         same: bool,
-        /// What a write would change, where that matters.
+        /// The changes that a write would make, where the strategy needs them.
         changes: Vec<Difference>,
     },
-    /// It is there and berth's, and something else is wanted now.
+    /// The object is berth's and gets a new form.
     Older,
 }
 
@@ -243,7 +243,7 @@ async fn try_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> 
                 let again = if first.is_ok() { first } else { job.try_out(api, identity).await };
                 (job, again)
             }
-            // In a namespace that is not there, or that this very round makes.
+            // In a namespace that is not there, or that this very sync makes.
             (None, Err(failure)) if failure.lacks_namespace() => {
                 let message = format!("its namespace `{}` is not there", job.id.namespace);
                 return Ok(DryRun::Unmakeable(Failure::rule(message)));
@@ -284,7 +284,7 @@ fn is_of_another(live: &Json, identity: &Identity) -> bool {
     part_of(live).is_some_and(|set| *set != identity.set)
 }
 
-/// Whether the folder brings the definition of this object's kind.
+/// Reports whether the folder brings the definition of this object's kind.
 fn is_to_be_defined(id: &ObjectId, desired: &DesiredMap) -> bool {
     desired.values().filter(|object| is_definition(&object.id)).any(|object| {
         let (group, kind) = defined_by(&object.id, Some(object));

@@ -1,7 +1,7 @@
 //! What is told people as Kubernetes Events, and the status as a ConfigMap: for those who look with `kubectl`.
 //!
 //! One Event for each object and reason, written again when it says something else or was about to be
-//! forgotten; so many in a round and no more. Where they can not be written, that is one note.
+//! forgotten; so many in a sync and no more. Where they cannot be written, that is one note.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::sync::sync_events::SyncEvent;
 use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 
-/// How many are written in one round.
+/// The number of Events written in one sync.
 const MOST: usize = 25;
 /// Servers forget Events after an hour.
 const AGAIN: Duration = Duration::from_secs(30 * 60);
 /// The longest message that servers take is 1 KiB.
 const LONGEST: usize = 900;
 
-/// What was told so far.
+/// The Events and the status written so far.
 #[derive(Debug, Default)]
 pub struct SentEvents {
     wanted: bool,

@@ -10,10 +10,10 @@ use serde::Deserialize;
 use crate::live::error::innermost;
 use berth_base::model::annotation::ON_CONFLICT;
 
-/// How servers begin to say that a manifest does not fit its kind.
+/// The start of a server's message about a manifest that does not fit its kind.
 const TYPED: &str = "failed to create typed patch object";
 
-/// When such an object is tried again: its kind may be defined anew, though that is rare.
+/// The pause before such an object is tried again: its kind may be defined anew, though that is rare.
 const MISFIT: Duration = Duration::from_secs(300);
 
 /// A request that did not do what it was made for.
@@ -26,7 +26,7 @@ pub enum Failure {
     Rule(String),
 }
 
-/// What the server says.
+/// The server's refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusal {
     pub code: u16,
@@ -123,7 +123,7 @@ impl Failure {
         self.code() == 404
     }
 
-    /// Whether the same request may have another answer in a moment.
+    /// Reports whether the same request may succeed in a moment.
     pub fn may_pass(&self) -> bool {
         match self {
             Failure::Unreachable(_) => true,
@@ -135,7 +135,7 @@ impl Failure {
         }
     }
 
-    /// How long the server asks to wait.
+    /// Returns the pause that the server asks for.
     pub fn pause(&self) -> Option<Duration> {
         let Failure::Refused(refusal) = self else { return None };
         if self.is_misfit() {
@@ -160,7 +160,7 @@ impl Failure {
         if refusal.code == 409 { ours.map(conflict).collect() } else { Vec::new() }
     }
 
-    /// Whether others wrote to the object at that very moment. It is not what a precondition that fails is.
+    /// Reports whether others wrote to the object at that very moment. A failed precondition is not contention.
     pub fn is_contention(&self) -> bool {
         let Failure::Refused(refusal) = self else { return false };
         let is_precondition = ["uid mismatch", "recondition", "ensuring all content"]
@@ -169,7 +169,7 @@ impl Failure {
         refusal.code == 409 && refusal.reason == "Conflict" && refusal.causes.is_empty() && !is_precondition
     }
 
-    /// Whether a field that never changes was to be changed.
+    /// Reports whether the request would change an immutable field.
     pub fn is_immutable(&self) -> bool {
         let Failure::Refused(refusal) = self else { return false };
         let says = |text: &str| {
@@ -182,7 +182,7 @@ impl Failure {
         refusal.code == 422 && (says(&refusal.message) || cannot_change)
     }
 
-    /// Whether it is the namespace that is not there.
+    /// Reports whether the namespace is missing.
     pub fn lacks_namespace(&self) -> bool {
         let Failure::Refused(refusal) = self else { return false };
         refusal.code == 404 && refusal.message.starts_with("namespaces ")
@@ -238,7 +238,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a conflict that is not settled means for people.
+/// Describes conflicts that the object's annotations do not settle.
 pub fn conflict_words(conflicts: &[&Conflict]) -> String {
     format!(
         "others own what is to be changed: {}; annotate it `{ON_CONFLICT}: force` to take it over, or `yield` to leave it to them",

@@ -14,7 +14,8 @@ pub fn pointers(text: &str) -> Vec<Vec<String>> {
     text.split(',').filter_map(parts).collect()
 }
 
-/// What a member has and keeps: single values. Mappings and lists keep by themselves what is beside them.
+/// Reports whether a member keeps this value: single values only. Mappings and lists keep other items by
+/// themselves.
 fn is_kept(value: &Json) -> bool {
     match value {
         Json::Null | Json::Bool(false) | Json::Array(_) | Json::Object(_) => false,
@@ -43,7 +44,7 @@ pub fn all_kept(retained: Option<&str>, initial: Option<&str>) -> Vec<Kept> {
     all
 }
 
-/// Those of the paths under which a live object has a value of its own to keep.
+/// Returns the paths under which a live object has a value to keep.
 pub fn kept(live: &Json, paths: &[Kept]) -> Vec<Kept> {
     paths.iter().filter(|kept| has_kept(live, &kept.path, kept.whole)).cloned().collect()
 }
@@ -57,12 +58,12 @@ fn has_kept(value: &Json, path: &[String], whole: bool) -> bool {
     }
 }
 
-/// What becomes of a wanted field that the member keeps.
+/// The treatment of a wanted field that the member keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// It is left out, so that its owner has it.
+    /// Removes the field from the wanted form, so that its owner keeps it.
     LeaveOut,
-    /// It gets the live value, to be shown or compared.
+    /// Copies the live value, to be shown or compared.
     Copy,
 }
 

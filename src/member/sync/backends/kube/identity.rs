@@ -18,7 +18,7 @@ pub const SET_ID: &str = "applyset.kubernetes.io/id";
 pub const TOOLING: &str = "applyset.kubernetes.io/tooling";
 pub const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 
-/// What `kubectl apply` leaves on objects.
+/// The annotation of `kubectl apply`.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Managers of people who applied whole objects before berth did.
@@ -28,7 +28,7 @@ const LEGACY_KUBEFLEET: &str = "work-api-agent";
 /// KubeFed's, which others have, too: it counts on what KubeFed has marked.
 const LEGACY_KUBEFED: [&str; 2] = ["controller-manager", "hyperfed"];
 
-/// Who berth is for one fleet.
+/// The names under which berth works for one fleet.
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub manager: String,
@@ -54,7 +54,7 @@ impl Identity {
         format!("{PART_OF}={}", self.set)
     }
 
-    /// Whether an object is berth's: by label and by manager.
+    /// Reports whether an object is berth's: by label and by manager.
     pub fn owns(&self, object: &Json) -> bool {
         part_of(object) == Some(&self.set) && managed_fields::applied_by(object, &self.manager).is_some()
     }
@@ -119,7 +119,7 @@ pub fn legacy_of(live: &Json) -> Vec<&'static str> {
     LEGACY.into_iter().chain(legacy_hubs_of(live)).collect()
 }
 
-/// Those of them that are agents of an earlier hub.
+/// Returns the earlier appliers that are agents of another hub.
 pub fn legacy_hubs_of(live: &Json) -> Vec<&'static str> {
     let label = live.pointer("/metadata/labels/kubefed.io~1managed").and_then(Json::as_str);
     let kubefed: &[&str] = if label == Some("true") { &LEGACY_KUBEFED } else { &[] };

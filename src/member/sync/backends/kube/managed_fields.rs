@@ -40,14 +40,14 @@ pub fn without(object: &Json, names: &[&str]) -> Vec<Json> {
     if rest.is_empty() { vec![json!({})] } else { rest }
 }
 
-/// Whether a manager applied its fields when the object was made, and has not changed them since.
+/// Reports whether a manager applied its fields at the object's creation, and never since.
 pub fn is_maker(object: &Json, manager: &str) -> bool {
     let own = entries(object).into_iter().flatten().find(|entry| is_apply(entry, manager));
     let made = object.pointer("/metadata/creationTimestamp").and_then(Json::as_str);
     own.is_some_and(|own| made.is_some_and(|made| text(own, "time") == made))
 }
 
-/// Whether every field of a wanted object is among the owned ones.
+/// Reports whether every field of a wanted object is among the owned ones.
 pub fn covers(owned: &Json, wanted: &Json) -> bool {
     let Some(fields) = wanted.as_object() else { return false };
     fields.iter().all(|(key, value)| match key.as_str() {
@@ -89,7 +89,7 @@ fn covers_value(owned: &Json, wanted: &Json) -> bool {
     }
 }
 
-/// Whether a key of a list's owned items means this item.
+/// Reports whether a key of `managedFields` names this list item.
 pub fn is_key_of(key: &str, item: &Json) -> bool {
     if let Some(value) = key.strip_prefix("v:") {
         return serde_json::from_str::<Json>(value).is_ok_and(|value| value == *item);
@@ -100,7 +100,7 @@ pub fn is_key_of(key: &str, item: &Json) -> bool {
     key.iter().all(|(name, value)| item.get(name).is_none_or(|own| own == value))
 }
 
-/// Who is who when owners are rearranged.
+/// The managers involved in a change of owners.
 #[derive(Clone, Copy, Debug)]
 pub struct Rearrange<'a> {
     pub manager: &'a str,

@@ -1,4 +1,4 @@
-//! A Kubernetes cluster as the target: server-side apply, with an ApplySet of what berth owns.
+//! A Kubernetes cluster as the backend: server-side apply, with an ApplySet of what berth owns.
 //!
 //! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
 //!   what is served. `identity` says who berth is; `managed`, `handover` and `fields` read and rearrange owners,
@@ -77,41 +77,41 @@ pub use tenant::Tenant;
 use tenant::Tenants;
 use watching::Watching;
 
-/// How a cluster is reached and worked on.
+/// The settings of a Kubernetes backend.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub access: Access,
     pub fleet: String,
-    /// Where the parent object is.
+    /// The namespace of the parent object.
     pub namespace: String,
-    /// How many requests are under way at once.
+    /// The number of concurrent requests.
     pub at_once: usize,
-    /// How long an object may take to be healthy.
+    /// The time an object may take to become healthy.
     pub deadline: Duration,
-    /// When objects are healthy of whose kinds people say so.
+    /// People's rules for the health of their own kinds.
     pub rules: Arc<HealthRules>,
-    /// How long a watch may be silent before it counts as lost.
+    /// The silence after which a watch counts as lost.
     pub silence: Duration,
     /// Without one, nothing keeps two syncers apart.
     pub lease: Option<Lease>,
-    /// Whose rights count for the objects of a namespace; berth's own where there is none.
+    /// The account that writes the objects of a namespace; berth's own if unset.
     pub tenant: Option<Tenant>,
     /// Namespaces that are never removed; one that ends with `*` means all that begin so.
     pub protected: Vec<String>,
-    /// Where in that namespace local overrides are.
+    /// The objects of that namespace that hold local overrides.
     pub overrides_from: Vec<OverrideObjects>,
-    /// Whether how rounds went is told as Events.
+    /// True if syncs are told as Events.
     pub events: bool,
-    /// What is done about drift where an object does not say.
+    /// The treatment of drift where an object's annotation does not set it.
     pub drift: DriftMode,
 }
 
-/// What the parent object is called, and what whoever runs the syncer calls its own.
+/// Returns the name of the parent object, which an installed syncer uses for its own objects, too.
 pub fn record_name(fleet: &str) -> String {
     identity::object_name(fleet)
 }
 
-/// One cluster.
+/// A Kubernetes cluster as the backend.
 pub struct KubeBackend {
     /// Let go of when nothing more is written.
     keeper: Option<LeaseKeeper>,
@@ -137,9 +137,9 @@ struct ClusterSession {
     watching: Watching,
     /// Kinds that may be owned and could not be looked at.
     unseen: BTreeSet<String>,
-    /// When the last look began.
+    /// The start of the last survey.
     surveyed: Option<Instant>,
-    /// What the last look and the writes since have shown.
+    /// Cache: each object as the last survey and later writes left it.
     tracked: BTreeMap<ObjectId, TrackedObject>,
     /// Since when an object is not healthy, in the form named by its hash.
     unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
@@ -153,7 +153,7 @@ struct ClusterSession {
     fights: DriftFights,
     /// Objects that failed, and when they are tried again.
     retries: BTreeMap<ObjectId, Retry>,
-    /// What pods said of an object, and when they were asked.
+    /// Cache: the reason that an object's pods give, and when they were asked.
     reasons: BTreeMap<ObjectId, (Instant, Option<String>)>,
     notes: Vec<Problem>,
     access: Access,
@@ -166,17 +166,17 @@ struct ClusterSession {
     key: RandomState,
 }
 
-/// What is known of one object.
+/// The present knowledge of one object.
 #[derive(Debug, Default)]
 struct TrackedObject {
     owned: bool,
-    /// As it is, where it is to be changed.
+    /// The live object, if a change needs it.
     live: Option<Arc<Json>>,
-    /// Whether the server has accepted the wanted form on trial.
+    /// True if a dry run accepted the wanted form.
     checked: bool,
-    /// Whether it went away from what was applied, which is what is wanted.
+    /// True if somebody changed the object while the wanted form stayed the same.
     drifted: bool,
-    /// What there is to say of it, though nothing is done about it.
+    /// A remark for the report; no action follows.
     remark: Option<String>,
     /// Its UID, where it is berth's and nothing else of it needs to be known to change it.
     older: Option<String>,
@@ -184,14 +184,14 @@ struct TrackedObject {
     health: Health,
     /// Selects its pods, where it has some.
     pods: Option<String>,
-    /// What its strategy makes of how it was found.
+    /// The verdict of its strategy.
     finding: Option<Finding>,
 }
 
 impl KubeBackend {
     /// Reads the credentials. Whether the server answers shows with the first question.
     pub fn connect(settings: &Settings) -> Result<KubeBackend, LiveError> {
-        // Watches go on between rounds, beside the thread that makes them.
+        // Watches go on between syncs, beside the thread that makes them.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -237,7 +237,7 @@ impl KubeBackend {
         Ok(KubeBackend { keeper, runtime, session })
     }
 
-    /// Where its API server is.
+    /// Returns the address of the API server.
     pub fn server(&self) -> &str {
         &self.session.api.server
     }

@@ -9,17 +9,17 @@ use super::ClusterSession;
 use super::api_client::ApiRequest;
 use berth_base::model::ObjectId;
 
-/// How many pods are looked at.
+/// The number of pods looked at.
 const LOOKED_AT: u32 = 50;
 
-/// How many objects are asked about in one round, or while their answers are good.
+/// The number of objects asked about in one sync, or while their answers are good.
 const ASKED: usize = 20;
 
-/// For how long an answer is good where rounds follow each other.
+/// For how long an answer is good where syncs follow each other.
 pub const GOOD_FOR: Duration = Duration::from_secs(30);
 
 impl ClusterSession {
-    /// What the pods of an object say.
+    /// Returns the reason that an object's pods give.
     pub async fn reason(&mut self, id: &ObjectId) -> Option<String> {
         if let Some(known) = self.reasons.get(id) {
             return known.1.clone();
@@ -48,7 +48,7 @@ pub fn selector_of(object: &Json) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What keeps a pod from running.
+/// Returns the reason that keeps a pod from running.
 fn reason_of(pod: &Json) -> Option<String> {
     let name = pod.pointer("/metadata/name")?.as_str()?;
     let list = |at: &str| pod.pointer(at).and_then(Json::as_array).into_iter().flatten();

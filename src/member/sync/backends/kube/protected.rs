@@ -26,7 +26,7 @@ impl Protected {
         })
     }
 
-    /// Why an object is not for berth to remove.
+    /// Returns the reason why berth must not remove an object.
     pub fn reason_to_stay(&self, id: &ObjectId, has_owner: bool) -> Option<HoldReason> {
         if is_namespace(id) && self.has(&id.name) {
             Some(HoldReason::Protected)
@@ -38,15 +38,15 @@ impl Protected {
     }
 }
 
-/// Whether another object takes it along.
+/// Reports whether the object has an owner, which takes it along.
 pub fn has_owner(object: &Json) -> bool {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Json::as_array);
     owners.is_some_and(|owners| !owners.is_empty())
 }
 
 impl ClusterSession {
-    /// One object may be served under two groups. What is wanted under one of them is not to be removed under
-    /// the other.
+    /// Drops the second name of an object that is served under two groups: wanted under one of them, it must
+    /// not be removed under the other.
     pub fn drop_other_names(&mut self, desired: &DesiredMap, found: &mut LiveMap) {
         let uid = |live: &Live| match &live.form {
             Form::There { version, .. } => Some(version.0.clone()),

@@ -10,7 +10,7 @@ use super::managed_fields;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{self, DELETE_OPTIONS};
 
-/// How often it is tried to let an object go that others write meanwhile.
+/// The number of attempts to release an object that others write meanwhile.
 const ATTEMPTS: u32 = 5;
 
 /// Makes an object nobody's: takes off the label, berth's annotations and its ownership of fields, and nothing else.

@@ -1,4 +1,4 @@
-//! What failed or is in the way, and when it is tried again; when a round is due though nothing changes.
+//! What failed or is in the way, and when it is tried again; when a sync is due though nothing changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Retry {
     pub failures: u32,
     pub at: Instant,
     pub message: String,
-    /// What is in its way.
+    /// The live object in its way.
     pub found: Option<Live>,
 }
 
@@ -27,10 +27,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// The longest pause before it is looked whether something is still in the way.
 const IN_THE_WAY: Duration = Duration::from_secs(60);
 
-/// How often overrides that are kept in the cluster are read while nothing else asks for a round.
+/// The interval at which overrides kept in the cluster are read.
 const OVERRIDES: Duration = Duration::from_secs(10);
 
-/// How often objects are looked at that berth did not make, or that it is to compare only.
+/// The interval at which objects are read that no watch covers: foreign ones, and those only compared.
 const LOOKS: Duration = Duration::from_secs(60);
 
 impl ClusterSession {
@@ -94,7 +94,8 @@ impl ClusterSession {
         given_up.map(|(id, _)| id.clone()).collect()
     }
 
-    /// When something is due though nothing changes. What was due already was done in the last round.
+    /// Returns the next moment at which a sync is due although nothing changes. Earlier ones were served by
+    /// the last sync.
     pub fn due(&self) -> Option<Instant> {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
         // What is not watched: overrides that are kept in the cluster, and objects that are only looked at.

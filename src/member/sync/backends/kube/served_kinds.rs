@@ -15,7 +15,7 @@ pub struct ServedKind {
     pub version: String,
     pub plural: String,
     pub namespaced: bool,
-    /// Whether its objects can be listed, changed and removed.
+    /// True if its objects can be listed, changed and removed.
     pub managed: bool,
 }
 

@@ -20,7 +20,7 @@ pub fn as_kept(object: &Json) -> Cow<'_, Json> {
     Cow::Owned(object)
 }
 
-/// Whether it is, as a whole or in part, still encrypted by SOPS: no server could make anything of it.
+/// Reports whether the object is still encrypted by SOPS, wholly or in part, so that no server could read it.
 pub fn is_encrypted(object: &Json) -> bool {
     let noted = object.get("sops").is_some_and(|sops| sops.get("mac").is_some());
     let is_cipher = |value: &Json| {
@@ -31,7 +31,7 @@ pub fn is_encrypted(object: &Json) -> bool {
     noted || (is_secret && data.flat_map(Map::values).any(is_cipher))
 }
 
-/// What is no text stays where it is, for the server to refuse.
+/// Moves `stringData` to `data` if all of it is text. Otherwise it stays, for the server to refuse.
 fn keep_as_data(object: &mut Json) {
     let Some(map) = object.as_object_mut() else { return };
     let texts: Option<Map<String, Json>> = match map.get("stringData") {

@@ -27,7 +27,7 @@ use berth_base::model::object::version_of;
 pub type DesiredMap = BTreeMap<ObjectId, Desired>;
 pub type LiveMap = BTreeMap<ObjectId, Live>;
 
-/// How many kinds are listed at once, each page by page.
+/// The number of kinds listed at once, each page by page.
 const LISTS: usize = 2;
 
 impl ClusterSession {
@@ -221,7 +221,7 @@ impl ExtendMissing for BTreeMap<(String, String), Option<String>> {
 }
 
 impl TrackedObject {
-    /// What is known of an object from before.
+    /// Builds the knowledge of an object from its cache entry.
     fn from_entry(entry: &CachedObject, wanted: Option<&WantedObject>) -> TrackedObject {
         let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
         TrackedObject {
@@ -236,7 +236,7 @@ impl TrackedObject {
         }
     }
 
-    /// What an object says of how it does.
+    /// Reads the health of a live object, and the selector of its pods.
     pub fn of(object: &Json, rules: &HealthRules) -> TrackedObject {
         TrackedObject {
             health: rules.judge(object),

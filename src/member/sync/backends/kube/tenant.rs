@@ -18,7 +18,7 @@ use berth_base::model::ObjectId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     pub account: String,
-    /// Whether what has no namespace is written with berth's own rights, and not refused.
+    /// True if objects without a namespace are written with berth's own rights instead of refused.
     pub cluster_scoped: bool,
 }
 
@@ -28,11 +28,11 @@ pub struct Tenants {
     tenant: Arc<Tenant>,
     /// Namespaces in which there is no such account.
     without: Arc<BTreeSet<String>>,
-    /// Where it was looked for last, and when.
+    /// The last look for the account: when, and in which namespaces.
     looked: Option<(Instant, BTreeSet<String>)>,
 }
 
-/// How long what was found counts.
+/// The time for which that look counts.
 const KNOWN: Duration = Duration::from_secs(30);
 
 impl Tenants {
@@ -40,7 +40,7 @@ impl Tenants {
         Tenants { tenant: Arc::new(tenant), without: Arc::default(), looked: None }
     }
 
-    /// As whom something is asked. Berth itself does all the looking.
+    /// Returns the account that makes a request. Berth itself does all the reading.
     pub fn user_for(&self, ask: &ApiRequest) -> Result<Option<String>, Failure> {
         let path = match ask {
             ApiRequest::Get { .. } | ApiRequest::List { .. } => return Ok(None),
@@ -70,7 +70,7 @@ fn namespace_of(path: &str) -> Option<&str> {
 }
 
 impl ClusterSession {
-    /// What asks on behalf of tenants, where there are any.
+    /// Returns the client that writes as the tenants' accounts, where there are any.
     pub fn acting(&self) -> ApiClient {
         self.api.acting(self.tenants.as_ref())
     }
@@ -93,7 +93,7 @@ impl ClusterSession {
                 api.get(&path, &account).await
             }
         });
-        // What can not be known is for the server to decide.
+        // What cannot be known is for the server to decide.
         let found = found.await;
         let is_without = |result: &Result<Option<Json>, Failure>| matches!(result, Ok(None));
         let without = namespaces.iter().zip(&found).filter(|(_, result)| is_without(result));

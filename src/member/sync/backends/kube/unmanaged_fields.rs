@@ -17,7 +17,7 @@ pub struct UnmanagedFields {
 }
 
 impl UnmanagedFields {
-    /// What an object's annotations say.
+    /// Reads an object's annotations.
     pub fn of(desired: &Desired) -> UnmanagedFields {
         let names = desired.annotation(IGNORE_MANAGERS).unwrap_or_default().split(',').map(str::trim);
         UnmanagedFields {

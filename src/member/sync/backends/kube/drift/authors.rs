@@ -8,14 +8,14 @@ use serde_json::Value as Json;
 
 use super::super::managed_fields::{self, is_key_of, is_nothing};
 
-/// How many fields are named.
+/// The number of fields named.
 const NAMED: usize = 8;
 
-/// What one manager changed. Without a name it is known only that a field is gone.
+/// The fields that one manager changed. Without a name, only the removal of the fields is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub manager: Option<String>,
-    /// When this manager last changed the object.
+    /// The time of this manager's last change to the object.
     pub time: String,
     pub fields: BTreeSet<String>,
 }
@@ -105,7 +105,7 @@ fn walk(owned: &Json, wanted: &Json, path: Vec<String>, lost: &mut Vec<Vec<Strin
     }
 }
 
-/// Who has a field, and since when at the latest.
+/// Returns the last manager that set a field, and when.
 fn owner(live: &Json, path: &[String], manager: &str) -> Option<(String, String)> {
     let entries = live.pointer("/metadata/managedFields")?.as_array()?;
     let text = |entry: &Json, key: &str| entry.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -120,7 +120,7 @@ fn owner(live: &Json, path: &[String], manager: &str) -> Option<(String, String)
     Some((text(newest, "manager"), text(newest, "time")))
 }
 
-/// As people write it: `.spec.containers[name="web"].image`.
+/// Writes a path as people do: `.spec.containers[name="web"].image`.
 fn shown(path: &[String]) -> String {
     let mut text = String::new();
     for key in path {

@@ -12,7 +12,7 @@ use berth_base::model::ObjectId;
 const CORRECTIONS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// How long an object is left alone then: the first time, and at most.
+/// The pause after a fight: the first one, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(600), Duration::from_secs(4 * 3600));
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct DriftFights {
     bouts: BTreeMap<ObjectId, CorrectionHistory>,
 }
 
-/// One object in one form.
+/// The corrections of one object in one form.
 #[derive(Debug)]
 struct CorrectionHistory {
     hash: Arc<str>,
@@ -48,7 +48,7 @@ impl DriftFights {
         }
     }
 
-    /// Whether putting it right once more would be more than is reasonable.
+    /// Reports whether the object was corrected too often to do it once more.
     pub fn is_too_often(&self, id: &ObjectId, hash: &Arc<str>, now: Instant) -> bool {
         let recent = |at: &&Instant| now.saturating_duration_since(**at) < WITHIN;
         self.bout(id, hash).is_some_and(|bout| bout.corrected.iter().filter(recent).count() >= CORRECTIONS)
@@ -65,13 +65,13 @@ impl DriftFights {
         Some(until)
     }
 
-    /// What there is to say of an object that is left alone.
+    /// Returns the message about an object that is left alone now.
     pub fn stopped(&self, id: &ObjectId, hash: &Arc<str>, now: Instant) -> Option<&str> {
         let stopped = self.bout(id, hash)?.stopped.as_ref()?;
         (now < stopped.until).then_some(stopped.message.as_str())
     }
 
-    /// When objects are tried again that are left alone now.
+    /// Returns the ends of all pauses.
     pub fn ends(&self) -> impl Iterator<Item = Instant> + '_ {
         self.bouts.values().filter_map(|bout| bout.stopped.as_ref().map(|stopped| stopped.until))
     }

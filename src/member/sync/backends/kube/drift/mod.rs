@@ -19,16 +19,16 @@ use crate::sync::strategy::{Strategy, WriteLimit};
 use berth_base::model::{ObjectId, Timestamp};
 use mode::DriftMode;
 
-/// For how long further changes to an object whose drift was just said ask for no round.
+/// For how long further changes to an object whose drift was just said ask for no sync.
 pub const SAID: Duration = Duration::from_secs(10);
 
 impl ClusterSession {
-    /// Whether an object is as it is because somebody changed it after it was in place as wanted now.
+    /// Reports whether somebody changed the object after its present form was in place.
     pub fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>) -> bool {
         self.tracked.get(id).is_some_and(|seen| seen.drifted) || self.settled.get(id) == Some(hash)
     }
 
-    /// What is said of an object that is not put right any more, because somebody else keeps changing it.
+    /// Returns the message about an object that is no longer corrected, because somebody else keeps changing it.
     pub fn refuse_fight(&mut self, object: &Desired, hash: &Arc<str>) -> Option<String> {
         let (id, now) = (&object.id, Instant::now());
         if let Some(message) = self.fights.stopped(id, hash, now) {
@@ -52,7 +52,7 @@ impl ClusterSession {
         Some(message)
     }
 
-    /// Whether drift of an object is not put right, because that is wanted so.
+    /// Reports whether the drift of an object stays on purpose, and says so in `found`.
     pub fn is_left_drifted(&mut self, object: &Desired, hash: &Arc<str>, found: &mut LiveMap) -> bool {
         let id = &object.id;
         // What is not to be written again has no drift to be put right.

@@ -19,7 +19,7 @@ impl Fence {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Whether a request that takes this long would still end in time.
+    /// Reports whether a request that takes this long would still end in time.
     pub fn leaves(&self, needed: Duration) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_some_and(|until| until.saturating_duration_since(Instant::now()) >= needed)

@@ -21,7 +21,7 @@ pub fn of_this_process() -> String {
     }
 }
 
-/// Whether it was a process of this machine, and is one no more.
+/// Reports whether the holder is a process of this machine that has ended.
 pub fn has_ended(holder: &str) -> bool {
     let Some((rest, process)) = holder.rsplit_once('_') else { return false };
     let Some(there) = rest.rsplit_once('_').map(|(_, place)| place).filter(|it| !it.is_empty()) else {
@@ -39,7 +39,7 @@ fn place() -> Option<String> {
     Some(digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// When a process began, in ticks since the boot. `None` where it is none, or only waits to be reaped.
+/// Returns the start of a process, in ticks since the boot. `None` if it has ended, or only waits to be reaped.
 fn start_of(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in brackets, may hold anything.

@@ -25,17 +25,17 @@ use berth_base::model::Timestamp;
 pub use fence::Fence;
 use turn::{LeaseSpec, Rival, Turn};
 
-/// How a lease is kept.
+/// The settings of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// How long it lasts without being renewed.
+    /// The time after which an unrenewed lease ends.
     pub duration: Duration,
-    /// Who finds it held waits until it is known whether the holder lives, and no longer: for one round.
+    /// For one sync: wait for another's lease only until it is known whether its holder lives.
     pub once: bool,
 }
 
 impl Lease {
-    /// How long one request may take, so that it ends within the lease.
+    /// Returns the time limit of one request, so that it ends within the lease.
     pub fn patience(&self) -> Duration {
         self.duration / 2
     }
@@ -45,7 +45,7 @@ impl Lease {
     }
 }
 
-/// Whose the lease is, as far as is known.
+/// The known owner of the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LeaseOwner {
     Unknown,
@@ -125,7 +125,7 @@ impl LeaseKeeper {
         Ok(LeaseKeeper { fence, lease, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Whether this process may write; otherwise why not. Waits for the first answer.
+    /// Reports whether this process may write, and why not. Waits for the first answer.
     pub fn admit(&self) -> Result<(), NotAdmitted> {
         let undecided = |hands: &mut LeaseOwner| match hands {
             LeaseOwner::Unknown => true,
@@ -160,7 +160,7 @@ impl Drop for LeaseKeeper {
     }
 }
 
-/// What the thread works on.
+/// The state of the thread that keeps the lease.
 struct LeaseThread {
     client: Client,
     access: Access,
@@ -178,13 +178,13 @@ struct LeaseThread {
     held: Option<LeaseSpec>,
     fence: Fence,
     shared: Arc<Shared>,
-    /// Whether the server did not take the credentials.
+    /// True if the server rejected the credentials.
     refused: bool,
-    /// How often in a row there was no answer that counts.
+    /// The number of attempts in a row without a usable answer.
     failures: u32,
 }
 
-/// How many failures are no news yet.
+/// The number of failures from which on they are published.
 const PATIENT: u32 = 4;
 
 impl LeaseThread {
@@ -270,7 +270,7 @@ impl LeaseThread {
         }
     }
 
-    /// One look, and what follows from it.
+    /// Reads the lease once, and takes or renews it.
     async fn step(&mut self) -> Result<LeaseOwner, String> {
         let asked = Instant::now();
         let Some(object) = self.get().await? else {

@@ -18,12 +18,12 @@ pub struct LeaseSpec {
     transitions: u64,
 }
 
-/// What to do about it.
+/// The next step with a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It is ours: say so again.
+    /// Renew: the lease is ours.
     Renew,
-    /// It is free, or its holder is gone.
+    /// Take it: the lease is free, or its holder is gone.
     Take,
     /// Somebody else's; and whether it was seen to be renewed.
     Wait { alive: bool },
@@ -66,7 +66,7 @@ impl LeaseSpec {
 }
 
 impl Rival {
-    /// Whose turn it is. `is_dead` says of a holder that it is a process of this machine that has ended.
+    /// Decides whose turn it is. `is_dead` reports that a holder is a process of this machine that has ended.
     pub fn judge(
         &mut self,
         me: &str,

@@ -1,4 +1,4 @@
-//! A live object → the little that later rounds need of it: whose it is, whether it is as wanted for
+//! A live object → the little that later syncs need of it: whose it is, whether it is as wanted for
 //! certain, how it does. Its content is kept only where it must be compared once more.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::sync::strategy::{Finding, Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{IGNORE, IGNORE_MANAGERS, INITIAL, RETAIN};
 
-/// What is wanted, each with the hash that it is applied with.
+/// The wanted objects, each with the hash with which it is applied.
 pub type WantedObjects = BTreeMap<ObjectId, WantedObject>;
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct WantedObject {
 /// An object's version, as a number that grows. Nothing where a server counts in another way.
 pub type Version = Option<u64>;
 
-/// What is kept of one object.
+/// A cache entry for one live object.
 #[derive(Clone, Default, PartialEq)]
 pub struct CachedObject {
     pub uid: Box<str>,
@@ -39,18 +39,18 @@ pub struct CachedObject {
     pub owned: bool,
     /// The hash that it carries.
     pub applied: Option<Arc<str>>,
-    /// Whether all that was applied with this hash is still berth's.
+    /// True if berth still owns all that was applied with this hash.
     pub intact: bool,
     pub leaving: Option<Box<str>>,
-    /// Whether another object takes it along.
+    /// True if another object takes it along.
     pub has_owner: bool,
     pub health: Health,
-    /// What its strategy makes of it, as far as that can be told from it alone.
+    /// The verdict of its strategy, as far as the object alone decides it.
     pub finding: Option<Finding>,
     /// Selects its pods, where it has some.
     pub pods: Option<Box<str>>,
     pub annotations: BTreeMap<String, String>,
-    /// As it is, where it is not as wanted and more must be known of it.
+    /// The object itself, if it is not as wanted and has to be compared again.
     pub live: Option<Arc<Json>>,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Debug for CachedObject {
 }
 
 impl CachedObject {
-    /// What there is to know of an object with berth's label. Nothing where it does not concern berth.
+    /// Builds the entry of an object with berth's label. `None` if the object does not concern berth.
     pub fn of(object: Json, identity: &Identity, wanted: Option<&WantedObject>) -> Option<CachedObject> {
         let owned = identity.owns(&object);
         if !owned && wanted.is_none() {
@@ -101,12 +101,12 @@ impl CachedObject {
         Some(entry)
     }
 
-    /// Whether it is as wanted for certain.
+    /// Reports whether the object is as wanted for certain.
     pub fn is_same(&self, wanted: &WantedObject) -> bool {
         self.owned && self.intact && self.applied.as_deref() == Some(&*wanted.hash)
     }
 
-    /// Whether it is berth's and something else is wanted of it now, whatever it holds.
+    /// Reports whether the object is berth's and gets a new form whatever its content.
     pub fn is_plainly_older(&self, wanted: &WantedObject) -> bool {
         self.owned
             && self.applied.as_deref() != Some(&*wanted.hash)
@@ -116,7 +116,7 @@ impl CachedObject {
             && Strategy::of(&wanted.desired).way == WriteLimit::Write
     }
 
-    /// Whether it went away from what was applied, which is what is wanted.
+    /// Reports whether somebody changed the object while the wanted form stayed the same.
     pub fn has_drifted(&self, wanted: &WantedObject) -> bool {
         self.owned && !self.intact && self.live.is_some() && self.applied.as_deref() == Some(&*wanted.hash)
     }

@@ -1,5 +1,5 @@
 //! One kind's objects, followed: a watch from where the list ended, begun again where it was cut, and a
-//! new list where what happened in between can not be told any more.
+//! new list where what happened in between cannot be told any more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl KindScope {
     }
 }
 
-/// How a kind is followed.
+/// The list and the watch of one kind.
 #[derive(Clone)]
 pub struct KindWatch {
     pub api: ApiClient,
@@ -49,7 +49,7 @@ pub struct KindWatch {
     pub silence: Duration,
 }
 
-/// How long a server lets a watch be open at most; a little different each time.
+/// The longest time a server keeps a watch open, and the random part added to it.
 const OPEN: (u64, u64) = (240, 50);
 
 /// The shortest and the longest pause before a watch is begun again that does not hold.
@@ -58,23 +58,23 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 /// A watch that was open for so long did hold.
 const HELD: Duration = Duration::from_secs(5);
 
-/// How often a kind is listed that may be listed and not watched.
+/// The interval at which a kind is listed that cannot be watched.
 const UNWATCHED: Duration = Duration::from_secs(30);
 
 /// After so many watches in a row that did not hold, the kind is listed as well.
 const DEAF: u32 = 6;
 
-/// How often a list is begun again whose continuation the server has forgotten.
+/// The number of attempts at a list whose continuation the server has forgotten.
 const ATTEMPTS: usize = 3;
 
-/// Why a watch ended.
+/// The reason why a watch ended.
 #[derive(Debug)]
 enum WatchEnd {
-    /// As watches do: it goes on from where it was.
+    /// The usual end; the next watch goes on from there.
     Closed,
     /// The server does not know any more what happened since, or nothing was heard for too long.
     Lost,
-    /// It may not be watched.
+    /// The account or server does not allow a watch.
     Refused,
     Broken,
 }
@@ -131,7 +131,7 @@ impl KindWatch {
                     }
                 }
             }
-            // What can not be watched for long is listed now and then.
+            // What cannot be watched for long is listed now and then.
             let is_deaf = matches!(end, WatchEnd::Broken) && failures >= DEAF;
             if !is_deaf && !matches!(end, WatchEnd::Lost | WatchEnd::Refused) {
                 continue;
@@ -143,7 +143,7 @@ impl KindWatch {
                         self.shared.fault(&self.scope, None);
                         break;
                     }
-                    // No answer: what was known last stays known until there is one, and a round says so.
+                    // No answer: what was known last stays known until there is one, and a sync says so.
                     Err(Failure::Unreachable(_)) => self.shared.request_sync(),
                     Err(failure) if failure.code() == 404 => {
                         self.shared.cache().forget(|id| self.scope.holds(id));
@@ -158,7 +158,7 @@ impl KindWatch {
         }
     }
 
-    /// One watch. Leaves in `from` where to go on.
+    /// Runs one watch. Leaves in `from` the version to go on from.
     async fn watch(&self, from: &mut String) -> WatchEnd {
         let params = WatchParams {
             label_selector: Some(self.identity.selector()),
@@ -228,7 +228,7 @@ impl KindWatch {
     fn take_in(&self, id: ObjectId, object: Json) -> bool {
         let version = version_of(&object);
         let (wanted, identity) = (self.shared.cache().wanted(), &self.identity);
-        // Judged without the lock; what is wanted meanwhile is judged when that round begins.
+        // Judged without the lock; what is wanted meanwhile is judged when that sync begins.
         let (id, form) = match wanted.get_key_value(&id) {
             Some((own, form)) => (own.clone(), Some(form)),
             None => (id, None),

@@ -1,9 +1,9 @@
 //! What berth owns in a cluster, looked at once by a list for each kind and from then on by a watch.
 //!
 //! - `entry`: what is kept of one object, and whether it is as wanted. `store`: all of them, and what asks for a
-//!   round. `feed`: one kind's list and watch. `notice`: what people write on the parent object.
+//!   sync. `feed`: one kind's list and watch. `notice`: what people write on the parent object.
 //!
-//! A round that finds every kind followed makes no request to know what is there. Contents are looked at
+//! A sync that finds every kind followed makes no request to know what is there. Contents are looked at
 //! and let go: what stays in memory follows names and hashes.
 
 pub mod cached_object;
@@ -26,14 +26,14 @@ use crate::sync::backends::RequestSync;
 use kind_watch::{KindScope, KindWatch};
 use object_cache::ObjectCache;
 
-/// What rounds and watches share.
+/// The state that syncs and watches share.
 #[derive(Default)]
 pub struct Shared {
     cache: Mutex<ObjectCache>,
-    /// Kinds that can not be looked at.
+    /// Kinds that cannot be looked at.
     faults: Mutex<BTreeMap<KindScope, Failure>>,
     call: Mutex<Option<RequestSync>>,
-    /// Whether somebody was called since the last round began.
+    /// True if a sync was requested since the last one began.
     called: AtomicBool,
 }
 
@@ -52,7 +52,7 @@ impl Shared {
         lock(&self.cache)
     }
 
-    /// Asks for a round, once for all that happens until it begins.
+    /// Asks for a sync, once for all that happens until it begins.
     pub fn request_sync(&self) {
         if self.called.swap(true, Ordering::SeqCst) {
             return;
@@ -80,7 +80,7 @@ impl Shared {
 pub struct Watching {
     pub shared: Arc<Shared>,
     following: BTreeMap<KindScope, AbortHandle>,
-    /// Whether kinds are followed, not listed each time.
+    /// True if kinds are watched instead of listed at each sync.
     on: bool,
     notice: Option<AbortHandle>,
     silence: Duration,
@@ -156,7 +156,7 @@ impl Watching {
                 Err(failure) => failed.push((scope, failure)),
             }
         }
-        // What the lists have shown is what this round begins with.
+        // What the lists have shown is what this sync begins with.
         self.shared.called.store(false, Ordering::SeqCst);
         let faults = lock(&self.shared.faults);
         failed.extend(faults.iter().map(|(scope, failure)| (scope.clone(), failure.clone())));

@@ -1,4 +1,4 @@
-//! What watches and lists have shown of all owned objects, and which of it asks for a round.
+//! What watches and lists have shown of all owned objects, and which of it asks for a sync.
 //!
 //! Events may come late, twice, or in another order than requests were answered: what is older than what
 //! is known counts for nothing, and a removal is of the very object that it names.
@@ -17,7 +17,7 @@ pub struct ObjectCache {
     entries: BTreeMap<ObjectId, CachedObject>,
     /// Objects about which nothing is to be heard until then.
     muted: BTreeMap<ObjectId, Instant>,
-    /// What berth is writing just now.
+    /// The objects that berth is writing now.
     writing: BTreeSet<ObjectId>,
     /// The UIDs of what went away meanwhile.
     gone: BTreeSet<Box<str>>,
@@ -42,7 +42,7 @@ impl ObjectCache {
         self.entries.get(id)
     }
 
-    /// Does not ask for a round on account of this object for a while.
+    /// Does not ask for a sync on account of this object for a while.
     pub fn mute(&mut self, id: &ObjectId, until: Instant) {
         self.muted.insert(id.clone(), until);
     }
@@ -55,7 +55,7 @@ impl ObjectCache {
         self.muted.get(id).is_some_and(|until| Instant::now() < *until)
     }
 
-    /// Takes in how an object is. Nothing for one that does not concern berth. True where that asks for a round.
+    /// Takes in how an object is. Nothing for one that does not concern berth. True where that asks for a sync.
     pub fn put(&mut self, id: ObjectId, entry: Option<CachedObject>, version: Version) -> bool {
         let before = self.entries.get(&id);
         if before.is_some_and(|before| is_older(version, before.version)) {
@@ -110,7 +110,7 @@ impl ObjectCache {
         self.gone.clear();
     }
 
-    /// What berth itself has written: what a watch says of it later is nothing new.
+    /// Takes in an object that berth has written, so that its echo from a watch is no news.
     pub fn wrote(&mut self, id: ObjectId, entry: CachedObject) {
         if self.gone.contains(&entry.uid) {
             return;
@@ -159,7 +159,7 @@ impl ObjectCache {
     }
 }
 
-/// Whether one version is known to be from before another.
+/// Reports whether one version is known to be older than another.
 fn is_older(one: Version, other: Version) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one < other)
 }

@@ -14,13 +14,13 @@ use super::super::identity::Identity;
 use super::Shared;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 
-/// How long after a watch that ended the next begins.
+/// The pause between two watches.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The same where it may not be watched: a round still looks before it writes.
+/// The same where it may not be watched: a sync still looks before it writes.
 const REFUSED: Duration = Duration::from_secs(300);
 
-/// Follows the parent object for ever, and asks for a round where its suspension is another one.
+/// Follows the parent object for ever, and asks for a sync where its suspension is another one.
 pub async fn follow(api: ApiClient, identity: Arc<Identity>, shared: Arc<Shared>, silence: Duration) {
     let path = format!("/api/v1/namespaces/{}/configmaps", identity.namespace);
     let params = WatchParams {

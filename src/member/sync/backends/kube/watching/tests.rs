@@ -10,13 +10,13 @@ use serde_json::{Value as Json, json};
 use super::*;
 use berth_base::model::ObjectId;
 
-/// What a server answers, in order.
+/// A server's answers, in order.
 #[derive(Default)]
 struct Script {
     lists: Vec<(u16, Json)>,
     /// The events of a watch, and whether it stays open after them.
     watches: Vec<(Vec<Json>, bool)>,
-    /// What was asked: `list`, or the version that a watch went on from.
+    /// The requests: `list`, or the version that a watch went on from.
     asked: Vec<String>,
     open: Vec<TcpStream>,
 }
