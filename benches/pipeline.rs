@@ -11,7 +11,7 @@ use std::hint::black_box;
 use berth_base::model::Timestamp;
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
-use berth_engine::load::{self, History, Parsed};
+use berth_engine::load::{self, FileCache, History};
 use berth_engine::pipeline::{Inputs, build};
 use berth_engine::plan::plan;
 use berth_engine::render::{self, MemoryContents};
@@ -54,7 +54,7 @@ fn stages(c: &mut Criterion) {
         group.bench_function(size(), |b| b.iter(|| black_box(load::load(&tree, History::None))));
         group.finish();
 
-        let mut parsed = Parsed::default();
+        let mut parsed = FileCache::default();
         load::load_knowing(&tree, History::None, &mut parsed);
         let mut group = c.benchmark_group("load, parsed before");
         group.throughput(files);

@@ -55,8 +55,8 @@ pub fn decide_loaded(loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Di
 fn decide_after(
     mut loaded: Loaded,
     inputs: Inputs<'_>,
-    memo: Option<&decide::Memo>,
-) -> (Loaded, Decided, Diagnostics, decide::Memo) {
+    memo: Option<&decide::DecisionCache>,
+) -> (Loaded, Decided, Diagnostics, decide::DecisionCache) {
     let previous = &inputs.previous.decisions;
     let statuses = with_first_seen(inputs.previous, inputs.statuses);
     let (mut decided, memo) = decide::decide_after(memo, &loaded.fleet, previous, &statuses, inputs.now);
@@ -79,28 +79,28 @@ pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Op
 
 /// What a build leaves for the next one, of the state that became of it and no other.
 #[derive(Clone, Debug)]
-pub struct Memo {
-    decided: Option<decide::Memo>,
-    rendered: render::Earlier,
+pub struct BuildCache {
+    decided: Option<decide::DecisionCache>,
+    rendered: render::RenderCache,
 }
 
-impl Memo {
+impl BuildCache {
     /// What another process left.
-    pub fn stored(rendered: render::Stored) -> Memo {
-        Memo { decided: None, rendered: render::Earlier::Stored(rendered) }
+    pub fn stored(rendered: render::StoredCache) -> BuildCache {
+        BuildCache { decided: None, rendered: render::RenderCache::Stored(rendered) }
     }
 
     /// What to leave for another process, `published` being the state that became of it.
-    pub fn to_stored(&self, published: &Folders) -> Option<render::Stored> {
+    pub fn to_stored(&self, published: &Folders) -> Option<render::StoredCache> {
         match &self.rendered {
-            render::Earlier::Memo(memo) => memo.to_stored(published),
-            render::Earlier::Stored(stored) => Some(stored.clone()),
+            render::RenderCache::Process(memo) => memo.to_stored(published),
+            render::RenderCache::Stored(stored) => Some(stored.clone()),
         }
     }
 
     /// Forgets what was rendered and then not published: it may be gone.
     pub fn keep_published(&mut self, published: &Folders) {
-        if let render::Earlier::Memo(memo) = &mut self.rendered {
+        if let render::RenderCache::Process(memo) = &mut self.rendered {
             memo.keep_published(published);
         }
     }
@@ -131,9 +131,9 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
-    memo: Option<&Memo>,
+    memo: Option<&BuildCache>,
     contents: &mut dyn Contents,
-) -> Result<(Built, Memo), ContentError> {
+) -> Result<(Built, BuildCache), ContentError> {
     let (loaded, decided, mut diagnostics, decided_memo) =
         decide_after(loaded, inputs, memo.and_then(|memo| memo.decided.as_ref()));
     let mut decisions = decided.decisions;
@@ -149,6 +149,7 @@ pub fn build_loaded(
         kept.insert(path, contents.put(&bytes)?);
     }
     let state = State { decisions: decisions.into(), folders: rendered.folders, facts: decided.facts, kept };
-    let memo = Memo { decided: Some(decided_memo), rendered: render::Earlier::Memo(rendered_memo) };
+    let memo =
+        BuildCache { decided: Some(decided_memo), rendered: render::RenderCache::Process(rendered_memo) };
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
 }

@@ -15,7 +15,7 @@ use super::state::StateArgs;
 use super::ui::Ui;
 use berth_base::diag::harmless_lines;
 use berth_base::model::{Fleet, Shared, Timestamp};
-use berth_engine::report::{self, Known};
+use berth_engine::report::{self, ReportInputs};
 use berth_git::Repo;
 use berth_hub::inputs::gate::rules_of;
 use berth_hub::inputs::{Current, Reading};
@@ -56,7 +56,7 @@ pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&odd);
     let published = publish::cluster_refs::read_all(&repo, &current.refs)?;
     let fleet = fleet_of(&repo, previous);
-    let known = Known {
+    let known = ReportInputs {
         fleet: fleet.as_deref(),
         statuses: &statuses,
         published: &published,

@@ -12,7 +12,7 @@ use super::ui::{Tone, Ui, counted};
 use berth_base::model::cluster::Cluster;
 use berth_base::model::placement::Source;
 use berth_base::model::{Decision, Fleet, Key, Shared};
-use berth_engine::gate::{HeldRecord, words::ALLOW_DELETE};
+use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
 use berth_hub::inputs::{Reading, Search};

@@ -12,7 +12,7 @@ use super::ui::{Ui, counted};
 use berth_base::diag::harmless_line;
 use berth_base::model::path;
 use berth_engine::pipeline::Built;
-use berth_engine::render::{self, MemoryContents, Touched};
+use berth_engine::render::{self, MemoryContents, OverriddenCopy};
 use berth_engine::state;
 use berth_hub::inputs::Reading;
 
@@ -58,7 +58,7 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         Ok::<(), CommandError>(())
     })?;
     for (key, decision) in &built.state.decisions {
-        let text = state::record::write_decision(decision);
+        let text = state::decision_file::write_decision(decision);
         write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
     }
     write(&args.out.join(state::layout::MARKER), state::layout::marker().as_bytes())?;
@@ -89,7 +89,7 @@ impl Notes {
             render::Previous { decisions: &reading.previous.decisions, folders: &reading.previous.folders };
         let mut notes = Notes::default();
         for touched in render::touched(&built.fleet, &built.state.decisions, previous) {
-            let Touched { cluster, path, object, by } = touched;
+            let OverriddenCopy { cluster, path, object, by } = touched;
             if let Some(last) = by.last().filter(|last| last.operation.is_none()) {
                 let line = format!("{cluster} gets no {object}: {last}");
                 let before = if notes.taken_away.is_empty() { "" } else { "\n" };

@@ -14,7 +14,7 @@ use super::table::table;
 use super::ui::{Tone, Ui, counted};
 use berth_base::diag::harmless_line;
 use berth_base::model::{Digest, Timestamp};
-use berth_engine::gate::{HeldRecord, digest_of_all, words::ALLOW_DELETE};
+use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};
 use berth_engine::report;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::{Current, Search};

@@ -1,30 +1,30 @@
 //! Access rules of a fleet repository: which folder may do what, decided by the commit before.
 //!
 //! Rules and facts are read from the documents of one commit, and judge those of the next: [`World`] is
-//! both. [`World::judge`] refuses single documents before anything is made of them; [`hold`] keeps back what
+//! both. [`World::judge`] refuses single documents before anything is made of them; [`whole_fleet`] keeps back what
 //! shows only once placements have selected their objects. Without any rule, everything is allowed.
 
-mod check;
-mod clusters;
+mod carried_objects;
+mod cluster_rights;
+mod document_rights;
 mod facts;
-pub mod hold;
-mod inner;
-mod pattern;
-mod read;
+mod patterns;
 mod roles;
 mod rule;
+mod rule_reader;
 #[cfg(test)]
 mod tests;
+pub mod whole_fleet;
 
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::yaml::Scope;
 
-pub use check::{Judged, Words};
+pub use document_rights::{Judged, Words};
 pub use facts::Facts;
-pub use read::rule;
 pub use roles::{Roles, is_role, misplaced};
 pub use rule::{Grants, Rule, Rules, Subject, What};
+pub use rule_reader::rule;
 
 /// The folder at the root in which rules count: whoever may change it decides.
 pub const FOLDER: &str = "access/";

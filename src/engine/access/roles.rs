@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::pattern::Names;
-use super::read::SUBJECT_KINDS;
+use super::patterns::Names;
 use super::rule::{Grants, Rule, Subject};
+use super::rule_reader::SUBJECT_KINDS;
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::meta;

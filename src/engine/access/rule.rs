@@ -3,7 +3,7 @@
 //! A path has the grants of every rule with a folder above it. An object must be allowed by one rule as
 //! a whole: a namespace of one rule and a kind of another make no right.
 
-use super::pattern::{Folder, Kinds, Names};
+use super::patterns::{Folder, Kinds, Names};
 
 /// Who the roles of a hub speak of: kind and name as in a binding's `subjects`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

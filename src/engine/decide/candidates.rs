@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::encode::{self, Encoder};
+use super::cluster_table::{Row, Table, number};
 use super::filter::{Checked, looks_at_own_picks};
-use super::table::{Row, Table, number};
+use super::policy_encoding::{self, Encoder};
 use berth_base::model::placement::Filter;
 
 /// The rows of candidates, ascending, and a number that stands for them in memos.
@@ -29,7 +29,7 @@ impl CandidateSets {
             return self.make(table, filters, in_force);
         }
         let mut encoder = Encoder::default();
-        encode::filters(&mut encoder, filters);
+        policy_encoding::filters(&mut encoder, filters);
         if let Some(found) = self.by_rules.borrow().get(&encoder.bytes) {
             return found.clone();
         }

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 
 use super::candidates::Candidates;
-use super::encode::{self, Encoder};
+use super::cluster_table::{Row, Table, resource_of};
 use super::filter::{eligibility, expiry, flip, is_ready, untolerated};
-use super::reads::{self, Read, Reads};
+use super::policy_encoding::{self, Encoder};
+use super::policy_reads::{self, Read, Reads};
 use super::score::valid;
-use super::table::{Row, Table, resource_of};
 use berth_base::model::placement::{Filter, Policy};
 use berth_base::model::{Cluster, Digest, Effect, Timestamp};
 
@@ -46,9 +46,9 @@ impl<'f> Digests<'f> {
     ) -> (Digest, Option<Timestamp>) {
         let mut encoder = Encoder::default();
         encoder.text(ENGINE);
-        encode::policy(&mut encoder, policy);
+        policy_encoding::policy(&mut encoder, policy);
         let mut read = Reads::new();
-        reads::of_policy(policy, &mut read);
+        policy_reads::of_policy(policy, &mut read);
         let names = self.column(table, candidates, None);
         encoder.bytes.extend_from_slice(&names.hash);
         let mut flips = self.flips(table, &policy.candidates);
@@ -65,7 +65,7 @@ impl<'f> Digests<'f> {
     /// When the verdict of some filter on any cluster will change by itself.
     pub(super) fn flips(&self, table: &Table<'_>, filters: &'f [Filter]) -> Option<Timestamp> {
         let mut read = Reads::new();
-        reads::of_filters(filters, &mut read);
+        policy_reads::of_filters(filters, &mut read);
         let timed = read.into_iter().filter(|read| matches!(read, Read::Tolerated(_) | Read::Eligible(_)));
         let everybody = Candidates { id: EVERYBODY, rows: table.rows().collect::<Vec<Row>>().into() };
         timed.fold(None, |flips, read| earlier(flips, self.column(table, &everybody, Some(read)).flips))

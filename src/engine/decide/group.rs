@@ -1,7 +1,7 @@
 //! Picked clusters → ordered groups: named ones first, each cut into chunks, then the rest likewise.
 
+use super::cluster_table::Table;
 use super::filter::TermNeeds;
-use super::table::Table;
 use berth_base::model::placement::{GroupSize, Grouping};
 use berth_base::model::rollout::share_of;
 use berth_base::model::{Group, Pick};

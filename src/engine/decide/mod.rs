@@ -5,29 +5,29 @@
 //! of their keys, then placements that follow others. Nothing here knows which system it serves, and
 //! equal inputs give equal output, whatever the order of files.
 
+mod cache;
 mod candidates;
+mod cluster_table;
 mod digest;
 pub mod divide;
-mod domains;
-mod encode;
-mod even;
+mod even_constraints;
 mod filter;
-mod follow;
+mod followed_placements;
 mod group;
-mod hold;
-mod memo;
-mod overlay;
-mod own;
-mod reads;
-mod record;
-mod run;
+mod own_policy;
+mod pass;
+mod policy_encoding;
+mod policy_reads;
+mod recorder;
 mod score;
-mod seen;
 mod select;
-mod spread;
-mod table;
+mod spread_constraints;
+mod spread_picks;
+mod status_overlay;
+mod taint_times;
 mod trace;
-mod warn;
+mod uncertain;
+mod warnings;
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +39,7 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
 
-pub use memo::Memo;
+pub use cache::DecisionCache;
 pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
 
 /// What a run decided.
@@ -68,26 +68,26 @@ pub fn decide(
 
 /// [`decide`], going on from an earlier run.
 pub fn decide_after(
-    memo: Option<&Memo>,
+    memo: Option<&DecisionCache>,
     fleet: &Fleet,
     previous: &BTreeMap<Key, Decision>,
     statuses: &BTreeMap<String, ClusterStatus>,
     now: Timestamp,
-) -> (Decided, Memo) {
+) -> (Decided, DecisionCache) {
     let previous = &*without_leaving(previous);
     let reads = reads_of(fleet);
-    let mut clusters = overlay::overlay(fleet, statuses);
-    let any_new = seen::date(&mut clusters, statuses, &reads, now);
-    let table = table::Table::new(&clusters, now);
-    let world = Memo::of(fleet, statuses, now);
+    let mut clusters = status_overlay::overlay(fleet, statuses);
+    let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
+    let table = cluster_table::Table::new(&clusters, now);
+    let world = DecisionCache::of(fleet, statuses, now);
     // What is seen for the first time is seen at another moment by every run. While anything is in doubt,
     // nothing is settled.
     let settles = !any_new && fleet.doubt == Doubt::default();
     let memo = memo.filter(|memo| settles && memo.is_of_the_world_of(&world));
-    let mut run = run::Run::new(fleet, previous, &table, world);
+    let mut run = pass::Pass::new(fleet, previous, &table, world);
     run.all(memo);
-    let mut facts = overlay::facts(fleet, statuses, &reads);
-    seen::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
+    let mut facts = status_overlay::facts(fleet, statuses, &reads);
+    taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
     let decided = Decided {
         facts,
         decisions: run.decisions,
@@ -108,11 +108,11 @@ pub fn explain(
     key: &Key,
 ) -> Option<Trace> {
     let (key, _) = fleet.placements.get_key_value(key)?;
-    let mut clusters = overlay::overlay(fleet, statuses);
-    seen::date(&mut clusters, statuses, &reads_of(fleet), now);
-    let table = table::Table::new(&clusters, now);
+    let mut clusters = status_overlay::overlay(fleet, statuses);
+    taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
+    let table = cluster_table::Table::new(&clusters, now);
     let previous = &*without_leaving(previous);
-    let mut run = run::Run::new(fleet, previous, &table, Memo::default());
+    let mut run = pass::Pass::new(fleet, previous, &table, DecisionCache::default());
     run.watch(key);
     run.all(None);
     run.trace
@@ -132,15 +132,15 @@ fn without_leaving(previous: &BTreeMap<Key, Decision>) -> Cow<'_, BTreeMap<Key, 
     previous
 }
 
-fn reads_of(fleet: &Fleet) -> reads::Reads<'_> {
-    let mut reads = reads::Reads::new();
+fn reads_of(fleet: &Fleet) -> policy_reads::Reads<'_> {
+    let mut reads = policy_reads::Reads::new();
     for placement in fleet.placements.values() {
         match &placement.source {
             Source::Own(policy) => {
-                reads::of_filters(&policy.candidates, &mut reads);
-                reads::of_policy(policy, &mut reads);
+                policy_reads::of_filters(&policy.candidates, &mut reads);
+                policy_reads::of_policy(policy, &mut reads);
             }
-            Source::Follows(follow) => reads::of_follow(follow, &mut reads),
+            Source::Follows(follow) => policy_reads::of_follow(follow, &mut reads),
         }
     }
     reads

@@ -3,12 +3,12 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use super::domains;
-use super::even::Evenly;
-use super::own::Case;
-use super::record::Recorder;
-use super::spread::Spreading;
-use super::table::Row;
+use super::cluster_table::Row;
+use super::even_constraints::Evenly;
+use super::own_policy::Case;
+use super::recorder::Recorder;
+use super::spread_constraints::Spreading;
+use super::spread_picks;
 use berth_base::model::Pick;
 use berth_base::model::placement::{Policy, Ranking, Scorer, Selection};
 
@@ -30,7 +30,7 @@ pub(super) fn choose(
     parts: &mut [Vec<i64>],
     recorder: &mut impl Recorder,
 ) -> Chosen {
-    let mut order: Vec<u32> = (0..super::table::number(passed.len())).collect();
+    let mut order: Vec<u32> = (0..super::cluster_table::number(passed.len())).collect();
     // In doubt a decision loses nothing, so what it has competes with nothing.
     let is_earlier = |row: &Row| case.earlier.binary_search(row).is_ok();
     let first: Vec<bool> = if case.held { passed.iter().map(is_earlier).collect() } else { Vec::new() };
@@ -48,7 +48,7 @@ pub(super) fn choose(
     let open = count.saturating_sub(kept.len()).max(earlier);
     if let Some(mut spreading) = Spreading::of(case.table, case.policy).filter(|_| open > 0) {
         kept.iter().for_each(|row| spreading.add(*row));
-        let new = domains::pick(case, passed, parts, &first, spreading, open, recorder);
+        let new = spread_picks::pick(case, passed, parts, &first, spreading, open, recorder);
         return Chosen { kept: kept.to_vec(), new };
     }
     let full = if recorder.wants_ranks() { passed.len() } else { open };
@@ -56,7 +56,7 @@ pub(super) fn choose(
     recorder.ranked(passed, parts, &order);
     for index in order.iter().skip(open) {
         recorder.not_chosen_with(passed[*index as usize], || {
-            format!("not among the first {count} {}", super::own::by_what(case.policy))
+            format!("not among the first {count} {}", super::own_policy::by_what(case.policy))
         });
     }
     order.truncate(open);
@@ -96,7 +96,7 @@ fn choose_evenly(
                 recorder.dropped(row, &format!("one more pick there would be too uneven over {key}"));
             }
             None => recorder.not_chosen_with(row, || {
-                format!("not among the first {open} {}", super::own::by_what(case.policy))
+                format!("not among the first {open} {}", super::own_policy::by_what(case.policy))
             }),
         }
     }

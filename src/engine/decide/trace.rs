@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cluster_table::{Row, Table};
 use super::divide::Divided;
 use super::divide::planner::{Contender, Portion};
 use super::filter::{Checked, Code};
-use super::record::Recorder;
-use super::table::{Row, Table};
+use super::recorder::Recorder;
 use berth_base::diag::Pos;
 use berth_base::model::placement::{Filter, Policy, ScoreRule, Share};
 use berth_base::model::{Condition, Decision, Group, Key};

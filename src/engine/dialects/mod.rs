@@ -3,26 +3,26 @@
 //! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers,
 //! selection and conditions its semantics need. Adding one is adding a folder and a row here.
 
-mod each;
-mod joining;
+mod cluster_kinds;
+mod document_reader;
 pub mod kubefed;
 pub mod kubefleet;
-mod marks;
-mod memory;
+mod new_cluster;
 pub mod ocm;
+mod reading_cache;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use joining::NewCluster;
-pub use marks::{CLUSTER_KINDS, ClusterKind};
+pub use cluster_kinds::{CLUSTER_KINDS, ClusterKind};
+pub use new_cluster::NewCluster;
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Shared, Workload};
 
 use berth_base::yaml::Node;
 
-pub use memory::{Against, Memory};
+pub use reading_cache::{ReadingCache, ReadingContext};
 
 /// A document of the source tree that has an apiVersion and a kind.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub struct Input<'a> {
     /// Take ConfigMaps that are marked as envelopes, as older KubeFleets read them, for what is inside.
     pub unwrap_config_maps: bool,
     /// What the same documents gave before.
-    pub memory: &'a Memory,
+    pub memory: &'a ReadingCache,
 }
 
 /// What a dialect makes of it.

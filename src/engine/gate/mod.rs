@@ -4,36 +4,36 @@
 //! else is the next state's. What is given up for good (a limit passed) needs the digest of exactly
 //! its removals as an approval, which counts once.
 //!
-//! - [`limits`]: how much may go. [`removal`]: what goes, by workload, and its digest. [`rails`]: what is too much.
-//! - [`memory`]: what went shortly before, and counts along. [`ahead`]: what goes later, by deadlines. [`cause`]: edits, statuses and time told apart.
-//! - [`merge`]: held workloads put back. [`record`]: one line each for trailers. [`words`]: what people read.
+//! - [`limits`]: how much may go. [`removal`]: what goes, by workload, and its digest. [`limit_checks`]: what is too much.
+//! - [`window`]: what went shortly before, and counts along. [`deadlines`]: what goes later, by deadlines. [`causes`]: edits, statuses and time told apart.
+//! - [`published_state`]: held workloads put back. [`held_record`]: one line each for trailers. [`messages`]: what people read.
 
-pub mod ahead;
-mod cause;
+mod causes;
+pub mod deadlines;
+pub mod held_record;
+mod limit_checks;
 pub mod limits;
-pub mod memory;
-mod merge;
-mod rails;
-pub mod record;
+pub mod messages;
+mod published_state;
 pub mod removal;
 #[cfg(test)]
 mod tests;
-pub mod words;
+pub mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::state::State;
 use berth_base::model::{Decision, Digest, Key, ObjectId, Timestamp, path};
 
-pub use ahead::{Deadline, Due, Outlook};
-pub use cause::EditAlone;
+pub use causes::EditAlone;
+pub use deadlines::{Deadline, Due, Outlook};
+pub use held_record::HeldRecord;
 pub use limits::{Limits, Percent, Span};
-pub use memory::{Past, Removed};
-pub use record::HeldRecord;
 pub use removal::{Pairs, digest, digest_of_all};
+pub use window::{PastPublication, Removed};
 
-use cause::{Caused, Causes};
-use removal::Claims;
+use causes::{Caused, Causes};
+use removal::PlaceOwners;
 
 /// All that a verdict is a function of.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub struct Question<'a> {
     /// Deadlines that earlier changes brought, that the gate let pass, and that have passed by now.
     pub foreseen: &'a [Deadline],
     /// Publications of the window that removed something, newest first.
-    pub pasts: &'a [Past],
+    pub pasts: &'a [PastPublication],
     /// What was held then.
     pub retried: &'a [HeldRecord],
     /// The approvals that count now, used or not.
@@ -200,22 +200,22 @@ pub fn losing(previous: &State, next: &State) -> BTreeMap<Key, Pairs> {
     if gone.is_empty() {
         return BTreeMap::new();
     }
-    let by_workload = removal::by_workload(&Claims::of(previous), &gone);
+    let by_workload = removal::by_workload(&PlaceOwners::of(previous), &gone);
     by_workload.into_iter().map(|(key, pairs)| (key.clone(), pairs)).collect()
 }
 
 /// Judges the way from the previous state to the next.
 pub fn judge(question: &Question<'_>) -> Verdict {
     let gone = removal::gone(question.previous, question.next);
-    let due = ahead::due(question, &question.outlook.with_change);
+    let due = deadlines::due(question, &question.outlook.with_change);
     if gone.is_empty() && due.is_empty() {
         return Verdict::default();
     }
-    let before = Claims::of(question.previous);
+    let before = PlaceOwners::of(question.previous);
     let all = weigh_all(question, removal::by_workload(&before, &gone), &due);
     let (removals, quiet): (BTreeMap<&Key, Removal>, BTreeMap<&Key, Removal>) =
         all.into_iter().partition(|(_, removal)| !removal.pairs.is_empty());
-    let reasons = rails::reasons(question, &before, &removals);
+    let reasons = limit_checks::reasons(question, &before, &removals);
     let approved = approved(question, &removals, &reasons);
     let waits = |key: &&Key| !approved.contains_key(*key);
     let mut held: BTreeMap<Key, Vec<Why>> = reasons
@@ -227,7 +227,7 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     if !held.is_empty() {
         let digests = held.keys().map(|key| removals[key].digest).collect();
         let all = digest_of_all(&digests).expect("something is held");
-        verdict.state = Some(merge::merge(question, &before, &mut held));
+        verdict.state = Some(published_state::merge(question, &before, &mut held));
         verdict.held =
             held.into_iter().map(|(key, why)| held_one(question, &removals, key, why, all)).collect();
     }
@@ -267,20 +267,20 @@ fn weigh_all<'a>(
     due: &'a BTreeMap<Key, Due>,
 ) -> BTreeMap<&'a Key, Removal> {
     let causes = Causes::of(question);
-    let without = ahead::due(question, &question.outlook.without_change);
+    let without = deadlines::due(question, &question.outlook.without_change);
     let mut all = BTreeMap::new();
     let keys: BTreeSet<&Key> = now.keys().copied().chain(due.keys()).collect();
     for key in keys {
         let mut gone = now.remove(key).unwrap_or_default();
-        let foreseen = ahead::foreseen(question.foreseen, key, &gone);
+        let foreseen = deadlines::foreseen(question.foreseen, key, &gone);
         gone.retain(|pair| !foreseen.iter().any(|pairs| pairs.contains(pair)));
         let nothing = Due::new();
         let due = due.get(key).unwrap_or(&nothing);
         let retried = question.retried.iter().find(|held| held.key == *key).and_then(|held| held.until);
         let (counted, until) = match retried {
-            Some(until) => (ahead::until(due, until), Some(until)),
+            Some(until) => (deadlines::until(due, until), Some(until)),
             None if question.source_changed => {
-                (ahead::brought(due, without.get(key)), question.outlook.until)
+                (deadlines::brought(due, without.get(key)), question.outlook.until)
             }
             // Deadlines of a source that was processed before have been judged with it.
             None => (Due::new(), None),
@@ -291,7 +291,7 @@ fn weigh_all<'a>(
         let mut named = gone.clone();
         if !counted.is_empty() {
             // All of them, so that it is the same approval when the change is no longer new.
-            named.extend(ahead::until(due, until.unwrap_or(Timestamp::MAX)).into_keys());
+            named.extend(deadlines::until(due, until.unwrap_or(Timestamp::MAX)).into_keys());
         }
         let (digest, earlier) = removal::unused_digest(&named, question.used);
         let Caused { cause, by_itself } = causes.of_workload(key, &gone, digest);

@@ -19,24 +19,24 @@ pub(super) type Places<'a> = BTreeMap<&'a str, Vec<&'a Arc<str>>>;
 
 /// Which workloads a place belongs to.
 #[derive(Debug)]
-pub(super) struct Claims<'a> {
+pub(super) struct PlaceOwners<'a> {
     decisions: &'a BTreeMap<Key, Decision>,
     by_path: BTreeMap<String, Vec<(&'a Key, &'a ObjectId)>>,
 }
 
-impl<'a> Claims<'a> {
-    pub(super) fn of(state: &'a State) -> Claims<'a> {
-        Claims::of_decisions(&state.decisions)
+impl<'a> PlaceOwners<'a> {
+    pub(super) fn of(state: &'a State) -> PlaceOwners<'a> {
+        PlaceOwners::of_decisions(&state.decisions)
     }
 
-    pub(super) fn of_decisions(decisions: &'a BTreeMap<Key, Decision>) -> Claims<'a> {
+    pub(super) fn of_decisions(decisions: &'a BTreeMap<Key, Decision>) -> PlaceOwners<'a> {
         let mut by_path: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for (key, decision) in decisions {
             for object in &decision.objects {
                 by_path.entry(path::of_object(object)).or_default().push((key, object));
             }
         }
-        Claims { decisions, by_path }
+        PlaceOwners { decisions, by_path }
     }
 
     /// Those who put the object there. One whose copy failed only counts where no other did.
@@ -89,7 +89,7 @@ pub(super) fn gone<'a>(previous: &'a State, next: &State) -> Places<'a> {
 }
 
 /// The places as objects of workloads. A shared copy is in the set of each workload that shared it.
-pub(super) fn by_workload<'a>(before: &Claims<'a>, gone: &Places<'_>) -> BTreeMap<&'a Key, Pairs> {
+pub(super) fn by_workload<'a>(before: &PlaceOwners<'a>, gone: &Places<'_>) -> BTreeMap<&'a Key, Pairs> {
     let mut removals: BTreeMap<&Key, Pairs> = BTreeMap::new();
     for (cluster, paths) in gone {
         for path in paths {

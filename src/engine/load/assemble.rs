@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::config::FleetConfig;
-use super::groups::Groups;
-use super::{merge_clusters, own};
-use crate::dialects::{Against, Claim, Dialect, Document, Input, Lowered, Memory};
+use super::misspelt_groups::ApiGroups;
+use super::{berth_kinds, merge_clusters};
+use crate::dialects::{Claim, Dialect, Document, Input, Lowered, ReadingCache, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::placement::{PlacementRef, Source};
@@ -28,12 +28,12 @@ pub(super) fn assemble(
     documents: &[Document],
     dialects: &[&Dialect],
     config: &FleetConfig,
-    memory: &Memory,
+    memory: &ReadingCache,
 ) -> Assembled {
-    let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&own::DIALECT]).collect();
+    let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&berth_kinds::DIALECT]).collect();
     let mut done = Assembled::default();
     let claims: Vec<Vec<Claim>> = dialects.iter().map(|dialect| (dialect.claim)(documents)).collect();
-    let mut groups = Groups::of(&dialects);
+    let mut groups = ApiGroups::of(&dialects);
     for (index, document) in documents.iter().enumerate() {
         let said = claims.iter().enumerate().filter_map(|(who, claims)| Some((who, *claims.get(index)?)));
         let (who, claim) =
@@ -123,7 +123,7 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
     }
 }
 
-fn plain_objects(documents: &[Document], claims: &[Claim], memory: &Memory) -> Vec<Arc<Object>> {
+fn plain_objects(documents: &[Document], claims: &[Claim], memory: &ReadingCache) -> Vec<Arc<Object>> {
     let plain = documents.iter().zip(claims).filter(|(_, claim)| **claim == Claim::Foreign);
     let object = |document: &Document| {
         let key = &document.key;
@@ -135,7 +135,7 @@ fn plain_objects(documents: &[Document], claims: &[Claim], memory: &Memory) -> V
         };
         Object { id, origin: document.at.clone(), content: document.root.to_json() }
     };
-    let against = Against { stage: "plain object", context: 0, unknown_fields: Severity::Error };
+    let against = ReadingContext { stage: "plain object", context: 0, unknown_fields: Severity::Error };
     let object = |(document, _): (&Document, &Claim)| memory.recall(document, against, || object(document));
     plain.map(object).collect()
 }

@@ -3,40 +3,40 @@
 //! settings → documents → claims → lowering → assembly. All problems are reported at once; what can
 //! not be read keeps its last good form, which takes a second lowering.
 
+mod access_rules;
 mod approval;
 mod assemble;
+mod berth_kinds;
 pub mod config;
 mod documents;
+mod file_cache;
+mod file_cache_codec;
 pub mod glob;
-mod groups;
-mod judge;
-mod keep;
+mod last_good;
 mod merge_clusters;
-mod own;
-mod parsed;
-mod stored;
+mod misspelt_groups;
 mod survey;
 #[cfg(test)]
 mod tests;
-mod today;
+mod tree_objects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use approval::APPROVALS;
 pub use config::FleetConfig;
-pub use keep::{History, append};
-pub use parsed::Parsed;
+pub use file_cache::FileCache;
+pub use last_good::{History, append};
 pub use survey::{Survey, Text, survey, survey_knowing};
 
 use assemble::{Assembled, assemble};
 use config::{CONFIG_KIND, CONFIG_PATH};
 use documents::Slot;
-use keep::{Kept, keep};
-use today::{Today, find_broken, objects_of, read_files};
+use last_good::{LastGood, keep};
+use tree_objects::{TreeObjects, find_broken, objects_of, read_files};
 
 use crate::access::{self, Facts, World};
-use crate::dialects::{Claim, DIALECTS, Dialect, Memory};
+use crate::dialects::{Claim, DIALECTS, Dialect, ReadingCache};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::{Fleet, Key, Shared};
 use berth_base::source::SourceTree;
@@ -56,8 +56,8 @@ pub struct Loaded {
 
 /// A tree as it was read, before anybody asked for last good forms.
 #[derive(Debug)]
-pub struct First {
-    today: Today,
+pub struct ReadTree {
+    today: TreeObjects,
     assembled: Assembled,
     /// The access rules that hold, and what they look at.
     world: World,
@@ -68,29 +68,29 @@ pub struct First {
 
 /// Reads a source tree with all dialects.
 pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
-    load_knowing(tree, history, &mut Parsed::default())
+    load_knowing(tree, history, &mut FileCache::default())
 }
 
 /// [`load`], with the files that were read before.
-pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut Parsed) -> Loaded {
+pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut FileCache) -> Loaded {
     finish(tree, first(tree, parsed), history, parsed)
 }
 
 /// [`load`] with the dialects and limits given.
 pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
-    let (parsed, config) = (&mut Parsed::default(), settings(tree, history, limits));
+    let (parsed, config) = (&mut FileCache::default(), settings(tree, history, limits));
     let first = first_with(tree, config, dialects, limits, parsed);
     finish_with(tree, first, history, dialects, limits, &parsed.readings)
 }
 
 /// The first half of [`load`]: what can be said without any history.
-pub fn first(tree: &SourceTree, parsed: &mut Parsed) -> First {
+pub fn first(tree: &SourceTree, parsed: &mut FileCache) -> ReadTree {
     let limits = Limits::default();
     first_with(tree, settings(tree, History::None, &limits), DIALECTS, &limits, parsed)
 }
 
 /// The second half of [`load`].
-pub fn finish(tree: &SourceTree, first: First, history: History<'_>, parsed: &mut Parsed) -> Loaded {
+pub fn finish(tree: &SourceTree, first: ReadTree, history: History<'_>, parsed: &mut FileCache) -> Loaded {
     let limits = Limits::default();
     let config = settings(tree, history, &limits);
     // Settings that are broken today are those of their last good form.
@@ -107,38 +107,38 @@ fn first_with(
     config: FleetConfig,
     dialects: &[&Dialect],
     limits: &Limits,
-    parsed: &mut Parsed,
-) -> First {
-    let world = judge::world(tree, limits, parsed);
+    parsed: &mut FileCache,
+) -> ReadTree {
+    let world = access_rules::world(tree, limits, parsed);
     let files = read_files(tree, &config, limits, parsed);
-    let judged = judge::judge(&world, &files);
-    let winners = judge::winners(&world, &judged, &files);
+    let judged = access_rules::judge(&world, &files);
+    let winners = access_rules::winners(&world, &judged, &files);
     let mut loaded = Loaded { config, ..Loaded::default() };
     let mut today = objects_of(files, &judged, winners.as_ref(), &mut loaded);
-    today.staying = judge::staying(tree, &judged, limits, parsed);
+    today.staying = access_rules::staying(tree, &judged, limits, parsed);
     loaded.diagnostics.extend(judged.found);
-    loaded.diagnostics.extend(judge::note(tree, &world));
+    loaded.diagnostics.extend(access_rules::note(tree, &world));
     let outside = today.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let assembled = judge::assemble_allowed(&today, dialects, &loaded.config, &parsed.readings);
+    let assembled = access_rules::assemble_allowed(&today, dialects, &loaded.config, &parsed.readings);
     parsed.readings.forget_unused();
-    First { today, assembled, world, facts: judged.facts, loaded }
+    ReadTree { today, assembled, world, facts: judged.facts, loaded }
 }
 
 fn finish_with(
     tree: &SourceTree,
-    first: First,
+    first: ReadTree,
     history: History<'_>,
     dialects: &[&Dialect],
     limits: &Limits,
-    memory: &Memory,
+    memory: &ReadingCache,
 ) -> Loaded {
-    let First { today, assembled: first, world, facts, mut loaded } = first;
+    let ReadTree { today, assembled: first, world, facts, mut loaded } = first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
     let broken = find_broken(tree, &found, &today, &first.faulty, history);
     let mut kept = if broken.is_empty() {
-        Kept::default()
+        LastGood::default()
     } else {
         let good = today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
         keep(&broken, &good, history, limits)
@@ -160,7 +160,7 @@ fn finish_with(
     doubt.files.extend(kept.unknown);
     loaded.kept = kept.files;
     loaded.diagnostics.extend(done.diagnostics);
-    loaded.diagnostics.extend(access::hold::hold(&world, &facts, &mut done.fleet));
+    loaded.diagnostics.extend(access::whole_fleet::hold(&world, &facts, &mut done.fleet));
     loaded.diagnostics.sort();
     loaded.fleet = done.fleet.into();
     loaded
@@ -198,15 +198,15 @@ fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {
     diagnostic.at.as_ref().is_some_and(|at| config.excludes(&at.file))
 }
 
-/// Puts kept documents in the place of faulty ones and lowers everything again. Today's faults stay reported,
+/// Puts kept documents in the place of faulty ones and lowers everything again. TreeObjects's faults stay reported,
 /// faults of what is kept are not.
 fn assemble_again(
-    today: Today,
+    today: TreeObjects,
     first: Assembled,
-    kept: &Kept,
+    kept: &LastGood,
     dialects: &[&Dialect],
     loaded: &mut Loaded,
-    memory: &Memory,
+    memory: &ReadingCache,
 ) -> Assembled {
     let kept_keys: BTreeSet<&Key> = kept.documents.iter().map(|document| &document.key).collect();
     let (refused, refused_keys) = (today.refused.clone(), today.refused_keys());

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::keep::chunk_of;
-use super::parsed::Parsed;
-use super::today::find_broken;
-use super::{First, History, documents, first, found_in};
+use super::file_cache::FileCache;
+use super::last_good::chunk_of;
+use super::tree_objects::find_broken;
+use super::{History, ReadTree, documents, first, found_in};
 use crate::dialects::Claim;
 use berth_base::model::Key;
 use berth_base::source::SourceTree;
@@ -38,15 +38,15 @@ pub struct Faults {
 
 /// Surveys a tree.
 pub fn survey(tree: &SourceTree) -> Survey {
-    survey_knowing(tree, &mut Parsed::default())
+    survey_knowing(tree, &mut FileCache::default())
 }
 
 /// [`survey`], with the files that were read before.
-pub fn survey_knowing(tree: &SourceTree, parsed: &mut Parsed) -> Survey {
+pub fn survey_knowing(tree: &SourceTree, parsed: &mut FileCache) -> Survey {
     first(tree, parsed).survey(tree)
 }
 
-impl First {
+impl ReadTree {
     /// Whether everything in the tree counts, so that no last good form is needed.
     pub fn is_whole(&self, tree: &SourceTree) -> bool {
         !tree.found.iter().any(|found| found.at.is_some())
@@ -73,7 +73,7 @@ impl First {
 
     /// What counts and what does not.
     pub fn survey(&self, tree: &SourceTree) -> Survey {
-        let First { today, assembled, loaded, .. } = self;
+        let ReadTree { today, assembled, loaded, .. } = self;
         let texts: BTreeMap<&str, &[u8]> =
             tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
         let mut survey = Survey::default();

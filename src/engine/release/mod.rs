@@ -5,7 +5,7 @@
 //! Nothing is known here of how members fare, so what was released counts as under way until nobody was
 //! left waiting: a rollout gets as far as its first wave, and stays there. What a cluster has it keeps.
 
-mod wave;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::rollout::{Pace, Rollout};
 use berth_base::model::{Decision, Fleet, Key, Pick, Source};
-use wave::{Progress, Turn};
+use turns::{Progress, Turn};
 
 /// Marks in each decision which of its clusters are not served yet. `previous` are those in force.
 pub fn release(
@@ -132,7 +132,7 @@ fn waiting_for(
         });
         let turns: Vec<Turn<'_>> = turns.collect();
         known.extend(turns.iter().map(|turn| turn.cluster));
-        let now = wave::now(rollout, &turns);
+        let now = turns::now(rollout, &turns);
         for turn in &turns {
             let list = if now.contains(turn.cluster) { &mut served } else { &mut waits };
             list.insert(turn.cluster.to_owned());

@@ -1,4 +1,4 @@
-use super::wave::{Progress, Turn, now};
+use super::turns::{Progress, Turn, now};
 use berth_base::diag::Pos;
 use berth_base::model::Group;
 use berth_base::model::placement::PlacementRef;

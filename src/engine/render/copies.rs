@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 use super::claims::Claim;
-use super::{finish, numbers};
+use super::{final_fields, replicas};
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::selector::Labels;
 use berth_base::model::{
@@ -89,7 +89,7 @@ impl Draft {
         if let Some(id) = self.ids.borrow().get(owner) {
             return Ok(*id);
         }
-        let id = store.put(&yaml::emit(&finish::owned(&self.object, owner)))?;
+        let id = store.put(&yaml::emit(&final_fields::owned(&self.object, owner)))?;
         self.ids.borrow_mut().insert(owner.clone(), id);
         Ok(id)
     }
@@ -180,7 +180,7 @@ impl<'a> Copies<'a> {
         let (template, workload) = (self.claim.template, self.claim.workload);
         let mut patched: Option<Json> = None;
         let overrides = places.iter().map(|index| &workload.overrides[*index]);
-        let overrides = numbers::with_replicas(workload, overrides, replicas);
+        let overrides = replicas::with_replicas(workload, overrides, replicas);
         for one in &overrides {
             let Action::Patch(operations) = &one.action else { return Made::Deleted };
             let before = patched.as_ref().unwrap_or(&template.object.content);
@@ -190,7 +190,7 @@ impl<'a> Copies<'a> {
             }
         }
         let object = patched.unwrap_or_else(|| template.object.content.clone());
-        let retain = numbers::retain(template, target.cluster, &overrides);
+        let retain = replicas::retain(template, target.cluster, &overrides);
         let at = || overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
         let fault = |message: String, hint: Option<&str>| {
             Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned) })
@@ -198,10 +198,10 @@ impl<'a> Copies<'a> {
         if ObjectId::of(&object).as_ref() != Some(&*self.claim.id) {
             return fault(format!("the overrides do not leave it {}", self.claim.id), None);
         }
-        if let Some(refusal) = finish::refusal(&object, self.fleet) {
+        if let Some(refusal) = final_fields::refusal(&object, self.fleet) {
             return fault(refusal.message, Some(refusal.hint));
         }
-        match finish::finished(object, template, retain) {
+        match final_fields::finished(object, template, retain) {
             Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
             Err(message) => fault(message, None),
         }

@@ -4,19 +4,19 @@
 //! What goes wrong concerns one cluster's copy of one object: there the last good form stays, or
 //! nothing where there was none, and everything else is rendered as usual.
 
-mod carry;
+mod cache;
 mod claims;
-mod contest;
+mod conflicts;
 mod copies;
-mod finish;
+mod current_copies;
+mod final_fields;
 mod frozen;
-mod history;
-mod memo;
-mod memory;
-mod numbers;
+mod memory_contents;
+mod override_trace;
 mod problems;
-mod stored;
-mod touched;
+mod replicas;
+mod stored_cache;
+mod uncertain;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,16 +24,16 @@ use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::{ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, ObjectId, Shared};
+use cache::Reused;
 use claims::{Claim, Picks};
 use copies::{Copies, Made, Store};
-use history::History;
-use memo::Taken;
+use current_copies::CurrentCopies;
 use problems::Problems;
 
-pub use memo::Memo;
-pub use memory::MemoryContents;
-pub use stored::Stored;
-pub use touched::{Touch, Touched, touched};
+pub use cache::ProcessCache;
+pub use memory_contents::MemoryContents;
+pub use override_trace::{AppliedOverride, OverriddenCopy, touched};
+pub use stored_cache::StoredCache;
 
 /// What was rendered last.
 #[derive(Clone, Copy, Debug)]
@@ -59,38 +59,38 @@ pub fn render(
 ) -> Result<Rendered, ContentError> {
     let frozen = frozen::workloads(fleet, previous);
     let groups = claims::group(fleet, &frozen, &picks_of(decisions));
-    Ok(render_onto(memo::nothing(fleet), fleet, &groups, decisions, previous, contents)?.rendered)
+    Ok(render_onto(cache::nothing(fleet), fleet, &groups, decisions, previous, contents)?.rendered)
 }
 
 /// What there is of an earlier rendering.
 #[derive(Clone, Debug)]
-pub enum Earlier {
+pub enum RenderCache {
     /// Of this process: `contents` must still hold what that rendering put there.
-    Memo(Memo),
+    Process(ProcessCache),
     /// Of another process: what became of it is the previous state.
-    Stored(Stored),
+    Stored(StoredCache),
 }
 
 /// [`render`], taking over what is as it was in an earlier rendering.
 pub fn render_after(
-    earlier: Option<&Earlier>,
+    earlier: Option<&RenderCache>,
     fleet: &Shared<Fleet>,
     decisions: &mut BTreeMap<Key, Decision>,
     previous: Previous<'_>,
     contents: &mut dyn Contents,
-) -> Result<(Rendered, Memo), ContentError> {
+) -> Result<(Rendered, ProcessCache), ContentError> {
     let picks = picks_of(decisions);
     let frozen = frozen::workloads(fleet, previous);
     let groups = claims::group(fleet, &frozen, &picks);
     let taken = match earlier {
-        None => memo::nothing(fleet),
-        Some(Earlier::Memo(memo)) => memo::take_over(memo, fleet, &groups),
-        Some(Earlier::Stored(stored)) => stored.take_over(previous.folders, fleet, &groups),
+        None => cache::nothing(fleet),
+        Some(RenderCache::Process(memo)) => cache::take_over(memo, fleet, &groups),
+        Some(RenderCache::Stored(stored)) => stored.take_over(previous.folders, fleet, &groups),
     };
     let fingerprints = taken.fingerprints.clone();
     let done = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
     let (folders, clean) = (done.made, done.clean);
-    let memo = Memo { fleet: fleet.clone(), frozen, picks, folders, clean, fingerprints };
+    let memo = ProcessCache { fleet: fleet.clone(), frozen, picks, folders, clean, fingerprints };
     Ok((done.rendered, memo))
 }
 
@@ -112,7 +112,7 @@ struct Done {
 }
 
 fn render_onto(
-    taken: Taken,
+    taken: Reused,
     fleet: &Fleet,
     groups: &BTreeMap<String, Vec<Claim<'_>>>,
     decisions: &mut BTreeMap<Key, Decision>,
@@ -123,7 +123,7 @@ fn render_onto(
     let mut clean = taken.unchanged;
     warnings::collect(fleet, decisions, &mut rendered.diagnostics);
     note_objects(fleet, groups, decisions, previous);
-    let history = History::new(previous);
+    let history = CurrentCopies::new(previous);
     let mut store = Store::new(contents);
     let mut problems = Problems::default();
     for (path, group) in groups {
@@ -135,7 +135,7 @@ fn render_onto(
         match group.as_slice() {
             [claim] => place_one(fleet, claim, &history, &mut store, &mut rendered, &mut problems)?,
             contested => {
-                contest::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
+                conflicts::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
             }
         }
         // What had to look at history, or had something to say, is made anew each time.
@@ -149,7 +149,7 @@ fn render_onto(
     }
     let made = rendered.folders.clone();
     if fleet.doubt.objects {
-        carry::carry(decisions, previous, &mut rendered.folders);
+        uncertain::carry(decisions, previous, &mut rendered.folders);
     }
     problems.report(decisions, &mut rendered.diagnostics);
     Ok(Done { rendered, made, clean })
@@ -159,7 +159,7 @@ fn render_onto(
 fn place_one(
     fleet: &Fleet,
     claim: &Claim<'_>,
-    history: &History<'_>,
+    history: &CurrentCopies<'_>,
     store: &mut Store<'_>,
     rendered: &mut Rendered,
     problems: &mut Problems,

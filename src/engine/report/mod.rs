@@ -8,7 +8,7 @@ mod describe;
 pub mod fleet;
 mod propagation;
 
-pub use describe::{Known, describe};
+pub use describe::{ReportInputs, describe};
 pub use fleet::{Detail, FleetReport, Published, summarize};
 
 #[cfg(test)]

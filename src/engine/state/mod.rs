@@ -1,15 +1,15 @@
 //! What the rendered branch holds: the whole state that outlives a process, and its stored forms.
 //!
-//! - [`decision`]: a decision as the value that its file holds. [`record`]: files' bytes, both ways.
+//! - [`decision`]: a decision as the value that its file holds. [`decision_file`]: files' bytes, both ways.
 //! - [`placement_decision`]: what stands beside a decision file for OCM's consumers.
-//! - [`print`]: all decisions as `berth decide -o json` prints them. [`layout`]: what stands where.
+//! - [`decisions_json`]: all decisions as `berth decide -o json` prints them. [`layout`]: what stands where.
 
+pub mod codec;
 pub mod decision;
+pub mod decision_file;
+pub mod decisions_json;
 pub mod layout;
 pub mod placement_decision;
-pub mod print;
-pub mod record;
-pub mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Shared};
 
-pub use print::{adopt, decisions_from_json, decisions_json};
+pub use decisions_json::{adopt, decisions_from_json, decisions_json};
 
 /// One state, as read from a rendered commit or about to be written as one.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -107,8 +107,8 @@ prop_compose! {
 proptest! {
     #[test]
     fn a_decision_comes_back_from_its_file_as_it_went(decision in decisions()) {
-        let text = record::write_decision(&decision);
-        prop_assert_eq!(record::read_decision(text.as_bytes()).map_err(|e| format!("{e}\n{text}")), Ok(decision));
+        let text = decision_file::write_decision(&decision);
+        prop_assert_eq!(decision_file::read_decision(text.as_bytes()).map_err(|e| format!("{e}\n{text}")), Ok(decision));
     }
 
     #[test]
@@ -124,7 +124,7 @@ proptest! {
 
     #[test]
     fn no_bytes_take_the_readers_down(bytes in vec(any::<u8>(), 0..200)) {
-        let _ = record::read_decision(&bytes);
+        let _ = decision_file::read_decision(&bytes);
         let _ = berth_base::status::read_status(&bytes);
     }
 
@@ -140,7 +140,7 @@ proptest! {
 fn a_decision_file_groups_clusters_by_what_is_equal_about_them() {
     let mut decision = decision("Placement", "shop", "web", &["a", "b", "c"]);
     decision.picks[1].replicas = Some(3);
-    let text = record::write_decision(&decision);
+    let text = decision_file::write_decision(&decision);
     let expected = "clusters:
 - names:
   - a

@@ -14,8 +14,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::publish::{self, Previous};
 use berth_base::codec::{Decoder, Encoder};
-use berth_engine::load::Parsed;
-use berth_engine::render::Stored;
+use berth_engine::load::FileCache;
+use berth_engine::render::StoredCache;
 use berth_git::{CommitId, Repo};
 
 const FILE: &str = "berth/cache/last";
@@ -26,9 +26,9 @@ const UNFINISHED: Duration = Duration::from_secs(3_600);
 /// What was left, for the state in force now.
 #[derive(Debug, Default)]
 pub(super) struct CachedState {
-    pub parsed: Parsed,
+    pub parsed: FileCache,
     /// The state in force and what was rendered for it.
-    pub rendered: Option<(Previous, Option<Stored>)>,
+    pub rendered: Option<(Previous, Option<StoredCache>)>,
 }
 
 /// Reads what was left; `now` is what the rendered branch points to.
@@ -42,22 +42,22 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<CachedState> {
     if *decoder.text()? != *engine()? {
         return None;
     }
-    let parsed = Parsed::decode(&mut decoder)?;
+    let parsed = FileCache::decode(&mut decoder)?;
     let commit = CommitId(decoder.raw()?);
     if Some(commit) != now {
         return Some(CachedState { parsed, rendered: None });
     }
     let previous = publish::decode_previous(&mut decoder, repo, commit).ok()??;
-    let stored = decoder.maybe(Stored::decode)?;
+    let stored = decoder.maybe(StoredCache::decode)?;
     decoder.is_done().then_some(CachedState { parsed, rendered: Some((previous, stored)) })
 }
 
 /// Replaces what is there. Nothing depends on whether that works.
 pub(super) fn save(
     repo: &Repo,
-    parsed: &Parsed,
+    parsed: &FileCache,
     previous: &Previous,
-    rendered: Option<&Stored>,
+    rendered: Option<&StoredCache>,
 ) -> Option<()> {
     let mut encoder = Encoder::default();
     encoder.text(engine()?);

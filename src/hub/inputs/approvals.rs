@@ -7,7 +7,7 @@ use super::gate::{Basis, Step};
 use crate::publish::{source_trailers, trailers};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Digest, Timestamp};
-use berth_engine::gate::words::ALLOW_DELETE;
+use berth_engine::gate::messages::ALLOW_DELETE;
 use berth_engine::gate::{Approved, Held, Verdict};
 use berth_git::{CommitId, CommitInfo, Repo};
 

@@ -1,6 +1,6 @@
 //! What one reading leaves for the next.
 
-use berth_engine::load::Parsed;
+use berth_engine::load::FileCache;
 use berth_engine::pipeline;
 use berth_git as git;
 
@@ -8,19 +8,19 @@ use berth_git as git;
 #[derive(Debug, Default)]
 pub struct BuildCache {
     pub(super) blobs: git::Blobs,
-    pub(super) parsed: Parsed,
+    pub(super) parsed: FileCache,
     /// Of the state in force, and no other.
-    pub built: Option<pipeline::Memo>,
+    pub built: Option<pipeline::BuildCache>,
 }
 
 impl BuildCache {
     /// Begins with files that another process has read.
-    pub fn of_files(parsed: Parsed) -> BuildCache {
+    pub fn of_files(parsed: FileCache) -> BuildCache {
         BuildCache { parsed, ..BuildCache::default() }
     }
 
     /// Files as they were read.
-    pub fn files(&self) -> &Parsed {
+    pub fn files(&self) -> &FileCache {
         &self.parsed
     }
 

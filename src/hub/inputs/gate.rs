@@ -12,7 +12,7 @@ use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{Approval, Digest, LabelKeys, Timestamp};
 use berth_engine::gate::{
-    self, Deadline, EditAlone, HeldRecord, Limits, Outlook, Past, Question, Removed, Span, Verdict,
+    self, Deadline, EditAlone, HeldRecord, Limits, Outlook, PastPublication, Question, Removed, Span, Verdict,
 };
 use berth_engine::state::State;
 use berth_git::{CommitId, Repo};
@@ -215,7 +215,7 @@ fn holds_risky(verdict: &Verdict, basis: &Basis) -> bool {
 /// The inputs of the gate beside the two states, where something is removed.
 #[derive(Default)]
 struct Looked {
-    pasts: Vec<Past>,
+    pasts: Vec<PastPublication>,
     edit_alone: EditAlone,
     outlook: Outlook,
     foreseen: Vec<Deadline>,

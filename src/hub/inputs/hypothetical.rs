@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{MOST_DEADLINES, Reading};
 use berth_base::model::{ClusterStatus, Decision, Key, Timestamp};
-use berth_engine::gate::ahead::Ahead;
+use berth_engine::gate::deadlines::LaterDecisions;
 use berth_engine::pipeline::{self, Inputs};
 use berth_engine::state::State;
 
@@ -27,7 +27,7 @@ impl Reading {
         first_seen: &BTreeMap<String, ClusterStatus>,
         now: Timestamp,
         until: Timestamp,
-    ) -> Vec<Ahead> {
+    ) -> Vec<LaterDecisions> {
         let mut facts = facts.clone();
         facts.values_mut().for_each(|fact| fact.keep_scores(now));
         let mut state = State { facts: first_seen.clone(), ..self.previous.clone() };
@@ -39,7 +39,7 @@ impl Reading {
             let (decisions, next) = self.place(&state, &facts, at);
             change = next;
             state.decisions = decisions.clone().into();
-            moments.push(Ahead { at, decisions });
+            moments.push(LaterDecisions { at, decisions });
         }
         moments
     }

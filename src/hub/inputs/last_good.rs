@@ -13,7 +13,7 @@ use crate::publish::Previous;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
 use berth_base::source::{Ruled, SourceFile, SourceTree};
-use berth_engine::load::{self, First, Parsed, Survey, Text};
+use berth_engine::load::{self, FileCache, ReadTree, Survey, Text};
 use berth_git::{self as git, CommitId, GitError, Repo};
 
 /// How far back is looked, and how many forms of a file are tried. Both are far beyond what a person breaks.
@@ -41,10 +41,10 @@ impl PublishedSource {
 pub(super) fn find(
     repo: &Repo,
     tree: &mut SourceTree,
-    first: &First,
+    first: &ReadTree,
     older: Option<CommitId>,
     in_force: impl FnOnce() -> Result<PublishedSource, ReadingError>,
-    parsed: &mut Parsed,
+    parsed: &mut FileCache,
 ) -> Result<GoodForms, ReadingError> {
     if first.is_whole(tree) {
         return Ok(GoodForms::Found(BTreeMap::new()));
@@ -69,7 +69,7 @@ fn survey_in_force(
     repo: &Repo,
     published: CommitId,
     in_force: &PublishedSource,
-    parsed: &mut Parsed,
+    parsed: &mut FileCache,
 ) -> Result<Survey, ReadingError> {
     let mut tree = git::read_source(repo, published)?;
     // What it kept stands for what was refused then.
@@ -124,7 +124,7 @@ fn newest_good(
     tree: &SourceTree,
     paths: BTreeSet<String>,
     commits: &[CommitId],
-    parsed: &mut Parsed,
+    parsed: &mut FileCache,
 ) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
     let mut candidates: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     for path in paths {
@@ -171,7 +171,7 @@ fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'
 /// Adds what was in force and is nowhere now: to the file it stood in, where that is at fault, else to the
 /// first file that cannot be read and has the right to hold it, since it may have moved there.
 fn add_missing(
-    first: &First,
+    first: &ReadTree,
     today: &Survey,
     before: &Survey,
     replaced: &BTreeSet<String>,

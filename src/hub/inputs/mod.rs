@@ -31,7 +31,7 @@ use berth_base::model::{
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
-use berth_engine::load::{self, First, History, Loaded};
+use berth_engine::load::{self, History, Loaded, ReadTree};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
@@ -56,7 +56,7 @@ pub struct Reading {
     repo: Option<PathBuf>,
     cache: RefCell<BuildCache>,
     /// The tree as it was read when last good forms were looked for.
-    first: RefCell<Option<First>>,
+    first: RefCell<Option<ReadTree>>,
     /// The fleet, once it was read.
     loaded: OnceCell<Loaded>,
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use super::ReadingError;
 use crate::publish::ledger::{self, Own};
 use berth_base::model::{Decision, Key, Timestamp, path};
-use berth_engine::gate::memory::{Had, Paths, Place, Took};
-use berth_engine::gate::{Past, Removed};
-use berth_engine::state::{layout, record};
+use berth_engine::gate::window::{Losses, Paths, Place, WorkloadPlaces};
+use berth_engine::gate::{PastPublication, Removed};
+use berth_engine::state::{decision_file, layout};
 use berth_git::{CommitId, EntryKind, Repo, TreeId};
 
 /// The trailer that names a workload that lost something.
@@ -30,7 +30,7 @@ pub(super) fn pasts<'c>(
     rendered: CommitId,
     since: Timestamp,
     losing: impl Iterator<Item = &'c String>,
-) -> Result<Vec<Past>, ReadingError> {
+) -> Result<Vec<PastPublication>, ReadingError> {
     let mut trees = Trees { repo, paths: BTreeMap::new() };
     let mut clusters: BTreeSet<String> = losing.cloned().collect();
     let mut pasts = Vec::new();
@@ -41,14 +41,14 @@ pub(super) fn pasts<'c>(
         let parent = repo.commit(id)?.parents.first().copied();
         let before = parent.map_or(Ok(None), |parent| ledger::own_at(repo, parent))?;
         let Some((_, before)) = before else { break };
-        let mut past = Past::default();
+        let mut past = PastPublication::default();
         for removed in removed_by(&after) {
             let Some(had) = trees.decision(before.root, &removed.key)? else { continue };
             let has = trees.decision(after.root, &removed.key)?;
             let places = lost(&had, has.as_ref());
             clusters.extend(places.iter().map(|(cluster, _)| cluster.clone()));
             past.had.insert(removed.key.clone(), whole(&had));
-            past.took.push(Took { removed, places });
+            past.took.push(Losses { removed, places });
         }
         past.folders = trees.folders(before.root, &clusters)?;
         pasts.push(past);
@@ -84,9 +84,12 @@ fn removed_by(own: &Own) -> Vec<Removed> {
     lines.filter_map(|(_, value)| value.parse().ok()).collect()
 }
 
-fn whole(decision: &Decision) -> Had {
+fn whole(decision: &Decision) -> WorkloadPlaces {
     let serving = decision.picks.iter().filter(|pick| !pick.pending);
-    Had { clusters: serving.map(|pick| pick.cluster.clone()).collect(), paths: paths_of(decision).collect() }
+    WorkloadPlaces {
+        clusters: serving.map(|pick| pick.cluster.clone()).collect(),
+        paths: paths_of(decision).collect(),
+    }
 }
 
 fn paths_of(decision: &Decision) -> impl Iterator<Item = Arc<str>> {
@@ -121,7 +124,9 @@ impl Trees<'_> {
             let found = self.repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
             match found.map(|entry| entry.kind) {
                 Some(EntryKind::Folder(id)) => folder = id,
-                Some(EntryKind::File(id)) => return Ok(record::read_decision(&self.repo.blob(id)?).ok()),
+                Some(EntryKind::File(id)) => {
+                    return Ok(decision_file::read_decision(&self.repo.blob(id)?).ok());
+                }
                 _ => break,
             }
         }

@@ -11,7 +11,7 @@ use super::trailers::Trailers;
 use super::tree;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Folder, Key, path};
-use berth_engine::state::{State, layout, placement_decision, record};
+use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
 /// Commits of others in a row that are passed over. Nobody makes so many but to be in the way.
@@ -224,7 +224,7 @@ impl<'r> Reader<'r> {
             self.beside.push(below.to_owned());
             return Ok(true);
         }
-        let Ok(decision) = record::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
+        let Ok(decision) = decision_file::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
         let key = decision.key.clone();
         if path::of_key(&key) != below {
             return Ok(false);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::error::PublishError;
 use super::rendered_state::{Previous, claimed, read_state};
 use berth_base::model::{ContentId, Contents as _, Folder, Timestamp, path};
-use berth_engine::state::{State, layout, placement_decision, record};
+use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
 
 /// Commits of others in between do not count, but are not walked for ever.
@@ -58,7 +58,7 @@ fn decision_ids(
         let same = rendered.state.decisions.get(key) == Some(decision);
         let id = match rendered.ids.decisions.get(key).filter(|_| same) {
             Some(id) => *id,
-            None => hasher.put(record::write_decision(decision).as_bytes()).map_err(|error| {
+            None => hasher.put(decision_file::write_decision(decision).as_bytes()).map_err(|error| {
                 PublishError::Git(GitError::Failed { doing: "hashing".to_owned(), message: error.0 })
             })?,
         };

@@ -4,7 +4,7 @@ use super::rendered_state::{Ids, Previous};
 use super::trailers::Trailers;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::ContentId;
-use berth_engine::state::stored;
+use berth_engine::state::codec;
 use berth_git::{CommitId, GitError, Repo, TreeId};
 
 /// Writes a state down. `None` where it is not all that its commit says.
@@ -12,13 +12,13 @@ pub fn encode_previous(encoder: &mut Encoder, previous: &Previous) -> Option<()>
     if !previous.foreign.is_empty() || previous.trailers.digest.is_none() {
         return None;
     }
-    stored::encode(encoder, &previous.state);
+    codec::encode(encoder, &previous.state);
     encoder.list(previous.ids.clusters.iter(), |encoder, (cluster, id)| {
         encoder.text(cluster);
         encoder.raw(&id.0);
     });
     encoder.list(previous.ids.decisions.iter(), |encoder, (key, id)| {
-        stored::put_key(encoder, key);
+        codec::put_key(encoder, key);
         encoder.raw(&id.0);
     });
     encoder.list(previous.ids.facts.iter(), |encoder, (cluster, id)| {
@@ -43,9 +43,9 @@ pub fn decode_previous(
 }
 
 fn decode(decoder: &mut Decoder<'_>) -> Option<(berth_engine::state::State, Ids)> {
-    let state = stored::decode(decoder)?;
+    let state = codec::decode(decoder)?;
     let clusters = decoder.list(|decoder| Some((decoder.string()?, TreeId(decoder.raw()?))))?;
-    let decisions = decoder.list(|decoder| Some((stored::key(decoder)?, ContentId(decoder.raw()?))))?;
+    let decisions = decoder.list(|decoder| Some((codec::key(decoder)?, ContentId(decoder.raw()?))))?;
     let facts = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
     Some((state, Ids { clusters, decisions, facts }))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::PublishError;
 use super::rendered_state::{Ids, Previous};
 use berth_base::model::{ContentId, Decision, Folder, Key, differences, path};
-use berth_engine::state::{State, layout, placement_decision, record};
+use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{Entry, EntryKind, TreeId, Writer, tree_id};
 
 /// The entries of the branch's root that are berth's, and the ids below them.
@@ -133,7 +133,7 @@ fn decision_file(
     let same = previous.filter(|previous| previous.state.decisions.get(key) == Some(decision));
     match same.and_then(|previous| previous.ids.decisions.get(key)) {
         Some(id) => Ok(*id),
-        None => Ok(writer.blob(record::write_decision(decision).as_bytes())?),
+        None => Ok(writer.blob(decision_file::write_decision(decision).as_bytes())?),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether a cluster is fit to take work: not on its way out, its agent joined, healthy and heard of.
 
 use super::{Check, Code};
-use crate::decide::table::{Row, Table};
+use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::cluster::Standing;
 use berth_base::model::placement::Limits;
 use berth_base::model::{Cluster, Timestamp};

@@ -7,7 +7,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::decide::table::{Row, Table};
+use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::{Cluster, Expression, View};
 use berth_cel::{Fault, Names, Program, Value};
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::expressions::{self, Column};
 use super::{Check, Code};
-use crate::decide::table::{Row, Table, Texts};
+use crate::decide::cluster_table::{Row, Table, Texts};
 use berth_base::model::selector::{PropertyRequirement, Requirement, Selector, Term};
 use berth_base::model::{Cluster, Quantity};
 

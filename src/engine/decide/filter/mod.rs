@@ -11,7 +11,7 @@ mod namespaces;
 mod sets;
 mod taints;
 
-use super::table::{Row, Table};
+use super::cluster_table::{Row, Table};
 use berth_base::model::placement::{Filter, Rule};
 
 pub(super) use eligibility::{eligibility, flip, is_ready};

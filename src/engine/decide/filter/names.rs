@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Check, Code};
-use crate::decide::table::{Row, Table};
+use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::Key;
 use berth_base::model::placement::Reach;
 

@@ -1,7 +1,7 @@
 //! Clusters that list their namespaces must have the one wanted.
 
 use super::{Check, Code};
-use crate::decide::table::{Row, Table};
+use crate::decide::cluster_table::{Row, Table};
 
 pub(super) struct HoldsNamespace<'a> {
     pub(super) table: &'a Table<'a>,

@@ -1,7 +1,7 @@
 //! Membership in cluster sets.
 
 use super::{Check, Code, Needs};
-use crate::decide::table::{Row, Table};
+use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::placement::ClusterSet;
 
 pub(super) struct InSets<'a> {

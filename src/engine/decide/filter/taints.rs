@@ -1,7 +1,7 @@
 //! Taints and the tolerations that let them pass.
 
 use super::{Check, Code};
-use crate::decide::table::{Row, Table};
+use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::placement::Toleration;
 use berth_base::model::{Cluster, Effect, Taint, Timestamp};
 

@@ -1,6 +1,6 @@
 //! A score that an add-on measured, taken as it is; 0 where there is none or it is no longer valid.
 
-use crate::decide::table::{Row, Table};
+use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::cluster::AddOnScore;
 use berth_base::model::{Cluster, Timestamp};
 

@@ -1,6 +1,6 @@
 //! Prefers clusters with much of a resource: -100 for the least to 100 for the most among those that passed.
 
-use crate::decide::table::Row;
+use crate::decide::cluster_table::Row;
 
 /// A cluster that does not say how much it has scores 0, the middle.
 pub(super) fn score(rows: &[Row], amounts: &[Option<f64>]) -> Vec<i64> {

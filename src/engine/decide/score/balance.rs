@@ -1,6 +1,6 @@
 //! Prefers clusters that few decisions picked: from 100 for none to -100 for the most burdened one.
 
-use crate::decide::table::{Row, number};
+use crate::decide::cluster_table::{Row, number};
 
 /// By row: how many decisions picked the cluster. In force or made earlier in this run, the newer counting.
 #[derive(Default)]

@@ -11,11 +11,11 @@ mod steady;
 pub(super) use addon::valid;
 pub(super) use balance::Load;
 
-use super::table::{Row, Table};
+use super::cluster_table::{Row, Table};
 use berth_base::model::placement::{ScoreRule, Scorer};
 
 /// What scorers look at besides the clusters themselves.
-pub(super) struct Surroundings<'a> {
+pub(super) struct ScoreContext<'a> {
     /// By row: whether the placement has the cluster now; empty where it has none.
     pub(super) in_force: &'a [bool],
     /// The rows the placement has now.
@@ -24,7 +24,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// One score for each of the rows, in their order.
-pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &Surroundings<'_>) -> Vec<i64> {
+pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &ScoreContext<'_>) -> Vec<i64> {
     match &scorer.rule {
         ScoreRule::Steady => steady::score(rows, around.in_force),
         ScoreRule::Balance => balance::score(rows, around.load, around.earlier),

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use crate::decide::cluster_table::{Row, Table};
 use crate::decide::filter::TermNeeds;
-use crate::decide::table::{Row, Table};
 use berth_base::model::placement::{Preference, Sorter};
 
 pub(super) fn score(table: &Table<'_>, rows: &[Row], preferred: &[Preference]) -> Vec<i64> {

@@ -1,6 +1,6 @@
 //! 100 where the placement is in force, else 0.
 
-use crate::decide::table::Row;
+use crate::decide::cluster_table::Row;
 
 pub(super) fn score(rows: &[Row], in_force: &[bool]) -> Vec<i64> {
     let has = |row: &Row| in_force.get(*row as usize).copied().unwrap_or(false);

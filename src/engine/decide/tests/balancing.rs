@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
-use super::given::*;
+use super::setup::*;
 use crate::decide::explain;
 use berth_base::model::placement::{GroupSize, Grouping, Placement, ScoreRule, Selection};
 use berth_base::model::{Cluster, Decision, Key, Policy};

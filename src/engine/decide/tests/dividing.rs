@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::given::*;
+use super::setup::*;
 use crate::decide::{Decided, decide};
 use berth_base::diag::Pos;
 use berth_base::model::cluster::{Report, Standing};

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::given::*;
+use super::setup::*;
 use berth_base::model::placement::{EvenConstraint, Policy, ScoreRule, Scorer, Selection};
 
 fn even(key: &str, required: bool) -> EvenConstraint {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::given::*;
+use super::setup::*;
 use crate::decide::{decide, explain};
 use berth_base::model::placement::Rule;
 use berth_base::model::{Cluster, ClusterStatus, Expression, Fleet, Term, View};

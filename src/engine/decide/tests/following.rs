@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::given::*;
+use super::setup::*;
 use berth_base::model::placement::Source;
 
 #[test]

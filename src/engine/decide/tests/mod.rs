@@ -1,15 +1,15 @@
 //! The engine through its two functions, over fleets made by hand.
 
 mod balancing;
+mod cache;
 mod dividing;
-mod doubt;
 mod evenly;
 mod expressions;
 mod following;
-mod given;
-mod memory;
 mod picking;
 mod properties;
+mod setup;
 mod spreading;
-mod standing;
+mod sticky;
 mod tracing;
+mod uncertain;

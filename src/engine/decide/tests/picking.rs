@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::given::*;
+use super::setup::*;
 use crate::decide::decide;
 use berth_base::model::placement::{
     Blocked, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule, Selection,

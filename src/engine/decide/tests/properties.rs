@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use super::given::*;
+use super::setup::*;
 use crate::decide::{decide, explain};
 use berth_base::model::placement::{
     GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::given::*;
+use super::setup::*;
 use berth_base::model::Cluster;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::placement::{

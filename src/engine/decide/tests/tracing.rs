@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::given::*;
+use super::setup::*;
 use crate::decide::{Stage, explain};
 use berth_base::model::Effect;
 use berth_base::model::placement::{Filter, Policy, Rule, Selection};

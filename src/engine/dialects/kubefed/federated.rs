@@ -8,7 +8,7 @@ use super::namespaces::{Namespaces, Narrowing};
 use super::placement::Wanted;
 use super::preference::DIVIDED;
 use super::types::{FederatedType, Target};
-use super::{Context, division, files, lifecycle, placement, template};
+use super::{Context, division, lifecycle, placement, referenced_files, template};
 use crate::dialects::{Document, Lowered};
 use berth_base::diag::Diagnostic;
 use berth_base::meta::{Metadata, open};
@@ -54,7 +54,7 @@ pub(super) fn read(
         let selector = placement::selector_of(&document.root);
         namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone(), selector);
     }
-    let content = files::content(&mut spec, document, &context.files, lowered);
+    let content = referenced_files::content(&mut spec, document, &context.files, lowered);
     let retains = lifecycle::read_retain_replicas(&mut spec, target);
     spec.finish();
     let sync_annotations =

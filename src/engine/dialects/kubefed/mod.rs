@@ -9,7 +9,6 @@ mod config;
 mod division;
 mod endpoint;
 mod federated;
-mod files;
 mod kinds;
 mod lifecycle;
 pub mod make;
@@ -17,16 +16,17 @@ mod namespaces;
 mod overrides;
 mod placement;
 mod preference;
+mod referenced_files;
 mod template;
 mod types;
 
-use super::each::{Reader, Recall};
+use super::document_reader::{Reader, Recall};
 use super::{Dialect, Input, Lowered};
 use config::Planes;
-use files::Files;
 use kinds::Role;
 use namespaces::Namespaces;
 use preference::Preferences;
+use referenced_files::Files;
 use types::Types;
 
 pub const DIALECT: Dialect = Dialect {
@@ -72,7 +72,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     );
     reader.each(
         |document| matches!(kinds::role(document, &types), Role::Template | Role::OverrideList),
-        |scope, document, _| files::read(scope, document, &mut context.files),
+        |scope, document, _| referenced_files::read(scope, document, &mut context.files),
     );
     // A namespace narrows what is in it, so that all of them come first.
     let mut namespaces = Namespaces::default();
@@ -87,7 +87,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         context: input.memory.number("KubeFed", read_against),
         stands_alone: &|document| {
             let key = &document.key;
-            !context.preferences.has(&key.namespace, &key.name) && !files::names_any(document)
+            !context.preferences.has(&key.namespace, &key.name) && !referenced_files::names_any(document)
         },
     };
     reader.each_recalled(

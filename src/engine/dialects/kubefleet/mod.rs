@@ -3,18 +3,18 @@
 //! Documents are read one by one, then brought together: selectors find their objects, overrides
 //! their workloads. A faulty document is left out and named; it never stops the others.
 
-mod changes;
 mod cluster;
+mod common_mistakes;
+mod config_map_envelope;
+mod disruption;
 mod envelope;
-mod guards;
+mod hub_refusals;
 mod kinds;
 pub mod make;
-mod old_envelope;
 mod overrides;
 mod placement;
 mod policy;
 mod select;
-mod slips;
 mod strategy;
 
 #[cfg(test)]
@@ -25,7 +25,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Against, Dialect, Document, Input, Lowered};
+use super::{Dialect, Document, Input, Lowered, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::placement::Source;
 use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
@@ -35,9 +35,9 @@ use envelope::Envelope;
 use kinds::Role;
 use overrides::OverrideSpec;
 use placement::PlacementSpec;
-use select::{Item, Stock};
+use select::{Item, Selectable};
 
-pub use changes::refused_by_the_hub;
+pub use hub_refusals::refused_by_the_hub;
 
 /// KubeFleet's parser.
 pub const DIALECT: Dialect = Dialect {
@@ -72,7 +72,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let mut read = Read::default();
     for (index, document) in input.documents.iter().enumerate() {
         let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
-        let against = Against { stage: "KubeFleet", context: 0, unknown_fields };
+        let against = ReadingContext { stage: "KubeFleet", context: 0, unknown_fields };
         let one = input.memory.recall(document, against, || read_one(input, document));
         lowered.diagnostics.extend(one.diagnostics.iter().cloned());
         if one.faulty {
@@ -107,8 +107,8 @@ fn read_one(input: &Input<'_>, document: &Document) -> One {
         Some(Role::Envelope) => {
             one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);
         }
-        Some(Role::Eviction) => guards::eviction(&scope, root, key),
-        Some(Role::Budget) => guards::budget(&scope, root, key),
+        Some(Role::Eviction) => disruption::eviction(&scope, root, key),
+        Some(Role::Budget) => disruption::budget(&scope, root, key),
         Some(Role::Later) => {
             let message = format!("{key}: this version of berth does not act on {} yet", key.kind);
             scope.report(Diagnostic::warning(document.at.clone(), message));
@@ -145,7 +145,7 @@ fn drop_rivals(read: &mut Read, lowered: &mut Lowered) {
 
 /// Looks up the objects of every placement; gives the workloads.
 fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload> {
-    let stock = Stock::new(input.plain, &read.envelopes);
+    let stock = Selectable::new(input.plain, &read.envelopes);
     let mut workloads = Vec::new();
     for (index, spec) in &read.placements {
         let scope = scope_of(input, input.documents[*index]);
@@ -185,18 +185,19 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
 fn templates(
     input: &Input<'_>,
     scope: &Scope,
-    stock: &Stock<'_>,
+    stock: &Selectable<'_>,
     items: &[Item],
     spec: &PlacementSpec,
 ) -> Vec<Template> {
     let (envelopes, plain): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| item.plain().is_none());
     let plain = plain.into_iter().flat_map(|item| stock.objects(item));
-    let (mut old, mut plain): (Vec<_>, Vec<_>) = plain.partition(|object| old_envelope::is_one(object));
+    let (mut old, mut plain): (Vec<_>, Vec<_>) =
+        plain.partition(|object| config_map_envelope::is_one(object));
     if !input.unwrap_config_maps {
-        old.iter().for_each(|envelope| old_envelope::stays_closed(scope, envelope));
+        old.iter().for_each(|envelope| config_map_envelope::stays_closed(scope, envelope));
         plain.append(&mut old);
     }
-    let inside = old.iter().flat_map(|envelope| old_envelope::unwrap(scope, envelope));
+    let inside = old.iter().flat_map(|envelope| config_map_envelope::unwrap(scope, envelope));
     let wrapped = envelopes.into_iter().flat_map(|item| stock.objects(item)).chain(inside);
     let mut objects = BTreeMap::new();
     for object in plain.into_iter().chain(wrapped) {

@@ -10,7 +10,7 @@ use serde_json::json;
 use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, ON_CONFLICT, ORPHAN, TAKE_OVER};
 use berth_base::yaml::fields::Fields;
 
-use super::guards::count_or_share;
+use super::disruption::count_or_share;
 
 const PERIOD: &str = "unavailablePeriodSeconds";
 

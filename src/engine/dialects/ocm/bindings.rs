@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::common::open_namespaced;
+use super::fields::open_namespaced;
 use super::sets::Sets;
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, did_you_mean};

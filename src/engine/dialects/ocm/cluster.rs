@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::common::{moment, open_named, taint_key};
+use super::cel_view;
+use super::fields::{moment, open_named, taint_key};
 use super::sets::{DEFAULT_SET, SET_LABEL};
-use super::view;
 use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
 use berth_base::model::cluster::{Report, Standing};
@@ -41,7 +41,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
     }
     if let Some(mut spec) = fields.fields("spec") {
         for key in ["hubAcceptsClient", "leaseDurationSeconds", "managedClusterClientConfigs"] {
-            view::keep(&mut cluster, "spec", key, spec.node(key));
+            cel_view::keep(&mut cluster, "spec", key, spec.node(key));
         }
         spec.bool("hubAcceptsClient");
         spec.int("leaseDurationSeconds");
@@ -97,8 +97,8 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     cluster.allocatable = quantities(&mut status, "allocatable");
     cluster.capacity = quantities(&mut status, "capacity");
     cluster.claims = claims(&mut status);
-    for key in ["version", "conditions", view::CLAIMS] {
-        view::keep(cluster, "status", key, status.node(key));
+    for key in ["version", "conditions", cel_view::CLAIMS] {
+        cel_view::keep(cluster, "status", key, status.node(key));
     }
     let mut ready = None;
     for mut condition in status.each("conditions") {

@@ -1,6 +1,6 @@
 //! Which documents are Open Cluster Management's, what each is for, and the versions known of it.
 
-use super::single;
+use super::manifest_work;
 use crate::dialects::{Claim, Document};
 use berth_base::model::Key;
 
@@ -76,7 +76,7 @@ fn claim_one(document: &Document) -> Claim {
         // Scores are reports of the inventory: any placement may look at them.
         Some(Role::Cluster | Role::Score) => return Claim::Inventory,
         Some(Role::Set | Role::Binding | Role::Placement) => return Claim::Policy,
-        Some(Role::SingleWork) if single::is_made(document) => return Claim::Bookkeeping,
+        Some(Role::SingleWork) if manifest_work::is_made(document) => return Claim::Bookkeeping,
         Some(Role::Work | Role::SingleWork) => return Claim::Workload,
         None => {}
     }

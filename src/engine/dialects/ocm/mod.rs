@@ -3,29 +3,29 @@
 //! Sets and their bindings come first: they say which clusters a namespace's placements may pick.
 //! What OCM admits and then reports as misconfigured, taking all clusters away, is an error here.
 
+mod addon_score;
 mod bindings;
+mod cel_view;
 mod cluster;
-mod common;
+mod fields;
 mod kinds;
 pub mod make;
-mod options;
+mod manifest_work;
 mod placement;
 mod rollout;
-mod score;
 mod sets;
-mod single;
-mod view;
-mod work;
+mod work_options;
+mod work_replica_set;
 
 #[cfg(test)]
 mod tests;
 
-use super::each::{Reader, Recall};
+use super::document_reader::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered};
 use bindings::Bindings;
 use kinds::Role;
-use options::Plurals;
 use sets::Sets;
+use work_options::Plurals;
 
 pub const DIALECT: Dialect = Dialect {
     name: "ocm",
@@ -55,7 +55,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     });
     sets::warn_of_missing(&context.sets, reader.lowered);
     reader.each_recalled(&Recall::alone("score"), of(Role::Score), |scope, document, lowered| {
-        score::read(scope, document, &mut lowered.statuses);
+        addon_score::read(scope, document, &mut lowered.statuses);
     });
     let read_against = (context.sets.clone(), context.bindings.clone());
     let context_number = input.memory.number("OCM", read_against);
@@ -67,14 +67,14 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let context_number = input.memory.number("OCM plurals", plurals.clone());
     let recall = Recall { context: context_number, ..Recall::alone("work") };
     reader.each_recalled(&recall, of(Role::Work), |scope, document, lowered| {
-        if let Some((placement, workload)) = work::read(scope, document, &plurals) {
+        if let Some((placement, workload)) = work_replica_set::read(scope, document, &plurals) {
             lowered.placements.push(placement.into());
             lowered.workloads.push(workload.into());
         }
     });
     let recall = Recall { context: context_number, ..Recall::alone("ManifestWork") };
     reader.each_recalled(&recall, of(Role::SingleWork), |scope, document, lowered| {
-        if let Some((placement, workload)) = single::read(scope, document, &plurals) {
+        if let Some((placement, workload)) = manifest_work::read(scope, document, &plurals) {
             lowered.placements.push(placement.into());
             lowered.workloads.push(workload.into());
         }

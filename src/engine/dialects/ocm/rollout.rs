@@ -1,7 +1,7 @@
 //! `rolloutStrategy` of a work set → who gets the work when. Limits on failures and times are checked;
 //! they need what members report, which nothing here looks at.
 
-use super::common::amount;
+use super::fields::amount;
 use berth_base::model::rollout::{Amount, GroupRef, Pace};
 use berth_base::yaml::Fields;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::common::open_named;
+use super::fields::open_named;
 use crate::dialects::{Document, Lowered};
 use berth_base::diag::{Diagnostic, Pos, did_you_mean};
 use berth_base::meta::label_selector;

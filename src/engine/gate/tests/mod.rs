@@ -1,9 +1,9 @@
 //! Tests of the pure gate: what is held, what is published, and why.
 
-mod ahead;
-mod memory;
+mod deadlines;
+mod limit_checks;
 mod properties;
-mod rails;
+mod window;
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ struct Case {
     edit_alone: EditAlone,
     outlook: Outlook,
     foreseen: Vec<Deadline>,
-    pasts: Vec<Past>,
+    pasts: Vec<PastPublication>,
     retried: Vec<HeldRecord>,
     approvals: BTreeSet<Digest>,
     used: BTreeSet<Digest>,

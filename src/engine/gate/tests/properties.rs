@@ -42,7 +42,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 fn places(state: &State, key: &Key) -> BTreeSet<(String, String)> {
-    let claims = Claims::of(state);
+    let claims = PlaceOwners::of(state);
     claims
         .places(key, state)
         .into_iter()
@@ -101,7 +101,7 @@ proptest! {
         let verdict = case.judge();
         let published = case.published();
         let held: BTreeSet<&Key> = verdict.held.iter().map(|held| &held.key).collect();
-        let claims = Claims::of(&case.previous);
+        let claims = PlaceOwners::of(&case.previous);
         for (cluster, paths) in removal::gone(&case.previous, &published) {
             for path in paths {
                 prop_assert!(!case.next.folders.get(cluster).is_some_and(|folder| folder.contains_key(path)),

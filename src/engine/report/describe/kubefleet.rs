@@ -5,7 +5,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Known, Placed, condition_json};
+use super::{Placed, ReportInputs, condition_json};
 use crate::report::fleet::{Member, State};
 use berth_base::model::annotation::APPLY;
 use berth_base::model::placement::Selection;
@@ -77,7 +77,7 @@ struct Step {
     message: String,
 }
 
-pub(super) fn status(decision: &Decision, placed: &[Placed<'_, '_>], known: Known<'_>) -> Json {
+pub(super) fn status(decision: &Decision, placed: &[Placed<'_, '_>], known: ReportInputs<'_>) -> Json {
     let key = &decision.key;
     let workload = known.fleet.and_then(|fleet| fleet.workloads.get(key)).map(|workload| &**workload);
     let mut all_steps = Vec::new();
@@ -132,7 +132,7 @@ fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3
 }
 
 /// Entries for clusters that were asked for and are not there.
-fn unfilled(decision: &Decision, known: Known<'_>) -> Vec<Json> {
+fn unfilled(decision: &Decision, known: ReportInputs<'_>) -> Vec<Json> {
     let placement = known.fleet.and_then(|fleet| fleet.placements.get(&decision.key));
     let Some(Source::Own(policy)) = placement.map(|placement| &placement.source) else { return Vec::new() };
     let failed = |message: String| json!([{"type": "Scheduled", "status": "False", "reason": "ScheduleFailed", "message": message}]);
@@ -160,7 +160,7 @@ fn unfilled(decision: &Decision, known: Known<'_>) -> Vec<Json> {
 struct View<'a, 's> {
     decision: &'a Decision,
     workload: Option<&'a Workload>,
-    known: Known<'a>,
+    known: ReportInputs<'a>,
     cluster: &'a str,
     member: Option<&'a Member<'s>>,
 }

@@ -16,7 +16,7 @@ use berth_base::model::{ClusterStatus, Condition, Decision, Fleet, Timestamp};
 
 /// What is known when somebody asks.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'s> {
+pub struct ReportInputs<'s> {
     /// The fleet that the decisions in force were made from, where it can still be read.
     pub fleet: Option<&'s Fleet>,
     pub statuses: &'s BTreeMap<String, ClusterStatus>,
@@ -25,7 +25,7 @@ pub struct Known<'s> {
 }
 
 /// The object with its status.
-pub fn describe<'s>(decision: &'s Decision, known: Known<'s>) -> Json {
+pub fn describe<'s>(decision: &'s Decision, known: ReportInputs<'s>) -> Json {
     let members = members(known.statuses, known.published, known.now);
     let placed: Vec<_> = placed(decision, &members).collect();
     let key = &decision.key;

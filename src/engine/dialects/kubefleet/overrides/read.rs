@@ -1,9 +1,9 @@
 //! Reads one override document.
 
 use super::paths;
+use crate::dialects::kubefleet::common_mistakes::label_selector;
 use crate::dialects::kubefleet::policy::check_terms;
 use crate::dialects::kubefleet::select::group;
-use crate::dialects::kubefleet::slips::label_selector;
 use berth_base::diag::Pos;
 use berth_base::meta;
 use berth_base::model::object::ObjectId;

@@ -1,7 +1,7 @@
 //! `affinity.clusterAffinity`: required terms and weighted preferences.
 
 use super::property;
-use crate::dialects::kubefleet::slips::{self, label_selector};
+use crate::dialects::kubefleet::common_mistakes::{self, label_selector};
 use berth_base::diag::Diagnostic;
 use berth_base::model::placement::Preference;
 use berth_base::model::{Selector, Term};
@@ -23,7 +23,8 @@ pub fn read(policy: &mut Fields<'_>) -> Option<Affinity> {
     let mut affinity = policy.fields("affinity")?;
     let found = affinity.fields("clusterAffinity").map(|mut fields| {
         let required = fields.fields(REQUIRED).map(required).unwrap_or_default();
-        let preferred = slips::each(&mut fields, PREFERRED).into_iter().filter_map(preference).collect();
+        let preferred =
+            common_mistakes::each(&mut fields, PREFERRED).into_iter().filter_map(preference).collect();
         fields.finish();
         Affinity { required, preferred }
     });
@@ -74,7 +75,7 @@ fn required_term(mut fields: Fields<'_>) -> Term {
 fn preference(mut fields: Fields<'_>) -> Option<Preference> {
     fields.require("weight");
     let weight = fields.int_in("weight", -100..=100);
-    let preference = slips::required_fields(&mut fields, "preference").map(|mut inner| {
+    let preference = common_mistakes::required_fields(&mut fields, "preference").map(|mut inner| {
         let labels = labels(&mut inner);
         let sorter = property::sorter(&mut inner);
         misplaced(&mut inner, "propertySelector", "belongs in a required term, not in a preference");

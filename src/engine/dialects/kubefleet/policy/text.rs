@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::dialects::kubefleet::slips;
+use crate::dialects::kubefleet::common_mistakes;
 
 /// Fills in what KubeFleet's defaults fill in and leaves out `numberOfClusters`, which may change
 /// freely: a decision made under an equal form was made under the same policy.
@@ -11,7 +11,7 @@ pub fn normal_form(policy: &Json) -> Json {
         Json::Object(fields) => fields.clone(),
         _ => Map::new(),
     };
-    slips::mend(&mut policy);
+    common_mistakes::mend(&mut policy);
     policy.retain(|key, value| says_something(key, value));
     policy.remove("numberOfClusters");
     policy.entry("placementType").or_insert_with(|| json!("PickAll"));

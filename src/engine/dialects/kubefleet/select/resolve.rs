@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::selectable::{Item, Selectable};
 use super::selectors::{Reach, ResourceSelector, Selectors};
-use super::stock::{Item, Stock};
 use crate::dialects::kubefleet::kinds::Scope as ObjectScope;
 use berth_base::yaml::fields::Scope;
 
@@ -18,7 +18,12 @@ pub struct Selected {
 
 /// Resolves a placement's selectors; `namespace` is the ResourcePlacement's. Selectors that no
 /// object could meet are errors in the scope, those that just select nothing are warnings.
-pub fn resolve(scope: &Scope, stock: &Stock<'_>, selectors: &Selectors, namespace: Option<&str>) -> Selected {
+pub fn resolve(
+    scope: &Scope,
+    stock: &Selectable<'_>,
+    selectors: &Selectors,
+    namespace: Option<&str>,
+) -> Selected {
     let search = Search { stock, namespace, chosen: selectors.chosen_namespace() };
     let mut taken = BTreeSet::new();
     let mut selected = Selected::default();
@@ -48,7 +53,7 @@ pub fn resolve(scope: &Scope, stock: &Stock<'_>, selectors: &Selectors, namespac
 }
 
 struct Search<'a> {
-    stock: &'a Stock<'a>,
+    stock: &'a Selectable<'a>,
     namespace: Option<&'a str>,
     /// The namespace that `NamespaceWithResourceSelectors` narrows namespaced kinds to.
     chosen: Option<&'a str>,

@@ -1,6 +1,6 @@
 //! Reads `resourceSelectors` and what they must be by themselves.
 
-use crate::dialects::kubefleet::slips::label_selector;
+use crate::dialects::kubefleet::common_mistakes::label_selector;
 use berth_base::diag::Diagnostic;
 use berth_base::model::Selector;
 use berth_base::yaml::fields::Fields;

@@ -1,7 +1,7 @@
 //! `decisionStrategy.groupStrategy` → decision groups.
 
 use super::predicates::selectors;
-use crate::dialects::ocm::common::text_or_number;
+use crate::dialects::ocm::fields::text_or_number;
 use berth_base::model::placement::{GroupSize, Grouping};
 use berth_base::yaml::{Fields, Scope};
 

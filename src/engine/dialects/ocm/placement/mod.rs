@@ -11,7 +11,7 @@ mod tolerations;
 use super::Context;
 use super::kinds::CLUSTER;
 use crate::dialects::Document;
-use crate::dialects::ocm::common::open_namespaced;
+use crate::dialects::ocm::fields::open_namespaced;
 use berth_base::model::placement::{
     Blocked, ClusterSet, Filter, Policy, Ranking, Retention, Rule, Selection,
 };

@@ -2,7 +2,7 @@
 //!
 //! A CEL expression is read here to find what is wrong with it; the engine runs it from its text.
 
-use crate::dialects::ocm::view::MANAGED_CLUSTER;
+use crate::dialects::ocm::cel_view::MANAGED_CLUSTER;
 use berth_base::diag::Diagnostic;
 use berth_base::meta::{label_selector, match_expressions};
 use berth_base::model::{Expression, Selector, Term};

@@ -1,7 +1,7 @@
 //! `tolerations` → which taints a placement lets pass, and for how long.
 
 use crate::dialects::ocm::cluster::EFFECT_WORDS;
-use crate::dialects::ocm::common::taint_key;
+use crate::dialects::ocm::fields::taint_key;
 use berth_base::model::placement::Toleration;
 use berth_base::yaml::Fields;
 

@@ -14,9 +14,9 @@ use berth_base::yaml::Limits;
 
 /// Contents by a running number.
 #[derive(Default)]
-struct Memory(Vec<Vec<u8>>);
+struct ReadingCache(Vec<Vec<u8>>);
 
-impl Contents for Memory {
+impl Contents for ReadingCache {
     fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError> {
         let index = self.0.iter().position(|known| known == bytes).unwrap_or(self.0.len());
         if index == self.0.len() {
@@ -28,7 +28,7 @@ impl Contents for Memory {
     }
 }
 
-impl Memory {
+impl ReadingCache {
     fn get(&self, id: ContentId) -> &[u8] {
         let index = id.0[..8].iter().fold(0_usize, |index, byte| index << 8 | usize::from(*byte));
         &self.0[index]
@@ -51,7 +51,7 @@ fn rendered(case: &Path) -> Objects {
         decide(&loaded.fleet, &BTreeMap::new(), &BTreeMap::new(), Timestamp::UNIX_EPOCH).decisions;
     let (nothing, empty) = (BTreeMap::new(), BTreeMap::new());
     let previous = Previous { decisions: &nothing, folders: &empty };
-    let mut memory = Memory::default();
+    let mut memory = ReadingCache::default();
     let rendered =
         render(&loaded.fleet, &mut decisions, previous, &mut memory).expect("memory takes everything");
     let object = |id: &ContentId| {

@@ -1,0 +1,146 @@
+//! What a document that describes a cluster needs: rights on the sets the cluster was in, is in, and moves between.
+//!
+//! Everything is compared with the commit before, so that a move needs the right on both sets, wherever the
+//! file went. What other documents say of the same cluster is no fault of this one.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::document_rights::{Lack, Words, top};
+use super::facts::{Facts, SET_LABEL, Seen, seen, set_of};
+use super::rule::Rules;
+use crate::dialects::Document;
+use berth_base::model::selector::Labels;
+use berth_base::yaml::Mark;
+
+/// One document and what it is compared with.
+pub(super) struct Case<'a> {
+    pub(super) document: &'a Document,
+    pub(super) before: &'a Facts,
+    /// The sets there are now.
+    pub(super) now: &'a Facts,
+    /// All clusters of today, refused or not.
+    pub(super) all: &'a Facts,
+}
+
+impl Case<'_> {
+    pub(super) fn lacks(&self, rules: &Rules) -> Vec<Lack> {
+        let (path, cluster) = (&*self.document.at.file, &*self.document.key.name);
+        let seen = seen(self.document);
+        let was = self.before.clusters.get(cluster).map(Vec::as_slice).unwrap_or_default();
+        let (old, new) = (self.before.labelled_sets(cluster), self.sets(&seen));
+        let at = label_place(self.document);
+        let mut found = Vec::new();
+        let may_join = |set: &String| rules.may_join(path, set);
+        for set in new.iter().filter(|set| !may_join(set)) {
+            let act = if old.contains(set) {
+                format!("describe the cluster `{cluster}` of the set `{set}`")
+            } else {
+                format!("put the cluster `{cluster}` into the set `{set}`")
+            };
+            // Who may change this cluster may have its file, as long as it stays where it is.
+            if !(old.contains(set) && rules.may_edit(path, cluster, &old)) {
+                found.push((at, Words::new(act, join(set))));
+            }
+        }
+        for set in old.difference(&new).filter(|set| !may_join(set)) {
+            let act = format!("take the cluster `{cluster}` out of the set `{set}`");
+            found.push((at, Words::new(act, join(set))));
+        }
+        found.extend(self.by_labels(rules, &seen, was));
+        if found.is_empty() && !was.is_empty() && self.is_edit(&seen, was) {
+            let sets: BTreeSet<String> = old.union(&new).cloned().collect();
+            if !rules.may_edit(path, cluster, &sets) {
+                let names: Vec<&str> = sets.iter().map(String::as_str).collect();
+                let act = format!("change the cluster `{cluster}`");
+                let needs = format!("clusterSets: {{admin: [{}]}}", names.join(", "));
+                found.push((top(self.document), Words::new(act, needs)));
+            }
+        }
+        found
+    }
+
+    /// The sets the document puts its cluster into by the label: its own word, else that of others.
+    fn sets(&self, seen: &Seen) -> BTreeSet<String> {
+        match set_of(&seen.labels) {
+            Some(set) => BTreeSet::from([set]),
+            None => self.all.labelled_sets(&self.document.key.name),
+        }
+    }
+
+    /// Labels that a set selects by count as protected like the set label: whoever changes them moves the cluster.
+    fn by_labels(&self, rules: &Rules, seen: &Seen, was: &[Seen]) -> Vec<Lack> {
+        let (path, cluster) = (&*self.document.at.file, &*self.document.key.name);
+        let (before, mut after) = (merged(was.iter()), merged(was.iter().filter(|one| one.key != seen.key)));
+        after.extend(seen.labels.clone());
+        let mut found = Vec::new();
+        for (set, members) in &self.now.by_labels {
+            let (was_in, is_in) = (!was.is_empty() && members.matches(&before), members.matches(&after));
+            if was_in == is_in || rules.may_join(path, set) {
+                continue;
+            }
+            let act = match is_in {
+                true => format!("put the cluster `{cluster}` into the set `{set}` by its labels"),
+                false => format!("take the cluster `{cluster}` out of the set `{set}` by its labels"),
+            };
+            found.push((label_place(self.document), Words::new(act, join(set))));
+        }
+        found
+    }
+
+    /// Whether anything but the set label differs, or the document is one more of a cluster that was there.
+    fn is_edit(&self, seen: &Seen, was: &[Seen]) -> bool {
+        match was.iter().find(|one| one.key == seen.key) {
+            Some(one) => without_set(one) != without_set(seen),
+            None => true,
+        }
+    }
+}
+
+/// What taking away a document of a cluster lacks. While others describe the cluster, it changes the cluster, too.
+pub(super) fn lacks_to_go(
+    before: &Facts,
+    rules: &Rules,
+    path: &str,
+    cluster: &str,
+    is_described_still: bool,
+) -> Option<Words> {
+    let sets = before.labelled_sets(cluster);
+    if let Some(set) = sets.iter().find(|set| !rules.may_join(path, set)) {
+        return Some(Words::new(format!("take the cluster `{cluster}` out of the set `{set}`"), join(set)));
+    }
+    (is_described_still && !rules.may_edit(path, cluster, &sets)).then(|| {
+        let names = sets.into_iter().collect::<Vec<_>>().join(", ");
+        let act = format!("change the cluster `{cluster}`, which another document describes, too");
+        Words::new(act, format!("clusterSets: {{admin: [{names}]}}"))
+    })
+}
+
+fn join(set: &str) -> String {
+    format!("clusterSets: {{join: [{set}]}}")
+}
+
+fn merged<'a>(seen: impl Iterator<Item = &'a Seen>) -> Labels {
+    seen.flat_map(|one| one.labels.clone()).collect()
+}
+
+fn without_set(seen: &Seen) -> Json {
+    let mut json = seen.root.to_json();
+    if let Some(labels) = json.pointer_mut("/metadata/labels").and_then(Json::as_object_mut) {
+        labels.remove(SET_LABEL);
+    }
+    let is_empty = |json: &Json| json.as_object().is_none_or(serde_json::Map::is_empty);
+    if let Some(metadata) = json.pointer_mut("/metadata").and_then(Json::as_object_mut)
+        && metadata.get("labels").is_some_and(is_empty)
+    {
+        metadata.remove("labels");
+    }
+    json
+}
+
+fn label_place(document: &Document) -> Mark {
+    let labels = document.root.get("metadata").and_then(|metadata| metadata.get("labels"));
+    let label = labels.and_then(|labels| labels.get(SET_LABEL)).or(labels);
+    label.map_or_else(|| top(document), |node| node.at)
+}

@@ -1,0 +1,313 @@
+//! Documents → those that their folder has no right to write, each with the right it lacks.
+
+use std::collections::BTreeSet;
+
+use super::facts::{OCM, is_cluster, is_set, set_key};
+use super::rule::{Rules, What};
+use super::{FOLDER, Facts, KIND, OWN_GROUP, World, carried_objects, cluster_rights, roles};
+use crate::dialects::Document;
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::model::Key;
+use berth_base::yaml::{Mark, Node};
+
+/// Kinds that change how every other object is read, whatever namespace they are written in.
+const FLEET_WIDE: [(&str, &str); 3] = [
+    ("core.kubefed.io", "FederatedTypeConfig"),
+    ("core.kubefed.io", "KubeFedConfig"),
+    // It lets go what it names, whoever's that is.
+    (OWN_GROUP, "Approval"),
+];
+
+/// Groups of objects that say where others go. What they place is asked for where it is known.
+/// Other groups of the same domains hold objects like any other.
+const POLICY_GROUPS: [&str; 9] = [
+    OWN_GROUP,
+    "core.kubefed.io",
+    "types.kubefed.io",
+    "scheduling.kubefed.io",
+    "cluster.kubernetes-fleet.io",
+    "placement.kubernetes-fleet.io",
+    "placement.kubefleet.dev",
+    OCM,
+    "work.open-cluster-management.io",
+];
+
+/// What the rules say of documents.
+#[derive(Clone, Debug, Default)]
+pub struct Judged {
+    /// Indexes of those refused.
+    pub refused: BTreeSet<usize>,
+    pub found: Vec<Diagnostic>,
+    /// What there was, is nowhere now, and may not go.
+    pub stays: BTreeSet<Key>,
+    /// What there is now, without what was refused.
+    pub facts: Facts,
+}
+
+/// A right that is lacking: what may not be done, and what a rule would have to say.
+#[derive(Debug)]
+pub struct Words {
+    /// `may not …`, after the folder's name.
+    pub act: String,
+    /// What a rule needs, as one writes it.
+    pub needs: String,
+}
+
+impl Words {
+    pub(super) fn new(act: impl Into<String>, needs: impl Into<String>) -> Words {
+        Words { act: act.into(), needs: needs.into() }
+    }
+
+    /// The error at a place. `allowed_next` says that the rules of the same commit would let it pass.
+    pub fn error(self, rules: &Rules, at: Pos, allowed_next: bool) -> Diagnostic {
+        let folder = folder_of(&at.file);
+        let hint = if allowed_next {
+            "this change brings the right itself, and rules count only for the changes after it: merge them first"
+                .to_owned()
+        } else {
+            let names: BTreeSet<&str> = rules.of(&at.file).map(|rule| rule.name.as_str()).collect();
+            let named = match names.len() {
+                0 => "no AccessRule names that folder".to_owned(),
+                _ => format!("it has the rights of {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+            };
+            format!("an AccessRule would have to grant it `{}`; {named}", self.needs)
+        };
+        Diagnostic::error(at, format!("{folder} may not {}", self.act)).hint(hint)
+    }
+}
+
+/// The folder of a file, as messages name it.
+pub(super) fn folder_of(path: &str) -> String {
+    match path.rsplit_once('/') {
+        Some((folder, _)) => format!("the folder `{folder}`"),
+        None => format!("the file `{path}` at the root"),
+    }
+}
+
+/// A place, and the right that is lacking there.
+pub(super) type Lack = (Mark, Words);
+
+impl World {
+    /// Judges documents against the rules. What is granted to some document never depends on another that is
+    /// refused.
+    pub fn judge(&self, documents: &[&Document]) -> Judged {
+        let mut judged = Judged::default();
+        if self.is_free() {
+            return judged;
+        }
+        // Sets first: which clusters are in them is part of what is asked of clusters.
+        for (index, document) in documents.iter().enumerate().filter(|(_, one)| !is_cluster(&one.key)) {
+            let lacks = |rules: &Rules| lacks(rules, document);
+            self.tell(&mut judged, index, document, &lacks);
+        }
+        let sets = documents
+            .iter()
+            .enumerate()
+            .filter(|(index, one)| is_set(&one.key) && !judged.refused.contains(index));
+        let mut now = Facts::of(sets.map(|(_, document)| *document));
+        for (set, members) in &self.before.by_labels {
+            // A refused change of a set leaves it as it was.
+            let stays = |one: &&&Document| is_set(&one.key) && *one.key.name == **set;
+            if now.path(&set_key(set)).is_none() && documents.iter().any(|one| stays(&one)) {
+                now.by_labels.insert(set.clone(), members.clone());
+            }
+        }
+        let all = Facts::of(documents.iter().copied().filter(|one| is_cluster(&one.key)));
+        for (index, document) in documents.iter().enumerate().filter(|(_, one)| is_cluster(&one.key)) {
+            let case = cluster_rights::Case { document, before: &self.before, now: &now, all: &all };
+            self.tell(&mut judged, index, document, &|rules: &Rules| case.lacks(rules));
+        }
+        let counting = documents.iter().enumerate().filter(|(index, _)| !judged.refused.contains(index));
+        let by_labels = std::mem::take(&mut now.by_labels);
+        judged.facts = Facts::of(counting.map(|(_, document)| *document));
+        judged.facts.by_labels = by_labels;
+        self.tell_gone(&mut judged, documents);
+        judged
+    }
+
+    /// Reports whether a document's folder has the right to hold it.
+    pub fn may_hold(&self, document: &Document) -> bool {
+        if self.is_free() {
+            return true;
+        }
+        let lacking = match is_cluster(&document.key) {
+            true => {
+                let all = Facts::of([document].into_iter());
+                cluster_rights::Case { document, before: &self.before, now: &self.before, all: &all }
+                    .lacks(&self.rules)
+            }
+            false => lacks(&self.rules, document),
+        };
+        lacking.is_empty()
+    }
+
+    /// Clusters and sets that are nowhere now: their folder must have had the right to take them away.
+    fn tell_gone(&self, judged: &mut Judged, documents: &[&Document]) {
+        let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
+        for (key, path) in self.before.kept_apart().filter(|(key, _)| !there.contains(key)) {
+            let name = &*key.name;
+            let is_described_still = !is_set(key) && self.before.is_described_by_any_of(name, &there);
+            let lacks = |rules: &Rules| match is_set(key) {
+                true => (!rules.may_define(path, name)).then(|| {
+                    let needs = format!("clusterSets: {{admin: [{name}]}}");
+                    Words::new(format!("delete the cluster set `{name}`"), needs)
+                }),
+                false => cluster_rights::lacks_to_go(&self.before, rules, path, name, is_described_still),
+            };
+            let Some(words) = lacks(&self.rules) else { continue };
+            let at = Pos::file(path.clone());
+            let allowed_next = self.next.enforced && lacks(&self.next).is_none();
+            judged.found.push(words.error(&self.rules, at, allowed_next));
+            judged.stays.insert(key.clone());
+        }
+    }
+
+    fn tell(
+        &self,
+        judged: &mut Judged,
+        index: usize,
+        document: &Document,
+        lacks: &dyn Fn(&Rules) -> Vec<Lack>,
+    ) {
+        let lacking = lacks(&self.rules);
+        if lacking.is_empty() {
+            return;
+        }
+        let allowed_next = self.next.enforced && lacks(&self.next).is_empty();
+        judged.refused.insert(index);
+        judged.found.extend(lacking.into_iter().map(|(at, words)| {
+            let at = Pos { file: document.at.file.clone(), line: at.line, column: at.column };
+            words.error(&self.rules, at, allowed_next)
+        }));
+    }
+}
+
+/// What a document lacks, of all but clusters.
+fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
+    let (key, path) = (&document.key, &*document.at.file);
+    let (group, kind, name) = (&*key.group, &*key.kind, &*key.name);
+    let mut found = Vec::new();
+    if is_of_the_repository(document) {
+        return found;
+    }
+    if is_set(key) {
+        set(rules, document, &mut found);
+        return found;
+    }
+    if FLEET_WIDE.contains(&(group, kind)) {
+        if !rules.may_place_cluster_kind(path, Some(group), kind) {
+            let act = format!("write `{kind}` objects, which hold for the whole fleet");
+            found.push((top(document), Words::new(act, format!("clusterKinds: [{kind}]"))));
+        }
+        return found;
+    }
+    if group == OCM && kind == "ManagedClusterSetBinding" && !rules.may_bind(path, name) {
+        let act = format!("bind the cluster set `{name}`");
+        let at = spec_place(document, "clusterSet");
+        found.push((at, Words::new(act, format!("clusterSets: {{bind: [{name}]}}"))));
+    }
+    let federated = kind.strip_prefix("Federated").filter(|_| group == "types.kubefed.io");
+    let is_policy = POLICY_GROUPS.contains(&group);
+    let what = match federated {
+        // Whatever is federated goes where it says itself, but for what has no namespace to go to.
+        Some(target) => What { group: None, kind: target, namespace: &key.namespace, name },
+        None => What { group: Some(group), kind, namespace: &key.namespace, name },
+    };
+    let is_in_namespace =
+        !key.namespace.is_empty() && (!what.is_of_the_cluster() || kind == "FederatedNamespace");
+    if is_policy && is_in_namespace {
+        if !rules.may_use(path, &key.namespace) {
+            found.push((namespace_place(document), no_namespace(&key.namespace)));
+        }
+    } else {
+        found.extend(object(rules, path, what).map(|words| (namespace_place(document), words)));
+    }
+    let home = &*key.namespace;
+    found.extend(carried_objects::objects(document).into_iter().filter_map(|one| {
+        // Inside a namespace's object, only what has none of its own goes elsewhere.
+        let what =
+            What { group: Some(&one.group), kind: &one.kind, namespace: &one.namespace, name: &one.name };
+        let repeats = found_already(rules, path, home, &one.namespace);
+        object(rules, path, what).filter(|_| !repeats).map(|words| (one.at, words))
+    }));
+    found
+}
+
+/// Whether the lack of this namespace was told of the document itself.
+fn found_already(rules: &Rules, path: &str, home: &str, namespace: &str) -> bool {
+    !home.is_empty() && home == namespace && !rules.may_use(path, home)
+}
+
+/// What a file lacks to have an object placed.
+pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<Words> {
+    if rules.may_place(path, what) {
+        return None;
+    }
+    let kind = match what.group {
+        None | Some("") => what.kind.to_owned(),
+        Some(group) => format!("{}.{group}", what.kind),
+    };
+    Some(if what.is_of_the_cluster() {
+        let mut words = Words::new(
+            format!("place {} `{}`, which is in no namespace", what.kind, what.name),
+            format!("clusterKinds: [{kind}]"),
+        );
+        if what.home() == what.name {
+            let kinds = if rules.may_use(path, what.name) { ", kinds: [Namespace]" } else { "" };
+            words = Words::new(
+                format!("place the Namespace `{}`", what.name),
+                format!("namespaces: [{}]{kinds}", what.name),
+            );
+        }
+        words
+    } else if !rules.may_use(path, what.namespace) {
+        no_namespace(what.namespace)
+    } else {
+        Words::new(
+            format!("place a {} into the namespace `{}`", what.kind, what.namespace),
+            format!("namespaces: [{}], kinds: [{kind}]", what.namespace),
+        )
+    })
+}
+
+pub(super) fn no_namespace(namespace: &str) -> Words {
+    Words::new(format!("place into the namespace `{namespace}`"), format!("namespaces: [{namespace}]"))
+}
+
+fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
+    let (path, name) = (&*document.at.file, &*document.key.name);
+    if !rules.may_define(path, name) {
+        let act = format!("make or change the cluster set `{name}`");
+        found.push((top(document), Words::new(act, format!("clusterSets: {{admin: [{name}]}}"))));
+        return;
+    }
+    let selector = document.root.get("spec").and_then(|spec| spec.get("clusterSelector"));
+    let by = selector.and_then(|selector| selector.get("selectorType"));
+    if let Some(node) = by.filter(|node| node.as_str() == Some("LabelSelector"))
+        && !rules.may_define_every(path)
+    {
+        let act = "make a set that picks clusters by their labels, since it can reach any cluster";
+        found.push((node.at, Words::new(act, "clusterSets: {admin: [\"*\"]}")));
+    }
+}
+
+/// What says something about the repository itself, and counts only where that is for others to say.
+fn is_of_the_repository(document: &Document) -> bool {
+    let (group, kind, file) = (&*document.key.group, &*document.key.kind, &*document.at.file);
+    let own = group == OWN_GROUP && ["FleetConfig", KIND].contains(&kind);
+    own || (file.starts_with(FOLDER) && roles::is_role(document))
+}
+
+pub(super) fn top(document: &Document) -> Mark {
+    Mark { line: document.at.line, column: document.at.column }
+}
+
+fn namespace_place(document: &Document) -> Mark {
+    let metadata = document.root.get("metadata");
+    let place = |key| metadata.and_then(|metadata| metadata.get(key)).map(|node: &Node| node.at);
+    place("namespace").unwrap_or_else(|| top(document))
+}
+
+fn spec_place(document: &Document, key: &str) -> Mark {
+    document.root.get("spec").and_then(|spec| spec.get(key)).map_or_else(|| top(document), |node| node.at)
+}

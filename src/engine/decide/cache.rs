@@ -1,0 +1,75 @@
+//! What the last run looked at and what came of it, so that a placement whose whole world is as it was
+//! need not even be asked whether its decision stands. Losing it costs time only.
+
+use std::collections::BTreeMap;
+
+use super::status_overlay::{self, Spoken};
+use berth_base::diag::Diagnostic;
+use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Shared, Timestamp};
+
+/// A run, to go on from.
+#[derive(Clone, Debug, Default)]
+pub struct DecisionCache {
+    clusters: BTreeMap<String, Shared<Cluster>>,
+    /// What statuses say that a decision could read: those in files, and the members' own.
+    spoken: [Spoken; 2],
+    now: Timestamp,
+    settled: BTreeMap<Key, Shared<CacheEntry>>,
+}
+
+/// A decision that depends on nothing but its placement and the world, until the moment given.
+#[derive(Clone, Debug)]
+pub(super) struct CacheEntry {
+    pub(super) placement: Shared<Placement>,
+    pub(super) decision: Decision,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) flips: Option<Timestamp>,
+    /// The placements that it follows.
+    pub(super) followed: Vec<Key>,
+}
+
+impl DecisionCache {
+    /// A memo of this world, with nothing settled.
+    pub(super) fn of(
+        fleet: &Fleet,
+        statuses: &BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+    ) -> DecisionCache {
+        DecisionCache {
+            clusters: fleet.clusters.clone(),
+            spoken: [&fleet.statuses, statuses].map(status_overlay::spoken),
+            now,
+            settled: BTreeMap::new(),
+        }
+    }
+
+    /// Whether what all placements look at is the same now.
+    pub(super) fn is_of_the_world_of(&self, now: &DecisionCache) -> bool {
+        self.now <= now.now && self.clusters == now.clusters && self.spoken == now.spoken
+    }
+
+    pub(super) fn settle(&mut self, settled: Shared<CacheEntry>) {
+        self.settled.insert(settled.placement.key.clone(), settled);
+    }
+
+    /// What was settled for a placement, if it still is.
+    pub(super) fn get(&self, placement: &Shared<Placement>, now: Timestamp) -> Option<&Shared<CacheEntry>> {
+        let settled = self.settled.get(&placement.key)?;
+        // Limits may have fractions, so that a verdict may change within the second before it flips.
+        let is_settled = |flips: Timestamp| now == self.now || now.as_second() + 1 < flips.as_second();
+        let holds = settled.placement.is_same(placement) && settled.flips.is_none_or(is_settled);
+        holds.then_some(settled)
+    }
+}
+
+impl CacheEntry {
+    /// Whether a decision in force is the settled one.
+    pub(super) fn is(&self, previous: &Decision) -> bool {
+        let decision = &self.decision;
+        decision.digest.is_some()
+            && previous.digest == decision.digest
+            && previous.picks.is_same(&decision.picks)
+            && previous.refused == decision.refused
+            && previous.condition == decision.condition
+    }
+}

@@ -1,0 +1,183 @@
+//! Picks that keep the numbers of clusters even over the values of labels or claims.
+//!
+//! Only clusters that passed the filters make domains: one that cannot be picked from holds nobody back.
+//! A pick that would make its domain lead the smallest one by more than the limit is refused, or goes
+//! last, earlier constraints before later ones; among the others scores decide as ever.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use super::cluster_table::{Row, Table, Texts};
+use berth_base::model::placement::{EvenConstraint, Policy, ScoreRule};
+
+/// The constraints of a policy over the clusters that passed.
+pub(super) struct Evenly<'a> {
+    /// Which of the policy's scorers they are.
+    pub(super) part: usize,
+    constraints: Vec<Counted<'a>>,
+}
+
+struct Counted<'a> {
+    constraint: &'a EvenConstraint,
+    values: Rc<Texts>,
+    /// Picks so far, by the number of the value.
+    counts: BTreeMap<u32, i64>,
+    /// How many values have so many picks.
+    values_with: BTreeMap<i64, usize>,
+}
+
+/// Clusters that are alike: whether they may wait, and their values.
+type Alike = (bool, Vec<u32>);
+
+/// What decides between the best of two groups of clusters that are alike: whether they may wait, which
+/// constraints one more would break, and their rank.
+type Turn = (bool, Vec<bool>, usize);
+
+struct Group {
+    alike: Alike,
+    /// Rank and index, the best first.
+    queue: VecDeque<(usize, u32)>,
+    /// As it is in the line; none where it may not be picked from.
+    turn: Option<Turn>,
+}
+
+/// In the order they were picked, and those that a constraint keeps out, with its key.
+pub(super) struct Evened<'a> {
+    pub(super) chosen: Vec<u32>,
+    pub(super) refused: BTreeMap<u32, &'a str>,
+}
+
+impl<'a> Evenly<'a> {
+    /// None where the policy has no such constraints.
+    pub(super) fn of(table: &Table<'_>, policy: &'a Policy, passed: &[Row]) -> Option<Evenly<'a>> {
+        let (part, constraints) =
+            policy.scorers.iter().enumerate().find_map(|(part, scorer)| match &scorer.rule {
+                ScoreRule::Even(constraints) if !constraints.is_empty() => Some((part, constraints)),
+                _ => None,
+            })?;
+        let counted = |constraint: &'a EvenConstraint| {
+            let values = if constraint.of_claims {
+                table.claims(&constraint.key)
+            } else {
+                table.labels(&constraint.key)
+            };
+            let present: BTreeSet<u32> = passed.iter().map(|row| values.ids[*row as usize]).collect();
+            let counts: BTreeMap<u32, i64> =
+                present.into_iter().filter(|value| *value != 0).map(|value| (value, 0)).collect();
+            let values_with = [(0, counts.len())].into();
+            Counted { constraint, values, counts, values_with }
+        };
+        Some(Evenly { part, constraints: constraints.iter().map(counted).collect() })
+    }
+
+    /// Picks so many of those in `order`, best first. Those `at_any_rate` go before others and break nothing.
+    pub(super) fn pick(
+        mut self,
+        passed: &[Row],
+        order: &[u32],
+        at_any_rate: impl Fn(u32) -> bool,
+        open: usize,
+    ) -> Evened<'a> {
+        let mut groups = self.group(passed, order, at_any_rate);
+        let of_value = self.groups_by_value(&groups);
+        let mut line = BTreeSet::new();
+        (0..groups.len()).for_each(|index| self.line_up(&mut groups, &mut line, index));
+        let mut chosen = Vec::new();
+        while chosen.len() < open {
+            let Some((_, index)) = line.first().cloned() else { break };
+            let group = &mut groups[index];
+            chosen.extend(group.queue.pop_front().map(|(_, best)| best));
+            let values = group.alike.1.clone();
+            let mut moved: BTreeSet<usize> = [index].into();
+            for ((one, of_value), value) in self.constraints.iter_mut().zip(&of_value).zip(values) {
+                let changed = one.add(value).into_iter().filter_map(|value| of_value.get(&value));
+                moved.extend(changed.flatten());
+            }
+            moved.into_iter().for_each(|index| self.line_up(&mut groups, &mut line, index));
+        }
+        let mut refused = BTreeMap::new();
+        if chosen.len() < open {
+            for group in &groups {
+                if let Err(key) = self.broken(&group.alike.1) {
+                    refused.extend(group.queue.iter().map(|(_, index)| (*index, key)));
+                }
+            }
+        }
+        Evened { chosen, refused }
+    }
+
+    /// Clusters with the same values are alike but for their rank.
+    fn group(&self, passed: &[Row], order: &[u32], at_any_rate: impl Fn(u32) -> bool) -> Vec<Group> {
+        let mut queues: BTreeMap<Alike, VecDeque<(usize, u32)>> = BTreeMap::new();
+        for (rank, index) in order.iter().enumerate() {
+            let row = passed[*index as usize] as usize;
+            let values = self.constraints.iter().map(|one| one.values.ids[row]).collect();
+            queues.entry((!at_any_rate(*index), values)).or_default().push_back((rank, *index));
+        }
+        queues.into_iter().map(|(alike, queue)| Group { alike, queue, turn: None }).collect()
+    }
+
+    /// By constraint, the groups that have each value.
+    fn groups_by_value(&self, groups: &[Group]) -> Vec<BTreeMap<u32, Vec<usize>>> {
+        let mut of_value = vec![BTreeMap::new(); self.constraints.len()];
+        for (index, group) in groups.iter().enumerate() {
+            for (groups, value) in of_value.iter_mut().zip(&group.alike.1) {
+                groups.entry(*value).or_insert_with(Vec::new).push(index);
+            }
+        }
+        of_value
+    }
+
+    /// Puts a group where it belongs now.
+    fn line_up(&self, groups: &mut [Group], line: &mut BTreeSet<(Turn, usize)>, index: usize) {
+        let group = &mut groups[index];
+        if let Some(turn) = group.turn.take() {
+            line.remove(&(turn, index));
+        }
+        let (may_wait, values) = &group.alike;
+        let broken = if *may_wait { self.broken(values).ok() } else { Some(Vec::new()) };
+        let turn = group.queue.front().zip(broken).map(|((rank, _), broken)| (*may_wait, broken, *rank));
+        line.extend(turn.clone().map(|turn| (turn, index)));
+        group.turn = turn;
+    }
+
+    /// Which of the constraints one more pick would break, or the key of one that may not be broken.
+    fn broken(&self, values: &[u32]) -> Result<Vec<bool>, &'a str> {
+        let each = self.constraints.iter().zip(values).map(|(one, value)| {
+            let breaks = one.breaks(*value, one.smallest());
+            if breaks && one.constraint.required { Err(one.constraint.key.as_str()) } else { Ok(breaks) }
+        });
+        each.collect()
+    }
+}
+
+impl Counted<'_> {
+    fn smallest(&self) -> i64 {
+        self.values_with.first_key_value().map_or(0, |(count, _)| *count)
+    }
+
+    /// Without a value there is no domain that a pick could keep even.
+    fn breaks(&self, value: u32, smallest: i64) -> bool {
+        self.counts.get(&value).is_none_or(|count| count + 1 - smallest > self.constraint.max_skew)
+    }
+
+    /// Counts a pick; gives the values for which the answer is another one now.
+    fn add(&mut self, value: u32) -> Vec<u32> {
+        let (before, broke) = (self.smallest(), self.breaks(value, self.smallest()));
+        let Some(count) = self.counts.get_mut(&value) else { return Vec::new() };
+        if let Some(values) = self.values_with.get_mut(count) {
+            *values -= 1;
+            if *values == 0 {
+                self.values_with.remove(count);
+            }
+        }
+        *count += 1;
+        *self.values_with.entry(*count).or_default() += 1;
+        let now = self.smallest();
+        if now == before {
+            return if self.breaks(value, now) == broke { Vec::new() } else { vec![value] };
+        }
+        let turns = |other: &u32| *other == value || self.breaks(*other, before) != self.breaks(*other, now);
+        self.counts.keys().copied().filter(turns).collect()
+    }
+}

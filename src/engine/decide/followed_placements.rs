@@ -1,0 +1,109 @@
+//! Other placements' decisions → the union of their picks, narrowed by filters.
+
+use std::collections::BTreeMap;
+
+use super::cluster_table::{Row, Table};
+use super::filter::Checked;
+use super::recorder::Recorder;
+use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::model::decision::Outcome;
+use berth_base::model::placement::{Follow, PlacementRef};
+use berth_base::model::{Condition, Decision, Fleet, Key, Pick, Source};
+
+/// What following gives.
+pub(super) struct Followed {
+    pub(super) picks: Vec<Pick>,
+    pub(super) condition: Option<Condition>,
+    /// Every reference was found; otherwise what was picked earlier must not go.
+    pub(super) complete: bool,
+}
+
+/// The clusters of the followed decisions, each with who picked it; names no cluster has are left out.
+pub(super) struct Union<'d> {
+    pub(super) rows: Vec<(Row, Vec<&'d Key>)>,
+    complete: bool,
+}
+
+pub(super) fn union<'d>(
+    fleet: &Fleet,
+    table: &Table<'_>,
+    decisions: &'d BTreeMap<Key, Decision>,
+    follow: &Follow,
+    diagnostics: &mut Diagnostics,
+) -> Union<'d> {
+    let found = follow.placements.iter().map(|wanted| find(fleet, decisions, wanted, diagnostics));
+    let found: Vec<Option<&Decision>> = found.collect();
+    let complete = found.iter().all(Option::is_some);
+    let mut rows: BTreeMap<Row, Vec<&Key>> = BTreeMap::new();
+    for decision in found.into_iter().flatten() {
+        for row in table.rows_of(&decision.picks) {
+            rows.entry(row).or_default().push(&decision.key);
+        }
+    }
+    Union { rows: rows.into_iter().collect(), complete }
+}
+
+/// `in_force` says by row what it has now, where a filter looks at that.
+pub(super) fn follow(
+    table: &Table<'_>,
+    follow: &Follow,
+    union: &Union<'_>,
+    in_force: &[bool],
+    recorder: &mut impl Recorder,
+) -> Followed {
+    let checks: Vec<_> = follow.filters.iter().map(|filter| Checked::new(table, filter, in_force)).collect();
+    let mut picks = Vec::with_capacity(union.rows.len());
+    for (row, by) in &union.rows {
+        let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(*row)?)));
+        match refusal {
+            Some((index, code)) => recorder.refused(*row, index, code),
+            None => picks.push(Pick {
+                cluster: table.name(*row).to_owned(),
+                reason: format!("picked by {}", names(by)),
+                ..Pick::default()
+            }),
+        }
+    }
+    recorder.checks(&checks);
+    let outcome = Outcome {
+        candidates: union.rows.len(),
+        passed: picks.len(),
+        picked: picks.len(),
+        ..Outcome::default()
+    };
+    let condition = (follow.condition)(&outcome);
+    Followed { picks, condition, complete: union.complete }
+}
+
+/// The decision a reference means: made in this run, or kept because its file is in doubt.
+fn find<'d>(
+    fleet: &Fleet,
+    decisions: &'d BTreeMap<Key, Decision>,
+    wanted: &PlacementRef,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'d Decision> {
+    let first = Key::new("", &wanted.kind, &wanted.namespace, &wanted.name);
+    let same = |key: &Key| {
+        *key.kind == *wanted.kind && *key.namespace == *wanted.namespace && *key.name == *wanted.name
+    };
+    let placement = fleet.find(wanted);
+    if let Some(Source::Follows(_)) = placement.map(|placement| &placement.source) {
+        let message = format!("{first} follows other placements itself and cannot be followed");
+        diagnostics.push(
+            Diagnostic::error(wanted.at.clone(), message)
+                .hint("name the placement that picks the clusters in its place"),
+        );
+        return None;
+    }
+    if let Some((key, decision)) = decisions.range(first.clone()..).next()
+        && same(key)
+    {
+        return Some(decision);
+    }
+    // Reading the fleet has reported what is not there.
+    None
+}
+
+fn names(keys: &[&Key]) -> String {
+    keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}

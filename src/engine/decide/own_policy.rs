@@ -1,0 +1,222 @@
+//! A policy of its own → picks: filter → score → select, over the candidates.
+//!
+//! What each step finds goes to a recorder: the bulk run only counts, `explain` keeps everything.
+
+use super::cluster_table::{Row, Table};
+use super::divide::{self, Divided};
+use super::filter::{Checked, Code};
+use super::recorder::Recorder;
+use super::score::{Load, ScoreContext, score};
+use super::select;
+use berth_base::model::decision::Outcome;
+use berth_base::model::placement::{Blocked, Filter, Policy, Ranking, Retention, Selection};
+use berth_base::model::{Condition, Decision, Pick};
+
+/// One placement and what its decision looks at.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) table: &'a Table<'a>,
+    pub(super) policy: &'a Policy,
+    pub(super) candidates: &'a [Row],
+    pub(super) previous: Option<&'a Decision>,
+    /// The rows of the earlier picks.
+    pub(super) earlier: &'a [Row],
+    /// By row: whether it was picked earlier; empty where nothing was.
+    pub(super) in_force: &'a [bool],
+    pub(super) load: &'a Load,
+    /// In doubt: the decision may not lose a cluster.
+    pub(super) held: bool,
+}
+
+/// The picks by name ascending, and the condition.
+pub(super) struct Chosen {
+    pub(super) picks: Vec<Pick>,
+    pub(super) condition: Option<Condition>,
+}
+
+pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
+    if let Some(blocked) = &case.policy.blocked {
+        return stand_blocked(case, blocked);
+    }
+    let divided = divide::divide(case);
+    recorder.divided(&divided);
+    if let Divided::Keep(division) = &divided {
+        return stand_divided(case, &division.then, recorder);
+    }
+    let filters = divide::filters(case.policy, &divided);
+    let kept = kept(case);
+    let passed = filter(case, &filters, &kept, recorder);
+    let mut parts: Vec<Vec<i64>> = {
+        let around = ScoreContext { in_force: case.in_force, earlier: case.earlier, load: case.load };
+        case.policy.scorers.iter().map(|scorer| score(case.table, scorer, &passed.rows, &around)).collect()
+    };
+    let chosen = select::choose(case, &kept, &passed.rows, &mut parts, recorder);
+    let mut picks: Vec<(Row, Pick)> =
+        chosen.kept.iter().map(|row| (*row, earlier_pick(case, *row))).collect();
+    let reason = reason(case, &filters);
+    picks.extend(chosen.new.iter().map(|index| {
+        let row = passed.rows[*index as usize];
+        let scores = select::scores(case.policy, &parts, *index);
+        let cluster = case.table.name(row).to_owned();
+        (row, Pick { cluster, reason: reason.clone(), scores, ..Pick::default() })
+    }));
+    picks.sort_unstable_by_key(|(row, _)| *row);
+    if let Divided::Among(_, portions) = &divided {
+        picks.iter_mut().for_each(|(row, pick)| pick.replicas = portions.replicas(*row));
+    }
+    let outcome = Outcome {
+        candidates: case.candidates.len(),
+        passed: passed.rows.len() + chosen.kept.len(),
+        picked: picks.len(),
+        wanted: match &case.policy.selection {
+            Selection::All => None,
+            Selection::First(count) => Some(*count),
+            Selection::Exactly(names) => Some(names.len()),
+        },
+        unmet: passed.unmet,
+    };
+    let condition = (case.policy.condition)(&outcome);
+    Chosen { picks: picks.into_iter().map(|(_, pick)| pick).collect(), condition }
+}
+
+/// Rows that passed the filters, ascending, without those kept anyway; and names asked for that did not pass.
+struct Passed {
+    rows: Vec<Row>,
+    unmet: Vec<String>,
+}
+
+fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut impl Recorder) -> Passed {
+    // What stays under an unchanged policy is not looked at; under another one nothing is in force yet.
+    let in_force = match case.policy.retention {
+        Retention::None => case.in_force,
+        Retention::SamePolicy(_) => &[],
+    };
+    let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, in_force)).collect();
+    let first_refusal = |row: Row| -> Option<(usize, Code)> {
+        checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
+    };
+    let exactly = match &case.policy.selection {
+        Selection::Exactly(names) => Some(names),
+        Selection::All | Selection::First(_) => None,
+    };
+    let mut is_kept = kept.iter().copied().peekable();
+    let (mut rows, mut met) = (Vec::with_capacity(case.candidates.len()), Vec::new());
+    for row in case.candidates.iter().copied() {
+        while is_kept.peek().is_some_and(|kept| *kept < row) {
+            is_kept.next();
+        }
+        let stays = is_kept.peek() == Some(&row);
+        if let Some(names) = exactly {
+            let name = case.table.name(row);
+            if !names.contains(name) {
+                recorder.not_chosen(row, "not named by the placement");
+                continue;
+            }
+            // A name that is kept although it no longer passes leaves the placement unfulfilled.
+            let refusal = first_refusal(row);
+            if refusal.is_none() {
+                met.push(name);
+            }
+            match refusal.filter(|_| !stays) {
+                Some((index, code)) => recorder.refused(row, index, code),
+                None if stays => recorder.kept(row),
+                None => rows.push(row),
+            }
+        } else if stays {
+            recorder.kept(row);
+        } else {
+            match first_refusal(row) {
+                Some((index, code)) => recorder.refused(row, index, code),
+                None => rows.push(row),
+            }
+        }
+    }
+    recorder.checks(&checks);
+    let unmet = exactly.into_iter().flatten().filter(|name| met.binary_search(&name.as_str()).is_err());
+    Passed { rows, unmet: unmet.cloned().collect() }
+}
+
+/// The rows that stay without being looked at again.
+fn kept(case: &Case<'_>) -> Vec<Row> {
+    let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
+        return Vec::new();
+    };
+    let is_another =
+        |earlier: &serde_json::Value| *earlier != case.policy.text && form(earlier) != case.policy.text;
+    if previous.policy.as_ref().is_some_and(is_another) {
+        return Vec::new();
+    }
+    let named = |row: &Row| match &case.policy.selection {
+        Selection::Exactly(names) => names.contains(case.table.name(*row)),
+        Selection::All | Selection::First(_) => true,
+    };
+    let stays = |row: &Row| !case.table.cluster(*row).leaving && named(row);
+    case.earlier.iter().copied().filter(stays).collect()
+}
+
+/// The earlier picks whose clusters are still there, or none.
+fn stand_blocked(case: &Case<'_>, blocked: &Blocked) -> Chosen {
+    let earlier: &[Row] = if blocked.keep_earlier { case.earlier } else { &[] };
+    let picks = earlier.iter().map(|row| earlier_pick(case, *row)).collect();
+    Chosen { picks, condition: Some(blocked.condition.clone()) }
+}
+
+fn earlier_pick(case: &Case<'_>, row: Row) -> Pick {
+    let name = case.table.name(row);
+    let mut pick = case.previous.and_then(|previous| find(&previous.picks, name)).unwrap_or_default();
+    if pick.reason.is_empty() {
+        pick.reason = "picked earlier under the same policy".to_owned();
+    }
+    pick.cluster = name.to_owned();
+    pick
+}
+
+fn find(picks: &[Pick], name: &str) -> Option<Pick> {
+    let sorted = picks.binary_search_by(|pick| pick.cluster.as_str().cmp(name)).ok();
+    sorted.map(|index| &picks[index]).or_else(|| picks.iter().find(|pick| pick.cluster == name)).cloned()
+}
+
+/// The earlier picks with their replicas, where those may still be.
+fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Chosen {
+    let checks: Vec<_> = then.iter().map(|filter| Checked::new(case.table, filter, case.in_force)).collect();
+    let mut picks = Vec::new();
+    for row in case.candidates.iter().copied() {
+        let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)));
+        if case.earlier.binary_search(&row).is_err() {
+            recorder.not_chosen(row, "nothing is divided now, and the placement was not there before");
+        } else if let Some((index, code)) = refusal {
+            recorder.refused(row, index, code);
+        } else {
+            recorder.kept(row);
+            picks.push(earlier_pick(case, row));
+        }
+    }
+    recorder.checks(&checks);
+    let passed = picks.len();
+    let outcome = Outcome { candidates: case.candidates.len(), passed, picked: passed, ..Outcome::default() };
+    Chosen { picks, condition: (case.policy.condition)(&outcome) }
+}
+
+/// Why the clusters that are picked now are picked: one text for all of them.
+fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
+    match &case.policy.selection {
+        Selection::Exactly(_) => "named by the placement".to_owned(),
+        Selection::First(count) => format!("among the first {count} {}", by_what(case.policy)),
+        Selection::All if filters.is_empty() => "every cluster is wanted".to_owned(),
+        Selection::All => {
+            let words = |filter: &&Filter| Checked::new(case.table, filter, case.in_force).words();
+            // A selector without requirements asks for nothing.
+            let asked: Vec<_> = filters.iter().map(words).filter(|words| !words.is_empty()).collect();
+            if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }
+        }
+    }
+}
+
+/// What an order of clusters goes by.
+pub(super) fn by_what(policy: &Policy) -> &'static str {
+    match (policy.scorers.is_empty(), policy.ranking) {
+        (false, _) => "by score",
+        (true, Ranking::SumThenName) => "by name",
+        (true, Ranking::PartsThenNameDescending) => "by name, descending",
+    }
+}

@@ -1,0 +1,95 @@
+//! What the pipeline finds out on its way. The bulk run only counts; see `trace` for the other recorder.
+
+use std::collections::BTreeMap;
+
+use super::cluster_table::Row;
+use super::divide::Divided;
+use super::filter::{Checked, Code};
+use berth_base::model::Refused;
+
+/// Is told what happens to each cluster.
+pub(super) trait Recorder {
+    /// What everybody was given, before anybody is picked.
+    fn divided(&mut self, _divided: &Divided<'_>) {}
+
+    /// A filter, by its index, refused the cluster.
+    fn refused(&mut self, row: Row, filter: usize, code: Code);
+
+    /// The cluster was picked earlier and stays.
+    fn kept(&mut self, _row: Row) {}
+
+    /// The cluster passed but is not picked.
+    fn not_chosen_with(&mut self, row: Row, reason: impl FnOnce() -> String);
+
+    fn not_chosen(&mut self, row: Row, reason: &str) {
+        self.not_chosen_with(row, || reason.to_owned());
+    }
+
+    /// The cluster was picked earlier, or could be, and is one too many; each such has its own reason.
+    fn dropped(&mut self, row: Row, reason: &str);
+
+    /// The filters, once all clusters have gone through them.
+    fn checks(&mut self, checks: &[Checked<'_>]);
+
+    /// Whether clusters that are not picked must be in order too.
+    fn wants_ranks(&self) -> bool {
+        false
+    }
+
+    /// The clusters that passed, a list of scores for each scorer, and their order, best first.
+    fn ranked(&mut self, _passed: &[Row], _parts: &[Vec<i64>], _order: &[u32]) {}
+}
+
+/// Counts the refused clusters by reason.
+#[derive(Default)]
+pub(super) struct Counts {
+    by_code: Vec<Vec<usize>>,
+    /// All clusters that one placement does not choose have the same reason.
+    not_chosen: Option<(String, usize)>,
+    by_reason: BTreeMap<String, usize>,
+}
+
+impl Recorder for Counts {
+    fn refused(&mut self, _row: Row, filter: usize, code: Code) {
+        let code = code as usize;
+        if self.by_code.len() <= filter {
+            self.by_code.resize(filter + 1, Vec::new());
+        }
+        let counts = &mut self.by_code[filter];
+        if counts.len() <= code {
+            counts.resize(code + 1, 0);
+        }
+        counts[code] += 1;
+    }
+
+    fn not_chosen_with(&mut self, _row: Row, reason: impl FnOnce() -> String) {
+        self.not_chosen.get_or_insert_with(|| (reason(), 0)).1 += 1;
+    }
+
+    fn dropped(&mut self, _row: Row, reason: &str) {
+        *self.by_reason.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    fn checks(&mut self, checks: &[Checked<'_>]) {
+        for (check, counts) in checks.iter().zip(&self.by_code) {
+            for (code, clusters) in counts.iter().enumerate().filter(|(_, clusters)| **clusters > 0) {
+                let reason = check.summary(super::cluster_table::number(code));
+                *self.by_reason.entry(reason).or_default() += clusters;
+            }
+        }
+    }
+}
+
+impl Counts {
+    /// The most frequent reason first.
+    pub(super) fn finish(mut self) -> Vec<Refused> {
+        if let Some((reason, clusters)) = self.not_chosen {
+            *self.by_reason.entry(reason).or_default() += clusters;
+        }
+        let one = |(reason, clusters)| Refused { reason, clusters };
+        let mut refused: Vec<_> = self.by_reason.into_iter().map(one).collect();
+        // Stable, so equal counts stay in the order of their reasons.
+        refused.sort_by_key(|one| std::cmp::Reverse(one.clusters));
+        refused
+    }
+}

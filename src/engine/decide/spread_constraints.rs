@@ -1,0 +1,132 @@
+//! Spread constraints: how even the picks are over the values of a label, and what one more would do.
+//!
+//! All clusters of the fleet make the domains, also those that cannot be picked: a domain that stays
+//! empty holds the others back. A cluster without the label is in no domain; it breaks nothing and
+//! scores 0.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::cluster_table::{Row, Table, Texts};
+use berth_base::model::placement::{Policy, ScoreRule, SpreadConstraint};
+
+/// What breaking a constraint costs that is not required.
+const VIOLATION: i64 = 1000;
+
+/// The constraints of a policy, with the picks counted so far.
+pub(super) struct Spreading<'a> {
+    /// Which of the policy's scorers they are.
+    pub(super) part: usize,
+    constraints: Vec<Counted<'a>>,
+}
+
+struct Counted<'a> {
+    constraint: &'a SpreadConstraint,
+    domains: Rc<Texts>,
+    /// By number of the domain; the one at 0 is not a domain.
+    counts: Vec<i64>,
+    /// How many domains have so many picks.
+    domains_with: BTreeMap<i64, usize>,
+}
+
+/// How the picks lie before the next one: the smallest, second smallest and largest count of each constraint.
+pub(super) struct Levels(Vec<(i64, i64, i64)>);
+
+impl<'a> Spreading<'a> {
+    /// None where the policy has no constraints.
+    pub(super) fn of(table: &Table<'_>, policy: &'a Policy) -> Option<Spreading<'a>> {
+        let (part, constraints) =
+            policy.scorers.iter().enumerate().find_map(|(part, scorer)| match &scorer.rule {
+                ScoreRule::Spread(constraints) if !constraints.is_empty() => Some((part, constraints)),
+                _ => None,
+            })?;
+        // Required ones are looked at first: what they refuse, the others need not score.
+        let mut constraints: Vec<_> = constraints.iter().collect();
+        constraints.sort_by_key(|constraint| !constraint.required);
+        let counted = |constraint: &'a SpreadConstraint| {
+            let domains = table.labels(&constraint.key);
+            let counts = vec![0; domains.count()];
+            let real = counts.len().saturating_sub(1);
+            let domains_with = std::iter::once((0, real)).filter(|(_, real)| *real > 0).collect();
+            Counted { constraint, domains, counts, domains_with }
+        };
+        Some(Spreading { part, constraints: constraints.into_iter().map(counted).collect() })
+    }
+
+    /// Counts a pick.
+    pub(super) fn add(&mut self, row: Row) {
+        self.constraints.iter_mut().for_each(|one| one.add(row));
+    }
+
+    /// Where a cluster lies, by number: clusters that lie alike are scored alike.
+    pub(super) fn domains(&self, row: Row) -> Vec<u32> {
+        self.constraints.iter().map(|one| one.domains.ids[row as usize]).collect()
+    }
+
+    pub(super) fn levels(&self) -> Levels {
+        Levels(self.constraints.iter().map(Counted::levels).collect())
+    }
+
+    /// The score a cluster would be picked with, or the key of the required constraint it would break.
+    pub(super) fn score(&self, levels: &Levels, row: Row) -> Result<i64, &'a str> {
+        let mut score: i64 = 0;
+        for (one, levels) in self.constraints.iter().zip(&levels.0) {
+            let domain = one.domains.ids[row as usize] as usize;
+            if domain == 0 {
+                continue;
+            }
+            let (change, broken) = one.outlook(*levels, one.counts[domain]);
+            match (broken, one.constraint.required) {
+                (true, true) => return Err(&one.constraint.key),
+                (true, false) => score = score.saturating_sub(VIOLATION),
+                (false, _) => score = score.saturating_sub(change),
+            }
+        }
+        Ok(score)
+    }
+}
+
+impl Counted<'_> {
+    fn add(&mut self, row: Row) {
+        let domain = self.domains.ids[row as usize] as usize;
+        let count = self.counts[domain];
+        self.counts[domain] += 1;
+        if domain == 0 {
+            return;
+        }
+        if let Some(domains) = self.domains_with.get_mut(&count) {
+            *domains -= 1;
+            if *domains == 0 {
+                self.domains_with.remove(&count);
+            }
+        }
+        *self.domains_with.entry(count + 1).or_default() += 1;
+    }
+
+    fn levels(&self) -> (i64, i64, i64) {
+        let mut levels = self.domains_with.iter();
+        let Some((smallest, domains)) = levels.next() else { return (0, 0, 0) };
+        let largest = self.domains_with.last_key_value().map_or(*smallest, |(largest, _)| *largest);
+        // Two domains may share the smallest count.
+        let second =
+            if *domains > 1 { *smallest } else { levels.next().map_or(*smallest, |(next, _)| *next) };
+        (*smallest, second, largest)
+    }
+
+    /// By how much the skew would change with one more pick in a domain that has `count`, and
+    /// whether the result breaks the constraint. A pick that evens things out is still refused while
+    /// what remains is beyond the limit.
+    fn outlook(&self, (smallest, second, largest): (i64, i64, i64), count: i64) -> (i64, bool) {
+        let skew = largest - smallest;
+        let change = if largest == smallest {
+            1
+        } else if count == smallest && smallest != second {
+            -1
+        } else if count == largest {
+            1
+        } else {
+            0
+        };
+        (change, skew + change > self.constraint.max_skew)
+    }
+}

@@ -1,0 +1,123 @@
+//! Picks one at a time under spread constraints: the best, then the best with that one counted, and so on.
+//!
+//! Clusters that lie in the same domains of all constraints are scored alike by them, so that only the best
+//! of each such group is looked at for a pick.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::cluster_table::{Row, number};
+use super::own_policy::Case;
+use super::recorder::Recorder;
+use super::select::{by_parts, is_first};
+use super::spread_constraints::Spreading;
+use berth_base::model::placement::{Policy, ScoreRule};
+
+/// Clusters in the same domains, the best last.
+struct Group<'a> {
+    left: Vec<u32>,
+    /// What the constraints said for the last pick: a score, or the key of one that would be broken.
+    outlook: Result<i64, &'a str>,
+}
+
+/// Indexes into `passed`, in the order they are picked. The scores that a pick is made with are written into
+/// `parts`.
+pub(super) fn pick(
+    case: &Case<'_>,
+    passed: &[Row],
+    parts: &mut [Vec<i64>],
+    first: &[bool],
+    mut spreading: Spreading<'_>,
+    open: usize,
+    recorder: &mut impl Recorder,
+) -> Vec<u32> {
+    let part = spreading.part;
+    let mut groups = group(&spreading, passed);
+    sort(case.policy, &mut groups, parts, first);
+    let mut chosen: Vec<u32> = Vec::new();
+    while chosen.len() < open {
+        let levels = spreading.levels();
+        for group in groups.iter_mut().filter(|group| !group.left.is_empty()) {
+            let Some(best) = group.left.last().copied() else { continue };
+            group.outlook = spreading.score(&levels, passed[best as usize]);
+            parts[part][best as usize] = group.outlook.unwrap_or(0);
+        }
+        let fits = groups.iter_mut().filter(|group| group.outlook.is_ok() && !group.left.is_empty());
+        let heads = fits.filter_map(|group| Some((group.left.last().copied()?, group)));
+        let order = |a: u32, b: u32| is_first(first, a, b).then_with(|| by_parts(case.policy, parts, a, b));
+        let Some((best, group)) = heads.min_by(|(a, _), (b, _)| order(*a, *b)) else { break };
+        group.left.pop();
+        spreading.add(passed[best as usize]);
+        let prefers = chosen.is_empty() && forget_earlier(case.policy, parts);
+        chosen.push(best);
+        // Inside a group what the constraints say is the same for all.
+        for group in &groups {
+            group.left.last().into_iter().for_each(|head| parts[part][*head as usize] = 0);
+        }
+        if prefers {
+            sort(case.policy, &mut groups, parts, first);
+        }
+    }
+    report(case, passed, parts, &groups, (&chosen, part, open), recorder);
+    chosen
+}
+
+fn group<'a>(spreading: &Spreading<'a>, passed: &[Row]) -> Vec<Group<'a>> {
+    let mut groups: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+    for index in 0..number(passed.len()) {
+        groups.entry(spreading.domains(passed[index as usize])).or_default().push(index);
+    }
+    groups.into_values().map(|left| Group { left, outlook: Ok(0) }).collect()
+}
+
+fn sort(policy: &Policy, groups: &mut [Group<'_>], parts: &[Vec<i64>], first: &[bool]) {
+    let order = |a: &u32, b: &u32| -> Ordering {
+        is_first(first, *a, *b).then_with(|| by_parts(policy, parts, *a, *b)).reverse()
+    };
+    groups.iter_mut().for_each(|group| group.left.sort_unstable_by(order));
+}
+
+/// The first pick replaces all that was there under another policy: from then on nothing is there to prefer.
+/// True where something was.
+fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) -> bool {
+    let mut prefers = false;
+    for (scorer, part) in policy.scorers.iter().zip(parts) {
+        if scorer.rule == ScoreRule::Steady && scorer.name.is_empty() {
+            prefers |= part.iter().any(|score| *score != 0);
+            part.fill(0);
+        }
+    }
+    prefers
+}
+
+/// Says of those that are left why they are.
+fn report(
+    case: &Case<'_>,
+    passed: &[Row],
+    parts: &mut [Vec<i64>],
+    groups: &[Group<'_>],
+    (chosen, part, open): (&[u32], usize, usize),
+    recorder: &mut impl Recorder,
+) {
+    let mut left: Vec<(u32, Result<i64, &str>)> = Vec::new();
+    for group in groups {
+        left.extend(group.left.iter().map(|index| (*index, group.outlook)));
+    }
+    left.sort_unstable_by_key(|(index, _)| *index);
+    for (index, outlook) in &left {
+        parts[part][*index as usize] = outlook.unwrap_or(0);
+    }
+    let order: Vec<u32> = chosen.iter().copied().chain(left.iter().map(|(index, _)| *index)).collect();
+    recorder.ranked(passed, parts, &order);
+    for (index, outlook) in left {
+        let row = passed[index as usize];
+        match outlook {
+            Err(key) => {
+                recorder.dropped(row, &format!("one more pick there would be too uneven over {key}"));
+            }
+            Ok(_) => recorder.not_chosen_with(row, || {
+                format!("not among the first {open} {}", super::own_policy::by_what(case.policy))
+            }),
+        }
+    }
+}

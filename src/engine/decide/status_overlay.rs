@@ -1,0 +1,118 @@
+//! Files and reports → the clusters as decisions see them, and the part of the reports they read.
+//!
+//! A member's newer report beats the file for claims and properties. Labels of the file win over
+//! reported ones: they are edited by people in order to place. Only clusters with a status are copied.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::policy_reads::{Read, Reads};
+use berth_base::model::selector::{Labels, Measure};
+use berth_base::model::{Cluster, ClusterStatus, Fleet, Shared};
+
+/// The clusters with what statuses add to them, by name ascending.
+pub(super) fn overlay<'a>(
+    fleet: &'a Fleet,
+    statuses: &BTreeMap<String, ClusterStatus>,
+) -> Vec<Cow<'a, Cluster>> {
+    let one = |(name, cluster): (&String, &'a Shared<Cluster>)| {
+        let reports = [fleet.statuses.get(name), statuses.get(name)];
+        reports.into_iter().flatten().fold(Cow::Borrowed(&**cluster), |mut cluster, status| {
+            if !says_nothing(status) {
+                let of_file = fleet.clusters.get(name).map(|cluster| &cluster.labels);
+                add(cluster.to_mut(), of_file, status);
+            }
+            cluster
+        })
+    };
+    fleet.clusters.iter().map(one).collect()
+}
+
+fn says_nothing(status: &ClusterStatus) -> bool {
+    status.labels.is_empty()
+        && status.claims.is_empty()
+        && status.properties.is_empty()
+        && status.scores.is_empty()
+        && status.workloads.is_empty()
+}
+
+/// Of each status that says anything, what it says.
+pub(super) type Spoken = BTreeMap<String, ClusterStatus>;
+
+pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
+    let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status) || !status.taints.is_empty());
+    let stripped = |status: &ClusterStatus| ClusterStatus {
+        cluster: status.cluster.clone(),
+        reported: None,
+        next_due: None,
+        applied: None,
+        labels: status.labels.clone(),
+        claims: status.claims.clone(),
+        properties: status.properties.clone(),
+        scores: status.scores.clone(),
+        workloads: status.workloads.clone(),
+        taints: status.taints.clone(),
+    };
+    speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
+}
+
+fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) {
+    let reported = |key: &String| of_file.is_none_or(|labels| !labels.contains_key(key));
+    let newer = |from: &BTreeMap<String, String>| from.clone().into_iter();
+    cluster.labels.extend(newer(&status.labels).filter(|(key, _)| reported(key)));
+    cluster.claims.extend(newer(&status.claims));
+    cluster.properties.extend(newer(&status.properties));
+    cluster.scores.extend(status.scores.clone());
+    cluster.workloads.extend(status.workloads.clone());
+}
+
+/// The part of the members' statuses that some policy looks at. Clusters without such a part are left out.
+pub(super) fn facts(
+    fleet: &Fleet,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    reads: &Reads<'_>,
+) -> BTreeMap<String, ClusterStatus> {
+    let mut facts = BTreeMap::new();
+    for (name, status) in statuses {
+        let Some(cluster) = fleet.clusters.get(name) else { continue };
+        let mut fact = ClusterStatus { cluster: name.clone(), ..ClusterStatus::default() };
+        for read in reads {
+            let (from, to, key) = match read {
+                Read::Label(key) if cluster.labels.contains_key(*key) => continue,
+                Read::Label(key) => (&status.labels, &mut fact.labels, *key),
+                Read::Claim(key) => (&status.claims, &mut fact.claims, *key),
+                Read::Measure(Measure::Property(key)) => {
+                    (&status.properties, &mut fact.properties, key.as_str())
+                }
+                Read::Score(resource, name) => {
+                    let named = ((*resource).to_owned(), (*name).to_owned());
+                    let score = status.scores.get(&named).copied();
+                    fact.scores.extend(score.map(|score| (named, score)));
+                    continue;
+                }
+                // An expression may look at whatever is reported.
+                Read::Shown(_) => {
+                    let of_file = |key: &String| cluster.labels.contains_key(key);
+                    let labels = status.labels.iter().filter(|(key, _)| !of_file(key));
+                    fact.labels.extend(labels.map(|(key, text)| (key.clone(), text.clone())));
+                    fact.claims.extend(status.claims.clone());
+                    fact.scores.extend(status.scores.clone());
+                    continue;
+                }
+                Read::Room(workload) => {
+                    let report = status.workloads.get(*workload).filter(|report| report.capacity.is_some());
+                    fact.workloads.extend(report.map(|report| ((*workload).clone(), *report)));
+                    continue;
+                }
+                _ => continue,
+            };
+            if let Some(value) = from.get(key) {
+                to.insert(key.to_owned(), value.clone());
+            }
+        }
+        if !says_nothing(&fact) {
+            facts.insert(name.clone(), fact);
+        }
+    }
+    facts
+}

@@ -1,0 +1,66 @@
+//! Taints that do not say since when they are there count from when they were first seen.
+//!
+//! That moment matters only where a toleration runs out. It is kept among the facts for as long as the
+//! taint is there, so that a later run, and a proof, counts from the same moment.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::filter::may_expire;
+use super::policy_reads::{Read, Reads};
+use berth_base::model::status::TaintName;
+use berth_base::model::{Cluster, ClusterStatus, Timestamp};
+
+/// Gives each such taint its moment; `statuses` hold those seen before. Says whether any is seen for the
+/// first time.
+pub(super) fn date(
+    clusters: &mut [Cow<'_, Cluster>],
+    statuses: &BTreeMap<String, ClusterStatus>,
+    reads: &Reads<'_>,
+    now: Timestamp,
+) -> bool {
+    let mut any_new = false;
+    for cluster in clusters {
+        if undated(cluster, reads).is_empty() {
+            continue;
+        }
+        let seen = statuses.get(&cluster.name);
+        let when = |name: &TaintName| seen.and_then(|status| status.taints.get(name)).copied();
+        for (index, name) in undated(cluster, reads) {
+            let before = when(&name);
+            any_new |= before.is_none();
+            cluster.to_mut().taints[index].since = Some(before.unwrap_or(now).min(now));
+        }
+    }
+    any_new
+}
+
+/// Adds the moments that [`date`] gave to the facts; `fleet` are the clusters as files describe them.
+pub(super) fn note<'c>(
+    facts: &mut BTreeMap<String, ClusterStatus>,
+    fleet: impl Iterator<Item = &'c Cluster>,
+    dated: &[Cow<'_, Cluster>],
+    reads: &Reads<'_>,
+) {
+    for (cluster, dated) in fleet.zip(dated) {
+        for (index, name) in undated(cluster, reads) {
+            if let Some(since) = dated.taints[index].since {
+                let fact = facts.entry(cluster.name.clone()).or_insert_with(|| ClusterStatus {
+                    cluster: cluster.name.clone(),
+                    ..ClusterStatus::default()
+                });
+                fact.taints.insert(name, since);
+            }
+        }
+    }
+}
+
+/// The taints without a moment that some toleration lets pass for a while, with their places.
+fn undated(cluster: &Cluster, reads: &Reads<'_>) -> Vec<(usize, TaintName)> {
+    let matters = |taint: &berth_base::model::Taint| {
+        taint.since.is_none()
+            && reads.iter().any(|read| matches!(read, Read::Tolerated(all) if may_expire(all, taint)))
+    };
+    let taints = cluster.taints.iter().enumerate().filter(|(_, taint)| matters(taint));
+    taints.map(|(index, taint)| (index, TaintName::of(taint))).collect()
+}

@@ -1,0 +1,85 @@
+//! A run that goes on from an earlier one decides what a run that begins with nothing does.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::properties::{some_cluster, some_fleet, some_policy, some_status};
+use super::setup::*;
+use crate::decide::{decide, decide_after};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Policy};
+
+/// What happens between two runs.
+#[derive(Clone, Debug)]
+enum Change {
+    Time(i64),
+    Cluster(usize, Cluster),
+    Policy(usize, Policy),
+    Status(usize, ClusterStatus),
+    /// The decision of the last run was not published: the one before stays in force.
+    Held(usize),
+    Doubt(bool),
+}
+
+fn some_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        3 => (0..60_i64).prop_map(Change::Time),
+        1 => (0..8_usize, some_cluster("c".to_owned())).prop_map(|(at, one)| Change::Cluster(at, one)),
+        2 => (0..4_usize, some_policy()).prop_map(|(at, one)| Change::Policy(at, one)),
+        1 => (0..8_usize, some_status()).prop_map(|(at, one)| Change::Status(at, one)),
+        1 => (0..4_usize).prop_map(Change::Held),
+        1 => any::<bool>().prop_map(Change::Doubt),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_remembered_changes_no_decision(
+        (clusters, placements) in some_fleet(),
+        changes in vec(some_change(), 1..12),
+    ) {
+        let mut fleet = fleet(clusters, placements);
+        let (mut statuses, mut now) = (BTreeMap::new(), 950);
+        let (mut in_force, mut before): (BTreeMap<Key, Decision>, BTreeMap<Key, Decision>) = Default::default();
+        let mut memo = None;
+        let mut kept = 0;
+        for change in [Change::Time(0), Change::Time(0)].into_iter().chain(changes) {
+            match change {
+                Change::Time(passed) => now += passed,
+                Change::Cluster(at, one) => {
+                    let name = format!("c-{at}");
+                    fleet.clusters.insert(name.clone(), Cluster { name, ..one }.into());
+                }
+                Change::Policy(at, one) => {
+                    let one = placement(&format!("p-{at}"), one);
+                    fleet.placements.insert(one.key.clone(), one.into());
+                }
+                Change::Status(at, one) => {
+                    let cluster = format!("c-{at}");
+                    statuses.insert(cluster.clone(), ClusterStatus { cluster, ..one });
+                }
+                Change::Held(at) => {
+                    let key = key(&format!("p-{at}"));
+                    match before.get(&key) {
+                        Some(older) => _ = in_force.insert(key, older.clone()),
+                        None => _ = in_force.remove(&key),
+                    }
+                }
+                Change::Doubt(doubt) => fleet.doubt.everything = doubt,
+            }
+            let fresh = decide(&fleet, &in_force, &statuses, second(now));
+            let (went_on, next) = decide_after(memo.as_ref(), &fleet, &in_force, &statuses, second(now));
+            prop_assert_eq!(&went_on.decisions, &fresh.decisions);
+            prop_assert_eq!(&went_on.diagnostics, &fresh.diagnostics);
+            prop_assert_eq!(&went_on.facts, &fresh.facts);
+            prop_assert_eq!(went_on.next_change, fresh.next_change);
+            kept += went_on.stood;
+            memo = Some(next);
+            before = std::mem::replace(&mut in_force, went_on.decisions);
+        }
+        prop_assert!(kept > 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! Placing nowhere is no error, nor is naming clusters that there are not, but somebody should know:
+//! warnings with the reasons summed up.
+
+use super::cluster_table::Table;
+use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
+use berth_base::model::placement::{Placement, Policy, Rule, Source};
+use berth_base::model::{Decision, Refused};
+
+const REASONS_NAMED: usize = 3;
+const CLUSTERS_NAMED: usize = 3;
+
+/// Says what a person should know of a decision.
+pub(super) fn about(placement: &Placement, decision: &Decision, diagnostics: &mut Diagnostics) {
+    let message = decision.condition.as_ref().map(|condition| condition.message.as_str()).unwrap_or_default();
+    let blocked = matches!(&placement.source, Source::Own(policy) if policy.blocked.is_some());
+    let text = if blocked {
+        format!("{}: {message}", decision.key)
+    } else if decision.picks.is_empty() {
+        let why = match decision.refused.as_slice() {
+            [] if message.is_empty() => "there is no candidate".to_owned(),
+            [] => message.to_owned(),
+            refused => summed_up(refused),
+        };
+        format!("{} picks no cluster: {why}", decision.key)
+    } else {
+        return;
+    };
+    diagnostics.push(Diagnostic::warning(placement.origin.clone(), text));
+}
+
+/// Says which clusters a placement names that there are not: nobody else would.
+pub(super) fn about_names(
+    placement: &Placement,
+    policy: &Policy,
+    table: &Table<'_>,
+    diagnostics: &mut Diagnostics,
+) {
+    // What a namespace names is said at the namespace.
+    for filter in policy.filters.iter().filter(|filter| filter.by.is_none()) {
+        let Rule::Named(names) = &filter.rule else { continue };
+        let unknown: Vec<&String> = names.iter().filter(|name| table.row(name).is_none()).collect();
+        let Some(first) = unknown.first() else { continue };
+        let shown: Vec<String> =
+            unknown.iter().take(CLUSTERS_NAMED).map(|name| format!("`{name}`")).collect();
+        let (more, are) = match unknown.len() {
+            1 => (String::new(), "is no cluster"),
+            count if count <= CLUSTERS_NAMED => (String::new(), "are no clusters"),
+            count => (format!(" and {} more", count - CLUSTERS_NAMED), "are no clusters"),
+        };
+        let message = format!("{} names {}{more}, which {are} of the fleet", placement.key, shown.join(", "));
+        let hint = did_you_mean(first, table.rows().map(|row| table.name(row)));
+        diagnostics.push(Diagnostic::warning(placement.origin.clone(), message).maybe_hint(hint));
+    }
+}
+
+fn summed_up(refused: &[Refused]) -> String {
+    let clusters = |count| if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") };
+    let one = |refused: &Refused| format!("{} ({})", refused.reason, clusters(refused.clusters));
+    let mut parts: Vec<_> = refused.iter().take(REASONS_NAMED).map(one).collect();
+    let rest: usize = refused.iter().skip(REASONS_NAMED).map(|refused| refused.clusters).sum();
+    if rest > 0 {
+        parts.push(format!("other reasons ({})", clusters(rest)));
+    }
+    parts.join(", ")
+}

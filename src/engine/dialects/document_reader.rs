@@ -1,0 +1,125 @@
+//! Documents of one role, read one by one: each with a scope of its own, and kept only if it is sound.
+
+use super::reading_cache::ReadingContext;
+use super::{Document, Input, Lowered};
+use berth_base::diag::{Diagnostics, Severity};
+use berth_base::yaml::Scope;
+
+/// What documents are read from, and what is made of them.
+pub(super) struct Reader<'a, 'b> {
+    pub input: &'a Input<'a>,
+    pub lowered: &'b mut Lowered,
+    /// Whether a document is of a version whose fields are not all known.
+    pub is_newer: fn(&Document) -> bool,
+    /// Nulls in a spec are errors.
+    pub refuses_nulls: bool,
+}
+
+/// What one document gave.
+struct Reading {
+    made: Lowered,
+    /// Of the document's own.
+    diagnostics: Diagnostics,
+    faulty: bool,
+}
+
+/// What a reading depends on beside the document, and of which documents that is true.
+pub(super) struct Recall<'c> {
+    pub stage: &'static str,
+    /// See [`super::ReadingCache::number`].
+    pub context: u64,
+    /// Whether the document looks at nothing else.
+    pub stands_alone: &'c dyn Fn(&Document) -> bool,
+}
+
+impl Recall<'_> {
+    /// A stage whose documents look at nothing but themselves.
+    pub fn alone(stage: &'static str) -> Recall<'static> {
+        Recall { stage, context: 0, stands_alone: &|_| true }
+    }
+}
+
+impl Reader<'_, '_> {
+    /// Reads what is wanted, into what `read` knows as well as into what is made.
+    pub fn each(
+        &mut self,
+        wanted: impl Fn(&Document) -> bool,
+        mut read: impl FnMut(&Scope, &Document, &mut Lowered),
+    ) {
+        let nulls = self.refuses_nulls;
+        self.all(wanted, |document, unknown_fields, lowered, index| {
+            let reading =
+                read_one(document, unknown_fields, nulls, |scope, made| read(scope, document, made));
+            keep(lowered, index, &reading);
+        });
+    }
+
+    /// [`Reader::each`] where all that a document gives is what is made of it, so that it need not be read
+    /// again while it is the same.
+    pub fn each_recalled(
+        &mut self,
+        recall: &Recall<'_>,
+        wanted: impl Fn(&Document) -> bool,
+        mut read: impl FnMut(&Scope, &Document, &mut Lowered),
+    ) {
+        let (memory, nulls) = (self.input.memory, self.refuses_nulls);
+        self.all(wanted, |document, unknown_fields, lowered, index| {
+            let mut fresh =
+                || read_one(document, unknown_fields, nulls, |scope, made| read(scope, document, made));
+            if !(recall.stands_alone)(document) {
+                return keep(lowered, index, &fresh());
+            }
+            let against = ReadingContext { stage: recall.stage, context: recall.context, unknown_fields };
+            let reading = memory.recall(document, against, fresh);
+            keep(lowered, index, &reading);
+        });
+    }
+
+    fn all(
+        &mut self,
+        wanted: impl Fn(&Document) -> bool,
+        mut read: impl FnMut(&Document, Severity, &mut Lowered, usize),
+    ) {
+        for (index, document) in self.input.documents.iter().enumerate() {
+            if wanted(document) {
+                let newer = (self.is_newer)(document);
+                let unknown_fields = if newer { Severity::Warning } else { self.input.unknown_fields };
+                read(document, unknown_fields, self.lowered, index);
+            }
+        }
+    }
+}
+
+fn read_one(
+    document: &Document,
+    unknown_fields: Severity,
+    refuses_nulls: bool,
+    read: impl FnOnce(&Scope, &mut Lowered),
+) -> Reading {
+    let scope = Scope::new(document.at.file.clone(), unknown_fields);
+    let scope = if refuses_nulls { scope.refuse_nulls() } else { scope };
+    let mut made = Lowered::default();
+    read(&scope, &mut made);
+    let faulty = scope.has_errors();
+    Reading { made, diagnostics: scope.into_diagnostics(), faulty }
+}
+
+fn keep(lowered: &mut Lowered, index: usize, reading: &Reading) {
+    let made = &reading.made;
+    // What is wrong, and yet no fault of the document itself.
+    lowered.diagnostics.extend(made.diagnostics.iter().cloned());
+    if reading.faulty {
+        // What was made of a document with errors is dropped: its last good form counts.
+        lowered.faulty.insert(index);
+    } else {
+        lowered.clusters.extend_from_slice(&made.clusters);
+        lowered.placements.extend_from_slice(&made.placements);
+        lowered.workloads.extend_from_slice(&made.workloads);
+        for (cluster, status) in &made.statuses {
+            let known = lowered.statuses.entry(cluster.clone()).or_default();
+            known.cluster.clone_from(cluster);
+            known.scores.extend(status.scores.clone());
+        }
+    }
+    lowered.diagnostics.extend(reading.diagnostics.iter().cloned());
+}

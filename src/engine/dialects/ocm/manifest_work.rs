@@ -1,0 +1,57 @@
+//! ManifestWork → a workload of the one cluster in whose namespace it stands.
+//!
+//! What a hub's own controllers make (for a ManifestWorkReplicaSet, an add-on) is bookkeeping, see [`is_made`].
+
+use super::fields::open_namespaced;
+use super::kinds::WORK;
+use super::work_options::Plurals;
+use super::work_replica_set;
+use crate::dialects::Document;
+use berth_base::model::placement::{Filter, Policy, Ranking, Retention, Rule, Selection};
+use berth_base::model::{Key, Placement, Source, Workload};
+use berth_base::yaml::{Node, Scope};
+
+/// Labels that controllers put on works that they make.
+const MADE: [&str; 2] =
+    ["work.open-cluster-management.io/manifestworkreplicaset", "open-cluster-management.io/addon-name"];
+
+/// Whether a controller made the work, so that what it was made from counts in its place.
+pub(super) fn is_made(document: &Document) -> bool {
+    let metadata = document.root.get("metadata");
+    let labels = metadata.and_then(|metadata| metadata.get("labels"));
+    let owners = metadata.and_then(|metadata| metadata.get("ownerReferences"));
+    let owned =
+        owners.is_some_and(|owners| matches!(owners.to_json().as_array(), Some(all) if !all.is_empty()));
+    owned || MADE.iter().any(|label| labels.and_then(|labels| labels.get(label)).is_some())
+}
+
+pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Option<(Placement, Workload)> {
+    let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
+    let templates = work_replica_set::templates(scope, fields.required_fields("spec")?, plurals);
+    fields.finish();
+    let key = Key::new(WORK, "ManifestWork", &metadata.namespace, &metadata.name);
+    let here = Filter { rule: Rule::Named([metadata.namespace.clone()].into()), by: None };
+    let policy = Policy {
+        candidates: Vec::new(),
+        filters: vec![here],
+        scorers: Vec::new(),
+        ranking: Ranking::SumThenName,
+        selection: Selection::All,
+        retention: Retention::None,
+        groups: None,
+        division: None,
+        blocked: None,
+        condition: |_| None,
+        text: document
+            .root
+            .get("metadata")
+            .and_then(|metadata| metadata.get("namespace"))
+            .map(Node::to_json)
+            .unwrap_or_default(),
+    };
+    let origin = document.at.clone();
+    Some((
+        Placement { key: key.clone(), origin: origin.clone(), source: Source::Own(Box::new(policy)) },
+        Workload::new(key, origin, templates),
+    ))
+}

@@ -1,0 +1,92 @@
+//! What documents gave when they were read: one that is as it was, read against what was as it was,
+//! gives the same again, and shares it. Losing any of it costs time only.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Document;
+use berth_base::diag::Severity;
+use berth_base::yaml::Node;
+
+/// What a reading made, whatever that is.
+type Made = Arc<dyn Any + Send + Sync>;
+
+/// Readings by document, and what the last ones were made against.
+#[derive(Debug, Default)]
+pub struct ReadingCache {
+    readings: RefCell<BTreeMap<(usize, &'static str), Reading>>,
+    contexts: RefCell<BTreeMap<&'static str, Context>>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    /// Kept, so that nothing else can come to stand at its address, which is what it is found by.
+    _root: Arc<Node>,
+    unknown_fields: Severity,
+    context: u64,
+    made: Made,
+    used: bool,
+}
+
+#[derive(Debug)]
+struct Context {
+    value: Box<dyn Any + Send>,
+    number: u64,
+}
+
+/// What stands behind a reading beside the document itself.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadingContext {
+    /// Tells the readings of one document apart.
+    pub stage: &'static str,
+    pub context: u64,
+    pub unknown_fields: Severity,
+}
+
+impl ReadingCache {
+    /// A number for a context that other documents make up: the same as long as it is equal.
+    pub fn number<T: PartialEq + Send + 'static>(&self, name: &'static str, value: T) -> u64 {
+        let mut contexts = self.contexts.borrow_mut();
+        let number = match contexts.get(name) {
+            Some(known) if known.value.downcast_ref::<T>() == Some(&value) => return known.number,
+            known => known.map_or(0, |known| known.number + 1),
+        };
+        contexts.insert(name, Context { value: Box::new(value), number });
+        number
+    }
+
+    /// What reading a document gives; it is read only where that is not known.
+    pub fn recall<T: Send + Sync + 'static>(
+        &self,
+        document: &Document,
+        against: ReadingContext,
+        read: impl FnOnce() -> T,
+    ) -> Arc<T> {
+        let place = (Arc::as_ptr(&document.root) as usize, against.stage);
+        if let Some(known) = self.readings.borrow_mut().get_mut(&place)
+            && known.context == against.context
+            && known.unknown_fields == against.unknown_fields
+            && let Ok(made) = known.made.clone().downcast()
+        {
+            known.used = true;
+            return made;
+        }
+        let made = Arc::new(read());
+        let reading = Reading {
+            _root: document.root.clone(),
+            unknown_fields: against.unknown_fields,
+            context: against.context,
+            made: made.clone(),
+            used: true,
+        };
+        self.readings.borrow_mut().insert(place, reading);
+        made
+    }
+
+    /// Forgets what nobody asked for since the last time.
+    pub fn forget_unused(&self) {
+        self.readings.borrow_mut().retain(|_, reading| std::mem::take(&mut reading.used));
+    }
+}

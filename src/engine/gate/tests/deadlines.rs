@@ -1,0 +1,83 @@
+//! Deadlines: which of them a change brings, and which are judged with it.
+
+use super::*;
+use crate::gate::deadlines::LaterDecisions;
+
+const DAY: i64 = 86_400;
+
+fn day(days: i64) -> Timestamp {
+    second(days * DAY)
+}
+
+fn second(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_767_225_600 + seconds).expect("a moment")
+}
+
+/// The decisions of a later moment at which the workload is on these clusters only.
+fn ahead(at: Timestamp, clusters: &[&str]) -> LaterDecisions {
+    let decisions = state(&FOUR, &[("web", MAP, clusters)]).decisions;
+    LaterDecisions { at, decisions: decisions.iter().map(|(key, one)| (key.clone(), one.clone())).collect() }
+}
+
+/// A change that leaves everything in its place for now.
+fn quiet(with_change: Vec<LaterDecisions>, without_change: Vec<LaterDecisions>) -> Case {
+    let now = state(&FOUR, &[("web", MAP, &FOUR)]);
+    let mut case = Case::of(now.clone(), now);
+    case.outlook = Outlook { with_change, without_change, until: Some(day(30)) };
+    case
+}
+
+#[test]
+fn a_deadline_that_the_change_brings_is_held_as_if_it_were_now() {
+    let verdict = quiet(vec![ahead(day(3), &["a"])], Vec::new()).judge();
+    let [held] = verdict.held.as_slice() else { panic!("{verdict:?}") };
+    assert_eq!(held.why, [Why::Clusters { lost: 3, of: 4, lately: 0 }]);
+    assert_eq!((held.due.len(), held.until), (3, Some(day(30))));
+    assert!(held.due.values().all(|at| *at == day(3)));
+    assert!(verdict.deadlines.is_empty(), "nothing was let pass");
+}
+
+#[test]
+fn a_deadline_that_exists_already_is_not_the_changes() {
+    let earlier = || vec![ahead(day(3), &["a"])];
+    assert_eq!(quiet(earlier(), earlier()).held(), []);
+    let later = quiet(vec![ahead(day(4), &["a"])], earlier());
+    assert_eq!(later.held(), [], "the change puts it off");
+    let sooner = quiet(vec![ahead(second(3 * DAY - 1), &["a"])], earlier());
+    assert_eq!(sooner.held().len(), 1, "the change brings it forward");
+    let more = quiet(vec![ahead(day(3), &[])], vec![ahead(day(3), &["a", "b", "c"])]);
+    assert_eq!(more.judge().held[0].due.len(), 3, "only what it adds");
+}
+
+#[test]
+fn a_held_deadline_is_judged_as_far_as_was_looked_when_it_was_held() {
+    let first = quiet(vec![ahead(day(30), &["a"])], Vec::new()).judge();
+    let record = first.records().remove(0);
+    assert_eq!(record.until, Some(day(30)));
+    let again = |at: Timestamp| {
+        let mut case = quiet(vec![ahead(at, &["a"])], Vec::new());
+        (case.source_changed, case.retried) = (false, vec![record.clone()]);
+        case.outlook.until = Some(day(31));
+        case.judge()
+    };
+    let same = again(day(30));
+    assert_eq!(same.held[0].digest, first.held[0].digest, "the same approval lets it pass");
+    assert!(again(second(30 * DAY + 1)).held.is_empty(), "beyond what was looked at");
+}
+
+#[test]
+fn deadlines_of_a_source_that_was_judged_before_are_not_judged_again() {
+    let mut case = quiet(vec![ahead(day(3), &["a"])], Vec::new());
+    case.source_changed = false;
+    assert_eq!(case.judge(), Verdict::default());
+}
+
+#[test]
+fn a_deadline_below_the_limits_passes_and_is_written_down() {
+    let verdict = quiet(vec![ahead(day(3), &["a", "b", "c"])], Vec::new()).judge();
+    assert!(verdict.held.is_empty() && verdict.removed.is_empty(), "nothing goes yet");
+    let [deadline] = verdict.deadlines.as_slice() else { panic!("{verdict:?}") };
+    assert_eq!((deadline.at, deadline.approved), (day(3), false));
+    assert_eq!(deadline.clusters, BTreeSet::from(["d".to_owned()]));
+    assert_eq!(deadline.to_string().parse().as_ref(), Ok(deadline));
+}

@@ -1,0 +1,170 @@
+//! Removals in many steps, judged like one; causes; approvals of many at once.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::gate::window::{Losses, WorkloadPlaces};
+
+const TEN: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+
+/// The publication that led from one state to another, as the rendered branch tells of it.
+fn past(before: &State, after: &State, counts: Option<Cause>) -> PastPublication {
+    let mut past = PastPublication::default();
+    for (cluster, folder) in &before.folders {
+        past.folders.insert(cluster.clone(), Arc::new(folder.keys().cloned().collect()));
+    }
+    for (key, pairs) in losing(before, after) {
+        let decision = &before.decisions[&key];
+        let clusters = decision.picks.iter().map(|pick| pick.cluster.clone()).collect();
+        let paths = decision.objects.iter().map(|object| path::of_object(object).into()).collect();
+        past.had.insert(key.clone(), WorkloadPlaces { clusters, paths });
+        let places = pairs.iter().map(|(cluster, object)| (cluster.clone(), path::of_object(object).into()));
+        past.took.push(Losses { places: places.collect(), removed: Removed { key, counts } });
+    }
+    past
+}
+
+/// Goes through states one after the other, and gives the first that is held.
+fn first_held(states: &[State], source_changed: bool, counts: Option<Cause>) -> Option<usize> {
+    let mut pasts = Vec::new();
+    for (index, pair) in states.windows(2).enumerate() {
+        let mut case = Case::of(pair[0].clone(), pair[1].clone());
+        case.source_changed = source_changed;
+        case.pasts.clone_from(&pasts);
+        let verdict = case.judge();
+        if !verdict.held.is_empty() {
+            return Some(index + 1);
+        }
+        pasts.insert(0, past(&pair[0], &pair[1], counts));
+    }
+    None
+}
+
+fn shrinking(sizes: &[usize]) -> Vec<State> {
+    sizes.iter().map(|size| state(&TEN, &[("web", MAP, &TEN[..*size])])).collect()
+}
+
+#[test]
+fn a_removal_in_many_steps_is_held_where_one_step_would_be() {
+    let states = shrinking(&[10, 5, 3, 1]);
+    assert_eq!(first_held(&states, true, Some(Cause::Source)), Some(2), "seven of ten");
+    let states = shrinking(&[10, 9, 8, 7, 6, 5, 4, 3]);
+    assert_eq!(first_held(&states, true, Some(Cause::Source)), Some(6));
+    assert_eq!(first_held(&states, true, None), None, "what was let go counts for nothing");
+}
+
+#[test]
+fn evictions_of_many_passes_share_one_budget() {
+    let states = shrinking(&[10, 9, 8, 7, 6, 5]);
+    assert_eq!(first_held(&states, false, Some(Cause::Itself)), Some(4), "four of ten are more than 30 %");
+}
+
+#[test]
+fn a_cluster_that_comes_back_gives_its_share_back() {
+    let states = shrinking(&[10, 5, 10, 5, 10, 5]);
+    assert_eq!(first_held(&states, true, Some(Cause::Source)), None);
+}
+
+#[test]
+fn one_cluster_for_another_is_a_move_as_often_as_it_comes() {
+    let states: Vec<State> =
+        TEN.iter().map(|name| state(&TEN, &[("web", MAP, std::slice::from_ref(name))])).collect();
+    assert_eq!(first_held(&states, true, Some(Cause::Source)), None);
+    let two = [["a", "b"], ["c", "d"]].map(|two| state(&TEN, &[("web", MAP, &two)]));
+    assert_eq!(first_held(&two, true, Some(Cause::Source)), Some(1), "both of two");
+}
+
+#[test]
+fn objects_that_get_another_name_each_time_do_not_add_up() {
+    let names: Vec<String> = (0..30).map(|n| format!("ConfigMap m{n:02}")).collect();
+    let states: Vec<State> = (0..15)
+        .map(|step| {
+            let objects: Vec<(&str, u8)> =
+                names[step..step + 12].iter().map(|name| (name.as_str(), 1)).collect();
+            state(&FOUR, &[("many", &objects, &FOUR)])
+        })
+        .collect();
+    // The first six are half; with the seventh, most of what there was is gone.
+    assert_eq!(first_held(&states, true, Some(Cause::Source)), Some(7));
+    let churn: Vec<State> = (0..15)
+        .map(|step| {
+            let mut objects: Vec<(&str, u8)> = names[..11].iter().map(|name| (name.as_str(), 1)).collect();
+            objects.push((names[15 + step].as_str(), 1));
+            state(&FOUR, &[("many", &objects, &FOUR)])
+        })
+        .collect();
+    assert_eq!(first_held(&churn, true, Some(Cause::Source)), None);
+}
+
+#[test]
+fn ten_objects_of_each_of_many_clusters_are_many() {
+    let names: Vec<String> = (0..11).map(|n| format!("ConfigMap m{n:02}")).collect();
+    let objects: Vec<(&str, u8)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let clusters: Vec<String> = (0..50).map(|n| format!("c{n:02}")).collect();
+    let clusters: Vec<&str> = clusters.iter().map(String::as_str).collect();
+    let fleet = |count: usize| {
+        let before = state(&clusters, &[("many", &objects, &clusters[..count])]);
+        Case::of(before, state(&clusters, &[("many", &objects[..1], &clusters[..count])]))
+    };
+    assert!(fleet(1).held().is_empty(), "ten go free");
+    let held = fleet(50).held();
+    assert!(matches!(held[0].1, Why::Objects { lost: 10, of: 11, .. }), "{held:?}");
+}
+
+#[test]
+fn limits_count_whatever_the_cause() {
+    let objects: &[(&str, u8)] = &[("Namespace shop", 1), ("ConfigMap web", 1)];
+    let mut case =
+        Case::of(state(&FOUR, &[("web", objects, &["a", "b"])]), state(&FOUR, &[("web", objects, &["a"])]));
+    case.source_changed = false;
+    assert_eq!(case.held(), [("web".to_owned(), Why::Risky { object: object("Namespace shop") })]);
+    case.limits.recall = None;
+    assert!(case.held().is_empty(), "as the first version judged");
+}
+
+#[test]
+fn an_edit_that_has_no_part_in_a_removal_is_not_its_cause() {
+    let mut case = Case::of(state(&TEN, &[("web", MAP, &TEN)]), state(&TEN, &[("web", MAP, &TEN[..6])]));
+    assert!(case.held().is_empty(), "an edit may take four of ten");
+    case.edit_alone = vec![(*case.previous.decisions).clone()];
+    let held = case.judge().held;
+    assert_eq!(
+        (held[0].cause, &held[0].why[..]),
+        (Cause::Itself, &[Why::Evictions { clusters: 4, of: 10 }][..])
+    );
+    case.edit_alone = vec![(*state(&TEN, &[("web", MAP, &TEN[..9])]).decisions).clone()];
+    assert!(case.held().is_empty(), "three of the four are the outside's");
+}
+
+#[test]
+fn one_approval_lets_everything_pass_that_is_held() {
+    let before = state(&FOUR, &[("api", &[("ConfigMap api", 1)], &FOUR), ("web", MAP, &FOUR)]);
+    let mut case = Case::of(before, state(&FOUR, &[]));
+    let held = case.judge().held;
+    assert_eq!(held.len(), 2);
+    assert!(held[0].all == held[1].all && held[0].digest != held[1].digest && held[0].all != held[0].digest);
+    case.approvals = BTreeSet::from([held[0].all]);
+    let verdict = case.judge();
+    assert!(verdict.held.is_empty());
+    assert_eq!(verdict.approved[0].digests, BTreeSet::from([held[0].all, held[0].digest]));
+    assert!(verdict.removed.iter().all(|removed| removed.counts.is_none()));
+
+    case.used.extend([held[0].all, held[0].digest, held[1].digest]);
+    let again = case.judge().held;
+    assert_eq!(again.len(), 2, "it counts once");
+    assert_ne!(again[0].all, held[0].all);
+
+    case.used.clear();
+    case.approvals = BTreeSet::from([held[0].digest]);
+    let rest = case.judge().held;
+    assert_eq!((rest.len(), rest[0].all), (1, held[1].digest), "one of one is itself");
+}
+
+#[test]
+fn lines_of_what_was_removed_read_back() {
+    for counts in [None, Some(Cause::Source), Some(Cause::Itself), Some(Cause::Both)] {
+        let removed = Removed { key: key("web"), counts };
+        assert_eq!(removed.to_string().parse(), Ok(removed));
+    }
+    assert!("status".parse::<Removed>().is_err() && "no Kind web".parse::<Removed>().is_err());
+}

@@ -1,0 +1,145 @@
+//! A tree under the access rules that hold for it: which of its documents its folders had no right to write.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::assemble::{Assembled, assemble};
+use super::config::FleetConfig;
+use super::documents::FileDocuments;
+use super::file_cache::FileCache;
+use super::last_good::chunk_of;
+use super::tree_objects::{TreeObjects, read_files};
+use super::{History, settings};
+use crate::access::{self, Facts, Judged, Rules, World};
+use crate::dialects::{Claim, Dialect, Document, ReadingCache};
+use berth_base::diag::{Diagnostic, Severity};
+use berth_base::model::Key;
+use berth_base::source::{Ruled, SourceTree};
+use berth_base::yaml::Limits;
+
+type Files = Vec<(Arc<str>, Arc<FileDocuments>)>;
+
+/// The rules that hold for a tree.
+pub(super) fn world(tree: &SourceTree, limits: &Limits, parsed: &mut FileCache) -> World {
+    match &tree.ruled {
+        Ruled::Free => World::default(),
+        Ruled::Own => {
+            let files = rule_files(tree, limits, parsed);
+            World { rules: rules(tree, &files), next: rules(tree, &files), before: Facts::default() }
+        }
+        Ruled::By(base) => {
+            let files = rule_files(base, limits, parsed);
+            let rules_before = rules(base, &files);
+            if !rules_before.enforced {
+                return World::default();
+            }
+            let config = settings(base, History::None, limits);
+            let all = read_files(base, &config, limits, parsed);
+            let before = Facts::of(documents(&all));
+            let files = rule_files(tree, limits, parsed);
+            World { rules: rules_before, before, next: rules(tree, &files) }
+        }
+    }
+}
+
+/// What is to be said of the rules as a whole.
+pub(super) fn note(tree: &SourceTree, world: &World) -> Option<Diagnostic> {
+    match &tree.ruled {
+        Ruled::Own if world.rules.enforced => {
+            let text = "there is no earlier commit to take access rules from, so those of these files hold";
+            Some(Diagnostic::note(text))
+        }
+        Ruled::By(_) if world.rules.enforced && !world.next.enforced => {
+            let text = "no access rule is left: after this change every folder may do everything";
+            Some(Diagnostic { severity: Severity::Warning, ..Diagnostic::note(text) })
+        }
+        _ => None,
+    }
+}
+
+/// Judges what files hold.
+pub(super) fn judge(world: &World, files: &Files) -> Judged {
+    if world.is_free() {
+        return Judged::default();
+    }
+    world.judge(&documents(files).collect::<Vec<_>>())
+}
+
+/// What may not go although it is nowhere now, with its text: as it was in the tree before.
+pub(super) fn staying(
+    tree: &SourceTree,
+    judged: &Judged,
+    limits: &Limits,
+    parsed: &mut FileCache,
+) -> Vec<(Document, Vec<u8>)> {
+    let (Ruled::By(base), false) = (&tree.ruled, judged.stays.is_empty()) else { return Vec::new() };
+    let mut found = BTreeMap::new();
+    let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+    for (path, read) in parsed.read_all(base.files.iter(), limits) {
+        let bytes = texts.get(&*path).copied().unwrap_or_default();
+        for (document, slot) in read.objects.iter().filter(|(one, _)| judged.stays.contains(&one.key)) {
+            let text = || chunk_of(bytes, document, slot).into_owned();
+            found.entry(document.key.clone()).or_insert_with(|| (document.clone(), text()));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Which of the documents of one key counts, where there are several: one that was not refused, before all
+/// the one that counted already. Nothing where there are no rules: then the first does.
+pub(super) fn winners(world: &World, judged: &Judged, files: &Files) -> Option<BTreeMap<Key, usize>> {
+    if world.is_free() {
+        return None;
+    }
+    let rank = |index: usize, document: &Document| {
+        let is_as_before = world.before.path(&document.key) == Some(&document.at.file);
+        (judged.refused.contains(&index), !is_as_before, index)
+    };
+    let mut winners: BTreeMap<Key, (bool, bool, usize)> = BTreeMap::new();
+    for (index, document) in documents(files).enumerate() {
+        let rank = rank(index, document);
+        winners.entry(document.key.clone()).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
+    }
+    Some(winners.into_iter().map(|(key, (_, _, index))| (key, index)).collect())
+}
+
+/// [`assemble`] over what was not refused. Those that were are at fault.
+pub(super) fn assemble_allowed(
+    today: &TreeObjects,
+    dialects: &[&Dialect],
+    config: &FleetConfig,
+    memory: &ReadingCache,
+) -> Assembled {
+    let refused = &today.refused;
+    if refused.is_empty() {
+        return assemble(&today.documents, dialects, config, memory);
+    }
+    let places: Vec<usize> = (0..today.documents.len()).filter(|index| !refused.contains(index)).collect();
+    let allowed: Vec<Document> = places.iter().map(|index| today.documents[*index].clone()).collect();
+    let mut done = assemble(&allowed, dialects, config, memory);
+    let mut claims = vec![Claim::Bookkeeping; today.documents.len()];
+    for (place, claim) in places.iter().zip(&done.claims) {
+        claims[*place] = *claim;
+    }
+    done.claims = claims;
+    let faulty: BTreeSet<usize> =
+        done.faulty.iter().filter_map(|index| places.get(*index)).copied().collect();
+    done.faulty = &faulty | refused;
+    done
+}
+
+fn rule_files(tree: &SourceTree, limits: &Limits, parsed: &mut FileCache) -> Files {
+    parsed.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)), limits)
+}
+
+fn rules(tree: &SourceTree, files: &Files) -> Rules {
+    let met = tree.found.errors().filter_map(|one| one.at.as_ref());
+    let unreadable = files.iter().any(|(_, file)| file.broken)
+        || met.map(|at| Cow::from(&*at.file)).any(|file| file.starts_with(access::FOLDER));
+    access::rules(documents(files), unreadable)
+}
+
+fn documents(files: &Files) -> impl Iterator<Item = &Document> + Clone {
+    files.iter().flat_map(|(_, file)| file.objects.iter().map(|(document, _)| document))
+}

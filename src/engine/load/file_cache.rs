@@ -1,0 +1,125 @@
+//! What files held when they were last read: an unchanged file is not parsed again, an unchanged
+//! document not lowered again.
+//!
+//! Losing it costs time only. A file counts as unchanged where its bytes are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::documents::{self, FileDocuments};
+use super::file_cache_codec::{self, FileDigest, Files};
+use crate::dialects::ReadingCache;
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::source::{SourceFile, SourceTree};
+use berth_base::yaml::{HONEST_REPEATS, Limits};
+
+/// The work that the aliases of all files of a tree may take together, beyond what each file has for itself.
+const REPEATS_OF_A_TREE: usize = 4_000_000;
+
+/// One file as it was read.
+#[derive(Debug)]
+struct Entry {
+    bytes: Arc<[u8]>,
+    limits: Limits,
+    documents: Arc<FileDocuments>,
+}
+
+/// The documents of files by path, and what was made of them.
+#[derive(Debug, Default)]
+pub struct FileCache {
+    files: BTreeMap<Arc<str>, Entry>,
+    /// What another process left, until it is asked for.
+    stored: Files,
+    pub(super) readings: ReadingCache,
+    count: usize,
+}
+
+impl FileCache {
+    /// How many files were really parsed.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Forgets the files that are not in the tree.
+    pub fn keep_only(&mut self, tree: &SourceTree) {
+        let paths: BTreeSet<&Arc<str>> = tree.files.iter().map(|file| &file.path).collect();
+        self.files.retain(|path, _| paths.contains(path));
+        self.stored.clear();
+    }
+
+    /// Writes down what was parsed, for another process.
+    pub fn encode(&self, encoder: &mut Encoder) {
+        let limits = Limits::default();
+        let is_usual = |entry: &Entry| is_same_reading(&entry.limits, entry.documents.repeats, &limits);
+        let files = self.files.iter().filter(|(_, entry)| is_usual(entry));
+        file_cache_codec::encode(
+            encoder,
+            files.map(|(path, entry)| (path, digest(&entry.bytes), &*entry.documents)),
+        );
+    }
+
+    /// What another process wrote down.
+    pub fn decode(decoder: &mut Decoder<'_>) -> Option<FileCache> {
+        Some(FileCache { stored: file_cache_codec::decode(decoder)?, ..FileCache::default() })
+    }
+
+    /// Reads files in the order of their paths, each path once. They share what aliases may take.
+    pub(super) fn read_all<'f>(
+        &mut self,
+        files: impl Iterator<Item = &'f SourceFile>,
+        limits: &Limits,
+    ) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
+        let mut files: Vec<&SourceFile> = files.collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|a, b| a.path == b.path);
+        let mut left = REPEATS_OF_A_TREE;
+        let mut read = |file: &SourceFile| {
+            let repeats = limits.repeats.min(left.saturating_add(HONEST_REPEATS));
+            let documents = self.read(file, &Limits { repeats, ..*limits });
+            left = left.saturating_sub(documents.repeats.saturating_sub(HONEST_REPEATS));
+            (file.path.clone(), documents)
+        };
+        files.into_iter().map(&mut read).collect()
+    }
+
+    fn read(&mut self, file: &SourceFile, limits: &Limits) -> Arc<FileDocuments> {
+        if let Some(Entry { bytes, limits: read_under, documents }) = self.files.get(&file.path)
+            && is_same_reading(read_under, documents.repeats, limits)
+            && (Arc::ptr_eq(bytes, &file.bytes) || *bytes == file.bytes)
+        {
+            return documents.clone();
+        }
+        let documents = self.recall(file, limits).unwrap_or_else(|| {
+            self.count += 1;
+            Arc::new(documents::read(&file.path, &file.bytes, limits))
+        });
+        let entry = Entry { bytes: file.bytes.clone(), limits: *limits, documents: documents.clone() };
+        self.files.insert(file.path.clone(), entry);
+        documents
+    }
+
+    fn recall(&mut self, file: &SourceFile, limits: &Limits) -> Option<Arc<FileDocuments>> {
+        if self.stored.is_empty() {
+            return None;
+        }
+        let (of, documents) = self.stored.remove(&file.path)?;
+        let is_same = is_same_reading(&Limits::default(), documents.repeats, limits);
+        (is_same && of == digest(&file.bytes)).then_some(documents)
+    }
+}
+
+/// Reports whether a file reads alike under both limits: aliases that took less than either allows were all
+/// followed.
+fn is_same_reading(read_under: &Limits, repeats: usize, limits: &Limits) -> bool {
+    let all_followed = repeats < read_under.repeats && repeats < limits.repeats;
+    Limits { repeats: limits.repeats, ..*read_under } == *limits
+        && (all_followed || read_under.repeats == limits.repeats)
+}
+
+fn digest(bytes: &[u8]) -> FileDigest {
+    let mut digest = [0; 20];
+    digest.copy_from_slice(&Sha256::digest(bytes)[..20]);
+    digest
+}

@@ -1,0 +1,151 @@
+//! A broken file is not a deletion: what it described before stays in force until it can be read again.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::documents::{self, Slot};
+use crate::dialects::Document;
+use berth_base::model::Key;
+use berth_base::yaml::{Limits, emit};
+
+/// What is known of files' last good forms.
+#[derive(Clone, Copy)]
+pub enum History<'a> {
+    /// There is no earlier state: nothing depended on any file.
+    None,
+    /// Earlier decisions may exist, but what they were made from can not be had.
+    Unavailable,
+    /// The last good form of a file by its path; `None` for a file that is new.
+    Known(&'a dyn Fn(&str) -> Option<Arc<[u8]>>),
+}
+
+impl std::fmt::Debug for History<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            History::None => "None",
+            History::Unavailable => "Unavailable",
+            History::Known(_) => "Known",
+        })
+    }
+}
+
+/// A file with something in it that can not count.
+#[derive(Debug)]
+pub(super) struct BrokenFile<'a> {
+    pub path: &'a str,
+    /// Its text, where there is any.
+    pub text: &'a [u8],
+    /// Its documents that count.
+    pub good: Vec<(&'a Document, &'a Slot)>,
+    /// Whether access rules refused something of it: what did not count then must not later seem to have.
+    pub refused: bool,
+}
+
+/// What stays in force of broken files' last good forms.
+#[derive(Debug, Default)]
+pub(super) struct LastGood {
+    pub documents: Vec<Document>,
+    /// The paths that their places share, see [`LastGood::is_kept`].
+    paths: Vec<Arc<str>>,
+    /// The whole form in force of each file, by path.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// BrokenFile files nothing is known of.
+    pub unknown: BTreeSet<String>,
+}
+
+/// Looks up the last good forms of broken files. `good` are the keys of all documents that count today.
+pub(super) fn keep(
+    broken: &[BrokenFile<'_>],
+    good: &BTreeSet<&Key>,
+    history: History<'_>,
+    limits: &Limits,
+) -> LastGood {
+    let mut kept = LastGood::default();
+    let mut seen: BTreeSet<Key> = BTreeSet::new();
+    // An effective form joins two forms, so it may be as large as both.
+    let limits =
+        Limits { bytes: limits.bytes.saturating_mul(2), nodes: limits.nodes.saturating_mul(2), ..*limits };
+    for file in broken {
+        let last_good = match history {
+            History::None => None,
+            History::Unavailable => {
+                kept.unknown.insert(file.path.to_owned());
+                None
+            }
+            History::Known(last_good) => last_good(file.path),
+        };
+        if last_good.is_none() && !file.refused {
+            continue;
+        }
+        let path: Arc<str> = file.path.into();
+        let mut form = Vec::new();
+        for (document, slot) in &file.good {
+            append(&mut form, &chunk_of(file.text, document, slot));
+        }
+        let Some(bytes) = last_good else {
+            kept.files.insert(file.path.to_owned(), form);
+            continue;
+        };
+        let before = documents::read(&path, &bytes, &limits);
+        let n_before = kept.documents.len();
+        for (document, slot) in before.objects {
+            if !good.contains(&document.key) && seen.insert(document.key.clone()) {
+                append(&mut form, &chunk_of(&bytes, &document, &slot));
+                kept.documents.push(document);
+            }
+        }
+        // A file that lost nothing needs no form to be remembered.
+        if kept.documents.len() == n_before && !file.refused {
+            continue;
+        }
+        kept.paths.push(path);
+        kept.files.insert(file.path.to_owned(), form);
+    }
+    kept
+}
+
+impl LastGood {
+    /// Keeps a document that its file lost. `rest` is what counts of that file.
+    pub(super) fn add(&mut self, document: &Document, text: &[u8], rest: impl FnOnce() -> Vec<u8>) {
+        if self.documents.iter().any(|kept| kept.key == document.key) {
+            return;
+        }
+        let path: Arc<str> = (&*document.at.file).into();
+        append(self.files.entry(path.to_string()).or_insert_with(rest), text);
+        let mut document = document.clone();
+        document.at.file = path.clone();
+        self.documents.push(document);
+        self.paths.push(path);
+    }
+
+    /// Whether a path is that of a kept document, rather than that of today's file of the same name.
+    /// Both read alike, as users must see no difference; so it is the allocation that tells.
+    pub(super) fn is_kept(&self, path: &Arc<str>) -> bool {
+        self.paths.iter().any(|kept| Arc::ptr_eq(kept, path))
+    }
+}
+
+/// A document's own text in its file's.
+pub(super) fn chunk_of<'t>(text: &'t [u8], document: &Document, slot: &Slot) -> Cow<'t, [u8]> {
+    if slot.listed {
+        Cow::Owned(emit(&document.root.to_json()).into_bytes())
+    } else {
+        Cow::Borrowed(text.get(slot.bytes.clone()).unwrap_or_default())
+    }
+}
+
+/// Adds a document's text, parted from the one before.
+pub fn append(form: &mut Vec<u8>, chunk: &[u8]) {
+    if !form.is_empty() && !form.ends_with(b"\n") {
+        form.push(b'\n');
+    }
+    // A directive needs an explicit end before it.
+    let has_directive = chunk.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"%"));
+    if has_directive {
+        form.extend_from_slice(b"...\n");
+    } else if !form.is_empty() && !chunk.starts_with(b"---") {
+        form.extend_from_slice(b"---\n");
+    }
+    form.extend_from_slice(chunk);
+}

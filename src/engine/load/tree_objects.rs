@@ -1,0 +1,184 @@
+//! TreeObjects's files: their objects, each key once, and which files are broken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Loaded;
+use super::assemble::Assembled;
+use super::config::FleetConfig;
+use super::documents::{FileDocuments, Slot};
+use super::file_cache::FileCache;
+use super::last_good::{BrokenFile, History, append, chunk_of};
+use crate::access::Judged;
+use crate::dialects::{Claim, Document};
+use berth_base::diag::{Diagnostic, Severity};
+use berth_base::model::Key;
+use berth_base::source::SourceTree;
+use berth_base::yaml::Limits;
+
+/// TreeObjects's objects, each key once, and where each stands.
+#[derive(Debug, Default)]
+pub(super) struct TreeObjects {
+    pub documents: Vec<Document>,
+    pub slots: Vec<Slot>,
+    /// Those that access rules refuse.
+    pub refused: BTreeSet<usize>,
+    /// The files that have any such.
+    refused_in: BTreeSet<Arc<str>>,
+    /// What is nowhere now and may not go, with its text.
+    pub staying: Vec<(Document, Vec<u8>)>,
+    /// The file of each document.
+    owners: Vec<usize>,
+    /// Every file that was read: its path, and whether something in it could not be.
+    files: Vec<(Arc<str>, bool)>,
+}
+
+impl TreeObjects {
+    pub(super) fn countable<'a>(&'a self, faulty: &'a BTreeSet<usize>) -> impl Iterator<Item = usize> + 'a {
+        (0..self.documents.len()).filter(|index| !faulty.contains(index))
+    }
+
+    /// Whether something in a file could not be read; so it is for a file that was not read at all.
+    pub(super) fn is_unreadable(&self, path: &str) -> bool {
+        self.files.iter().find(|(name, _)| **name == *path).is_none_or(|(_, broken)| *broken)
+    }
+
+    /// Whether something in any file could not be read.
+    pub(super) fn has_unreadable(&self) -> bool {
+        self.files.iter().any(|(_, broken)| *broken)
+    }
+
+    /// Whether access rules refuse anything.
+    pub(super) fn has_refused(&self) -> bool {
+        !self.refused_in.is_empty()
+    }
+
+    /// What access rules refuse: its last good form is known for certain.
+    pub(super) fn refused_keys(&self) -> BTreeSet<Key> {
+        let refused = self.refused.iter().map(|index| &self.documents[*index]);
+        let staying = self.staying.iter().map(|(document, _)| document);
+        refused.chain(staying).map(|document| document.key.clone()).collect()
+    }
+
+    /// What counts of a file, as text.
+    pub(super) fn countable_text(&self, tree: &SourceTree, path: &str, faulty: &BTreeSet<usize>) -> Vec<u8> {
+        let mut form = Vec::new();
+        let Some(file) = tree.files.iter().find(|file| *file.path == *path) else { return form };
+        for index in self.countable(faulty).filter(|index| *self.documents[*index].at.file == *path) {
+            append(&mut form, &chunk_of(&file.bytes, &self.documents[index], &self.slots[index]));
+        }
+        form
+    }
+
+    /// Files with a faulty policy or workload.
+    pub(super) fn doubtful_files(&self, first: &Assembled) -> BTreeSet<String> {
+        let is_one =
+            |index: &&usize| matches!(first.claims.get(**index), Some(Claim::Policy | Claim::Workload));
+        first.faulty.iter().filter(is_one).map(|index| self.documents[*index].at.file.to_string()).collect()
+    }
+}
+
+pub(super) fn read_files(
+    tree: &SourceTree,
+    config: &FleetConfig,
+    limits: &Limits,
+    parsed: &mut FileCache,
+) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
+    parsed.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)), limits)
+}
+
+/// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not
+/// the first.
+pub(super) fn objects_of(
+    files: Vec<(Arc<str>, Arc<FileDocuments>)>,
+    judged: &Judged,
+    winners: Option<&BTreeMap<Key, usize>>,
+    loaded: &mut Loaded,
+) -> TreeObjects {
+    let mut today = TreeObjects::default();
+    let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut losers = Vec::new();
+    let mut count = 0;
+    for (owner, (path, file)) in files.into_iter().enumerate() {
+        loaded.passed_over += file.passed_over;
+        loaded.diagnostics.extend(file.diagnostics.iter().cloned());
+        today.files.push((path, file.broken));
+        for (document, slot) in &file.objects {
+            let (number, is_refused) = (count, judged.refused.contains(&count));
+            count += 1;
+            if is_refused {
+                today.refused_in.insert(document.at.file.clone());
+            }
+            if winners.is_some_and(|winners| winners.get(&document.key) != Some(&number)) {
+                losers.extend((!is_refused).then(|| document.clone()));
+                continue;
+            }
+            if is_refused {
+                today.refused.insert(today.documents.len());
+            }
+            if let Some(first) = places.get(&document.key) {
+                loaded.diagnostics.push(twice(document, &today.documents[*first]));
+                continue;
+            }
+            places.insert(document.key.clone(), today.documents.len());
+            today.documents.push(document.clone());
+            today.slots.push(slot.clone());
+            today.owners.push(owner);
+        }
+    }
+    for loser in losers {
+        let winner = places.get(&loser.key).map(|index| &today.documents[*index]);
+        loaded.diagnostics.extend(winner.map(|winner| twice(&loser, winner)));
+    }
+    if loaded.passed_over > 0 {
+        let message = match loaded.passed_over {
+            1 => "passed over one document that is no Kubernetes object".to_owned(),
+            count => format!("passed over {count} documents that are no Kubernetes objects"),
+        };
+        loaded.diagnostics.push(Diagnostic::note(message));
+    }
+    today
+}
+
+fn twice(document: &Document, first: &Document) -> Diagnostic {
+    let message = format!("{} is described twice, first at {}", document.key, first.at);
+    Diagnostic::error(document.at.clone(), message).hint("remove one of the two")
+}
+
+/// Files with something in them that can not count, and what of them does.
+pub(super) fn find_broken<'a>(
+    tree: &'a SourceTree,
+    found: &[&'a Diagnostic],
+    today: &'a TreeObjects,
+    faulty: &BTreeSet<usize>,
+    history: History<'_>,
+) -> Vec<BrokenFile<'a>> {
+    let mut broken: BTreeMap<&str, BrokenFile<'a>> = BTreeMap::new();
+    let at_fault: BTreeSet<usize> = faulty.iter().map(|index| today.owners[*index]).collect();
+    let texts: BTreeMap<&str, &[u8]> = tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+    for (index, (path, is_broken)) in today.files.iter().enumerate() {
+        let refused = today.refused_in.contains(path);
+        if *is_broken || refused || at_fault.contains(&index) {
+            let text = texts.get(&**path).copied().unwrap_or_default();
+            broken.insert(path, BrokenFile { path, text, good: Vec::new(), refused });
+        }
+    }
+    for index in today.countable(faulty) {
+        if let Some(file) = broken.get_mut(&*today.files[today.owners[index]].0) {
+            file.good.push((&today.documents[index], &today.slots[index]));
+        }
+    }
+    // What the source met and did not read is as broken as what can not be parsed. What it only warns of (a
+    // link) counts where a file was before.
+    let had = |path: &str| matches!(history, History::Known(last_good) if last_good(path).is_some());
+    for (severity, at) in found.iter().filter_map(|one| Some((one.severity, one.at.as_ref()?))) {
+        let path: &'a str = &at.file;
+        if berth_base::source::wanted(path)
+            && !texts.contains_key(path)
+            && (severity == Severity::Error || had(path))
+        {
+            broken.insert(path, BrokenFile { path, text: &[], good: Vec::new(), refused: false });
+        }
+    }
+    broken.into_values().collect()
+}

@@ -1,0 +1,94 @@
+//! One object, several workloads: equal copies are shared, and of differing ones one stays.
+//!
+//! The one that is there already stays; with none there, the lowest kind, namespace and name. Its
+//! owner is the lowest of all workloads that want just this copy. The others fail, both named.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::Rendered;
+use super::claims::Claim;
+use super::copies::{Copies, Draft, Fault, Made, Store};
+use super::current_copies::CurrentCopies;
+use super::problems::Problems;
+use berth_base::model::{ContentError, ContentId, Fleet};
+
+/// What one claim has for a cluster.
+enum Offer {
+    Good(Rc<Draft>),
+    /// Its last good form, since a new one could not or must not be made.
+    Kept(ContentId),
+}
+
+pub(super) fn place(
+    fleet: &Fleet,
+    claims: &[Claim<'_>],
+    history: &CurrentCopies<'_>,
+    store: &mut Store<'_>,
+    rendered: &mut Rendered,
+    problems: &mut Problems,
+) -> Result<(), ContentError> {
+    let mut copies: Vec<Copies<'_>> = claims.iter().map(|claim| Copies::new(fleet, claim)).collect();
+    let clusters: BTreeSet<&String> = claims.iter().flat_map(Claim::clusters).collect();
+    for cluster in clusters {
+        let mut offers: Vec<(&Claim<'_>, Offer)> = Vec::new();
+        for (claim, copies) in claims.iter().zip(&mut copies) {
+            if !claim.goes_to(cluster) {
+                continue;
+            }
+            match copies.make(cluster, &mut rendered.diagnostics) {
+                Made::Copy(draft) => offers.push((claim, Offer::Good(draft))),
+                Made::Deleted => {}
+                Made::Frozen => {
+                    offers.extend(history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))));
+                }
+                Made::Failed(fault) => {
+                    problems.add(claim, cluster, fault);
+                    offers.extend(history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))));
+                }
+            }
+        }
+        // In the order of preference; the order of the keys decides among equals.
+        let winner = offers.iter().enumerate().min_by_key(|(index, (claim, offer))| {
+            let rank = match offer {
+                Offer::Good(_) if history.is_incumbent(claim, cluster) => 0,
+                Offer::Kept(_) => 1,
+                Offer::Good(_) => 2,
+            };
+            (rank, *index)
+        });
+        let Some((_, (winner, offer))) = winner else { continue };
+        let equals = |other: &(&Claim<'_>, Offer)| match (offer, &other.1) {
+            (Offer::Good(won), Offer::Good(draft)) => {
+                winner.path == other.0.path && (Rc::ptr_eq(won, draft) || won.text() == draft.text())
+            }
+            // A failed copy has been reported, and says nothing more.
+            (_, Offer::Kept(_)) => true,
+            (Offer::Kept(_), Offer::Good(_)) => false,
+        };
+        for (loser, _) in offers.iter().filter(|other| !equals(other)) {
+            problems.add(loser, cluster, conflict(winner, loser));
+        }
+        let content = match offer {
+            Offer::Kept(id) => *id,
+            Offer::Good(draft) => {
+                let sharing = offers.iter().find(|other| matches!(other.1, Offer::Good(_)) && equals(other));
+                let owner = sharing.map_or(*winner, |(claim, _)| *claim);
+                draft.id(&owner.workload.key, store)?
+            }
+        };
+        super::put(&mut rendered.folders, cluster, &winner.path, content);
+    }
+    Ok(())
+}
+
+fn conflict(winner: &Claim<'_>, loser: &Claim<'_>) -> Fault {
+    let (other, at) = (&winner.workload.key, &winner.template.object.origin);
+    let message = if winner.path == loser.path {
+        format!("{other} ({at}) puts a differing {} there, which stays", winner.id)
+    } else {
+        format!("{other} ({at}) puts {} there, whose name differs only by case", winner.id)
+    };
+    let hint = Some("let only one of them place the object, or make both the same".to_owned());
+    Fault { at: loser.template.object.origin.clone(), message, hint }
+}

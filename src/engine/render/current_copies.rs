@@ -1,0 +1,61 @@
+//! What the last rendering held: a copy's last good form, and who was there first.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use super::Previous;
+use super::claims::Claim;
+use berth_base::model::{ContentId, Decision, Key, ObjectId};
+
+pub(super) struct CurrentCopies<'a> {
+    previous: Previous<'a>,
+    /// Who put an object where; asked for only when something went wrong.
+    owners: OnceCell<BTreeMap<&'a ObjectId, Vec<&'a Key>>>,
+}
+
+impl<'a> CurrentCopies<'a> {
+    pub(super) fn new(previous: Previous<'a>) -> CurrentCopies<'a> {
+        CurrentCopies { previous, owners: OnceCell::new() }
+    }
+
+    /// Whether the claim's workload had its copy of the object in the cluster.
+    pub(super) fn is_incumbent(&self, claim: &Claim<'_>, cluster: &str) -> bool {
+        self.holds(&claim.workload.key, &claim.id, cluster) == Some(true)
+    }
+
+    /// The content of the claim's copy as it was, where it had one.
+    pub(super) fn last_good(&self, claim: &Claim<'_>, cluster: &str) -> Option<ContentId> {
+        let id = &*claim.id;
+        let had_its_own = self.holds(&claim.workload.key, id, cluster)?;
+        // A copy that failed may have left its last good form there, unless somebody else's stood there.
+        if !had_its_own && self.somebody_holds(id, cluster) {
+            return None;
+        }
+        self.previous.folders.get(cluster)?.get(&claim.path).copied()
+    }
+
+    /// `None` where the workload did not put the object there at all, false where its copy had failed.
+    fn holds(&self, key: &Key, id: &ObjectId, cluster: &str) -> Option<bool> {
+        let decision = self.previous.decisions.get(key)?;
+        let put = decision.serves(cluster) && decision.objects.contains(id);
+        put.then(|| !has_failed(decision, id, cluster))
+    }
+
+    fn somebody_holds(&self, id: &ObjectId, cluster: &str) -> bool {
+        let owners = self.owners.get_or_init(|| {
+            let mut owners: BTreeMap<&ObjectId, Vec<&Key>> = BTreeMap::new();
+            for (key, decision) in self.previous.decisions {
+                for id in &decision.objects {
+                    owners.entry(id).or_default().push(key);
+                }
+            }
+            owners
+        });
+        let keys = owners.get(id).map(Vec::as_slice).unwrap_or_default();
+        keys.iter().any(|key| self.holds(key, id, cluster) == Some(true))
+    }
+}
+
+fn has_failed(decision: &Decision, id: &ObjectId, cluster: &str) -> bool {
+    decision.failures.iter().any(|failure| failure.cluster == cluster && failure.object == *id)
+}

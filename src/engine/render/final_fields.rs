@@ -1,0 +1,86 @@
+//! What every copy gets after its overrides: the labels that no override may remove, berth's own
+//! annotations for the syncer, and no empty maps, which would make equal objects differ.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json};
+
+use super::replicas::RETAIN;
+use berth_base::model::{Fleet, Key, Template, annotation, object};
+use berth_base::patch::sops;
+
+/// The patched object with final labels and annotations, or why it cannot have them.
+/// `retain` lists what the member keeps.
+pub(super) fn finished(
+    mut object: Json,
+    template: &Template,
+    retain: Option<String>,
+) -> Result<Json, String> {
+    let metadata = object.get_mut("metadata").and_then(Json::as_object_mut).ok_or("it has no metadata")?;
+    merge(metadata, "labels", &template.final_labels)?;
+    merge(metadata, "annotations", &template.sync_annotations)?;
+    if let Some(retain) = retain {
+        merge(metadata, "annotations", &BTreeMap::from([(RETAIN.to_owned(), retain)]))?;
+    }
+    Ok(object)
+}
+
+/// Why a copy may not reach a member, and what to do.
+pub(super) struct Refusal {
+    pub(super) message: String,
+    pub(super) hint: &'static str,
+}
+
+/// Refuses what a member would apply as something else than it says: a list, whose items would be applied
+/// unseen, and what SOPS encrypted, whose cipher would be applied as the value.
+pub(super) fn refusal(object: &Json, fleet: &Fleet) -> Option<Refusal> {
+    let fields = object.as_object()?;
+    if let Some(key) = object::list_field(object) {
+        let message =
+            format!("it has a field `{key}`, so that `kubectl apply` would apply what is in it instead");
+        return Some(Refusal { message, hint: "take the field out; place each object by itself" });
+    }
+    let kind = fields.get("kind").and_then(Json::as_str).unwrap_or_default();
+    let group = object::group_of(fields.get("apiVersion").and_then(Json::as_str).unwrap_or_default());
+    if kind.ends_with("List") && !fleet.list_kinds.contains(&(group.to_owned(), kind.to_owned())) {
+        let message = format!("`{kind}` is a list, or a kind that is not known here");
+        let hint = "place each object by itself; of a kind of your own, keep the CustomResourceDefinition in the repository";
+        return Some(Refusal { message, hint });
+    }
+    if let Some(place) = sops::place_of_cipher(object) {
+        let message =
+            format!("`{place}` is encrypted by SOPS, and berth has no key: members would apply the cipher");
+        return Some(Refusal { message, hint: sops::ADVICE });
+    }
+    None
+}
+
+/// The finished object with its owner's name on it.
+pub(super) fn owned(object: &Json, owner: &Key) -> Json {
+    let mut object = object.clone();
+    let name = format!("{}/{}/{}", owner.kind_and_group(), owner.namespace, owner.name);
+    if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+        let annotations = metadata.entry("annotations").or_insert_with(|| Json::Object(Map::new()));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(annotation::WORKLOAD.to_owned(), name.into());
+        }
+    }
+    object
+}
+
+fn merge(
+    metadata: &mut Map<String, Json>,
+    key: &str,
+    added: &BTreeMap<String, String>,
+) -> Result<(), String> {
+    let mut fields = match metadata.remove(key) {
+        None | Some(Json::Null) => Map::new(),
+        Some(Json::Object(fields)) => fields,
+        Some(_) => return Err(format!("metadata.{key} is not a mapping")),
+    };
+    fields.extend(added.iter().map(|(name, value)| (name.clone(), value.clone().into())));
+    if !fields.is_empty() {
+        metadata.insert(key.to_owned(), Json::Object(fields));
+    }
+    Ok(())
+}

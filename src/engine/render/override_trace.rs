@@ -1,0 +1,81 @@
+//! For people: which override touched which path of which copy, or took the copy away.
+//!
+//! Nothing is rendered from it. It asks the same questions as rendering does, of one object at a time.
+
+use std::sync::Arc;
+
+use super::claims;
+use super::copies::Copies;
+use super::replicas;
+use super::{frozen, picks_of};
+use berth_base::model::{Action, Decision, Fleet, Key, ObjectId};
+use std::collections::BTreeMap;
+
+/// What the overrides did to one cluster's copy of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverriddenCopy {
+    pub cluster: String,
+    /// Within the cluster's folder.
+    pub path: Arc<str>,
+    pub object: ObjectId,
+    pub by: Vec<AppliedOverride>,
+}
+
+/// One operation, or a deletion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedOverride {
+    pub by: Key,
+    /// The place of the operation or rule.
+    pub at: berth_base::diag::Pos,
+    /// The verb and the path; none where the override takes the whole copy away.
+    pub operation: Option<(&'static str, String)>,
+}
+
+impl std::fmt::Display for AppliedOverride {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.operation {
+            Some((verb, path)) => write!(f, "{verb} {path} by {} ({})", self.by, self.at),
+            None => write!(f, "taken away by {} ({})", self.by, self.at),
+        }
+    }
+}
+
+/// All copies that some override touches, by path and cluster.
+pub fn touched(
+    fleet: &Fleet,
+    decisions: &BTreeMap<Key, Decision>,
+    previous: super::Previous<'_>,
+) -> Vec<OverriddenCopy> {
+    let frozen = frozen::workloads(fleet, previous);
+    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
+    let mut found = Vec::new();
+    for claim in groups.values().flatten().filter(|claim| !claim.workload.frozen) {
+        let copies = Copies::new(fleet, claim);
+        for cluster in claim.clusters() {
+            let overrides = copies.places(cluster).into_iter().map(|index| &claim.workload.overrides[index]);
+            let overrides = replicas::with_replicas(claim.workload, overrides, claim.replicas(cluster));
+            let mut by = Vec::new();
+            for one in &overrides {
+                let touch = |at: &berth_base::diag::Pos, operation| AppliedOverride {
+                    by: one.by.clone(),
+                    at: at.clone(),
+                    operation,
+                };
+                match &one.action {
+                    Action::Delete => {
+                        by.push(touch(&one.origin, None));
+                        break;
+                    }
+                    Action::Patch(operations) => by.extend(operations.iter().map(|operation| {
+                        touch(&operation.at, Some((operation.verb.word(), operation.path.clone())))
+                    })),
+                }
+            }
+            if !by.is_empty() {
+                let (path, object) = (claim.path.clone(), claim.id.clone().into_owned());
+                found.push(OverriddenCopy { cluster: cluster.clone(), path, object, by });
+            }
+        }
+    }
+    found
+}
