@@ -1,4 +1,5 @@
-//! The engine: a fleet's files become decisions and every cluster's objects. Pure: the same inputs give the same result.
+//! The engine: turns a fleet's files into decisions and every cluster's objects. Pure: equal inputs give
+//! equal results.
 
 pub mod access;
 pub mod decide;

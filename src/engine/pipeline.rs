@@ -1,4 +1,4 @@
-//! The pure story end to end: a source tree, what was before, and the moment → the next state.
+//! The whole pure pipeline: a source tree, the current state, and the moment → the next state.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use berth_base::model::{
 };
 use berth_base::source::SourceTree;
 
-/// All that a state is a function of.
+/// The inputs that determine the next state.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     pub tree: &'a SourceTree,
@@ -37,7 +37,7 @@ pub struct Built {
     pub fleet: Shared<Fleet>,
     pub state: State,
     pub diagnostics: Diagnostics,
-    /// When something will change by itself, so that it must be built again.
+    /// The next moment at which the state changes by itself and must be built again.
     pub next_change: Option<Timestamp>,
 }
 
@@ -77,7 +77,7 @@ pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Op
     (decided.decisions, decided.next_change)
 }
 
-/// What a build leaves for the next one, of the state that became of it and no other.
+/// The cache that one build leaves for the next. It is valid only with the state that this build became.
 #[derive(Clone, Debug)]
 pub struct BuildCache {
     decided: Option<decide::DecisionCache>,
@@ -85,12 +85,12 @@ pub struct BuildCache {
 }
 
 impl BuildCache {
-    /// What another process left.
+    /// Makes a cache from the entries that another process stored.
     pub fn stored(rendered: render::StoredCache) -> BuildCache {
         BuildCache { decided: None, rendered: render::RenderCache::Stored(rendered) }
     }
 
-    /// What to leave for another process, `published` being the state that became of it.
+    /// Returns the entries to store for another process. `published` holds the folders that the build became.
     pub fn to_stored(&self, published: &Folders) -> Option<render::StoredCache> {
         match &self.rendered {
             render::RenderCache::Process(memo) => memo.to_stored(published),

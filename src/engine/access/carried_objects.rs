@@ -1,4 +1,5 @@
-//! The objects inside a document that carries others: what is written there is placed like what stands alone.
+//! The objects inside a document that carries others. They are placed like objects in documents of their
+//! own.
 
 use crate::dialects::Document;
 use berth_base::model::object::group_of;
@@ -14,7 +15,7 @@ pub(super) struct Inner {
     pub at: Mark,
 }
 
-/// Whether a document is there for the objects in it only.
+/// Reports whether a document only wraps other objects.
 pub(super) fn is_envelope(document: &Document) -> bool {
     let key = &document.key;
     ["ResourceEnvelope", "ClusterResourceEnvelope"].contains(&&*key.kind)

@@ -1,7 +1,7 @@
-//! What a document that describes a cluster needs: rights on the sets the cluster was in, is in, and moves between.
+//! The rights that a cluster's document requires: on the sets the cluster was in, is in, and moves between.
 //!
-//! Everything is compared with the commit before, so that a move needs the right on both sets, wherever the
-//! file went. What other documents say of the same cluster is no fault of this one.
+//! Everything is compared with the commit before, so that a move requires the right on both sets, in
+//! whichever file. A document is not blamed for other documents of the same cluster.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::dialects::Document;
 use berth_base::model::selector::Labels;
 use berth_base::yaml::Mark;
 
-/// One document and what it is compared with.
+/// A cluster's document and the facts to compare it with.
 pub(super) struct Case<'a> {
     pub(super) document: &'a Document,
     pub(super) before: &'a Facts,
     /// The sets there are now.
     pub(super) now: &'a Facts,
-    /// All clusters of today, refused or not.
+    /// The clusters of this commit, including those of refused documents.
     pub(super) all: &'a Facts,
 }
 
@@ -89,7 +89,8 @@ impl Case<'_> {
         found
     }
 
-    /// Whether anything but the set label differs, or the document is one more of a cluster that was there.
+    /// Reports whether a field beside the set label differs, or the document adds to a cluster that already
+    /// exists.
     fn is_edit(&self, seen: &Seen, was: &[Seen]) -> bool {
         match was.iter().find(|one| one.key == seen.key) {
             Some(one) => without_set(one) != without_set(seen),
@@ -98,7 +99,8 @@ impl Case<'_> {
     }
 }
 
-/// What taking away a document of a cluster lacks. While others describe the cluster, it changes the cluster, too.
+/// Returns the missing rights for removing a cluster's document. While other documents describe the cluster,
+/// the removal also changes the cluster.
 pub(super) fn lacks_to_go(
     before: &Facts,
     rules: &Rules,

@@ -1,4 +1,4 @@
-//! Documents → those that their folder has no right to write, each with the right it lacks.
+//! Documents → those that their folder may not write, each with the missing right.
 
 use std::collections::BTreeSet;
 
@@ -32,15 +32,15 @@ const POLICY_GROUPS: [&str; 9] = [
     "work.open-cluster-management.io",
 ];
 
-/// What the rules say of documents.
+/// The verdict of the rules on a commit's documents.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
     /// Indexes of those refused.
     pub refused: BTreeSet<usize>,
     pub found: Vec<Diagnostic>,
-    /// What there was, is nowhere now, and may not go.
+    /// Objects of the commit before that are missing now and may not be removed.
     pub stays: BTreeSet<Key>,
-    /// What there is now, without what was refused.
+    /// The facts of this commit, without refused documents.
     pub facts: Facts,
 }
 
@@ -49,7 +49,7 @@ pub struct Judged {
 pub struct Words {
     /// `may not …`, after the folder's name.
     pub act: String,
-    /// What a rule needs, as one writes it.
+    /// The missing grant, as a rule would write it.
     pub needs: String,
 }
 
@@ -182,7 +182,7 @@ impl World {
     }
 }
 
-/// What a document lacks, of all but clusters.
+/// Returns the rights that a document lacks, except those on clusters.
 fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     let (key, path) = (&document.key, &*document.at.file);
     let (group, kind, name) = (&*key.group, &*key.kind, &*key.name);
@@ -233,12 +233,12 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     found
 }
 
-/// Whether the lack of this namespace was told of the document itself.
+/// Reports whether the document itself already lacks the right to this namespace.
 fn found_already(rules: &Rules, path: &str, home: &str, namespace: &str) -> bool {
     !home.is_empty() && home == namespace && !rules.may_use(path, home)
 }
 
-/// What a file lacks to have an object placed.
+/// Returns the right that a file lacks for placing an object.
 pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<Words> {
     if rules.may_place(path, what) {
         return None;
@@ -291,7 +291,7 @@ fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
     }
 }
 
-/// What says something about the repository itself, and counts only where that is for others to say.
+/// Reports whether a document is about the repository itself: settings, an access rule or a role.
 fn is_of_the_repository(document: &Document) -> bool {
     let (group, kind, file) = (&*document.key.group, &*document.key.kind, &*document.at.file);
     let own = group == OWN_GROUP && ["FleetConfig", KIND].contains(&kind);

@@ -1,4 +1,5 @@
-//! What rules look at of a commit: its clusters with their labels, its cluster sets, and where each object stands.
+//! The facts that access rules read of a commit: clusters with their labels, cluster sets, and the file of
+//! each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub(super) fn set_key(name: &str) -> Key {
     Key::new(OCM, "ManagedClusterSet", "", name)
 }
 
-/// One document that describes a cluster.
+/// A document that describes a cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) key: Key,
@@ -76,7 +77,7 @@ impl Facts {
         facts
     }
 
-    /// Where an object stands.
+    /// Returns the file of an object.
     pub fn path(&self, key: &Key) -> Option<&Arc<str>> {
         self.paths.get(key)
     }
@@ -86,7 +87,7 @@ impl Facts {
         self.paths.iter().filter(|(key, _)| is_cluster(key) || is_set(key))
     }
 
-    /// Whether one of these keys is of a document that described the cluster.
+    /// Reports whether one of these keys belongs to a document that described the cluster.
     pub(super) fn is_described_by_any_of(&self, cluster: &str, keys: &BTreeSet<&Key>) -> bool {
         self.clusters.get(cluster).is_some_and(|all| all.iter().any(|one| keys.contains(&one.key)))
     }
@@ -99,7 +100,7 @@ impl Facts {
         if named.is_empty() { BTreeSet::from([DEFAULT_SET.to_owned()]) } else { named }
     }
 
-    /// All sets that a cluster with these labels is in.
+    /// Returns the sets that a cluster with these labels belongs to.
     pub fn sets_of(&self, labels: &Labels) -> BTreeSet<String> {
         let by_labels = self.by_labels.iter().filter(|(_, members)| members.matches(labels));
         let mut sets: BTreeSet<String> = by_labels.map(|(name, _)| name.clone()).collect();

@@ -1,8 +1,8 @@
-//! Access rules of a fleet repository: which folder may do what, decided by the commit before.
+//! Access rules of a fleet repository: the rights of each folder, taken from the commit before.
 //!
-//! Rules and facts are read from the documents of one commit, and judge those of the next: [`World`] is
-//! both. [`World::judge`] refuses single documents before anything is made of them; [`whole_fleet`] keeps back what
-//! shows only once placements have selected their objects. Without any rule, everything is allowed.
+//! Rules and facts are read from the documents of one commit and judge the documents of the next: [`World`]
+//! holds both. [`World::judge`] refuses single documents before they are lowered; [`whole_fleet`] checks
+//! selected objects and clusters afterwards. Without any rule, everything is allowed.
 
 mod carried_objects;
 mod cluster_rights;
@@ -35,14 +35,14 @@ pub(crate) const OWN_GROUP: &str = "berth.dev";
 #[derive(Clone, Debug, Default)]
 pub struct World {
     pub rules: Rules,
-    /// What there was. Empty where there was nothing before.
+    /// The facts of the commit before; empty for the first commit.
     pub before: Facts,
     /// The rules that will be in force next, for hints.
     pub next: Rules,
 }
 
 impl World {
-    /// Whether nothing is forbidden.
+    /// Reports whether the rules forbid nothing.
     pub fn is_free(&self) -> bool {
         !self.rules.enforced
     }
@@ -71,7 +71,7 @@ pub fn rules<'d>(documents: impl Iterator<Item = &'d Document>, unreadable: bool
     rules
 }
 
-/// What there is to say about bindings of roles that give nothing. Their own faults are told by their readers.
+/// Returns warnings about role bindings that grant nothing. The readers report the bindings' own faults.
 pub fn idle_bindings<'d>(documents: impl Iterator<Item = &'d Document> + Clone) -> Vec<Diagnostic> {
     let (mut roles, mut found) = (Roles::default(), Vec::new());
     let in_folder = documents.filter(|document| document.at.file.starts_with(FOLDER));

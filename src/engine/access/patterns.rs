@@ -1,6 +1,7 @@
-//! What rules name with patterns: folders, names and kinds of objects.
+//! The patterns of access rules: folders, names and kinds of objects.
 //!
-//! `*` stands for any text within a name or a part of a path, never for a `/`. A folder means all that is in it.
+//! `*` stands for any text within a name or a part of a path, never for a `/`. A folder includes all its
+//! files.
 
 /// The API groups whose objects give rights themselves: no `*` in a kind's place takes them in.
 const RIGHTS: [&str; 2] = ["rbac.authorization.k8s.io", "authorization.openshift.io"];
@@ -30,7 +31,7 @@ impl Folder {
         Ok(Folder { parts })
     }
 
-    /// Whether a file is in it.
+    /// Reports whether the folder contains a file.
     pub fn covers(&self, path: &str) -> bool {
         let mut of_path = path.split('/');
         self.parts.iter().all(|pattern| of_path.next().is_some_and(|part| fits(pattern, part)))
@@ -54,7 +55,7 @@ impl Names {
         self.0.iter().any(|pattern| fits(pattern, name))
     }
 
-    /// Whether they are all names there can be.
+    /// Reports whether the patterns match every name.
     pub fn hold_every(&self) -> bool {
         self.0.iter().any(|pattern| pattern == "*")
     }
@@ -81,7 +82,7 @@ impl Kinds {
         self.0.is_empty()
     }
 
-    /// Whether they name a kind. `group` is `None` where it is not known.
+    /// Reports whether the patterns match a kind. `group` is `None` where it is unknown.
     pub fn hold(&self, group: Option<&str>, kind: &str) -> bool {
         let gives_rights = match group {
             Some(group) => RIGHTS.contains(&group),
@@ -100,7 +101,7 @@ impl Kinds {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Reports whether a text matches a pattern in which `*` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

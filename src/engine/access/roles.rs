@@ -1,7 +1,7 @@
-//! Roles of a hub, as Open Cluster Management's documentation has them, → grants.
+//! A hub's roles, in the forms of Open Cluster Management's documentation → grants.
 //!
 //! A ClusterRole names rights on cluster sets, a ClusterRoleBinding gives it to groups and users, and an
-//! `AccessRule` says which folders those have. What has no counterpart in a repository gets a warning.
+//! `AccessRule` says which folders those have. Rights without a counterpart in a repository get a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const CLUSTERS: &str = "cluster.open-cluster-management.io";
 const MADE_BY_HUB: &str = "open-cluster-management:managedclusterset:";
 const CHANGING: [&str; 3] = ["create", "update", "patch"];
 
-/// Whether a document is a role or gives one to somebody.
+/// Reports whether a document is a role or a role binding.
 pub fn is_role(document: &Document) -> bool {
     let kinds = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
     *document.key.group == *GROUP && kinds.contains(&&*document.key.kind)
@@ -151,7 +151,7 @@ fn subject(mut fields: Fields<'_>) -> Option<(Subject, Mark)> {
     Some((Subject { kind: kind?.to_owned(), namespace, name: name? }, at))
 }
 
-/// One of a role's rules. Rights that mean nothing here get a warning.
+/// Reads one rule of a role. Rights without a meaning in a repository get a warning.
 fn grants(mut fields: Fields<'_>) -> Grants {
     let mut words = |key| -> BTreeSet<String> {
         fields.strings(key).unwrap_or_default().into_iter().map(str::to_owned).collect()

@@ -1,11 +1,11 @@
-//! The rules: which folder has which rights. They only grant, and what is granted adds up.
+//! Access rules: the rights of each folder. Rules only grant, and grants add up.
 //!
-//! A path has the grants of every rule with a folder above it. An object must be allowed by one rule as
-//! a whole: a namespace of one rule and a kind of another make no right.
+//! A path has the grants of every rule for a folder above it. One rule must allow an object as a whole: a
+//! namespace of one rule and a kind of another make no right.
 
 use super::patterns::{Folder, Kinds, Names};
 
-/// Who the roles of a hub speak of: kind and name as in a binding's `subjects`.
+/// A subject of a hub's roles: kind and name as in a binding's `subjects`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     pub kind: String,
@@ -14,7 +14,7 @@ pub struct Subject {
     pub name: String,
 }
 
-/// What is granted.
+/// The rights that a rule grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// Sets whose clusters may be placed into.
@@ -23,7 +23,7 @@ pub struct Grants {
     pub join: Names,
     /// Sets that may be made, changed and deleted.
     pub define: Names,
-    /// All of the above, and to change these sets' clusters.
+    /// Sets with all of the above rights, and the right to change their clusters.
     pub admin: Names,
     /// Clusters that may be placed into by name, whatever set they are in.
     pub place: Names,
@@ -43,7 +43,7 @@ pub struct Rule {
     /// Its name, for hints.
     pub name: String,
     pub folders: Vec<Folder>,
-    /// Whose roles these folders have.
+    /// Subjects whose roles these folders have.
     pub subjects: Vec<Subject>,
     pub grants: Grants,
 }
@@ -72,7 +72,7 @@ impl What<'_> {
         }
     }
 
-    /// Whether it is in no namespace, whatever it says.
+    /// Reports whether the object is cluster-scoped, whatever namespace it names.
     pub fn is_of_the_cluster(&self) -> bool {
         let is_known =
             |(group, kind): &(&str, &str)| *kind == self.kind && self.group.is_none_or(|ours| ours == *group);
@@ -120,10 +120,10 @@ const WITHOUT_NAMESPACE: [(&str, &str); 36] = [
     ("placement.kubernetes-fleet.io", "ClusterStagedUpdateStrategy"),
 ];
 
-/// All rules of a repository.
+/// The access rules of a repository.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Whether what is not granted is forbidden: as soon as anything is, or tries to be, a rule.
+    /// Forbids everything that is not granted. True as soon as any document is a rule, even a faulty one.
     pub enforced: bool,
     pub rules: Vec<Rule>,
 }
@@ -138,7 +138,7 @@ impl Rules {
         self.rules.iter().filter(move |rule| rule.folders.iter().any(|folder| folder.covers(path)))
     }
 
-    /// Which rules those are: files with the same ones may do the same.
+    /// Returns the numbers of those rules: files with equal numbers have equal rights.
     pub fn numbers_of(&self, path: &str) -> Vec<usize> {
         let names = |rule: &Rule| rule.folders.iter().any(|folder| folder.covers(path));
         self.rules.iter().enumerate().filter(|(_, rule)| names(rule)).map(|(number, _)| number).collect()
@@ -156,12 +156,13 @@ impl Rules {
         self.any(path, |grants| grants.define.hold(set) || grants.admin.hold(set))
     }
 
-    /// Whether sets of every name may be made: what a set that picks clusters by their labels needs.
+    /// Reports whether the file may define sets of every name, as a set that picks clusters by their labels
+    /// requires.
     pub fn may_define_every(&self, path: &str) -> bool {
         self.any(path, |grants| grants.define.hold_every() || grants.admin.hold_every())
     }
 
-    /// Whether a cluster's file may be changed, the cluster being in these sets.
+    /// Reports whether the file of a cluster in these sets may be changed.
     pub fn may_edit<'a>(
         &self,
         path: &str,
@@ -172,7 +173,7 @@ impl Rules {
             || sets.into_iter().all(|set| self.any(path, |grants| grants.admin.hold(set)))
     }
 
-    /// Whether a cluster may be placed into, by its name or one of its sets.
+    /// Reports whether placements may reach a cluster, by its name or one of its sets.
     pub fn may_reach<'a>(
         &self,
         path: &str,
@@ -191,7 +192,7 @@ impl Rules {
         self.any(path, |grants| grants.cluster_kinds.hold(group, kind))
     }
 
-    /// Whether an object may be written and placed.
+    /// Reports whether an object may be written and placed.
     pub fn may_place(&self, path: &str, what: What<'_>) -> bool {
         let in_namespace = |grants: &Grants| {
             let kinds = grants.kinds.as_ref();

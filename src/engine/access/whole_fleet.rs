@@ -1,7 +1,7 @@
-//! What shows only in the fleet as a whole: whom placements reach, and which objects they carry.
+//! Access checks that need the whole fleet: the clusters that placements reach, and the objects they carry.
 //!
-//! A workload that carries what its folder may not place keeps what was last rendered of it, and its placement
-//! what it had. Which clusters a placement may newly pick is narrowed to those that its folder may reach.
+//! A workload with an object that its folder may not place is frozen with its placement: both keep their
+//! last good form. A placement's new picks are limited to clusters that its folder may reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use berth_base::model::object::group_of;
 use berth_base::model::placement::{Blocked, Filter, Policy, Reach, Rule, Selection, Source};
 use berth_base::model::{Cluster, Condition, Fleet, Key, ObjectId, Override, Shared, Template, Workload};
 
-/// How many lacks of one workload are told one by one.
+/// Maximal number of missing rights that are reported for one workload.
 const MOST_TOLD: usize = 5;
 
 /// Holds back what the rules do not allow. `now` are the facts of what counts today.
@@ -74,7 +74,7 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
     found
 }
 
-/// Says what a workload lacks; true where that is anything.
+/// Reports the rights that a workload lacks; returns whether it lacks any.
 fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
     let lacking = carries(&world.rules, workload);
     if lacking.is_empty() {
@@ -91,8 +91,8 @@ fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
     true
 }
 
-/// What a workload carries and its folder may not place. Of an object that stands elsewhere its own folder was
-/// asked for the kind; who selects it needs its namespace.
+/// Returns the rights that a workload lacks for its objects. An object written in another folder was checked
+/// there for its kind; selecting it requires the right to its namespace.
 fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
     let path = &*workload.origin.file;
     let selects = workload.key.kind.ends_with("ResourcePlacement");
@@ -160,7 +160,8 @@ impl<'a> Reaches<'a> {
     }
 }
 
-/// Whether clusters are picked from bound sets only: who may use them was asked for at the bindings.
+/// Reports whether clusters are picked from bound sets only. The bindings were already checked for the right
+/// to use the sets.
 fn is_bound(fleet: &Fleet, source: &Source) -> bool {
     let by_sets =
         |policy: &Policy| policy.candidates.iter().any(|filter| matches!(filter.rule, Rule::InSets(_)));

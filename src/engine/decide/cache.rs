@@ -1,5 +1,6 @@
-//! What the last run looked at and what came of it, so that a placement whose whole world is as it was
-//! need not even be asked whether its decision stands. Losing it costs time only.
+//! The cache between two passes: the decisions of placements whose inputs are all equal are taken from it.
+//!
+//! Losing it costs time only.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement,
 #[derive(Clone, Debug, Default)]
 pub struct DecisionCache {
     clusters: BTreeMap<String, Shared<Cluster>>,
-    /// What statuses say that a decision could read: those in files, and the members' own.
+    /// The parts of statuses that a decision could read: of those in files, and of the members' own.
     spoken: [Spoken; 2],
     now: Timestamp,
     settled: BTreeMap<Key, Shared<CacheEntry>>,
@@ -43,7 +44,7 @@ impl DecisionCache {
         }
     }
 
-    /// Whether what all placements look at is the same now.
+    /// Reports whether clusters and statuses are the same now, and time went on.
     pub(super) fn is_of_the_world_of(&self, now: &DecisionCache) -> bool {
         self.now <= now.now && self.clusters == now.clusters && self.spoken == now.spoken
     }
@@ -52,7 +53,7 @@ impl DecisionCache {
         self.settled.insert(settled.placement.key.clone(), settled);
     }
 
-    /// What was settled for a placement, if it still is.
+    /// Returns the entry of a placement while it is valid.
     pub(super) fn get(&self, placement: &Shared<Placement>, now: Timestamp) -> Option<&Shared<CacheEntry>> {
         let settled = self.settled.get(&placement.key)?;
         // Limits may have fractions, so that a verdict may change within the second before it flips.
@@ -63,7 +64,7 @@ impl DecisionCache {
 }
 
 impl CacheEntry {
-    /// Whether a decision in force is the settled one.
+    /// Reports whether a current decision equals the cached one.
     pub(super) fn is(&self, previous: &Decision) -> bool {
         let decision = &self.decision;
         decision.digest.is_some()

@@ -34,7 +34,7 @@ pub(super) struct Table<'a> {
 type Columns<K, T> = RefCell<BTreeMap<K, Rc<T>>>;
 type TaintName<'a> = (&'a str, &'a str, &'a str);
 
-/// One text a cluster, as numbers: 0 where there is none.
+/// One text per cluster as a number; 0 for a missing text.
 pub(super) struct Texts {
     pub(super) ids: Vec<u32>,
     known: BTreeMap<String, u32>,
@@ -117,7 +117,7 @@ impl<'a> Table<'a> {
         column(&self.approximations, measure, || self.clusters.iter().map(of).collect())
     }
 
-    /// How much of a resource is allocatable, in the clusters that also say their capacity.
+    /// Returns the allocatable amounts of a resource, for clusters that also report its capacity.
     pub(super) fn resources(&self, resource: &str) -> Rc<Vec<Option<f64>>> {
         column(&self.resources, resource, || {
             self.clusters.iter().map(|cluster| resource_of(cluster, resource)).collect()
@@ -165,7 +165,7 @@ impl Texts {
         self.known.get(text).copied()
     }
 
-    /// How many numbers there are, 0 included.
+    /// Returns the count of numbers, 0 included.
     pub(super) fn count(&self) -> usize {
         self.known.len() + 1
     }

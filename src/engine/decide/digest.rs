@@ -1,7 +1,8 @@
-//! What a placement's decision reads → its digest, and when a verdict in it will change by itself.
+//! The inputs of a placement's decision → its digest, and the next moment at which a verdict changes by
+//! itself.
 //!
-//! Covered are the policy, the candidates by name, and of each candidate exactly what the rules read;
-//! never the decisions of other placements. Time counts through verdicts only. Each thing read is
+//! The digest covers the policy, the candidates by name, and exactly the parts of each candidate that the
+//! rules read; never the decisions of other placements. Time counts through verdicts only. Each part is
 //! hashed once for equal candidates, however many placements read it.
 
 use std::cell::RefCell;
@@ -24,7 +25,7 @@ const ENGINE: &str = "berth engine 1";
 /// Stands for all clusters where candidates are not made yet.
 const EVERYBODY: u32 = u32::MAX;
 
-/// What was hashed so far, by candidates and thing read; `None` is the names.
+/// Hashes made so far, by candidates and by the thing read; `None` stands for the names.
 #[derive(Default)]
 pub(super) struct Digests<'f> {
     columns: RefCell<BTreeMap<(u32, Option<Read<'f>>), Column>>,
@@ -62,7 +63,7 @@ impl<'f> Digests<'f> {
         (Digest(digest), flips)
     }
 
-    /// When the verdict of some filter on any cluster will change by itself.
+    /// Returns the next moment at which a filter's verdict on any cluster changes by itself.
     pub(super) fn flips(&self, table: &Table<'_>, filters: &'f [Filter]) -> Option<Timestamp> {
         let mut read = Reads::new();
         policy_reads::of_filters(filters, &mut read);

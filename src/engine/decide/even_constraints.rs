@@ -1,8 +1,8 @@
 //! Picks that keep the numbers of clusters even over the values of labels or claims.
 //!
-//! Only clusters that passed the filters make domains: one that cannot be picked from holds nobody back.
-//! A pick that would make its domain lead the smallest one by more than the limit is refused, or goes
-//! last, earlier constraints before later ones; among the others scores decide as ever.
+//! Only clusters that passed the filters make domains: a cluster that cannot be picked holds no pick back. A
+//! pick that would make its domain lead the smallest one by more than the limit is refused, or goes last,
+//! earlier constraints before later ones. Among the others the scores decide.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use berth_base::model::placement::{EvenConstraint, Policy, ScoreRule};
 
 /// The constraints of a policy over the clusters that passed.
 pub(super) struct Evenly<'a> {
-    /// Which of the policy's scorers they are.
+    /// The index of the policy's scorer that holds the constraints.
     pub(super) part: usize,
     constraints: Vec<Counted<'a>>,
 }
@@ -22,15 +22,15 @@ struct Counted<'a> {
     values: Rc<Texts>,
     /// Picks so far, by the number of the value.
     counts: BTreeMap<u32, i64>,
-    /// How many values have so many picks.
+    /// The number of values by the number of their picks.
     values_with: BTreeMap<i64, usize>,
 }
 
 /// Clusters that are alike: whether they may wait, and their values.
 type Alike = (bool, Vec<u32>);
 
-/// What decides between the best of two groups of clusters that are alike: whether they may wait, which
-/// constraints one more would break, and their rank.
+/// The order between the best clusters of two groups: first, whether the cluster may wait, then the
+/// constraints that one more pick would break, then its rank.
 type Turn = (bool, Vec<bool>, usize);
 
 struct Group {
@@ -141,7 +141,8 @@ impl<'a> Evenly<'a> {
         group.turn = turn;
     }
 
-    /// Which of the constraints one more pick would break, or the key of one that may not be broken.
+    /// Returns for each constraint whether one more pick would break it, or the key of a required one that it
+    /// would break.
     fn broken(&self, values: &[u32]) -> Result<Vec<bool>, &'a str> {
         let each = self.constraints.iter().zip(values).map(|(one, value)| {
             let breaks = one.breaks(*value, one.smallest());

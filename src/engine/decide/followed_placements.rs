@@ -10,7 +10,7 @@ use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Follow, PlacementRef};
 use berth_base::model::{Condition, Decision, Fleet, Key, Pick, Source};
 
-/// What following gives.
+/// The picks of a placement that follows others.
 pub(super) struct Followed {
     pub(super) picks: Vec<Pick>,
     pub(super) condition: Option<Condition>,

@@ -32,7 +32,7 @@ fn fill(picks: &mut [Pick], fits: impl Fn(&Pick) -> bool, name: &str, size: usiz
     first + taken.div_ceil(size)
 }
 
-/// How many clusters a chunk holds; a size that makes no sense puts all into one.
+/// Returns the number of clusters in a chunk. A size of 0, or above the number picked, puts all into one.
 fn chunk(size: GroupSize, picked: usize) -> usize {
     let wanted = match size {
         GroupSize::Count(count) => count,

@@ -1,9 +1,9 @@
-//! The engine: a fleet, earlier decisions, statuses and a moment → decisions, each with its reasons.
+//! The engine: a fleet, current decisions, statuses and a moment → next decisions, each with its reasons.
 //!
-//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → [`group`]. A decision whose
-//! inputs are the same (its [`digest`]) stands as it is. Policies of their own come first, in the order
-//! of their keys, then placements that follow others. Nothing here knows which system it serves, and
-//! equal inputs give equal output, whatever the order of files.
+//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → [`group`]. A
+//! decision whose inputs are equal (by its [`digest`]) is sticky: it is reused. Placements with a policy of
+//! their own come first, in the order of their keys, then placements that follow others. Nothing here knows
+//! which system it serves, and equal inputs give equal output, whatever the order of files.
 
 mod cache;
 mod candidates;
@@ -42,17 +42,17 @@ use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
 pub use cache::DecisionCache;
 pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
 
-/// What a run decided.
+/// The result of one pass over all placements.
 #[derive(Clone, Debug, Default)]
 pub struct Decided {
     pub decisions: BTreeMap<Key, Decision>,
     /// The part of the statuses that some policy looks at.
     pub facts: BTreeMap<String, ClusterStatus>,
     pub diagnostics: Diagnostics,
-    /// How many decisions were made anew, and how many stood.
+    /// Counts of new decisions, and of sticky ones.
     pub decided: usize,
     pub stood: usize,
-    /// When time alone will next change a verdict: a toleration, heartbeat or score runs out.
+    /// The next moment at which time alone changes a verdict: a toleration, heartbeat or score expires.
     pub next_change: Option<Timestamp>,
 }
 
@@ -99,7 +99,7 @@ pub fn decide_after(
     (decided, run.settled)
 }
 
-/// Why each cluster is picked or not for one placement; none where there is no such placement.
+/// Explains for each cluster why one placement picks it or not; `None` for an unknown placement.
 pub fn explain(
     fleet: &Fleet,
     previous: &BTreeMap<Key, Decision>,

@@ -1,6 +1,6 @@
-//! A policy of its own → picks: filter → score → select, over the candidates.
+//! A placement's own policy → picks: filter → score → select, over the candidates.
 //!
-//! What each step finds goes to a recorder: the bulk run only counts, `explain` keeps everything.
+//! A recorder hears the findings of each step: in a pass it only counts, for `explain` it keeps everything.
 
 use super::cluster_table::{Row, Table};
 use super::divide::{self, Divided};
@@ -12,7 +12,7 @@ use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Policy, Ranking, Retention, Selection};
 use berth_base::model::{Condition, Decision, Pick};
 
-/// One placement and what its decision looks at.
+/// One placement and the inputs of its decision.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) table: &'a Table<'a>,
@@ -197,7 +197,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
     Chosen { picks, condition: (case.policy.condition)(&outcome) }
 }
 
-/// Why the clusters that are picked now are picked: one text for all of them.
+/// Returns the reason of the new picks: one text for all of them.
 fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
     match &case.policy.selection {
         Selection::Exactly(_) => "named by the placement".to_owned(),
@@ -212,7 +212,7 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
     }
 }
 
-/// What an order of clusters goes by.
+/// Names the order in which clusters are picked.
 pub(super) fn by_what(policy: &Policy) -> &'static str {
     match (policy.scorers.is_empty(), policy.ranking) {
         (false, _) => "by score",

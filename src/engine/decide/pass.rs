@@ -1,4 +1,4 @@
-//! One run over all placements, in one defined order: policies of their own, then those that follow.
+//! One pass over all placements: first those with a policy of their own, then those that follow others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use berth_base::model::{Decision, Digest, Fleet, Key, Refused, Shared, Timestamp
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
 
-/// What the run needs and what it has made so far.
+/// One pass over all placements: its inputs and its results so far.
 pub(super) struct Pass<'f, 't> {
     pub(super) fleet: &'f Fleet,
     previous: &'f BTreeMap<Key, Decision>,
@@ -41,7 +41,7 @@ pub(super) struct Pass<'f, 't> {
     pub(super) stood: usize,
     pub(super) next_change: Option<Timestamp>,
     pub(super) trace: Option<Trace>,
-    /// What the next run need not look at again.
+    /// The cache for the next pass.
     pub(super) settled: DecisionCache,
     /// Placements whose decision was settled before, and stays.
     unmoved: BTreeSet<&'f Key>,
@@ -121,7 +121,7 @@ impl<'f, 't> Pass<'f, 't> {
         self.settled.settle(settled.clone());
     }
 
-    /// Whether the references lead where they led, and nothing changed there.
+    /// Reports whether the references resolve to the same placements, and their decisions are unchanged.
     fn follows_the_same(&self, follow: &Follow, followed: &[Key]) -> bool {
         follow.placements.len() == followed.len()
             && follow.placements.iter().zip(followed).all(|(wanted, key)| {
@@ -141,7 +141,7 @@ impl<'f, 't> Pass<'f, 't> {
         }
     }
 
-    /// What decisions in force put on each cluster. Those that follow put nothing more there.
+    /// Counts the load of current decisions on each cluster. Placements that follow others add no load.
     fn count_load(&mut self) {
         for (key, previous) in self.previous {
             let counts = match self.fleet.placements.get(key) {
@@ -276,7 +276,7 @@ fn own_policy(placement: &Placement) -> Option<&Policy> {
     }
 }
 
-/// Whether a policy looks at what its own placement has now.
+/// Reports whether a policy reads the current picks of its own placement.
 fn looks_back(policy: &Policy) -> bool {
     let tolerates = super::filter::looks_at_own_picks;
     policy.scorers.iter().any(|scorer| scorer.rule == ScoreRule::Steady)

@@ -1,7 +1,7 @@
-//! A policy → bytes, the same for equal policies and different for others, for its digest.
+//! A policy → bytes for its digest: equal for equal policies, different for different ones.
 //!
-//! Every value is preceded by its length or a tag, so that no two policies share an encoding. Every
-//! `match` is complete: a new variant of the model has to find its number here.
+//! A length or a tag precedes every value, so that no two policies share an encoding. Every `match` is
+//! complete: a new variant of the model must get its number here.
 
 use berth_base::model::placement::{
     Blocked, ClusterSet, Division, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule,

@@ -1,4 +1,4 @@
-//! A policy → what of a cluster it reads: what its digest covers, and what becomes a fact.
+//! A policy → the parts of a cluster that it reads. Its digest covers them, and they become facts.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use berth_base::model::placement::{Filter, Follow, Limits, Policy, Rule, ScoreRu
 use berth_base::model::selector::{Measure, Term};
 use berth_base::model::status::WorkloadName;
 
-/// One thing of a cluster that a rule reads.
+/// A part of a cluster that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Read<'a> {
     Label(&'a str),
@@ -15,23 +15,23 @@ pub(super) enum Read<'a> {
     Measure(&'a Measure),
     Leaving,
     Taints,
-    /// Which taints are tolerated now: only where a toleration runs out.
+    /// The taints tolerated now; read only where a toleration expires.
     Tolerated(&'a [Toleration]),
     Eligible(Limits),
     Namespace(&'a str),
-    /// How much of a resource is allocatable, where its capacity is known too.
+    /// The allocatable amount of a resource whose capacity is known too.
     Resource(&'a str),
     Score(&'a str, &'a str),
     Ready,
-    /// All that an expression can see.
+    /// The whole view that an expression can read.
     Shown(View),
-    /// How many replicas of a workload it has room for.
+    /// The number of replicas of a workload that fit into the cluster.
     Room(&'a WorkloadName),
 }
 
 pub(super) type Reads<'a> = BTreeSet<Read<'a>>;
 
-/// What the filters, scorers and groups of a policy read of its candidates.
+/// Adds the reads of a policy's filters, scorers and groups.
 pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
     of_filters(&policy.filters, reads);
     for scorer in &policy.scorers {
@@ -69,7 +69,7 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
     named.for_each(|(_, term)| of_term(term, reads));
 }
 
-/// What following reads, beyond the decisions it follows.
+/// Adds the reads of a placement that follows others, beside the followed decisions.
 pub(super) fn of_follow<'a>(follow: &'a Follow, reads: &mut Reads<'a>) {
     of_filters(&follow.filters, reads);
 }

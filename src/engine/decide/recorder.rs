@@ -1,4 +1,4 @@
-//! What the pipeline finds out on its way. The bulk run only counts; see `trace` for the other recorder.
+//! The findings of a decision's steps. A pass only counts them; see `trace` for the other recorder.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use berth_base::model::Refused;
 
 /// Is told what happens to each cluster.
 pub(super) trait Recorder {
-    /// What everybody was given, before anybody is picked.
+    /// Records the division of replicas, before any cluster is picked.
     fn divided(&mut self, _divided: &Divided<'_>) {}
 
     /// A filter, by its index, refused the cluster.
@@ -31,7 +31,7 @@ pub(super) trait Recorder {
     /// The filters, once all clusters have gone through them.
     fn checks(&mut self, checks: &[Checked<'_>]);
 
-    /// Whether clusters that are not picked must be in order too.
+    /// Reports whether clusters that are not picked must be sorted too.
     fn wants_ranks(&self) -> bool {
         false
     }
@@ -44,7 +44,7 @@ pub(super) trait Recorder {
 #[derive(Default)]
 pub(super) struct Counts {
     by_code: Vec<Vec<usize>>,
-    /// All clusters that one placement does not choose have the same reason.
+    /// The reason shared by all clusters that the placement did not choose, and their number.
     not_chosen: Option<(String, usize)>,
     by_reason: BTreeMap<String, usize>,
 }

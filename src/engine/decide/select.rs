@@ -1,4 +1,4 @@
-//! Scored clusters → those that are picked: an order without ties, and a cut.
+//! Scored clusters → picks: a total order, cut at the wanted number.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use berth_base::model::placement::{Policy, Ranking, Scorer, Selection};
 /// The name the weighted sum is recorded under.
 const SUM: &str = "score";
 
-/// What is picked: earlier picks that stay, and indexes into the rows that passed.
+/// The picks: current ones that stay, and indexes into the rows that passed.
 pub(super) struct Chosen {
     pub(super) kept: Vec<Row>,
     pub(super) new: Vec<u32>,
@@ -112,7 +112,8 @@ pub(super) fn by_parts(policy: &Policy, parts: &[Vec<i64>], a: u32, b: u32) -> O
     by_parts.fold(Ordering::Equal, Ordering::then).then(b.cmp(&a))
 }
 
-/// Those that go before others, whatever their scores; empty where none do.
+/// Compares two clusters by `first`, which marks clusters that go before others whatever their scores.
+/// `first` is empty where none do.
 pub(super) fn is_first(first: &[bool], a: u32, b: u32) -> Ordering {
     first.get(b as usize).cmp(&first.get(a as usize))
 }

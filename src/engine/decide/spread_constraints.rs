@@ -1,7 +1,7 @@
-//! Spread constraints: how even the picks are over the values of a label, and what one more would do.
+//! Spread constraints: how even the picks are over the values of a label, and the effect of one more pick.
 //!
-//! All clusters of the fleet make the domains, also those that cannot be picked: a domain that stays
-//! empty holds the others back. A cluster without the label is in no domain; it breaks nothing and
+//! All clusters of the fleet make the domains, including those that cannot be picked: a domain that stays
+//! empty holds the others back. A cluster without the label is in no domain; it breaks no constraint and
 //! scores 0.
 
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use std::rc::Rc;
 use super::cluster_table::{Row, Table, Texts};
 use berth_base::model::placement::{Policy, ScoreRule, SpreadConstraint};
 
-/// What breaking a constraint costs that is not required.
+/// The cost of breaking a constraint that is not required.
 const VIOLATION: i64 = 1000;
 
 /// The constraints of a policy, with the picks counted so far.
 pub(super) struct Spreading<'a> {
-    /// Which of the policy's scorers they are.
+    /// The index of the policy's scorer that holds the constraints.
     pub(super) part: usize,
     constraints: Vec<Counted<'a>>,
 }
@@ -25,11 +25,11 @@ struct Counted<'a> {
     domains: Rc<Texts>,
     /// By number of the domain; the one at 0 is not a domain.
     counts: Vec<i64>,
-    /// How many domains have so many picks.
+    /// The number of domains by the number of their picks.
     domains_with: BTreeMap<i64, usize>,
 }
 
-/// How the picks lie before the next one: the smallest, second smallest and largest count of each constraint.
+/// The smallest, second smallest and largest count of each constraint, before the next pick.
 pub(super) struct Levels(Vec<(i64, i64, i64)>);
 
 impl<'a> Spreading<'a> {
@@ -58,7 +58,7 @@ impl<'a> Spreading<'a> {
         self.constraints.iter_mut().for_each(|one| one.add(row));
     }
 
-    /// Where a cluster lies, by number: clusters that lie alike are scored alike.
+    /// Returns the numbers of a cluster's domains: clusters in equal domains have equal scores.
     pub(super) fn domains(&self, row: Row) -> Vec<u32> {
         self.constraints.iter().map(|one| one.domains.ids[row as usize]).collect()
     }

@@ -1,7 +1,7 @@
 //! Picks one at a time under spread constraints: the best, then the best with that one counted, and so on.
 //!
-//! Clusters that lie in the same domains of all constraints are scored alike by them, so that only the best
-//! of each such group is looked at for a pick.
+//! The constraints score clusters in equal domains alike, so that each pick looks only at the best cluster
+//! of each such group.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use berth_base::model::placement::{Policy, ScoreRule};
 /// Clusters in the same domains, the best last.
 struct Group<'a> {
     left: Vec<u32>,
-    /// What the constraints said for the last pick: a score, or the key of one that would be broken.
+    /// The verdict of the constraints on the last pick: a score, or the key of one that would be broken.
     outlook: Result<i64, &'a str>,
 }
 
@@ -90,7 +90,7 @@ fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) -> bool {
     prefers
 }
 
-/// Says of those that are left why they are.
+/// Records why each remaining cluster is not picked.
 fn report(
     case: &Case<'_>,
     passed: &[Row],

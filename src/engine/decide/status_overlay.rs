@@ -1,7 +1,7 @@
-//! Files and reports → the clusters as decisions see them, and the part of the reports they read.
+//! Files and reports → the clusters as decisions see them, and the part of the reports that decisions read.
 //!
-//! A member's newer report beats the file for claims and properties. Labels of the file win over
-//! reported ones: they are edited by people in order to place. Only clusters with a status are copied.
+//! For claims and properties, a member's newer report overrides the file. Labels of the file override
+//! reported ones, because people edit them in order to place. Only clusters with a status are copied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
-//! Taints that do not say since when they are there count from when they were first seen.
+//! The beginning of taints that do not state one: the moment at which berth first saw them.
 //!
-//! That moment matters only where a toleration runs out. It is kept among the facts for as long as the
-//! taint is there, so that a later run, and a proof, counts from the same moment.
+//! That moment matters only where a toleration expires. The facts keep it as long as the taint exists, so
+//! that later passes, and proofs, count from the same moment.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Why each cluster was picked or not, step by step, as data: what `explain` prints.
+//! The reasons for picking each cluster or not, step by step, as data for `explain`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use berth_base::diag::Pos;
 use berth_base::model::placement::{Filter, Policy, ScoreRule, Share};
 use berth_base::model::{Condition, Decision, Group, Key};
 
-/// How one placement's decision comes about.
+/// The steps that led to one placement's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     pub key: Key,
@@ -20,13 +20,13 @@ pub struct Trace {
     /// decision keeps those it was made with.
     pub stood: bool,
     pub condition: Option<Condition>,
-    /// What is divided among the clusters, where something is.
+    /// The division of replicas among the clusters, if the policy divides any.
     pub division: Option<DivisionTrace>,
     /// By name ascending.
     pub clusters: Vec<ClusterTrace>,
 }
 
-/// What is divided, and by whose word.
+/// The number of replicas to divide, and the preference that gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DivisionTrace {
     pub by: Key,
@@ -35,22 +35,22 @@ pub struct DivisionTrace {
     pub rebalance: bool,
 }
 
-/// How one cluster's number of replicas comes about.
+/// The steps that led to one cluster's number of replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaTrace {
-    /// What was asked for it; `None` where it has no part.
+    /// The share that the policy gives the cluster; `None` where it does not take part.
     pub share: Option<Share>,
     pub current: Option<i64>,
     pub capacity: Option<i64>,
     pub portion: Portion,
 }
 
-/// What happened to one cluster.
+/// The steps of one cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterTrace {
     pub cluster: String,
     pub picked: bool,
-    /// Why it is picked, or the first thing that kept it out.
+    /// The reason for picking the cluster, or the first step that refused it.
     pub reason: String,
     pub steps: Vec<Step>,
     pub scores: Vec<ScorePart>,
@@ -60,7 +60,7 @@ pub struct ClusterTrace {
     pub replicas: Option<ReplicaTrace>,
 }
 
-/// One rule and the cluster.
+/// One rule's verdict on the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     pub stage: Stage,
@@ -69,18 +69,18 @@ pub struct Step {
     /// The object that asks, where that is not the placement itself.
     pub by: Option<Key>,
     pub passed: bool,
-    /// What the cluster has that the rule refuses; empty where it passed.
+    /// The cluster's value that the rule refuses; empty where it passed.
     pub why: String,
 }
 
-/// What a step decides.
+/// The question that a step decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Whether the cluster is considered at all.
+    /// Is the cluster a candidate?
     Candidate,
-    /// Whether it may be picked.
+    /// May it be picked?
     Filter,
-    /// Whether a followed placement picked it.
+    /// Did a followed placement pick it?
     Follow,
     /// The cluster stays picked, whatever the filters say now.
     Stay,
@@ -97,7 +97,7 @@ impl Stage {
     }
 }
 
-/// One named part of a cluster's score.
+/// A named part of a cluster's score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScorePart {
     pub name: String,

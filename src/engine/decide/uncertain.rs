@@ -1,6 +1,7 @@
-//! Doubt: while a file that a decision may depend on is unreadable, the decision loses no cluster.
+//! Uncertain decisions: while a file that a decision may depend on is unreadable, the decision loses no
+//! cluster.
 //!
-//! A held decision has no digest, so that it is made again as soon as the file can be read.
+//! An uncertain decision has no digest, so that it is made again as soon as the file can be read.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::{Policy, Ranking, Selection};
 use berth_base::model::{Decision, Pick};
 
-/// Whether an earlier decision may not lose a cluster now.
+/// Reports whether a current decision is uncertain, so that it may not lose a cluster now.
 pub(super) fn applies(doubt: &Doubt, previous: &Decision) -> bool {
     doubt.everything || doubt.files.contains(&previous.source)
 }
@@ -51,7 +52,7 @@ pub(super) fn restore(
     true
 }
 
-/// Where a number of clusters is wanted, new picks make room for those put back, the worst first.
+/// Drops the worst new picks where those put back would exceed the wanted number.
 fn give_way(decision: &mut Decision, previous: &Decision, policy: &Policy) {
     let Selection::First(count) = policy.selection else { return };
     let earlier: BTreeSet<&str> = previous.picks.iter().map(|pick| pick.cluster.as_str()).collect();

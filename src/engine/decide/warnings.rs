@@ -1,5 +1,5 @@
-//! Placing nowhere is no error, nor is naming clusters that there are not, but somebody should know:
-//! warnings with the reasons summed up.
+//! Warnings of placements that pick no cluster, with the reasons summed up, and of unknown names of
+//! clusters.
 
 use super::cluster_table::Table;
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
@@ -9,7 +9,7 @@ use berth_base::model::{Decision, Refused};
 const REASONS_NAMED: usize = 3;
 const CLUSTERS_NAMED: usize = 3;
 
-/// Says what a person should know of a decision.
+/// Warns of a blocked placement, or of one that picks no cluster.
 pub(super) fn about(placement: &Placement, decision: &Decision, diagnostics: &mut Diagnostics) {
     let message = decision.condition.as_ref().map(|condition| condition.message.as_str()).unwrap_or_default();
     let blocked = matches!(&placement.source, Source::Own(policy) if policy.blocked.is_some());
@@ -28,7 +28,7 @@ pub(super) fn about(placement: &Placement, decision: &Decision, diagnostics: &mu
     diagnostics.push(Diagnostic::warning(placement.origin.clone(), text));
 }
 
-/// Says which clusters a placement names that there are not: nobody else would.
+/// Warns of clusters that a placement names and the fleet does not have.
 pub(super) fn about_names(
     placement: &Placement,
     policy: &Policy,

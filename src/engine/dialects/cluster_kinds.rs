@@ -1,5 +1,5 @@
-//! What people may mark clusters with, kind by kind: which effects a taint may have, and which of them
-//! keeps new work away. Every kind has labels.
+//! The marks that people may give to clusters, by kind: the effects of its taints, and the one that keeps
+//! new work away. Every kind has labels.
 
 /// A kind that describes clusters.
 #[derive(Debug)]
@@ -10,11 +10,11 @@ pub struct ClusterKind {
     pub effects: &'static [&'static str],
     /// The effect that keeps new work away and leaves what is there.
     pub cordon: Option<&'static str>,
-    /// Whether a taint says since when it is there.
+    /// Taints of this kind record the moment since which they exist.
     pub dated: bool,
 }
 
-/// All of them.
+/// The cluster kinds of all dialects.
 pub const CLUSTER_KINDS: &[&ClusterKind] = &[
     &super::kubefed::make::CLUSTER_KIND,
     &super::kubefleet::make::CLUSTER_KIND,

@@ -1,21 +1,21 @@
-//! Documents of one role, read one by one: each with a scope of its own, and kept only if it is sound.
+//! Reads the documents of one role one by one: each in its own scope, and kept only without errors.
 
 use super::reading_cache::ReadingContext;
 use super::{Document, Input, Lowered};
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::yaml::Scope;
 
-/// What documents are read from, and what is made of them.
+/// The input of a dialect, and the result that its documents are added to.
 pub(super) struct Reader<'a, 'b> {
     pub input: &'a Input<'a>,
     pub lowered: &'b mut Lowered,
-    /// Whether a document is of a version whose fields are not all known.
+    /// Reports whether a document's version may have fields that berth does not know.
     pub is_newer: fn(&Document) -> bool,
     /// Nulls in a spec are errors.
     pub refuses_nulls: bool,
 }
 
-/// What one document gave.
+/// The result of one document.
 struct Reading {
     made: Lowered,
     /// Of the document's own.
@@ -23,12 +23,12 @@ struct Reading {
     faulty: bool,
 }
 
-/// What a reading depends on beside the document, and of which documents that is true.
+/// The cache stage and context of a reading, and the documents that do not depend on the context.
 pub(super) struct Recall<'c> {
     pub stage: &'static str,
     /// See [`super::ReadingCache::number`].
     pub context: u64,
-    /// Whether the document looks at nothing else.
+    /// Reports whether the document depends on no other document.
     pub stands_alone: &'c dyn Fn(&Document) -> bool,
 }
 

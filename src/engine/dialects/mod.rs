@@ -34,7 +34,7 @@ pub struct Document {
     pub root: Arc<Node>,
 }
 
-/// What a dialect says of a document's kind.
+/// A dialect's claim to a document, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Not of this dialect.
@@ -51,37 +51,37 @@ pub enum Claim {
     Unknown,
 }
 
-/// One system's parser.
+/// The parser of one system.
 #[derive(Debug)]
 pub struct Dialect {
     pub name: &'static str,
-    /// Which of all documents are this dialect's: one answer per document.
+    /// Claims the dialect's documents: returns one claim per document.
     pub claim: fn(&[Document]) -> Vec<Claim>,
     /// Its API groups, which misspelt ones are compared with.
     pub groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
-    /// Where a hub acts on a plain object of this key, what berth's users do in its place.
+    /// Returns the advice for a plain object that a hub would act on: the way to do the same with berth.
     pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
     pub lower: fn(&Input<'_>, &mut Lowered),
 }
 
-/// What a dialect reads.
+/// The input of a dialect.
 #[derive(Debug)]
 pub struct Input<'a> {
     /// The documents it claimed as inventory, policy or workload, in path order.
     pub documents: Vec<&'a Document>,
     /// Plain Kubernetes objects that a placement may select, in path order.
     pub plain: &'a [Arc<Object>],
-    /// How an unknown field is reported.
+    /// The severity of an unknown field.
     pub unknown_fields: Severity,
     /// Take ConfigMaps that are marked as envelopes, as older KubeFleets read them, for what is inside.
     pub unwrap_config_maps: bool,
-    /// What the same documents gave before.
+    /// Cached readings of unchanged documents.
     pub memory: &'a ReadingCache,
 }
 
-/// What a dialect makes of it.
+/// The parts of a fleet that a dialect makes from its documents.
 #[derive(Debug, Default)]
 pub struct Lowered {
     pub clusters: Vec<Shared<Cluster>>,
@@ -98,5 +98,5 @@ pub struct Lowered {
     pub faulty: BTreeSet<usize>,
 }
 
-/// All of them.
+/// All dialects.
 pub const DIALECTS: &[&Dialect] = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT];

@@ -1,5 +1,5 @@
-//! A cluster that is about to join, as `berth join` was told of it. Each dialect has a function that
-//! makes the document of its inventory from it.
+//! A cluster that is about to join, as given to `berth join`. Each dialect has a function that makes its
+//! inventory document.
 
 use berth_base::model::selector::Labels;
 

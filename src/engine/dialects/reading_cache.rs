@@ -1,5 +1,5 @@
-//! What documents gave when they were read: one that is as it was, read against what was as it was,
-//! gives the same again, and shares it. Losing any of it costs time only.
+//! The readings of documents: an unchanged document in an unchanged context gives the same reading, so the
+//! reading is reused and shared. Losing the cache costs time only.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use super::Document;
 use berth_base::diag::Severity;
 use berth_base::yaml::Node;
 
-/// What a reading made, whatever that is.
+/// The result of a reading, of any type.
 type Made = Arc<dyn Any + Send + Sync>;
 
 /// Readings by document, and what the last ones were made against.
@@ -36,7 +36,7 @@ struct Context {
     number: u64,
 }
 
-/// What stands behind a reading beside the document itself.
+/// The inputs of a reading beside the document: the rest of its cache key.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadingContext {
     /// Tells the readings of one document apart.
@@ -57,7 +57,7 @@ impl ReadingCache {
         number
     }
 
-    /// What reading a document gives; it is read only where that is not known.
+    /// Returns the cached reading of a document, or reads the document.
     pub fn recall<T: Send + Sync + 'static>(
         &self,
         document: &Document,

@@ -1,6 +1,6 @@
-//! Causes: a removal comes from whatever it would not happen without.
+//! The causes of removals: a removal comes from every input without which it would not happen.
 //!
-//! Deciding once more, with the new source and the outside as it was, tells edits from statuses and time.
+//! A second decision, with the new source and the old statuses and time, tells edits from statuses and time.
 
 use std::collections::BTreeMap;
 

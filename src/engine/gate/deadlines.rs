@@ -1,7 +1,7 @@
 //! Deadlines: removals that a change brings about later, by time alone.
 //!
-//! The end of a toleration and the date of a taint are part of the edit that writes them. What they remove is
-//! judged like what the edit removes at once. Deadlines that were there before the change are not the change's.
+//! The end of a toleration and the date of a taint are part of the edit that writes them, so the gate judges
+//! their removals like immediate ones. Deadlines that existed before the change do not count as its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct LaterDecisions {
 pub struct Outlook {
     pub with_change: Vec<LaterDecisions>,
     pub without_change: Vec<LaterDecisions>,
-    /// How far ahead was looked.
+    /// The end of the time that was searched for deadlines.
     pub until: Option<Timestamp>,
 }
 
@@ -127,7 +127,7 @@ pub(super) fn until(due: &Due, last: Timestamp) -> Due {
     due.iter().filter(|(_, at)| **at <= last).map(|(place, at)| (place.clone(), *at)).collect()
 }
 
-/// Those of a workload's removals that an earlier change brought as deadlines, by whether they were approved.
+/// Splits off the removals that an earlier change brought as deadlines: the approved ones, and the others.
 pub(super) fn foreseen(deadlines: &[Deadline], key: &Key, pairs: &Pairs) -> [Pairs; 2] {
     let mut found = [Pairs::new(), Pairs::new()];
     for deadline in deadlines.iter().filter(|deadline| deadline.key == *key) {

@@ -1,4 +1,4 @@
-//! What was held, as one line: in a rendered commit's trailers, and in what was processed last.
+//! Held workloads as lines: in a rendered commit's trailers, and in the record of the commit processed last.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,9 +12,9 @@ pub struct HeldRecord {
     pub key: Key,
     pub digest: Digest,
     pub cause: Cause,
-    /// Whether it was held for what it took together with others.
+    /// The workload was held for removals together with others.
     pub together: bool,
-    /// How far ahead was looked, where it was held for deadlines of the change.
+    /// The end of the time searched for deadlines, where it was held for deadlines of the change.
     pub until: Option<Timestamp>,
 }
 

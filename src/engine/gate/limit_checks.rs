@@ -1,7 +1,8 @@
-//! Rails: each looks at the removals and names the workloads that it holds.
+//! The checks of the gate: each looks at the removals and names the workloads that it holds.
 //!
-//! A workload's clusters, a cluster's objects and risky kinds count whatever the cause, together with what
-//! went within the window. Removals that statuses or time cause have a budget over the whole fleet as well.
+//! A workload's clusters, a cluster's objects and risky kinds count whatever the cause, together with
+//! removals within the window. Removals that statuses or time cause have a budget over the whole fleet as
+//! well.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
-//! How much may go without anybody's word. From the daemon's flags, never from the fleet repository.
+//! The limits of removals without an approval: from the daemon's flags, never from the fleet repository.
 //!
-//! Shares alone would make small fleets unusable, so a few go free. What the gate used is written to a
-//! rendered commit's trailers as one line, from which the commit can be proven.
+//! Shares alone would make small fleets unusable, so each limit has a free number. A rendered commit's
+//! trailers record the limits as one line, from which the commit can be proven.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,9 +28,9 @@ pub struct Limits {
     pub objects: Limit,
     /// Of the fleet's clusters that may lose something at once though nobody edited anything.
     pub evictions: Limit,
-    /// Whether namespaces, CRDs and volume claims go like anything else.
+    /// Lets namespaces, CRDs and volume claims be removed like other objects.
     pub allow_risky: bool,
-    /// How many earlier states a rollback may go back to.
+    /// The number of earlier states that a rollback may return to.
     pub rollback: usize,
     /// The settings of the gate that counts over time. `None` in lines of older versions of berth, whose gate
     /// judged each step alone: their commits are proven by their own rules.
@@ -83,7 +83,7 @@ impl Percent {
 }
 
 impl Limit {
-    /// Whether so many are too many of the whole. Those that go free do not where the share is none at all.
+    /// Reports whether the part exceeds the limit. The free number does not apply to a share of 0%.
     pub fn is_exceeded(self, part: usize, whole: usize) -> bool {
         self.share_is_exceeded(part, whole) && (part > self.free || self.share.0 == 0)
     }
@@ -99,7 +99,7 @@ impl Limit {
         self.share > other.share || !other.is_off() && free(self) > free(other)
     }
 
-    /// Whether the limit can be passed at all.
+    /// Reports whether the limit is off, so that nothing exceeds it.
     pub fn is_off(self) -> bool {
         self.share.0 == 100
     }

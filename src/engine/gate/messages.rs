@@ -1,4 +1,4 @@
-//! What people read: why a workload is held, what it would lose, and what to paste to let it go.
+//! The messages of the gate: why a workload is held, its losses, and the line that approves them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use berth_base::model::Timestamp;
 /// The trailer of a source commit that approves a removal.
 pub const ALLOW_DELETE: &str = "Berth-Allow-Delete";
 
-/// How many clusters, and how many objects, are named one by one.
+/// The maximal number of clusters, and of objects, in a list.
 const LONGEST_LIST: usize = 5;
 
 impl Held {
@@ -58,7 +58,7 @@ impl Held {
         by_moment.iter().map(|(at, pairs)| format!("of these, at {at}: {}", in_words(pairs))).collect()
     }
 
-    /// What it would lose, in one line: `ConfigMap shop/web in a, b, c`.
+    /// Lists the losses in one line: `ConfigMap shop/web in a, b, c`.
     pub fn losses(&self) -> String {
         in_words(&self.pairs)
     }
@@ -85,7 +85,7 @@ fn and_more(count: usize, what: &str) -> String {
     }
 }
 
-/// Says that earlier removals count along.
+/// Returns the suffix for earlier removals that count too.
 fn counting(lately: usize) -> String {
     if lately == 0 { String::new() } else { format!(", {lately} of them lately") }
 }

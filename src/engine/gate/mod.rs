@@ -1,12 +1,15 @@
-//! Nobody deletes by accident: which workloads' removals are held back, and the state that is published.
+//! The gate: holds back the removals of workloads that exceed the limits, and gives the state to publish.
 //!
-//! Pure. A held workload keeps its last good form, decision and objects in every cluster; everything
-//! else is the next state's. What is given up for good (a limit passed) needs the digest of exactly
-//! its removals as an approval, which counts once.
+//! Pure. A held workload keeps its last good form, decision and objects in every cluster; everything else is
+//! the next state's. A removal beyond a limit needs the digest of exactly its objects as an approval, which
+//! counts once.
 //!
-//! - [`limits`]: how much may go. [`removal`]: what goes, by workload, and its digest. [`limit_checks`]: what is too much.
-//! - [`window`]: what went shortly before, and counts along. [`deadlines`]: what goes later, by deadlines. [`causes`]: edits, statuses and time told apart.
-//! - [`published_state`]: held workloads put back. [`held_record`]: one line each for trailers. [`messages`]: what people read.
+//! - [`limits`]: the settings. [`removal`]: removals by workload, and their digests. [`limit_checks`]: the
+//!   checks.
+//! - [`window`]: recent removals, which count too. [`deadlines`]: later removals. [`causes`]: edits,
+//!   statuses and time told apart.
+//! - [`published_state`]: the next state with held workloads put back. [`held_record`]: lines for trailers.
+//!   [`messages`]: the text for people.
 
 mod causes;
 pub mod deadlines;
@@ -35,13 +38,13 @@ pub use window::{PastPublication, Removed};
 use causes::{Caused, Causes};
 use removal::PlaceOwners;
 
-/// All that a verdict is a function of.
+/// The inputs of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     pub previous: &'a State,
     pub next: &'a State,
     pub limits: &'a Limits,
-    /// Whether the source differs from the one that was processed last.
+    /// The source differs from the one that was processed last.
     pub source_changed: bool,
     /// Tells edits from statuses and time; empty where only one of them has changed.
     pub edit_alone: &'a [BTreeMap<Key, Decision>],
@@ -51,7 +54,7 @@ pub struct Question<'a> {
     pub foreseen: &'a [Deadline],
     /// Publications of the window that removed something, newest first.
     pub pasts: &'a [PastPublication],
-    /// What was held then.
+    /// The workloads that were held before.
     pub retried: &'a [HeldRecord],
     /// The approvals that count now, used or not.
     pub approvals: &'a BTreeSet<Digest>,
@@ -59,7 +62,7 @@ pub struct Question<'a> {
     pub used: &'a BTreeSet<Digest>,
 }
 
-/// Where a removal comes from.
+/// The cause of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// Somebody edited the fleet repository.
@@ -77,7 +80,7 @@ impl Cause {
     }
 }
 
-/// What the gate says.
+/// The verdict of the gate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     pub held: Vec<Held>,
@@ -86,7 +89,7 @@ pub struct Verdict {
     pub removed: Vec<Removed>,
     /// The deadlines that the published change brings.
     pub deadlines: Vec<Deadline>,
-    /// What to publish; `None` where that is the next state as it is.
+    /// The state to publish; `None` for the next state unchanged.
     pub state: Option<State>,
 }
 
@@ -97,22 +100,22 @@ pub struct Held {
     /// The source file it is, or was, described in.
     pub source: String,
     pub cause: Cause,
-    /// What it would lose.
+    /// The objects it would lose.
     pub pairs: Pairs,
-    /// Those of the losses that come later, at a deadline.
+    /// The losses that come later, at a deadline.
     pub due: Due,
-    /// How far ahead was looked for deadlines, where it is held for some.
+    /// The end of the time searched for deadlines, where the workload is held for some.
     pub until: Option<Timestamp>,
     /// The digest that an approval of this removal alone must name.
     pub digest: Digest,
     /// The digest that one approval of everything held must name.
     pub all: Digest,
     pub why: Vec<Why>,
-    /// Whether the source describes it no more.
+    /// The source no longer describes the workload.
     pub is_gone: bool,
     /// Approvals that were offered for it and had been used before.
     pub spent: Vec<Digest>,
-    /// When an approval that was offered for it ceased to count.
+    /// The moment at which an approval for this removal expired.
     pub expired: Option<Timestamp>,
 }
 
@@ -125,27 +128,28 @@ pub struct Approved {
     pub pairs: Pairs,
 }
 
-/// Why a workload is held.
+/// The reason for holding a workload.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// It would leave too many of its clusters; some of them it has left within the window.
+    /// The workload would lose too many of its clusters, counting those lost within the window.
     Clusters { lost: usize, of: usize, lately: usize },
-    /// It is among those that would take too many objects from this cluster, some within the window.
+    /// The workload is among those that would remove too many objects from this cluster, counting those
+    /// removed within the window.
     Objects { cluster: String, lost: usize, of: usize, lately: usize },
-    /// It would remove a namespace, a CRD or a volume claim.
+    /// The change would remove a namespace, a CRD or a volume claim.
     Risky { object: ObjectId },
-    /// It was held before, for taking too much together with others.
+    /// The same removal was held before, for taking too much together with others.
     Still,
     /// Too many clusters would lose something at once, though nobody edited anything.
     Evictions { clusters: usize, of: usize },
     /// The same in the words of the first version of the gate, which stand in commits.
     Unedited { clusters: usize, of: usize },
-    /// It hands an object over to a workload that is held.
+    /// The workload hands an object over to a held workload.
     HandsOver { to: Key },
 }
 
 impl Held {
-    /// Whether an approval would let it pass; otherwise it waits for another workload.
+    /// Reports whether an approval would let the removal pass; otherwise it waits for another workload.
     pub fn is_approvable(&self) -> bool {
         self.why.iter().any(|why| !matches!(why, Why::HandsOver { .. }))
     }
@@ -158,7 +162,7 @@ impl Held {
 }
 
 impl Verdict {
-    /// What the next verdict must know of this one. Who only waits for another is found again by itself.
+    /// Returns the records that the next verdict needs. A workload that only waits for another needs none.
     pub fn records(&self) -> Vec<HeldRecord> {
         self.held.iter().filter(|held| held.is_approvable()).map(Held::record).collect()
     }
@@ -176,7 +180,7 @@ impl Verdict {
     }
 }
 
-/// One workload's removals, before anything is said about them.
+/// The removals of one workload, before the verdict.
 #[derive(Debug)]
 struct Removal {
     /// The removals to judge: those of now that nobody foresaw, and those that the change's deadlines bring later.
@@ -189,7 +193,7 @@ struct Removal {
     foreseen: [Pairs; 2],
     digest: Digest,
     cause: Cause,
-    /// Those of the pairs that statuses or time have a part in.
+    /// The removals that statuses or time contribute to.
     by_itself: Pairs,
     spent: Vec<Digest>,
 }

@@ -1,7 +1,7 @@
-//! The state to publish: the next one, with the held workloads' last good form put back.
+//! The state to publish: the next state, with the last good form of held workloads put back.
 //!
-//! A held workload's additions wait with its removals. Where it would have taken an object over from
-//! another workload, that one is held too, or the object would be gone in between.
+//! A held workload's additions wait with its removals. A workload whose object it would have taken over is
+//! held too; otherwise the object would be missing in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 

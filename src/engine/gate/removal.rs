@@ -1,7 +1,7 @@
-//! What goes: the copies that the previous state has and the next has not, by the workloads they are of.
+//! Removals: the copies that the current state has and the next has not, by workload.
 //!
-//! Places count, not owners: an object that another workload puts into the same place has moved, and a
-//! copy that two workloads share goes only with the last of them.
+//! Places count, not owners: an object that another workload puts into the same place has moved, and a copy
+//! that two workloads share is removed only with the last of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub type Pairs = BTreeSet<(String, ObjectId)>;
 /// Places in clusters' folders.
 pub(super) type Places<'a> = BTreeMap<&'a str, Vec<&'a Arc<str>>>;
 
-/// Which workloads a place belongs to.
+/// The workloads that own each place.
 #[derive(Debug)]
 pub(super) struct PlaceOwners<'a> {
     decisions: &'a BTreeMap<Key, Decision>,
@@ -39,7 +39,8 @@ impl<'a> PlaceOwners<'a> {
         PlaceOwners { decisions, by_path }
     }
 
-    /// Those who put the object there. One whose copy failed only counts where no other did.
+    /// Returns the workloads that put the object there. A workload whose copy failed counts only where no
+    /// other one has a copy.
     pub(super) fn holders(&self, cluster: &str, path: &str) -> Vec<(&'a Key, &'a ObjectId)> {
         let claims = self.by_path.get(path).map(Vec::as_slice).unwrap_or_default();
         let placed = |key: &Key| self.decisions.get(key).filter(|decision| decision.serves(cluster));
@@ -55,7 +56,7 @@ impl<'a> PlaceOwners<'a> {
         if sound.is_empty() { failed } else { sound }
     }
 
-    /// All copies of one workload, as places that its state really holds.
+    /// Returns the places of one workload's copies that the state really holds.
     pub(super) fn places(&self, key: &Key, state: &'a State) -> Vec<(&'a str, Arc<str>)> {
         let Some(decision) = self.decisions.get(key) else { return Vec::new() };
         let paths: Vec<Arc<str>> =
@@ -101,7 +102,7 @@ pub(super) fn by_workload<'a>(before: &PlaceOwners<'a>, gone: &Places<'_>) -> BT
     removals
 }
 
-/// What names exactly these removals, in whatever order they come.
+/// Returns the digest of exactly these removals, in any order.
 pub fn digest<'a>(pairs: impl IntoIterator<Item = &'a (String, ObjectId)>) -> Digest {
     digest_again(&pairs.into_iter().collect(), 0)
 }

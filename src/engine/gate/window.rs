@@ -1,8 +1,8 @@
-//! Earlier publications of the window, as far as today's removals ask about them.
+//! The publications of the window, as far as the removals to judge depend on them.
 //!
-//! A removal in many steps is judged like one in a single step: the next state is compared with the state
-//! before each publication of the window that removed something. Copies that came back have not gone, and
-//! what an approval or a rollback let go is left out of the comparison.
+//! Removals in many steps are judged like removals in one step: the next state is compared with the state
+//! before each publication of the window that removed something. Copies that returned do not count, nor do
+//! removals that an approval or a rollback allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,7 +20,7 @@ pub type Place = (String, Arc<str>);
 /// The paths in one cluster's folder.
 pub type Paths = Arc<BTreeSet<Arc<str>>>;
 
-/// One publication of the window that removed something.
+/// A publication of the window that removed something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastPublication {
     /// The workloads that lost something, as they were right before.

@@ -1,4 +1,4 @@
-//! A tree under the access rules that hold for it: which of its documents its folders had no right to write.
+//! Applies the access rules to a tree: finds the documents that their folders may not write.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ pub(super) fn world(tree: &SourceTree, limits: &Limits, parsed: &mut FileCache) 
     }
 }
 
-/// What is to be said of the rules as a whole.
+/// Returns the diagnostic about the rules as a whole.
 pub(super) fn note(tree: &SourceTree, world: &World) -> Option<Diagnostic> {
     match &tree.ruled {
         Ruled::Own if world.rules.enforced => {
@@ -66,7 +66,8 @@ pub(super) fn judge(world: &World, files: &Files) -> Judged {
     world.judge(&documents(files).collect::<Vec<_>>())
 }
 
-/// What may not go although it is nowhere now, with its text: as it was in the tree before.
+/// Returns the documents that may not be removed although they are missing now, with their text in the tree
+/// before.
 pub(super) fn staying(
     tree: &SourceTree,
     judged: &Judged,
@@ -86,8 +87,8 @@ pub(super) fn staying(
     found.into_values().collect()
 }
 
-/// Which of the documents of one key counts, where there are several: one that was not refused, before all
-/// the one that counted already. Nothing where there are no rules: then the first does.
+/// Chooses the document that counts for each key: one that was not refused, and among those the one in the
+/// file that held it before. `None` without rules: then the first one counts.
 pub(super) fn winners(world: &World, judged: &Judged, files: &Files) -> Option<BTreeMap<Key, usize>> {
     if world.is_free() {
         return None;

@@ -1,4 +1,4 @@
-//! `Approval` files: a person's word for one removal, in a folder whose readers can be told apart.
+//! `Approval` files: a person's approval of one removal, in a folder that access rules can protect.
 
 use berth_base::model::{Approval, Digest, Timestamp};
 use berth_base::yaml::{Fields, Node, Scope};

@@ -1,4 +1,4 @@
-//! Documents to a fleet: every dialect claims and lowers its kinds, and the results are put together.
+//! Documents → a fleet: every dialect claims and lowers its kinds, and the results are merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use berth_base::model::{Fleet, Object, ObjectId};
 pub(super) struct Assembled {
     pub fleet: Fleet,
     pub diagnostics: Diagnostics,
-    /// One for each document.
+    /// One claim per document.
     pub claims: Vec<Claim>,
     /// The documents whose own content is at fault.
     pub faulty: BTreeSet<usize>,
@@ -95,7 +95,7 @@ pub(super) fn assemble(
     done
 }
 
-/// Whose word counts where several dialects speak: one that reads the document, then one that knows it.
+/// Ranks a claim: a dialect that reads the document goes before one that only knows its group.
 fn rank(claim: Claim) -> u8 {
     match claim {
         Claim::Inventory | Claim::Policy | Claim::Workload => 0,
@@ -169,7 +169,8 @@ fn take(done: &mut Assembled, lowered: Lowered) {
     }
 }
 
-/// What follows a placement that is not there, by mistake or because it was renamed, keeps what it has.
+/// Reports references to missing placements. The placements that follow them are uncertain, so they keep
+/// their clusters.
 fn check_follows(done: &mut Assembled) {
     let mut lost = Vec::new();
     for placement in done.fleet.placements.values() {

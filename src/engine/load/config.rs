@@ -1,4 +1,4 @@
-//! `berth.yaml`, the fleet's own settings: what is left out, and how strict reading is.
+//! `berth.yaml`, the fleet's own settings: excluded files, and how strict reading is.
 //!
 //! Anyone who can open a pull request can edit it, so it may narrow what berth does and never widen it.
 
@@ -7,7 +7,7 @@ use crate::access;
 use berth_base::diag::Severity;
 use berth_base::yaml::{Fields, Node, Scope};
 
-/// Where the settings stand.
+/// The path of the settings.
 pub const CONFIG_PATH: &str = "berth.yaml";
 pub const CONFIG_KIND: &str = "FleetConfig";
 
@@ -16,7 +16,7 @@ pub const CONFIG_KIND: &str = "FleetConfig";
 pub struct FleetConfig {
     /// Files that are not read.
     pub exclude: Vec<Pattern>,
-    /// How a field nobody knows is reported.
+    /// The severity of an unknown field.
     pub unknown_fields: Severity,
     /// Take ConfigMaps that are marked as KubeFleet's envelopes for what is inside.
     pub unwrap_config_maps: bool,
@@ -29,7 +29,7 @@ impl Default for FleetConfig {
 }
 
 impl FleetConfig {
-    /// Whether a file is left out. The settings themselves and access rules never are.
+    /// Reports whether a file is excluded. The settings themselves and access rules never are.
     pub fn excludes(&self, path: &str) -> bool {
         path != CONFIG_PATH
             && !path.starts_with(access::FOLDER)

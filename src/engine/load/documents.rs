@@ -1,6 +1,6 @@
-//! A file's documents as objects: what has an apiVersion and a kind, under its key.
+//! A file's documents → objects with their keys: documents with an apiVersion and a kind.
 //!
-//! Lists are taken apart. What is no object is passed over; what nearly is one is an error.
+//! Lists are split into their items. Other documents are skipped; one that is nearly an object is an error.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::yaml::{self, Limits, Mark, Node, Value, list_kind};
 
-/// Where an object's text is.
+/// The place of an object's text.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub bytes: Range<usize>,
     /// The lines of that text, the end excluded.
     pub lines: Range<u32>,
-    /// One of several in that text.
+    /// The text holds several objects, of which this is one.
     pub listed: bool,
 }
 
-/// What one file holds.
+/// The content of one file.
 #[derive(Debug, Default)]
 pub(super) struct FileDocuments {
     pub objects: Vec<(Document, Slot)>,

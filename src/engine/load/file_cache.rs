@@ -1,7 +1,7 @@
-//! What files held when they were last read: an unchanged file is not parsed again, an unchanged
-//! document not lowered again.
+//! The cache of parsed files: an unchanged file is not parsed again, an unchanged document not lowered
+//! again.
 //!
-//! Losing it costs time only. A file counts as unchanged where its bytes are the same.
+//! Losing it costs time only. A file counts as unchanged if its bytes are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use berth_base::yaml::{HONEST_REPEATS, Limits};
 /// The work that the aliases of all files of a tree may take together, beyond what each file has for itself.
 const REPEATS_OF_A_TREE: usize = 4_000_000;
 
-/// One file as it was read.
+/// The cache entry of one file.
 #[derive(Debug)]
 struct Entry {
     bytes: Arc<[u8]>,
@@ -30,14 +30,14 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct FileCache {
     files: BTreeMap<Arc<str>, Entry>,
-    /// What another process left, until it is asked for.
+    /// Entries that another process stored, until they are used.
     stored: Files,
     pub(super) readings: ReadingCache,
     count: usize,
 }
 
 impl FileCache {
-    /// How many files were really parsed.
+    /// Returns the number of files that were parsed rather than found in the cache.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -60,7 +60,7 @@ impl FileCache {
         );
     }
 
-    /// What another process wrote down.
+    /// Reads the entries that another process stored.
     pub fn decode(decoder: &mut Decoder<'_>) -> Option<FileCache> {
         Some(FileCache { stored: file_cache_codec::decode(decoder)?, ..FileCache::default() })
     }

@@ -1,6 +1,6 @@
-//! Files as they were read ↔ bytes, by the digest of what they held: what a process need not parse again.
+//! Parsed files ↔ bytes, with a digest of each file, so that another process need not parse them again.
 //!
-//! Only files without a fault are kept; what is wrong with the others is found again.
+//! Only files without a fault are stored; the faults of other files are found again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::Key;
 use berth_base::yaml::node::{Entry, Mark, Node, Value};
 
-/// What a file held, in short.
+/// A short digest of a file's bytes.
 pub(super) type FileDigest = [u8; 20];
 
 /// Files by path: the digest of what one held, and what it was read as.

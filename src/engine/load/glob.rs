@@ -1,6 +1,6 @@
 //! Path patterns: `*` and `?` within a part of a path, `**` for any number of parts.
 //!
-//! A pattern that fits a folder fits everything in it.
+//! A pattern that matches a folder matches every file in it.
 
 /// A checked pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Pattern {
         Ok(Pattern { parts })
     }
 
-    /// Whether the pattern fits a path or a folder on it.
+    /// Reports whether the pattern matches a path or a folder on it.
     pub fn matches(&self, path: &str) -> bool {
         // fits[n]: the first n parts of the pattern fit the parts of the path so far.
         let mut fits = vec![false; self.parts.len() + 1];
@@ -60,7 +60,7 @@ impl Pattern {
     }
 }
 
-/// One part of a path against one part of a pattern, going back to the last `*` at most.
+/// Matches one part of a path with one part of a pattern, backtracking to the last `*` at most.
 fn part_fits(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);

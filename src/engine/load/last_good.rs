@@ -1,4 +1,5 @@
-//! A broken file is not a deletion: what it described before stays in force until it can be read again.
+//! Last good forms: a broken file is not a deletion, so its last readable objects stay until the file is
+//! mended.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use crate::dialects::Document;
 use berth_base::model::Key;
 use berth_base::yaml::{Limits, emit};
 
-/// What is known of files' last good forms.
+/// The source of files' last good forms.
 #[derive(Clone, Copy)]
 pub enum History<'a> {
     /// There is no earlier state: nothing depended on any file.
@@ -38,11 +39,12 @@ pub(super) struct BrokenFile<'a> {
     pub text: &'a [u8],
     /// Its documents that count.
     pub good: Vec<(&'a Document, &'a Slot)>,
-    /// Whether access rules refused something of it: what did not count then must not later seem to have.
+    /// Access rules refused a document of the file. Its last good form is recorded, so that the refused
+    /// document never passes for a good one later.
     pub refused: bool,
 }
 
-/// What stays in force of broken files' last good forms.
+/// The last good forms of broken files.
 #[derive(Debug, Default)]
 pub(super) struct LastGood {
     pub documents: Vec<Document>,
@@ -50,7 +52,7 @@ pub(super) struct LastGood {
     paths: Vec<Arc<str>>,
     /// The whole form in force of each file, by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// BrokenFile files nothing is known of.
+    /// Broken files without a known last good form.
     pub unknown: BTreeSet<String>,
 }
 
@@ -119,8 +121,8 @@ impl LastGood {
         self.paths.push(path);
     }
 
-    /// Whether a path is that of a kept document, rather than that of today's file of the same name.
-    /// Both read alike, as users must see no difference; so it is the allocation that tells.
+    /// Reports whether a path belongs to a last good form rather than to the file in the tree. Both paths
+    /// read alike, so the allocation tells them apart.
     pub(super) fn is_kept(&self, path: &Arc<str>) -> bool {
         self.paths.iter().any(|kept| Arc::ptr_eq(kept, path))
     }

@@ -1,4 +1,4 @@
-//! Several kinds may describe one cluster: their facts add up, and contradictions are errors.
+//! Merges several descriptions of one cluster: their facts add up, and contradictions are errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,7 +7,7 @@ use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::{Cluster, Shared};
 
-/// One cluster for each name. What contradicts stays as the first file says.
+/// Merges clusters of one name. Where two files contradict each other, the first one counts.
 pub(super) fn merge(
     mut clusters: Vec<Shared<Cluster>>,
     found: &mut Diagnostics,

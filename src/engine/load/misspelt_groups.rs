@@ -1,8 +1,7 @@
 //! Misspelt API groups: a dialect's kind in a group that is nearly one of its own, or of the same domain.
 //!
-//! As a plain object such a document would mean nothing, so that a slip in one line would remove a
-//! cluster or a workload. Where less speaks for a slip, a plain object that no placement selects gets
-//! a warning.
+//! As a plain object such a document would have no effect, so that a typo in one line would remove a cluster
+//! or a workload. Where a typo is less likely, a plain object that no placement selects gets a warning.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ pub(super) struct ApiGroups<'d> {
     near: BTreeMap<Arc<str>, Near<'d>>,
 }
 
-/// ApiGroups, and the dialect each is of.
+/// API groups, each with its dialect.
 type Near<'d> = Vec<(&'d Dialect, &'static str)>;
 
 impl<'d> ApiGroups<'d> {
@@ -75,7 +74,7 @@ fn all<'d>(dialects: &'d [&'d Dialect]) -> impl Iterator<Item = (&'d Dialect, &'
     dialects.iter().flat_map(|one| one.groups.iter().map(|group| (*one, *group)))
 }
 
-/// Whether the dialect would read the document, were it in this group.
+/// Reports whether the dialect would read the document if it were in this group.
 fn is_kind_of(dialect: &Dialect, group: &str, document: &Document) -> bool {
     let Key { kind, namespace, name, .. } = &document.key;
     let there = Document { key: Key::new(group, kind, namespace, name), ..document.clone() };

@@ -1,7 +1,7 @@
-//! Bytes to a fleet: the files of a source tree become clusters, placements and workloads.
+//! Files → a fleet: the files of a source tree become clusters, placements and workloads.
 //!
-//! settings → documents → claims → lowering → assembly. All problems are reported at once; what can
-//! not be read keeps its last good form, which takes a second lowering.
+//! settings → documents → claims → lowering → assembly. All problems are reported at once. A document that
+//! cannot be read keeps its last good form, which takes a second lowering.
 
 mod access_rules;
 mod approval;
@@ -62,7 +62,7 @@ pub struct ReadTree {
     /// The access rules that hold, and what they look at.
     world: World,
     facts: Facts,
-    /// What is known so far, without the tree's own findings.
+    /// The results so far, without the tree's own findings.
     loaded: Loaded,
 }
 
@@ -166,12 +166,12 @@ fn finish_with(
     loaded
 }
 
-/// What the source met and did not read, as far as the settings let it count.
+/// Returns the source's findings about files that the settings do not exclude.
 fn found_in<'t>(tree: &'t SourceTree, config: &FleetConfig) -> Vec<&'t Diagnostic> {
     tree.found.iter().filter(|one| !is_excluded(one, config)).collect()
 }
 
-/// The fleet's settings. Their faults are reported with all others', see `own`.
+/// The fleet's settings. Their faults are reported with all others', see [`berth_kinds`].
 fn settings(tree: &SourceTree, history: History<'_>, limits: &Limits) -> FleetConfig {
     let path: Arc<str> = CONFIG_PATH.into();
     let of = |bytes: &[u8]| {
@@ -198,8 +198,8 @@ fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {
     diagnostic.at.as_ref().is_some_and(|at| config.excludes(&at.file))
 }
 
-/// Puts kept documents in the place of faulty ones and lowers everything again. TreeObjects's faults stay reported,
-/// faults of what is kept are not.
+/// Replaces faulty documents by their last good forms and lowers everything again. Faults of the tree stay
+/// reported, faults of last good forms are not.
 fn assemble_again(
     today: TreeObjects,
     first: Assembled,

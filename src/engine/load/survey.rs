@@ -1,4 +1,4 @@
-//! What of a tree counts and what is broken, without last good forms: what is needed to find those.
+//! The good and the broken documents of a tree, without last good forms: the input for finding those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub struct Text {
     pub bytes: Vec<u8>,
 }
 
-/// What is wrong with a file.
+/// The faults of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Something in it can not be read at all, so it may be anything.
@@ -47,7 +47,7 @@ pub fn survey_knowing(tree: &SourceTree, parsed: &mut FileCache) -> Survey {
 }
 
 impl ReadTree {
-    /// Whether everything in the tree counts, so that no last good form is needed.
+    /// Reports whether every file of the tree counts, so that no last good form is needed.
     pub fn is_whole(&self, tree: &SourceTree) -> bool {
         !tree.found.iter().any(|found| found.at.is_some())
             && self.assembled.faulty.is_empty()
@@ -64,14 +64,14 @@ impl ReadTree {
         paths.iter().find(may_hold).copied()
     }
 
-    /// Those of these files whose folders have different rights, the first of each.
+    /// Returns the first of these files for each set of access rights.
     pub fn apart_by_rights<'p>(&self, paths: impl Iterator<Item = &'p String>) -> Vec<&'p String> {
         let mut met = BTreeSet::new();
         let rights = |path: &&String| self.world.rules.numbers_of(path);
         paths.filter(|path| met.insert(rights(path))).collect()
     }
 
-    /// What counts and what does not.
+    /// Sorts the tree's documents into good and broken ones.
     pub fn survey(&self, tree: &SourceTree) -> Survey {
         let ReadTree { today, assembled, loaded, .. } = self;
         let texts: BTreeMap<&str, &[u8]> =

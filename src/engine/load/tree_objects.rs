@@ -1,4 +1,4 @@
-//! TreeObjects's files: their objects, each key once, and which files are broken.
+//! The objects of the tree's files, each key once, and the broken files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use berth_base::model::Key;
 use berth_base::source::SourceTree;
 use berth_base::yaml::Limits;
 
-/// TreeObjects's objects, each key once, and where each stands.
+/// The tree's objects, each key once, with their places.
 #[derive(Debug, Default)]
 pub(super) struct TreeObjects {
     pub documents: Vec<Document>,
     pub slots: Vec<Slot>,
-    /// Those that access rules refuse.
+    /// Indexes of the documents that access rules refuse.
     pub refused: BTreeSet<usize>,
     /// The files that have any such.
     refused_in: BTreeSet<Arc<str>>,
-    /// What is nowhere now and may not go, with its text.
+    /// Documents that are missing now but may not be removed, with their text.
     pub staying: Vec<(Document, Vec<u8>)>,
     /// The file of each document.
     owners: Vec<usize>,
@@ -38,29 +38,29 @@ impl TreeObjects {
         (0..self.documents.len()).filter(|index| !faulty.contains(index))
     }
 
-    /// Whether something in a file could not be read; so it is for a file that was not read at all.
+    /// Reports whether a part of a file is unreadable, or the file was not read at all.
     pub(super) fn is_unreadable(&self, path: &str) -> bool {
         self.files.iter().find(|(name, _)| **name == *path).is_none_or(|(_, broken)| *broken)
     }
 
-    /// Whether something in any file could not be read.
+    /// Reports whether a part of any file is unreadable.
     pub(super) fn has_unreadable(&self) -> bool {
         self.files.iter().any(|(_, broken)| *broken)
     }
 
-    /// Whether access rules refuse anything.
+    /// Reports whether access rules refuse a document.
     pub(super) fn has_refused(&self) -> bool {
         !self.refused_in.is_empty()
     }
 
-    /// What access rules refuse: its last good form is known for certain.
+    /// Returns the keys of refused documents, whose last good form is known for certain.
     pub(super) fn refused_keys(&self) -> BTreeSet<Key> {
         let refused = self.refused.iter().map(|index| &self.documents[*index]);
         let staying = self.staying.iter().map(|(document, _)| document);
         refused.chain(staying).map(|document| document.key.clone()).collect()
     }
 
-    /// What counts of a file, as text.
+    /// Returns the text of a file's documents that count.
     pub(super) fn countable_text(&self, tree: &SourceTree, path: &str, faulty: &BTreeSet<usize>) -> Vec<u8> {
         let mut form = Vec::new();
         let Some(file) = tree.files.iter().find(|file| *file.path == *path) else { return form };

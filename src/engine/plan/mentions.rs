@@ -1,5 +1,5 @@
-//! Which objects name a cluster: in a placement, an override, a share of replicas or a list of who retains
-//! them. Such a name outlives its cluster, and takes effect again when one of that name joins.
+//! Objects that name a cluster: in a placement, an override, a share of replicas or a list of clusters that
+//! retain them. Such a name outlives its cluster, and takes effect again when a cluster of that name joins.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use berth_base::diag::Pos;
 use berth_base::model::placement::{Filter, Rule, Selection, Source};
 use berth_base::model::{Applies, Fleet, Key};
 
-/// One place where a cluster is named.
+/// A place that names a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mention {
     pub by: Key,

@@ -1,6 +1,6 @@
-//! What a change does: the previous state against the next, as data, removals first.
+//! The effect of a change: the current state compared with the next, as data, removals first.
 //!
-//! Pure. Compares ids, never contents, so its cost does not depend on how large the objects are.
+//! Pure. Compares ids, never contents, so its cost does not depend on the size of objects.
 
 mod mentions;
 
@@ -27,7 +27,7 @@ pub struct Plan {
     pub clusters: ClusterChange,
 }
 
-/// One object in one cluster.
+/// The change of one object in one cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectChange {
     pub change: Change,
@@ -54,7 +54,7 @@ pub struct ClusterChange {
     pub gained: Vec<String>,
 }
 
-/// How many of each.
+/// The number of changes of each sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub removed: usize,
@@ -202,7 +202,7 @@ fn names(picks: &[Pick]) -> impl Iterator<Item = &str> {
     picks.iter().map(|pick| pick.cluster.as_str())
 }
 
-/// Which decision put a file where it is.
+/// The decisions that put each file where it is.
 struct Owners<'a> {
     by_path: BTreeMap<String, Vec<Owner<'a>>>,
 }

@@ -1,9 +1,10 @@
-//! Decisions and rollout strategies → who may have a workload now; the others are marked as pending.
+//! Decisions and rollout strategies → the clusters that may have a workload now; the others are marked as
+//! pending.
 //!
-//! A workload that somebody else rolls out stays everywhere as it is, removals included.
+//! A workload with an external rollout stays unchanged everywhere, removals included.
 //!
-//! Nothing is known here of how members fare, so what was released counts as under way until nobody was
-//! left waiting: a rollout gets as far as its first wave, and stays there. What a cluster has it keeps.
+//! Health is not known at this stage. A released copy counts as in progress until every cluster has its
+//! copy: a rollout stops after its first wave. A cluster never loses its copy here.
 
 mod turns;
 

@@ -1,15 +1,15 @@
-//! One placement's clusters, how far each is, and its strategy → who may have the workload now.
+//! One placement's clusters, their progress, and its strategy → the clusters that may have the workload now.
 
 use std::collections::BTreeSet;
 
 use berth_base::model::Group;
 use berth_base::model::rollout::{GroupRef, Pace, Rollout};
 
-/// How far a cluster is.
+/// The progress of a cluster's rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     New,
-    /// It has it, and nobody knows yet how it fares there.
+    /// The cluster has the workload; its health there is not known yet.
     UnderWay,
     Done,
 }
@@ -21,7 +21,8 @@ pub(super) struct Turn<'a> {
     pub(super) progress: Progress,
 }
 
-/// Those served now, with all that have it already. `turns` ascend by name.
+/// Returns the clusters that are served now, including those that have the workload already. `turns` ascend
+/// by name.
 pub(super) fn now<'a>(rollout: &Rollout, turns: &[Turn<'a>]) -> BTreeSet<&'a str> {
     if rollout.pace == Pace::Together {
         return turns.iter().map(|turn| turn.cluster).collect();

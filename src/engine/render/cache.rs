@@ -1,7 +1,7 @@
-//! What the last rendering was made from and what came of it, so that only what changed is made again.
+//! The in-process cache of a rendering, so that only changed objects are made again.
 //!
-//! Losing it costs time only. An object is taken over where one workload alone puts it anywhere, nothing
-//! went wrong, and workload, picks and clusters are as they were.
+//! Losing it costs time only. An object is reused if one workload alone places it, its copies had no fault,
+//! and workload, picks and clusters are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use berth_base::model::{Fleet, Folder, Folders, Shared, Workload};
 #[derive(Clone, Debug)]
 pub struct ProcessCache {
     pub(super) fleet: Shared<Fleet>,
-    /// What stood in for the fleet's workloads that were frozen.
+    /// The stand-ins of the fleet's frozen workloads.
     pub(super) frozen: Vec<Workload>,
     pub(super) picks: Picks,
     pub(super) folders: Folders,
@@ -39,7 +39,7 @@ impl ProcessCache {
     }
 }
 
-/// Where a rendering begins: with what stays, and nothing at the other paths.
+/// The start of a rendering: reused copies, and nothing at the other paths.
 pub(super) struct Reused {
     pub(super) folders: Folders,
     pub(super) unchanged: BTreeSet<String>,

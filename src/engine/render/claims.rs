@@ -1,4 +1,4 @@
-//! Who puts which object where: a claim a template, grouped by the path it would stand at.
+//! The objects of all workloads: one claim per template, grouped by path.
 //!
 //! Paths that differ only by case are one group: on many file systems they are one file.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use berth_base::model::{Fleet, Key, ObjectId, Override, Pick, Shared, Template, Workload, object, path};
 
-/// One template of one workload, for the clusters where it is one object.
+/// One template of one workload, for the clusters where it becomes the same object.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     pub(super) workload: &'a Workload,
@@ -39,8 +39,8 @@ impl<'a> Claim<'a> {
         self.picks.get(index)
     }
 
-    /// Whether both give the same copies to the same clusters, if the clusters themselves are the same.
-    /// What is frozen depends on more than this.
+    /// Reports whether both claims give equal copies to the same clusters, provided the clusters are equal.
+    /// False for frozen workloads, which depend on more.
     pub(super) fn is_as(&self, other: &Claim<'_>) -> bool {
         !self.workload.frozen
             && !other.workload.frozen
@@ -58,17 +58,17 @@ impl<'a> Claim<'a> {
             && self.template == other.template
     }
 
-    /// Where the copies go, and with how many replicas.
+    /// Returns the clusters of the copies, each with its number of replicas.
     pub(super) fn numbers(&self) -> impl Iterator<Item = (&String, Option<i64>)> {
         self.picks.iter().map(|pick| (&pick.cluster, pick.replicas))
     }
 }
 
-/// What each workload's decision picked.
+/// The picks of each workload's decision.
 pub(super) type Picks = BTreeMap<Key, Shared<Vec<Pick>>>;
 
-/// All claims by path in lower case, each group in the order of the workloads' keys.
-/// `frozen` stand in for the fleet's own that are.
+/// Groups all claims by path in lower case, each group in the order of the workloads' keys. `frozen` holds
+/// stand-ins for frozen workloads.
 pub(super) fn group<'a>(
     fleet: &'a Fleet,
     frozen: &'a [Workload],

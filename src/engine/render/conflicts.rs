@@ -1,7 +1,7 @@
-//! One object, several workloads: equal copies are shared, and of differing ones one stays.
+//! Conflicts of several workloads over one object: equal copies are shared, and of different ones one wins.
 //!
-//! The one that is there already stays; with none there, the lowest kind, namespace and name. Its
-//! owner is the lowest of all workloads that want just this copy. The others fail, both named.
+//! The copy that is published already wins; without one, the lowest kind, namespace and name. Its owner is
+//! the lowest of all workloads with an equal copy. The other copies fail, both workloads named.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::current_copies::CurrentCopies;
 use super::problems::Problems;
 use berth_base::model::{ContentError, ContentId, Fleet};
 
-/// What one claim has for a cluster.
+/// The copy that one claim has for a cluster.
 enum Offer {
     Good(Rc<Draft>),
     /// Its last good form, since a new one could not or must not be made.

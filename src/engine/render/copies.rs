@@ -1,7 +1,7 @@
 //! One template's copies: the overrides of a cluster → that cluster's object → its content id.
 //!
-//! Copies are drafted without the owner's annotation, since equal ones of several workloads are
-//! shared. A draft is kept for the next cluster where the same overrides give the same copy.
+//! Copies are drafted without the owner's annotation, since several workloads share equal ones. A draft is
+//! reused for the next cluster where the same overrides give the same copy.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use berth_base::model::{
 use berth_base::patch::{self, Target, variables};
 use berth_base::yaml;
 
-/// Why a copy could not be made.
+/// The reason for which a copy could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: Pos,
@@ -28,13 +28,13 @@ pub(super) struct Fault {
     pub(super) hint: Option<String>,
 }
 
-/// What became of one cluster's copy.
+/// The result of making one cluster's copy.
 #[derive(Clone, Debug)]
 pub(super) enum Made {
     Copy(Rc<Draft>),
     /// An override says that the cluster gets none.
     Deleted,
-    /// It stays as it was last rendered.
+    /// The last rendered copy stays.
     Frozen,
     Failed(Fault),
 }
@@ -47,7 +47,7 @@ pub(super) struct Draft {
     ids: RefCell<BTreeMap<Key, ContentId>>,
 }
 
-/// Where contents go, each once.
+/// The store of rendered contents, which stores each content once.
 pub(super) struct Store<'a> {
     contents: &'a mut dyn Contents,
     known: BTreeMap<[u8; 32], ContentId>,
@@ -79,7 +79,7 @@ impl Draft {
         Draft { object, text: OnceCell::new(), ids: RefCell::default() }
     }
 
-    /// What makes two copies equal.
+    /// Returns the text by which copies are compared.
     pub(super) fn text(&self) -> &str {
         self.text.get_or_init(|| yaml::emit(&self.object))
     }
@@ -95,8 +95,8 @@ impl Draft {
     }
 }
 
-/// What makes copies alike: the overrides that apply, the number of replicas, and which of the fields that
-/// only some clusters keep this one keeps.
+/// The key of equal copies: the overrides that apply, the number of replicas, and the kept fields among those
+/// that only some clusters keep.
 type Alike = (Vec<usize>, Option<i64>, Vec<bool>);
 
 /// Makes the copies of one claim.
@@ -239,7 +239,7 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// Whether what the override does depends on more than whether it applies.
+/// Reports whether the override's result depends on the cluster beyond whether it applies.
 fn varies(one: &Override) -> bool {
     let Action::Patch(operations) = &one.action else { return false };
     let with_variables = operations.iter().filter(|operation| operation.variables);

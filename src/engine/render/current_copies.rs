@@ -1,4 +1,4 @@
-//! What the last rendering held: a copy's last good form, and who was there first.
+//! The copies of the current state: last good forms, and the workloads that own them.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use berth_base::model::{ContentId, Decision, Key, ObjectId};
 
 pub(super) struct CurrentCopies<'a> {
     previous: Previous<'a>,
-    /// Who put an object where; asked for only when something went wrong.
+    /// The workloads that put each object anywhere; filled on the first fault.
     owners: OnceCell<BTreeMap<&'a ObjectId, Vec<&'a Key>>>,
 }
 
@@ -18,7 +18,7 @@ impl<'a> CurrentCopies<'a> {
         CurrentCopies { previous, owners: OnceCell::new() }
     }
 
-    /// Whether the claim's workload had its copy of the object in the cluster.
+    /// Reports whether the claim's workload has a copy of the object in the cluster already.
     pub(super) fn is_incumbent(&self, claim: &Claim<'_>, cluster: &str) -> bool {
         self.holds(&claim.workload.key, &claim.id, cluster) == Some(true)
     }

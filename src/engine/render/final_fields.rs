@@ -1,5 +1,5 @@
-//! What every copy gets after its overrides: the labels that no override may remove, berth's own
-//! annotations for the syncer, and no empty maps, which would make equal objects differ.
+//! The last changes of every copy, after its overrides: labels that no override may remove, and berth's own
+//! annotations for the syncer. Empty maps are left out, which would make equal objects differ.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn finished(
     Ok(object)
 }
 
-/// Why a copy may not reach a member, and what to do.
+/// The reason for which a copy may not reach a member, and a hint.
 pub(super) struct Refusal {
     pub(super) message: String,
     pub(super) hint: &'static str,

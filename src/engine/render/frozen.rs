@@ -1,4 +1,4 @@
-//! Workloads that nothing new may be rendered of: what was rendered of them last stands in for them.
+//! Frozen workloads: no new copy may be rendered of them, so their last copies stand in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

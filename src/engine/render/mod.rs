@@ -1,8 +1,8 @@
 //! Decisions and templates → every cluster's objects, by content id.
 //!
-//! A copy that no override touches is made, written and stored once, however many clusters have it.
-//! What goes wrong concerns one cluster's copy of one object: there the last good form stays, or
-//! nothing where there was none, and everything else is rendered as usual.
+//! A copy that no override changes is made, written and stored once, however many clusters have it. A fault
+//! concerns one cluster's copy of one object: there the last good form stays, if any, and everything else is
+//! rendered as usual.
 
 mod cache;
 mod claims;
@@ -35,7 +35,7 @@ pub use memory_contents::MemoryContents;
 pub use override_trace::{AppliedOverride, OverriddenCopy, touched};
 pub use stored_cache::StoredCache;
 
-/// What was rendered last.
+/// The current state, as far as rendering needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Previous<'a> {
     pub decisions: &'a BTreeMap<Key, Decision>,
@@ -62,7 +62,7 @@ pub fn render(
     Ok(render_onto(cache::nothing(fleet), fleet, &groups, decisions, previous, contents)?.rendered)
 }
 
-/// What there is of an earlier rendering.
+/// The cache that an earlier rendering left.
 #[derive(Clone, Debug)]
 pub enum RenderCache {
     /// Of this process: `contents` must still hold what that rendering put there.
@@ -94,7 +94,7 @@ pub fn render_after(
     Ok((done.rendered, memo))
 }
 
-/// Who gets what now: clusters that wait for their turn do not.
+/// Returns the picks that are served now: clusters that wait for their turn are left out.
 fn picks_of(decisions: &BTreeMap<Key, Decision>) -> Picks {
     let served = |decision: &Decision| match decision.picks.iter().any(|pick| pick.pending) {
         true => decision.picks.iter().filter(|pick| !pick.pending).cloned().collect::<Vec<_>>().into(),

@@ -1,6 +1,6 @@
-//! For people: which override touched which path of which copy, or took the copy away.
+//! The overrides that changed each path of each copy, or removed the copy, for people.
 //!
-//! Nothing is rendered from it. It asks the same questions as rendering does, of one object at a time.
+//! Rendering does not use it. It runs the same functions as rendering does, one object at a time.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{frozen, picks_of};
 use berth_base::model::{Action, Decision, Fleet, Key, ObjectId};
 use std::collections::BTreeMap;
 
-/// What the overrides did to one cluster's copy of an object.
+/// The overrides that changed one cluster's copy of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverriddenCopy {
     pub cluster: String,
@@ -21,7 +21,7 @@ pub struct OverriddenCopy {
     pub by: Vec<AppliedOverride>,
 }
 
-/// One operation, or a deletion.
+/// An operation of an override, or its deletion of the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedOverride {
     pub by: Key,
@@ -40,7 +40,7 @@ impl std::fmt::Display for AppliedOverride {
     }
 }
 
-/// All copies that some override touches, by path and cluster.
+/// Returns the copies that an override changes, by path and cluster.
 pub fn touched(
     fleet: &Fleet,
     decisions: &BTreeMap<Key, Decision>,

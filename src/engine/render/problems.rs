@@ -1,5 +1,4 @@
-//! Copies that could not be made → a failure in each decision, and one message for the same fault in
-//! many clusters.
+//! Faults of copies → a failure in each decision, and one message for the same fault in many clusters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,7 @@ use super::copies::Fault;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Decision, Failure, Key};
 
-/// So many clusters are named in a message; the decision names all.
+/// The maximal number of clusters named in a message; the decision names all.
 const CLUSTERS_NAMED: usize = 10;
 
 #[derive(Debug, Default)]
@@ -38,7 +37,7 @@ impl Problems {
             .push(cluster.to_owned());
     }
 
-    /// How many copies have failed so far.
+    /// Returns the number of copies that have failed so far.
     pub(super) fn count(&self) -> usize {
         self.failures.values().map(Vec::len).sum()
     }

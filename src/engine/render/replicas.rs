@@ -1,7 +1,7 @@
-//! A cluster's own numbers and keepings → the operations and the annotation that make its copy so.
+//! A cluster's replicas and kept fields → operations and an annotation of its copy.
 //!
-//! A decided number of replicas is written as an override: in the place of one that sets the field
-//! already, or else after all others. What an override or a number sets, the member does not keep.
+//! A decided number of replicas becomes an override: in place of one that sets the field already, else after
+//! all others. The member does not keep a field that an override or a number sets.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ pub(super) fn with_replicas<'a>(
     all
 }
 
-/// Whether the operation stands for the number: its value is replaced, and its verb stays.
+/// Reports whether the operation sets the number, so that its value is replaced and its verb stays.
 fn sets_number(operation: &Operation, path: &str) -> bool {
     operation.path == path && matches!(operation.verb, Verb::Add | Verb::Replace | Verb::Remove)
 }
@@ -74,7 +74,7 @@ pub(super) fn retain(template: &Template, cluster: &str, overrides: &[Cow<'_, Ov
     (!paths.is_empty()).then(|| paths.join(","))
 }
 
-/// Whether an operation on `path` sets what is at `field`: just that, or something that holds it.
+/// Reports whether an operation on `path` sets `field` or a field that contains it.
 fn reaches(path: &str, field: &str) -> bool {
     let mut fields = field.split('/');
     path.split('/').all(|part| fields.next().is_some_and(|field| field == "*" || field == part))

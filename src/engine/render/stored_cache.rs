@@ -1,7 +1,7 @@
-//! What a rendering was made from, as fingerprints: small enough to outlive the process beside the
-//! repository, so that the next one makes only what changed.
+//! The stored cache of a rendering: fingerprints of its inputs, small enough to outlive the process beside
+//! the repository, so that the next process makes only changed objects.
 //!
-//! Counts only together with the state that the rendering became. Losing it costs time only.
+//! Valid only together with the state that the rendering became. Losing it costs time only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug, Write};

@@ -1,5 +1,5 @@
-//! While nothing is known of what an unreadable file was, no object goes: what earlier decisions put
-//! anywhere stays where it is, byte for byte.
+//! While the last good form of an unreadable file is unknown, no object is removed: the copies of current
+//! decisions stay, byte for byte.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

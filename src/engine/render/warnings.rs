@@ -1,4 +1,4 @@
-//! What renders, and still deserves a word: overrides that reach no cluster, and open secrets.
+//! Warnings about workloads that render: overrides that reach no cluster, and open secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,7 +112,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Whether one of the decision's clusters meets the term.
+    /// Reports whether one of the decision's clusters matches the term.
     fn is_met(&self, term: &Term, decision: &Decision) -> bool {
         let meets = |name: &str| self.fleet.clusters.get(name).is_some_and(|cluster| cluster.meets(term));
         match label_of(term) {

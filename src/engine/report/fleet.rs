@@ -1,7 +1,7 @@
-//! The fleet at a glance: what members reported against what was decided and published.
+//! The fleet's summary: members' reports against decisions and publications.
 //!
-//! A member is silent once three times its own reporting interval has gone by without a report; `now`
-//! is an argument. Clusters and workloads come out in their names' order.
+//! A member is silent once three times its own reporting interval has passed without a report; `now` is an
+//! argument. Clusters and workloads are sorted by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,12 +62,12 @@ struct WorkloadLine<'s> {
     with_problems: Vec<&'s str>,
 }
 
-/// How much is said of single clusters.
+/// The detail in which single clusters are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Some of those with something to say: what is written at every pass must not grow with the copies.
     Brief,
-    /// All of them.
+    /// Every cluster.
     Full,
 }
 
@@ -89,7 +89,7 @@ pub fn summarize<'s>(
     FleetReport { clusters: members.iter().map(cluster).collect(), totals, workloads }
 }
 
-/// All clusters that are known to have a folder or to have reported, by name.
+/// Returns all clusters with a folder or a report, by name.
 pub(super) fn members<'s>(
     statuses: &'s BTreeMap<String, ClusterStatus>,
     published: &'s BTreeMap<String, Published>,
@@ -103,7 +103,7 @@ pub(super) fn members<'s>(
     names.into_iter().map(member).collect()
 }
 
-/// One cluster: what it should have, and what it says of itself.
+/// A cluster's published folder and its report.
 #[derive(Debug)]
 pub(super) struct Member<'s> {
     pub(super) name: &'s str,
@@ -146,20 +146,20 @@ pub(super) fn placed<'m, 's>(
     decision.picks.iter().zip(rows).map(|(pick, row)| (pick.cluster.as_str(), row.map(|row| &members[row])))
 }
 
-/// Where a cluster stands.
+/// The state of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has all of its folder, and everything in it is as wanted.
+    /// All of the folder is applied, and every object is as wanted.
     InSync,
-    /// It has its folder, and something may still become as wanted by itself.
+    /// All of the folder is applied, and some object may still become as wanted by itself.
     Progressing,
-    /// It has its folder, and something in it is not as wanted.
+    /// All of the folder is applied, and some object is not as wanted.
     WithProblems,
     /// Its last folder is an older one.
     Behind,
     /// People asked for a pause.
     Suspended,
-    /// It reports that it cannot work.
+    /// The member reports that it cannot work.
     Failing,
     Silent,
     NeverReported,
@@ -206,7 +206,7 @@ fn state(status: Option<&ClusterStatus>, published: Option<&Published>, now: Tim
     }
 }
 
-/// Whether three times the member's own interval has passed since its report.
+/// Reports whether three times the member's own interval has passed since its report.
 pub fn is_silent(status: &ClusterStatus, now: Timestamp) -> bool {
     let (Some(reported), Some(due)) = (status.reported, status.next_due) else { return false };
     let interval = due.as_second().saturating_sub(reported.as_second()).max(0);

@@ -1,8 +1,7 @@
-//! What members report and what the fleet looks like from it: values both ways, nothing read or written.
+//! Reports about the fleet from members' statuses: values both ways, nothing read or written.
 //!
-//! - [`fleet`]: statuses against decisions and
-//!   published folders, summed up per cluster and per workload. [`propagation`]: the same in KubeFed's words.
-//!   [`describe`]: one placement in its own system's words.
+//! - [`fleet`]: statuses against decisions and published folders, summed up per cluster and per workload.
+//!   [`propagation`]: the same in KubeFed's words. [`describe`]: one placement in its own system's words.
 
 mod describe;
 pub mod fleet;

@@ -1,8 +1,7 @@
-//! What KubeFed's status of a Federated object would say, in its words: from the decision and from what
-//! members reported.
+//! The status that KubeFed would show of a Federated object, from the decision and members' reports.
 //!
 //! Only clusters that are not in sync are listed, each with its word; the condition `Propagation` and the
-//! counts by word sum them up. What only a hub that writes to members could know is never claimed.
+//! counts by word sum them up. Facts that only a hub that writes to members could know are never claimed.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +11,13 @@ use super::fleet::{Detail, Member};
 use berth_base::model::status::Problem;
 use berth_base::model::{Decision, Failure, Key};
 
-/// So many clusters are listed with each word where it shall be brief. The counts are of all.
+/// The maximal number of clusters listed with each word in the brief form. The counts are of all.
 const LISTED: usize = 20;
 
 const NOT_READY: &str = "ClusterNotReady";
 const WAITING: &str = "WaitingForRemoval";
 
-/// Whether a workload is one of KubeFed's. Types under names of one's own are not told apart from others.
+/// Reports whether a workload is one of KubeFed's. Custom types with other names are not recognized.
 pub(super) fn is_federated(key: &Key) -> bool {
     *key.group == *"types.kubefed.io" || key.kind.starts_with("Federated")
 }

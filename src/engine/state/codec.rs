@@ -1,5 +1,4 @@
-//! A state ↔ bytes, whole and fast to read: what a process finds of the state in force without asking Git
-//! for every file of it.
+//! A state ↔ compact bytes, so that a process need not ask Git for every file of the current state.
 
 use std::collections::BTreeMap;
 

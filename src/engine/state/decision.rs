@@ -1,7 +1,7 @@
-//! A decision as the value that its file in the rendered branch holds, and back.
+//! A decision ↔ the value in its file on the rendered branch.
 //!
-//! Clusters are grouped by what is equal about them, so that the file says each reason once and
-//! changes only where the decision does.
+//! Clusters are grouped by equal parts, so that the file says each reason once and changes only where the
+//! decision does.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -9,13 +9,13 @@ use serde_json::{Map, Value as Json, json};
 use super::decision::{read_status_word, sorted, status_word};
 use berth_base::model::{Condition, Decision, Digest, Group, Key, Pick, Refused};
 
-/// What stands beside a cluster's scores.
+/// Fields of a printed cluster that are no scores.
 const NOT_SCORES: [&str; 6] = ["name", "reason", "replicas", "group", "groupName", "state"];
 
 /// The state of a pick that is decided and not rolled out yet, in KubeFleet's word.
 const PENDING: &str = "Scheduled";
 
-/// All decisions, in the order of their keys.
+/// Returns all decisions as JSON, in the order of their keys.
 pub fn decisions_json<'a>(decisions: impl IntoIterator<Item = &'a Decision>) -> Json {
     json!({ "placements": decisions.into_iter().map(placement).collect::<Vec<_>>() })
 }

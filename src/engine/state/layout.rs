@@ -1,4 +1,4 @@
-//! What stands where in the rendered branch, and which names berth could have written there.
+//! The layout of the rendered branch: its folders, and the file names that berth writes there.
 
 use berth_base::model::path;
 
@@ -31,12 +31,12 @@ pub fn read_marker(bytes: &[u8]) -> Option<u64> {
     value.get("format")?.as_u64().filter(|format| *format > 0)
 }
 
-/// Where a cluster's facts stand in their folder.
+/// Returns the path of a cluster's facts in their folder.
 pub fn facts_file(cluster: &str) -> String {
     format!("{}.yaml", path::encode(cluster))
 }
 
-/// Where the kept form of a source file stands in its folder. Folders stay folders.
+/// Returns the path in `kept/` of a source file's last good form. Folders stay folders.
 pub fn kept_path(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     for (index, part) in source.split('/').enumerate() {

@@ -1,8 +1,8 @@
-//! What the rendered branch holds: the whole state that outlives a process, and its stored forms.
+//! The state: everything on the rendered branch that outlives a process, and its stored forms.
 //!
-//! - [`decision`]: a decision as the value that its file holds. [`decision_file`]: files' bytes, both ways.
-//! - [`placement_decision`]: what stands beside a decision file for OCM's consumers.
-//! - [`decisions_json`]: all decisions as `berth decide -o json` prints them. [`layout`]: what stands where.
+//! - [`decision`]: a decision ↔ the value in its file. [`decision_file`]: that file ↔ bytes.
+//! - [`placement_decision`]: files beside a decision for OCM's consumers. [`layout`]: paths on the branch.
+//! - [`decisions_json`]: all decisions as `berth decide -o json` prints them. [`codec`]: compact bytes.
 
 pub mod codec;
 pub mod decision;
@@ -19,12 +19,12 @@ use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Shared
 
 pub use decisions_json::{adopt, decisions_from_json, decisions_json};
 
-/// One state, as read from a rendered commit or about to be written as one.
+/// A state, as read from a rendered commit or about to be written as one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     pub decisions: Shared<BTreeMap<Key, Decision>>,
     pub folders: Folders,
-    /// What decisions have read of members' statuses, by cluster.
+    /// The facts: members' statuses as decisions have read them, by cluster.
     pub facts: BTreeMap<String, ClusterStatus>,
     /// The last good form of source files that are unreadable now, by source path.
     pub kept: BTreeMap<String, ContentId>,

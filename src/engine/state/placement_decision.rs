@@ -1,7 +1,7 @@
 //! A Placement's decision as the PlacementDecision objects of Open Cluster Management, for its consumers.
 //!
-//! They stand beside decision files, say nothing that those do not, and are never read back: which of
-//! them there are is known from the decision.
+//! They are files beside the decision file, add nothing to it, and are never read back: the decision
+//! determines them.
 
 use serde_json::{Value as Json, json};
 
@@ -14,19 +14,19 @@ const KIND: &str = "PlacementDecision";
 /// As many clusters as one object may name.
 const MOST: usize = 100;
 
-/// Where each object stands among the decisions, with its text.
+/// Returns the objects with their text, by path among the decisions.
 pub fn files(decision: &Decision) -> Vec<(String, String)> {
     let objects = objects(decision).into_iter();
     objects.map(|(key, object)| (path::of_key(&key), yaml::emit(&object))).collect()
 }
 
-/// Where the objects of a decision stand.
+/// Returns the paths of a decision's objects.
 pub fn paths(decision: &Decision) -> Vec<String> {
     let count = if is_placement(&decision.key) { chunks(decision).len() } else { 0 };
     (1..=count).map(|number| path::of_key(&key(decision, number))).collect()
 }
 
-/// Whether a path among the decisions is one of such an object.
+/// Reports whether a path among the decisions is one of such an object.
 pub fn is_one(path: &str) -> bool {
     let file = path.rsplit_once('/').map_or(path, |(_, file)| file);
     file.strip_prefix(KIND)

@@ -34,7 +34,7 @@ pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
     found
 }
 
-/// What the rules and facts of some files say of others.
+/// Judges files by the rules and facts of the files before.
 pub(super) fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
     let (before, now) = (documents(before), documents(now));
     let world = World {

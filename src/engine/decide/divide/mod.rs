@@ -1,7 +1,7 @@
-//! A division of replicas, in the engine: who takes part, with what, and what everybody gets.
+//! The division of replicas among clusters: reads the inputs of [`planner`] and applies its result.
 //!
-//! [`planner`] holds the arithmetic. Its inputs are the clusters' reports and the replicas of the decision
-//! in force, so that a number changes only where something it depends on has changed.
+//! The inputs are the clusters' reports and the replicas of the current decision, so that a number changes
+//! only where one of its inputs has changed.
 
 pub mod order;
 pub mod planner;
@@ -18,7 +18,7 @@ use berth_base::model::placement::{Division, Filter, Placement, Policy, Rule, So
 use berth_base::model::{Cluster, Decision};
 use planner::{Contender, Portion, Request};
 
-/// What became of a division.
+/// The result of a division.
 pub(super) enum Divided<'a> {
     /// There is none: the policy's filters decide.
     Not,
@@ -27,7 +27,7 @@ pub(super) enum Divided<'a> {
     Among(&'a Division, Portions<'a>),
 }
 
-/// Who takes part, and what each is given.
+/// The clusters that take part, each with its portion.
 pub(super) struct Portions<'a> {
     pub(super) rows: Vec<Row>,
     pub(super) contenders: Vec<Contender<'a>>,
@@ -72,7 +72,7 @@ fn current(previous: Option<&Decision>) -> BTreeMap<&str, i64> {
     picks.iter().filter_map(|pick| Some((pick.cluster.as_str(), pick.replicas?))).collect()
 }
 
-/// How many replicas a cluster has room for, where that is limited.
+/// Returns the number of replicas that fit into a cluster, or `None` without a limit.
 pub(super) fn room(cluster: &Cluster, division: &Division) -> Option<i64> {
     cluster.workloads.get(&division.workload).and_then(|report| report.capacity)
 }
@@ -86,8 +86,8 @@ pub(super) fn filters<'a>(policy: &'a Policy, divided: &Divided<'_>) -> Vec<&'a 
     }
 }
 
-/// Says what a person should know of a division: who is misnamed, what is lost, what is too much.
-/// `fresh` where the decision is made now.
+/// Warns of unknown names, lost replicas and excess ones in a division. `fresh` marks a decision that is made
+/// now.
 pub(super) fn warn(
     case: &Case<'_>,
     placement: &Placement,

@@ -1,5 +1,5 @@
 //! The order in which clusters are served: weight descending, then a hash that differs from workload to
-//! workload, so that not always the same cluster bears the rounding.
+//! workload, so that the rounding falls on different clusters.
 
 use std::cmp::Reverse;
 

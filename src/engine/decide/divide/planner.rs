@@ -1,13 +1,13 @@
 //! Divides replicas among clusters by floors, ceilings, weights and capacities: a pure function.
 //!
-//! Floors first, then what is there already, then rounds of shares by weight, each rounded up, so that
-//! the last in the order bear the rounding. The order is weight descending, then a hash: see [`order`].
-//! Every number comes out with the parts it is made of.
+//! Floors come first, then current replicas, then rounds of shares by weight, each rounded up, so that the
+//! rounding falls on the last in the order. The order is weight descending, then a hash: see [`order`]. The
+//! result shows the parts of every number.
 
 use super::order;
 use berth_base::model::placement::Share;
 
-/// What is to be divided, and how.
+/// A number to divide, and the rules for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub total: i32,
@@ -17,7 +17,7 @@ pub struct Request<'a> {
     pub key: &'a str,
 }
 
-/// One cluster that takes part.
+/// A cluster that takes part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contender<'a> {
     pub cluster: &'a str,
@@ -25,11 +25,11 @@ pub struct Contender<'a> {
     pub share: Option<Share>,
     /// The replicas it has now.
     pub current: Option<i64>,
-    /// How many it has room for; `None` for any number.
+    /// The number that fits; `None` for any number.
     pub capacity: Option<i64>,
 }
 
-/// What one cluster is given, and why.
+/// The replicas of one cluster, and the steps that led to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Portion {
     /// From 1; 0 where the cluster has no share.
@@ -52,7 +52,7 @@ impl Portion {
         self.floor.saturating_add(self.kept).saturating_add(self.shared)
     }
 
-    /// What is to be written: planned and overflow.
+    /// Returns the number to write: planned and overflow.
     pub fn replicas(&self) -> i64 {
         self.planned().saturating_add(self.overflow)
     }
@@ -61,7 +61,7 @@ impl Portion {
 /// More replicas than this no cluster can have; larger inputs mean the same.
 const MOST: i64 = i32::MAX as i64;
 
-/// One cluster in the game. Sums stay far from the ends of `i128`, whatever was written.
+/// A cluster during the division. Sums stay far from the ends of `i128`, whatever the file says.
 struct Player {
     index: usize,
     weight: i128,
@@ -96,7 +96,7 @@ pub fn plan(request: Request<'_>, contenders: &[Contender<'_>]) -> Vec<Portion> 
     portions
 }
 
-/// Those with a share, in the order in which they are served.
+/// Returns the clusters with a share, in the order in which they are served.
 fn players(key: &str, contenders: &[Contender<'_>], portions: &mut [Portion]) -> Vec<Player> {
     let clamped = |number: i64| i128::from(number.clamp(-MOST, MOST));
     let player = |(index, contender): (usize, &Contender<'_>)| {

@@ -1,4 +1,4 @@
-//! Whether a cluster is fit to take work: not on its way out, its agent joined, healthy and heard of.
+//! Checks that a cluster can take work: it is not leaving, and its agent has joined, is healthy and reports.
 
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table};
@@ -38,7 +38,7 @@ impl Check for Ready<'_> {
     }
 }
 
-/// Whether a cluster is ready by its last report; one without any is.
+/// Reports whether the cluster is ready by its last report. A cluster without a report counts as ready.
 pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
     let Standing::Reported(report) = &cluster.standing else { return true };
     let agent_is_well = report
@@ -64,7 +64,7 @@ const REASONS: [&str; 7] = [
     "reported as not ready",
 ];
 
-/// What is wrong with a cluster at this moment, and when that may change without anybody's doing.
+/// Returns the current fault of a cluster, and the moment at which it may change by itself.
 pub(in crate::decide) fn eligibility(
     cluster: &Cluster,
     limits: Limits,

@@ -1,7 +1,7 @@
-//! Expressions over a cluster: run once for a cluster and text, however many placements ask.
+//! CEL expressions over clusters. Each expression runs once per cluster, however many placements use it.
 //!
-//! A run that ends with an error, or with anything but true, does not match: only what is wrong with the
-//! text itself is wrong with the placement, and that was found when it was read.
+//! A run that ends with an error, or with anything but true, does not match. Faults of an expression's text
+//! were reported when the placement was read.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::{Cluster, Expression, View};
 use berth_cel::{Fault, Names, Program, Value};
 
-/// What was shown and run so far.
+/// Views and verdicts made so far.
 #[derive(Default)]
 pub(in crate::decide) struct Ran {
     shown: RefCell<BTreeMap<View, Rc<Vec<OnceCell<Value>>>>>,
     by_expression: RefCell<BTreeMap<Expression, Rc<Column>>>,
 }
 
-/// One expression, with its verdicts by row.
+/// An expression's verdicts by row.
 pub(in crate::decide) struct Column {
     view: View,
     /// A text that cannot be read matches nothing; a dialect reports it before anybody gets here.
@@ -57,7 +57,7 @@ impl Column {
         verdict
     }
 
-    /// Why a cluster does not match.
+    /// Says why a cluster does not match.
     fn why(&self, table: &Table<'_>, row: Row) -> String {
         match self.run(table, row) {
             None => "the expression cannot be read".to_owned(),

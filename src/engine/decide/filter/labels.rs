@@ -197,7 +197,7 @@ impl Check for AnyOf<'_> {
     }
 }
 
-/// Why a term is not met: its part with this number, and with a cluster what that cluster has.
+/// Says why a term does not match: names the part with this number and, given a cluster, the cluster's value.
 fn term_reason(table: &Table<'_>, term: &Term, part: usize, row: Option<Row>) -> String {
     let cluster: Option<&Cluster> = row.map(|row| table.cluster(row));
     let (labels, claims) = (term.labels.requirements.as_slice(), term.claims.requirements.as_slice());

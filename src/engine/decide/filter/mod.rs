@@ -1,7 +1,7 @@
-//! A filter's rule → a check of single clusters: one small file a family of rules.
+//! A filter's rule → a check of single clusters: one small file per family of rules.
 //!
-//! A check answers with a small number for why it refuses, which costs nothing to count; the words
-//! are made from the number afterwards, coarse for a summary and precise for one cluster.
+//! A check returns a refusal as a small number, which costs nothing to count. The words are made from the
+//! number afterwards: coarse for a summary, precise for one cluster.
 
 mod eligibility;
 mod expressions;
@@ -19,10 +19,10 @@ pub(super) use expressions::{Column, Ran};
 pub(super) use labels::{Needs, TermNeeds};
 pub(super) use taints::{expiry, may_expire, untolerated};
 
-/// Why a check refuses, in its own numbering.
+/// The reason of a refusal, in the check's own numbering.
 pub(super) type Code = u32;
 
-/// One rule, ready to look at clusters.
+/// A rule that is prepared for testing clusters.
 pub(super) trait Check {
     fn refuse(&self, row: Row) -> Option<Code>;
     /// The rule in words.
@@ -85,7 +85,8 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Whether a filter looks at what its own placement has in force, so that its outcome is not the fleet's alone.
+/// Reports whether a filter reads the current picks of its own placement, so that its verdict depends on more
+/// than the fleet.
 pub(super) fn looks_at_own_picks(filter: &Filter) -> bool {
     matches!(filter.rule, Rule::Tolerates(_) | Rule::Reachable(_))
 }

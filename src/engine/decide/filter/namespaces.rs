@@ -1,4 +1,4 @@
-//! Clusters that list their namespaces must have the one wanted.
+//! Clusters that list their namespaces must list the wanted one.
 
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table};

@@ -73,7 +73,8 @@ pub(in crate::decide) fn untolerated<'a>(
     cluster.taints.iter().filter(move |taint| !tolerated(taint))
 }
 
-/// When a toleration of a taint runs out, if it fits and ever does. Without a known beginning it already has.
+/// Returns the moment at which a matching toleration expires; `None` without a limit or without a known
+/// beginning of the taint.
 pub(in crate::decide) fn expiry(toleration: &Toleration, taint: &Taint) -> Option<Timestamp> {
     let seconds = toleration.seconds.filter(|_| fits(toleration, taint))?;
     let end = taint.since?.as_second().saturating_add(seconds);
@@ -81,7 +82,7 @@ pub(in crate::decide) fn expiry(toleration: &Toleration, taint: &Taint) -> Optio
     Some(Timestamp::from_second(end).unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX }))
 }
 
-/// Whether some toleration lets the taint pass for a while only.
+/// Reports whether a toleration allows the taint for a limited time.
 pub(in crate::decide) fn may_expire(tolerations: &[Toleration], taint: &Taint) -> bool {
     tolerations.iter().any(|toleration| toleration.seconds.is_some() && fits(toleration, taint))
 }

@@ -1,4 +1,4 @@
-//! A score that an add-on measured, taken as it is; 0 where there is none or it is no longer valid.
+//! The score that an add-on measured, unchanged; 0 where it is missing or expired.
 
 use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::cluster::AddOnScore;

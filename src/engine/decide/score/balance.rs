@@ -1,4 +1,4 @@
-//! Prefers clusters that few decisions picked: from 100 for none to -100 for the most burdened one.
+//! Prefers clusters that few decisions picked: from 100 for none to -100 for the cluster with the most.
 
 use crate::decide::cluster_table::{Row, number};
 

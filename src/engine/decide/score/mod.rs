@@ -1,6 +1,6 @@
-//! A scorer's rule → one number a cluster: one small file a rule.
+//! A scorer's rule → one number per cluster: one small file per rule.
 //!
-//! Scores are made for the clusters that passed the filters, all at once, since some compare them.
+//! Scores are made at once for all clusters that passed the filters, since some rules compare them.
 
 mod addon;
 mod allocatable;
@@ -14,7 +14,7 @@ pub(super) use balance::Load;
 use super::cluster_table::{Row, Table};
 use berth_base::model::placement::{ScoreRule, Scorer};
 
-/// What scorers look at besides the clusters themselves.
+/// The inputs of scorers beside the clusters.
 pub(super) struct ScoreContext<'a> {
     /// By row: whether the placement has the cluster now; empty where it has none.
     pub(super) in_force: &'a [bool],
@@ -23,7 +23,7 @@ pub(super) struct ScoreContext<'a> {
     pub(super) load: &'a Load,
 }
 
-/// One score for each of the rows, in their order.
+/// Returns one score per row, in the order of the rows.
 pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &ScoreContext<'_>) -> Vec<i64> {
     match &scorer.rule {
         ScoreRule::Steady => steady::score(rows, around.in_force),

@@ -1,4 +1,4 @@
-//! The weights of the preferred terms that match, added up; with a sorter, shares of them.
+//! The weights of the matching preferred terms, added up; with a sorter, shares of them.
 
 use std::rc::Rc;
 
@@ -36,7 +36,8 @@ impl<'a> Weighed<'a> {
     }
 }
 
-/// Where amounts lie between the extremes of the whole fleet, also of clusters that are not candidates.
+/// The position of amounts between the extremes of the whole fleet, including clusters that are no
+/// candidates.
 struct Share {
     amounts: Rc<Vec<Option<f64>>>,
     smallest: f64,

@@ -10,7 +10,7 @@ use super::setup::*;
 use crate::decide::{decide, decide_after};
 use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Policy};
 
-/// What happens between two runs.
+/// A change between two passes.
 #[derive(Clone, Debug)]
 enum Change {
     Time(i64),

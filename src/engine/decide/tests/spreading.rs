@@ -77,7 +77,7 @@ fn picks(
     (picked(&decided, "p").into_iter().collect(), decided.decisions)
 }
 
-/// How many picks each value of a label has, over all clusters.
+/// Counts the picks of each value of a label, over all clusters.
 fn counts(clusters: &[Cluster], key: &str, picks: &BTreeSet<String>) -> BTreeMap<String, i64> {
     let mut counts = BTreeMap::new();
     for cluster in clusters {

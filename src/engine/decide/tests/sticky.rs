@@ -18,7 +18,7 @@ fn base() -> Fleet {
     fleet(clusters, vec![placement("web", in_blue(vec![labels(&["env=prod"]), tolerates("old", Some(60))]))])
 }
 
-/// How many decisions are made anew after a change.
+/// Counts the new decisions after a change.
 fn decided_after(change: impl Fn(&mut Fleet), now: Timestamp) -> usize {
     let mut fleet = base();
     let before = run(&fleet, &BTreeMap::new()).decisions;

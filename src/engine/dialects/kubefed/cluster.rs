@@ -1,5 +1,5 @@
-//! KubeFedCluster → cluster. Without a status it counts as ready; with one, only a condition `Ready`
-//! that is `True` makes it so.
+//! KubeFedCluster → cluster. Without a status it counts as ready; with one, only a condition `Ready` that is
+//! `True` makes it ready.
 
 use super::endpoint::{fault_of_endpoint, fault_of_proxy};
 use crate::dialects::Document;

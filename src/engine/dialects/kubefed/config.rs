@@ -1,7 +1,7 @@
-//! KubeFedConfig → what is known of a control plane: its namespace, its reach, whether it adopts.
+//! KubeFedConfig → the settings of a control plane: its namespace, its scope, whether it adopts objects.
 //!
-//! A repository may describe several namespace-scoped control planes, each for its own namespace,
-//! beside at most one for the whole cluster. Settings of controllers mean nothing to berth.
+//! A repository may describe several namespace-scoped control planes, each for its own namespace, beside at
+//! most one for the whole cluster. Settings of controllers mean nothing to berth.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) const DEFAULT_NAMESPACE: &str = "kube-federation-system";
 /// Namespaces that are never made in members, though what is in them can be placed.
 const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// Those of the last release, and of earlier ones.
+/// Feature gates of the last release and of earlier ones.
 const GATES: [&str; 5] = [
     "CrossClusterServiceDiscovery",
     "FederatedIngress",
@@ -38,17 +38,17 @@ struct Plane {
 }
 
 impl Planes {
-    /// Whether a namespace is served by a control plane of its own.
+    /// Reports whether a namespace has a control plane of its own.
     pub(super) fn is_namespaced(&self, namespace: &str) -> bool {
         self.0.get(namespace).is_some_and(|plane| plane.namespaced)
     }
 
-    /// Whether every control plane is namespace-scoped, so that none places cluster-scoped objects.
+    /// Reports whether every control plane is namespace-scoped, so that none places cluster-scoped objects.
     pub(super) fn all_namespaced(&self) -> bool {
         !self.0.is_empty() && self.0.values().all(|plane| plane.namespaced)
     }
 
-    /// Whether objects that are there already in a member are taken over.
+    /// Reports whether members take over objects that already exist.
     pub(super) fn adopts(&self, namespace: &str) -> bool {
         match self.0.get(namespace).filter(|plane| plane.namespaced) {
             Some(plane) => plane.adopts,
@@ -56,7 +56,7 @@ impl Planes {
         }
     }
 
-    /// Whether replica preferences of a namespace have an effect.
+    /// Reports whether replica preferences of a namespace have an effect.
     pub(super) fn divides(&self, namespace: &str) -> bool {
         match self.0.get(namespace).filter(|plane| plane.namespaced) {
             Some(plane) => plane.divides,
@@ -64,7 +64,7 @@ impl Planes {
         }
     }
 
-    /// Whether the namespace itself is never propagated.
+    /// Reports whether the namespace itself is never propagated.
     pub(super) fn is_system(&self, namespace: &str) -> bool {
         SYSTEM_NAMESPACES.contains(&namespace)
             || namespace == DEFAULT_NAMESPACE
@@ -100,7 +100,7 @@ fn read_sync(mut fields: Fields<'_>) -> Option<bool> {
     adopts
 }
 
-/// Whether the gates leave the scheduler of replicas on, as it is by default.
+/// Reports whether the gates leave the replica scheduler on, which is the default.
 fn read_gates(spec: &mut Fields<'_>) -> bool {
     let mut divides = true;
     for mut gate in spec.each("featureGates") {

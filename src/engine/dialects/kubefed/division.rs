@@ -1,7 +1,7 @@
-//! A preference and its workload → a division: who takes part, and what the namespace lets through.
+//! A preference and its workload → a division: the clusters that take part, and the namespace's limits.
 //!
-//! Ready clusters take part. The workload's own placement and that of its namespace are not looked at,
-//! unless `intersectWithClusterSelector` says so, and then only their selectors are: as in KubeFed.
+//! Ready clusters take part. As in KubeFed, the placements of the workload and of its namespace are ignored,
+//! unless `intersectWithClusterSelector` is set; then only their selectors count.
 
 use super::Context;
 use super::placement::{self, Wanted};
@@ -14,7 +14,7 @@ use berth_base::model::status::WorkloadName;
 use berth_base::model::{Key, Override, Selector, Verb};
 use berth_base::yaml::Scope;
 
-/// Where Deployments and ReplicaSets hold their number.
+/// The field with the number of replicas in Deployments and ReplicaSets.
 pub(super) const REPLICAS: &str = "/spec/replicas";
 
 /// The division that a preference asks for. `None` where the preference has no effect, with a warning.

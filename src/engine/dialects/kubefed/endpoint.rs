@@ -1,6 +1,6 @@
 //! Addresses as KubeFed accepts them: a host, a host with a port, or a URL.
 
-/// Why an API server's address is no good, if it is not.
+/// Returns the fault of an API server's address.
 pub(super) fn fault_of_endpoint(text: &str) -> Option<String> {
     match text.split_once("://") {
         Some((scheme, rest)) => {
@@ -10,7 +10,7 @@ pub(super) fn fault_of_endpoint(text: &str) -> Option<String> {
     }
 }
 
-/// Why a proxy's address is no good, if it is not.
+/// Returns the fault of a proxy's address.
 pub(super) fn fault_of_proxy(text: &str) -> Option<String> {
     match text.split_once("://") {
         Some((scheme, rest)) => {

@@ -90,7 +90,7 @@ pub(super) fn read(
     lowered.workloads.push(workload.into());
 }
 
-/// Where the number goes that a preference gives; only kinds that can have one have such a place.
+/// Returns the field for a preference's number, for kinds that have one.
 fn replicas_at(
     scope: &Scope,
     document: &Document,
@@ -227,7 +227,7 @@ fn source_of(
     }
 }
 
-/// What keeps an object from everywhere that no control plane looks at.
+/// Returns a filter that refuses every cluster for an object that no control plane handles.
 fn out_of_reach(context: &Context, target: &Target, namespace: &str) -> Option<Filter> {
     if !context.planes.all_namespaced() || context.planes.is_namespaced(namespace) {
         return None;

@@ -1,4 +1,4 @@
-//! Which documents are KubeFed's, and what each is for.
+//! KubeFed's kinds, and the role of each.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ const BOOKKEEPING: [&str; 4] =
 /// Group and kind of the federated types that type configs describe; true for those of namespaces.
 pub(super) type FederatedKinds<'a> = BTreeMap<(&'a str, &'a str), bool>;
 
-/// What a document is for.
+/// The role of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Cluster,
@@ -110,7 +110,7 @@ pub(super) fn role(document: &Document, types: &FederatedKinds<'_>) -> Role {
     }
 }
 
-/// Whether the object is of a version that came after those berth knows.
+/// Reports whether the object's version is newer than those berth knows.
 pub(super) fn is_newer(document: &Document) -> bool {
     let known: &[&str] = match &*document.key.group {
         CORE => &["v1alpha1", "v1beta1"],

@@ -1,6 +1,6 @@
-//! What KubeFed does to objects over their life → `berth.dev/` annotations for the syncer, since the
-//! Federated object may be gone by the time they matter: take-over, orphaning, delete options, and what
-//! the member's own object keeps.
+//! KubeFed's treatment of objects over their life → `berth.dev/` annotations for the syncer: take-over,
+//! orphaning, delete options, and fields that the member keeps. The annotations outlive the Federated
+//! object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +117,7 @@ fn delete_options(written: &str) -> Result<String, Fault> {
     Ok(options.to_string())
 }
 
-/// Where members keep the number of replicas they have.
+/// The clusters whose members keep their own number of replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RetainReplicas {
     Nowhere,
@@ -155,7 +155,7 @@ fn read_wanted(spec: &mut Fields<'_>) -> RetainReplicas {
     }
 }
 
-/// What KubeFed leaves as it is in a member's object.
+/// Returns the fields that KubeFed does not change in a member's object.
 pub(super) fn retained(object: &Object, replicas: &RetainReplicas) -> Vec<Retained> {
     let everywhere = |path: &str| Retained { path: path.to_owned(), clusters: None };
     let mut retained = vec![everywhere("/metadata/annotations"), everywhere("/metadata/finalizers")];

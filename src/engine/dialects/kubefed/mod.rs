@@ -1,8 +1,7 @@
 //! KubeFed: clusters, federated types and Federated* objects → the neutral model.
 //!
-//! Read first are the control planes' settings, the federated types and the federated namespaces,
-//! since the meaning of every other object depends on them. Where berth differs from KubeFed on
-//! purpose, the file that does so says it.
+//! The control planes' settings, the federated types and the federated namespaces are read first, since the
+//! meaning of every other object depends on them. Each file names its deliberate differences from KubeFed.
 
 mod cluster;
 mod config;
@@ -38,7 +37,7 @@ pub const DIALECT: Dialect = Dialect {
     lower,
 };
 
-/// What all Federated objects are read against.
+/// The context in which all Federated objects are read.
 #[derive(Debug, Default)]
 struct Context {
     planes: Planes,

@@ -1,4 +1,5 @@
-//! FederatedNamespaces as filters: what is in a namespace goes nowhere the namespace does not go.
+//! FederatedNamespaces as filters: an object in a namespace reaches only clusters that the namespace
+//! reaches.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ struct Federated {
     selector: Option<Selector>,
 }
 
-/// What a namespace does to the placements in it.
+/// The effect of a namespace on the placements in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Narrowing {
     /// Nothing: the object has no namespace, or its control plane knows only its own.

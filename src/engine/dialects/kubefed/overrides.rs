@@ -1,5 +1,5 @@
-//! `spec.overrides` → overrides, in their order. One entry a cluster, and none for what an object is
-//! called. Unlike KubeFed, one path may come twice, and all operations of RFC 6902 are known.
+//! `spec.overrides` → overrides, in their order. One entry per cluster, and none may change an object's
+//! name. Unlike KubeFed, one path may come twice, and all operations of RFC 6902 are known.
 //!
 //! berth's extension: `clusterSelector` in place of `clusterName`, for all clusters with these labels.
 

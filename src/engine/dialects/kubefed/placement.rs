@@ -1,6 +1,5 @@
-//! `spec.placement` → which clusters. A list of names goes before a selector, even an empty list,
-//! and then the selector is not so much as looked at. Nothing at all is nowhere; an empty selector is
-//! everywhere.
+//! `spec.placement` → the selected clusters. A list of names, even an empty one, makes a selector
+//! irrelevant: the selector is not read. An empty placement selects no cluster, an empty selector every one.
 //!
 //! berth's extension: `placementRef` names a placement of another system that picks the clusters.
 
@@ -16,7 +15,7 @@ use berth_base::yaml::{Fields, Node, Scope, Value};
 const FOLLOWED: [(&str, bool); 3] =
     [("ClusterResourcePlacement", false), ("Placement", true), ("ResourcePlacement", true)];
 
-/// What a placement asks for.
+/// The clusters that a placement selects.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Wanted {
     Clusters(Rule),

@@ -1,7 +1,7 @@
-//! ReplicaSchedulingPreference → how many replicas each cluster gets of the workload of the same name.
+//! ReplicaSchedulingPreference → the number of replicas of the workload of the same name in each cluster.
 //!
-//! Read as KubeFed reads it, its surprises included: each of them that a preference runs into is a
-//! warning that says what it costs and how to avoid it.
+//! Read as KubeFed reads it, surprises included. A preference that runs into one gets a warning with its
+//! effect and a way to avoid it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) const DIVIDED: [&str; 2] = ["FederatedDeployment", "FederatedReplicaS
 /// Stands for every cluster without an entry of its own.
 const OTHERS: &str = "*";
 
-/// One preference, as it is written.
+/// A preference as written.
 #[derive(Debug)]
 pub(super) struct Preference {
     pub(super) key: Key,
@@ -55,12 +55,12 @@ impl Preferences {
         })
     }
 
-    /// Whether there is one of this name, whatever kind it is for.
+    /// Reports whether a preference of this name exists, for any kind.
     pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
         !self.0.is_empty() && self.0.contains_key(&(namespace.to_owned(), name.to_owned()))
     }
 
-    /// Those whose workload is not there.
+    /// Warns of preferences without a workload.
     pub(super) fn report_unmet(&self, found: &mut Diagnostics) {
         for one in self.0.values().filter(|one| !one.met.get()) {
             let wanted = format!("{} {}", one.target, one.key.full_name());

@@ -1,6 +1,6 @@
-//! Templates and override lists in files of their own, which a Federated object of the same namespace
-//! names in `spec.templateRef` and `spec.overridesRef`: berth's extension, so that teams can own them
-//! apart. While a named one is missing or at fault, members keep the last good form of the workload.
+//! Templates and override lists in files of their own, which a Federated object of the same namespace names
+//! in `spec.templateRef` and `spec.overridesRef`: berth's extension, so that different teams can own them.
+//! While a named file is missing or faulty, members keep the last good form of the workload.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ struct File<T> {
     named: Cell<bool>,
 }
 
-/// What a Federated object is made of.
+/// The content of a Federated object: its own and that of the files it names.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) template: template::Written,
@@ -40,7 +40,7 @@ pub(super) struct Content {
 }
 
 impl Files {
-    /// Those that no Federated object names.
+    /// Warns of files that no Federated object names.
     pub(super) fn report_unnamed(&self, found: &mut Diagnostics) {
         let templates = self.templates.values().filter(|file| !file.named.get());
         let overrides = self.overrides.values().filter(|file| !file.named.get());
@@ -77,7 +77,7 @@ pub(super) fn read(scope: &Scope, document: &Document, files: &mut Files) {
     }
 }
 
-/// Whether a Federated object names any.
+/// Reports whether a Federated object names a file.
 pub(super) fn names_any(document: &Document) -> bool {
     let spec = document.root.get("spec");
     spec.is_some_and(|spec| spec.get("templateRef").is_some() || spec.get("overridesRef").is_some())

@@ -1,8 +1,8 @@
 //! `spec.template` → the object before overrides.
 //!
-//! Name, namespace and kind are those of the Federated object and its type, whatever the template
-//! says; apiVersion is the template's if it has one. Finalizers stay out, as do status and what only
-//! a server writes. Unlike KubeFed, berth carries the template's annotations.
+//! Name, namespace and kind are those of the Federated object and its type, whatever the template says;
+//! apiVersion is the template's if it has one. Finalizers, status and fields that only a server writes are
+//! left out. Unlike KubeFed, berth carries the template's annotations.
 
 use serde_json::{Map, Value as Json};
 

@@ -1,5 +1,5 @@
-//! FederatedTypeConfig → what a Federated kind stands for. The types KubeFed's chart ships (and
-//! ClusterRoleBinding, which its samples have) need no config; one that is there counts.
+//! FederatedTypeConfig → the target type of a Federated kind. The types that KubeFed's chart ships (and
+//! ClusterRoleBinding, which its samples have) need no config; a config that exists counts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use berth_base::yaml::{Fields, Scope};
 
 use super::kinds::TYPES;
 
-/// What objects of one Federated kind become in members.
+/// The type of the member objects of one Federated kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) group: String,
@@ -53,7 +53,8 @@ impl Target {
         self.group.is_empty() && self.kind == "Namespace"
     }
 
-    /// Whether objects of the kind may have a `spec.replicas`; of kinds that are not shipped, nobody knows.
+    /// Reports whether objects of the kind may have `spec.replicas`. Kinds that KubeFed does not ship may
+    /// have anything.
     pub(super) fn may_have_replicas(&self) -> bool {
         let shipped = SHIPPED.iter().any(|(group, _, kind, _)| self.group == *group && self.kind == *kind);
         !shipped || ["Deployment", "ReplicaSet"].contains(&self.kind.as_str())
@@ -101,7 +102,7 @@ fn shipped(group: &str, kind: &str) -> Option<FederatedType> {
     Some(FederatedType { target, propagates: true, namespace: String::new(), at: None })
 }
 
-/// One `targetType`, `federatedType` or `statusType`.
+/// A `targetType`, `federatedType` or `statusType`.
 struct Named {
     group: String,
     version: String,
@@ -110,7 +111,7 @@ struct Named {
     namespaced: bool,
 }
 
-/// What stands for fields of a type that are not given.
+/// Defaults for missing fields of a type.
 #[derive(Clone, Copy, Debug, Default)]
 struct Defaults<'a> {
     plural: &'a str,

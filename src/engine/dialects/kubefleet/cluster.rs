@@ -1,8 +1,7 @@
 //! `MemberCluster` → [`Cluster`].
 //!
-//! Of the status only what decisions read is looked at: the member agent's account of itself,
-//! properties, resource usage, namespaces. A status that says nothing of an agent or of conditions
-//! says nothing about health.
+//! Only the parts of the status that decisions read are read: the member agent's conditions, properties,
+//! resource usage and namespaces. A status without an agent or conditions says nothing about health.
 
 use std::collections::{BTreeMap, BTreeSet};
 

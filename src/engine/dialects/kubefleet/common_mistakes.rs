@@ -1,4 +1,4 @@
-//! Slips of the public documentation that people copy: read as they are meant, with a warning.
+//! Mistakes of the public documentation that people copy: read as intended, with a warning.
 //!
 //! `preferredDuringScheduling…` as one mapping, `preference` as a list of one, a label's value as a number.
 //! KubeFleet's hub refuses all three.

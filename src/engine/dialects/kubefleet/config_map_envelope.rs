@@ -1,7 +1,7 @@
 //! A ConfigMap of the older documentation, annotated as an envelope → the objects in its data.
 //!
 //! Each value is YAML with one or more objects: of the ConfigMap's own namespace, or cluster-scoped. Today's
-//! KubeFleet no longer unwraps such a ConfigMap; berth does, unless the fleet's settings ask for it as it is.
+//! KubeFleet no longer unwraps such a ConfigMap; berth does, unless the fleet's settings disable it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use berth_base::yaml::{self, Limits, Scope};
 
 const MARK: &str = "/metadata/annotations/kubernetes-fleet.io~1envelope-configmap";
 
-/// Whether an object is an envelope of the old form.
+/// Reports whether an object is an envelope of the old form.
 pub fn is_one(object: &Object) -> bool {
     let marked = object.content.pointer(MARK).and_then(Json::as_str);
     object.id.group.is_empty() && &*object.id.kind == "ConfigMap" && marked == Some("true")

@@ -1,7 +1,7 @@
-//! Evictions and disruption budgets: checked as the hub would, and acted on by nobody here.
+//! Evictions and disruption budgets: checked as the hub would; berth does not act on them.
 //!
-//! An eviction is one word to a running hub, and a budget limits evictions alone. A repository says what
-//! should be: taint the cluster, or take it out of the placement.
+//! An eviction is a single request to a running hub, and a budget limits evictions alone. In a repository,
+//! taint the cluster or take it out of the placement.
 
 use berth_base::diag::Diagnostic;
 use berth_base::meta;

@@ -1,7 +1,7 @@
 //! `ClusterResourceEnvelope` and `ResourceEnvelope` → the objects inside.
 //!
-//! An envelope is selected like any object; its contents travel, itself it does not. The namespaced
-//! kind holds objects of its own namespace, the other one objects without a namespace.
+//! An envelope is selected like any object. Its contents go to members, the envelope does not. The
+//! namespaced kind holds objects of its own namespace, the other one objects without a namespace.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Two forms of the source → what KubeFleet's hub would refuse of the change from one to the other.
+//! Two trees → the changes between them that KubeFleet's hub would refuse.
 //!
-//! Its webhook lets tolerations be added only, and fixes a placement's type and some other fields for good.
-//! Here a revert must work, so all of these are warnings.
+//! Its webhook lets tolerations be added only, and never lets a placement's type and some other fields
+//! change. Here a revert must work, so all of these are warnings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

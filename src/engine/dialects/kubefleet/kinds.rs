@@ -1,7 +1,7 @@
-//! The kinds of KubeFleet's groups, and what berth does with each.
+//! The kinds of KubeFleet's groups, and the role of each.
 //!
-//! One table decides both the claim on a document and how it is read. A kind of these groups that
-//! is not in it is unknown, which the loader reports with the nearest name.
+//! One table decides both the claim on a document and its reader. The loader reports an unlisted kind of
+//! these groups as unknown, with the nearest name.
 
 use crate::dialects::{Claim, Document};
 use berth_base::diag::Severity;
@@ -14,7 +14,7 @@ pub const NEXT_GROUP: &str = "placement.kubefleet.dev";
 /// Versions whose fields this reader knows. `v1` is a subset of `v1beta1`.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// What a kind is read as.
+/// The role of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Cluster,
@@ -31,7 +31,7 @@ pub enum Role {
 
 struct Row(&'static str, &'static str, Role, Scope);
 
-/// Whether objects of a kind live in a namespace.
+/// The scope of a kind's objects: a namespace or the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     Cluster,
@@ -89,7 +89,7 @@ pub const NAMES: &[&str] = &[
     "ApprovalRequest",
 ];
 
-/// Which documents are KubeFleet's.
+/// Claims KubeFleet's documents.
 pub fn claim(documents: &[Document]) -> Vec<Claim> {
     documents.iter().map(|document| claim_one(&document.key.group, &document.key.kind)).collect()
 }
@@ -119,7 +119,7 @@ fn row(group: &str, kind: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.0 == group && row.1 == kind)
 }
 
-/// How unknown fields count: a version newer than this reader may well have fields it does not know.
+/// Returns the severity of unknown fields: a version newer than this reader may have fields it does not know.
 pub fn unknown_fields(version: &str, asked: Severity) -> Severity {
     if VERSIONS.contains(&version) { asked } else { asked.max(Severity::Warning) }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::dialects::{ClusterKind, NewCluster};
 
-/// What a MemberCluster may be marked with.
+/// The marks that a MemberCluster may have.
 pub const CLUSTER_KIND: ClusterKind = ClusterKind {
     group: "cluster.kubernetes-fleet.io",
     kind: "MemberCluster",

@@ -57,7 +57,7 @@ struct Read {
     envelopes: Vec<Shared<Envelope>>,
 }
 
-/// What one document says by itself.
+/// The reading of one document by itself.
 #[derive(Debug, Default)]
 struct One {
     cluster: Option<Shared<Cluster>>,

@@ -1,4 +1,4 @@
-//! `ClusterResourcePlacement` and `ResourcePlacement` → a policy, and what it is to carry.
+//! `ClusterResourcePlacement` and `ResourcePlacement` → a policy, and the selectors of its objects.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::{policy, select, strategy};
 /// Longer names do not fit the labels that KubeFleet makes of them.
 const LONGEST_NAME: usize = 63;
 
-/// One placement as it is written, its objects not looked up yet.
+/// A placement as written, before its objects are looked up.
 #[derive(Clone, Debug)]
 pub struct PlacementSpec {
     pub key: Key,

@@ -1,7 +1,6 @@
-//! `spec.strategy`: checked as a whole; what the syncer must know becomes annotations.
+//! `spec.strategy`: checked as a whole; the fields that the syncer needs become annotations.
 //!
-//! What is said by none is said by all: the defaults of a hub are written out, since a member without them
-//! goes by rules of its own.
+//! A missing strategy gets the hub's defaults written out, since a member without them would follow its own.
 
 use std::collections::BTreeMap;
 

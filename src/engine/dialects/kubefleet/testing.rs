@@ -1,4 +1,4 @@
-//! Fleets from YAML text, for tests: what the loader would hand this dialect, and what comes of it.
+//! Fleets from YAML text, for tests: the loader's input for this dialect, and its result.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
     lowered
 }
 
-/// One file's worth of [`lower`].
+/// Runs [`lower`] on one file.
 pub fn lower_text(text: &str) -> Lowered {
     lower(&[("fleet.yaml", text)])
 }
@@ -71,7 +71,7 @@ fn documents(path: &str, text: &str) -> Vec<Document> {
     found.documents.into_iter().map(document).collect()
 }
 
-/// All messages with their severities, in order of place.
+/// Returns the messages with their severities, in order of place.
 pub fn messages(lowered: &Lowered) -> Vec<String> {
     let line = |one: &berth_base::diag::Diagnostic| format!("{}: {}", one.severity.word(), one.message);
     lowered.diagnostics.iter().map(line).collect()

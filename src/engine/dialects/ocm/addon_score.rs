@@ -1,4 +1,4 @@
-//! AddOnPlacementScore → the scores of the cluster in whose namespace it stands.
+//! AddOnPlacementScore → the scores of the cluster in whose namespace it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
-//! ManagedClusterSetBinding → which sets the placements of a namespace may use.
+//! ManagedClusterSetBinding → the sets that the placements of a namespace may use.
 //!
-//! A binding whose set does not exist is passed over, as OCM does, with a warning.
+//! A binding of a missing set is ignored, as in OCM, with a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! A cluster as CEL expressions see it: a ManagedCluster, whatever kind described it.
 //!
-//! As in OCM, quantities are texts in their canonical form, fields that hold nothing are left out but for
-//! `status.conditions`, which is null then, and `scores()` gives what an add-on measured, in the order of its
-//! list, without asking until when it counts.
+//! As in OCM, quantities are texts in their canonical form, and empty fields are left out, except
+//! `status.conditions`, which is null. `scores()` returns an add-on's measurements in the order of its list,
+//! expired ones included.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ fn taint(taint: &Taint) -> Json {
     shown
 }
 
-/// All scores of one resource, which may be none; an error where the cluster has no such resource.
+/// Returns all scores of one resource, which may be none; an error where the cluster has no such resource.
 fn scores(cluster: &Cluster, resource: &str) -> Option<Json> {
     let mut of_resource: Vec<_> = cluster.scores.iter().filter(|((of, _), _)| of == resource).collect();
     if of_resource.is_empty() {

@@ -1,4 +1,4 @@
-//! ManagedCluster → cluster. Taints are those written down: conditions are never turned into any.
+//! ManagedCluster → cluster. Only taints in the file count: conditions never become taints.
 //!
 //! A cluster without a set label, or with an empty one, belongs to the set `default`.
 

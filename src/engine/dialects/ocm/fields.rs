@@ -1,4 +1,4 @@
-//! Readers for what several of OCM's kinds have: names, moments, counts and durations.
+//! Readers of fields that several of OCM's kinds share: names, moments, counts and durations.
 
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain, is_label_key};
 use berth_base::meta::{Metadata, open};

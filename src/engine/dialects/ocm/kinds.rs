@@ -1,4 +1,4 @@
-//! Which documents are Open Cluster Management's, what each is for, and the versions known of it.
+//! Open Cluster Management's kinds, the role of each, and its known versions.
 
 use super::manifest_work;
 use crate::dialects::{Claim, Document};
@@ -21,7 +21,7 @@ pub(super) const KINDS: &[&str] = &[
     "AppliedManifestWork",
 ];
 
-/// What a kind that is read is for.
+/// The role of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Cluster,
@@ -94,7 +94,7 @@ pub(super) fn role(document: &Document) -> Option<Role> {
     row(document).map(|(_, _, role, _)| *role)
 }
 
-/// Whether the object is of a version that came after those berth knows.
+/// Reports whether the object's version is newer than those berth knows.
 pub(super) fn is_newer(document: &Document) -> bool {
     row(document).is_some_and(|(_, _, _, versions)| !versions.contains(&document.version.as_str()))
 }

@@ -6,7 +6,7 @@ use super::cluster::EFFECT_WORDS;
 use super::kinds::CLUSTER;
 use crate::dialects::{ClusterKind, NewCluster};
 
-/// What a ManagedCluster may be marked with.
+/// The marks that a ManagedCluster may have.
 pub const CLUSTER_KIND: ClusterKind = ClusterKind {
     group: CLUSTER,
     kind: "ManagedCluster",

@@ -1,6 +1,7 @@
-//! ManifestWork → a workload of the one cluster in whose namespace it stands.
+//! ManifestWork → a workload of the one cluster in whose namespace it is.
 //!
-//! What a hub's own controllers make (for a ManifestWorkReplicaSet, an add-on) is bookkeeping, see [`is_made`].
+//! A work that a hub's own controllers make (for a ManifestWorkReplicaSet, an add-on) is bookkeeping, see
+//! [`is_made`].
 
 use super::fields::open_namespaced;
 use super::kinds::WORK;
@@ -15,7 +16,7 @@ use berth_base::yaml::{Node, Scope};
 const MADE: [&str; 2] =
     ["work.open-cluster-management.io/manifestworkreplicaset", "open-cluster-management.io/addon-name"];
 
-/// Whether a controller made the work, so that what it was made from counts in its place.
+/// Reports whether a controller made the work, so that the controller's own source counts in its place.
 pub(super) fn is_made(document: &Document) -> bool {
     let metadata = document.root.get("metadata");
     let labels = metadata.and_then(|metadata| metadata.get("labels"));

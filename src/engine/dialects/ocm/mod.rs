@@ -1,7 +1,7 @@
 //! Open Cluster Management: clusters, sets, bindings, placements and work sets → the neutral model.
 //!
-//! Sets and their bindings come first: they say which clusters a namespace's placements may pick.
-//! What OCM admits and then reports as misconfigured, taking all clusters away, is an error here.
+//! Sets and their bindings come first: they limit the clusters that a namespace's placements may pick. A
+//! placement that OCM would admit and then report as misconfigured, without any cluster, is an error here.
 
 mod addon_score;
 mod bindings;
@@ -36,7 +36,7 @@ pub const DIALECT: Dialect = Dialect {
     lower,
 };
 
-/// What placements are read against.
+/// The context in which placements are read.
 #[derive(Debug, Default)]
 struct Context {
     sets: Sets,

@@ -1,5 +1,5 @@
-//! `rolloutStrategy` of a work set → who gets the work when. Limits on failures and times are checked;
-//! they need what members report, which nothing here looks at.
+//! `rolloutStrategy` of a work set → the order in which clusters get the work. Limits on failures and times
+//! are checked and then ignored: they need members' reports, which rollouts do not read.
 
 use super::fields::amount;
 use berth_base::model::rollout::{Amount, GroupRef, Pace};

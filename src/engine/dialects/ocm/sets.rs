@@ -1,4 +1,4 @@
-//! ManagedClusterSet → cluster set. `default` and `global` are there even where no file declares them.
+//! ManagedClusterSet → cluster set. `default` and `global` exist even if no file declares them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterse
 pub(super) const DEFAULT_SET: &str = "default";
 const GLOBAL_SET: &str = "global";
 
-/// Where it says so, a hub leaves the sets alone that it makes by itself.
+/// The annotation that stops a hub from managing the sets it makes by itself.
 const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
 
 const BY_LABEL: &str = "ExclusiveClusterSetLabel";
@@ -80,7 +80,7 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
     }
 }
 
-/// Says which clusters are labelled with a set that there is not: no placement that needs a set picks them.
+/// Warns of clusters labelled with a missing set: no placement that needs a set picks them.
 pub(super) fn warn_of_missing(sets: &Sets, lowered: &mut Lowered) {
     for cluster in &lowered.clusters {
         let Some(set) = cluster.labels.get(SET_LABEL).filter(|set| sets.get(set).is_none()) else { continue };

@@ -1,6 +1,6 @@
-//! `deleteOption` and `manifestConfigs` of a work → the annotations that its objects get for the syncer.
+//! `deleteOption` and `manifestConfigs` of a work → the annotations of its objects for the syncer.
 //!
-//! Resources are named by their plural there: the one that a CustomResourceDefinition of the tree gives the
+//! They name resources by their plural: the one that a CustomResourceDefinition of the tree defines for the
 //! kind, else by the usual rule of English.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use berth_base::yaml::Fields;
 
 type Annotations = BTreeMap<String, String>;
 
-/// What a work says of its objects.
+/// The options that a work gives to its objects.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     /// For all of them.
@@ -54,7 +54,7 @@ impl Resource {
 pub(super) struct Plurals(BTreeMap<(String, String), String>);
 
 impl Plurals {
-    /// Those that CustomResourceDefinitions among objects give.
+    /// Collects the plurals that CustomResourceDefinitions among objects define.
     pub(super) fn of<'o>(objects: impl Iterator<Item = &'o Object>) -> Plurals {
         let definitions = objects.filter(|object| &*object.id.kind == "CustomResourceDefinition");
         Plurals(definitions.filter_map(|object| defined(&object.content)).collect())
@@ -124,7 +124,7 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Pl
     options
 }
 
-/// How a resource is named so that it fits.
+/// The hint for a resource that matches no object.
 const NAMING: &str = "group, resource (the plural), namespace and name must be the object's; without it the work stays as it was";
 
 fn delete_option(mut fields: Fields<'_>, fits_any: &dyn Fn(&Resource) -> bool, options: &mut Options) {

@@ -58,7 +58,7 @@ fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
     state
 }
 
-/// What is asked, with nothing special about it.
+/// The inputs of a verdict, with defaults.
 #[derive(Debug)]
 struct Case {
     previous: State,
@@ -111,7 +111,7 @@ impl Case {
         self.judge().state.unwrap_or_else(|| self.next.clone())
     }
 
-    /// Who is held, and the first reason.
+    /// Returns the held workloads, each with its first reason.
     fn held(&self) -> Vec<(String, Why)> {
         self.judge().held.into_iter().map(|held| (held.key.name.to_string(), held.why[0].clone())).collect()
     }

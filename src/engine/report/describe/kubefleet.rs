@@ -1,7 +1,7 @@
 //! The status of a ClusterResourcePlacement or ResourcePlacement, as its hub shows it.
 //!
-//! Each picked cluster goes through the same conditions in one order, and stops at the first that does not
-//! hold; the placement's own conditions sum them up.
+//! Each picked cluster goes through the same conditions in one order, and stops at the first that is not
+//! true; the placement's own conditions sum them up.
 
 use serde_json::{Value as Json, json};
 
@@ -43,7 +43,7 @@ const LATER: [(&str, [&str; 3]); 5] = [
     ("Available", ["ResourceAvailable", "ResourceNotAvailableYet", "ResourceAvailableUnknown"]),
 ];
 
-/// What stands in the place of the last two where nothing is to be written.
+/// The condition in place of the last two where members write nothing.
 const DIFF_REPORTED: (&str, [&str; 3]) =
     ("DiffReported", ["DiffReportingCompleted", "DiffReportingIncompleteOrFailed", "DiffReportingPending"]);
 
@@ -52,7 +52,7 @@ fn later(only_compared: bool) -> Vec<(&'static str, [&'static str; 3])> {
     LATER.iter().take(up_to).copied().chain(only_compared.then_some(DIFF_REPORTED)).collect()
 }
 
-/// How a condition stands.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     True,
@@ -70,7 +70,7 @@ impl Word {
     }
 }
 
-/// One cluster's condition; those of one cluster are in the order of [`LATER`].
+/// A condition of one cluster; those of one cluster are in the order of [`LATER`].
 struct Step {
     word: Word,
     reason: &'static str,
@@ -156,7 +156,7 @@ fn unfilled(decision: &Decision, known: ReportInputs<'_>) -> Vec<Json> {
     }
 }
 
-/// One picked cluster.
+/// A picked cluster.
 struct View<'a, 's> {
     decision: &'a Decision,
     workload: Option<&'a Workload>,
@@ -369,7 +369,7 @@ fn said(problem: &Problem) -> Option<&'static str> {
     words.into_iter().find(|one| *one == word)
 }
 
-/// Whether members write nothing of a workload, and only say in what they differ.
+/// Reports whether members write nothing of a workload and only report differences.
 fn is_only_compared(workload: &Workload) -> bool {
     let way =
         |template: &Template| template.sync_annotations.get(APPLY).is_some_and(|it| it == "report-diff");

@@ -1,7 +1,7 @@
 //! One placement as its own system would describe it: metadata and a status, in that system's words.
 //!
-//! From the decision in force, the fleet it was made from where that is at hand, and members' reports. What
-//! only a hub that watches members' objects could know is never claimed.
+//! The inputs are the current decision, the fleet behind it if at hand, and members' reports. Facts that
+//! only a hub with a watch on members' objects could know are never claimed.
 
 mod kubefleet;
 mod ocm;
@@ -14,7 +14,7 @@ use super::fleet::{Detail, Member, Published, members, placed};
 use super::propagation;
 use berth_base::model::{ClusterStatus, Condition, Decision, Fleet, Timestamp};
 
-/// What is known when somebody asks.
+/// The inputs of a description.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportInputs<'s> {
     /// The fleet that the decisions in force were made from, where it can still be read.

@@ -1,5 +1,5 @@
-//! A document that was made → what its own reader would say against it, so that nothing is made that is
-//! refused when it is read.
+//! A generated document → the faults that its own reader would report, so that berth generates nothing that
+//! it would refuse.
 
 use serde_json::Value as Json;
 
@@ -13,13 +13,13 @@ use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::yaml::{Limits, Scope, emit, read};
 
-/// What is wrong with a type config that was made.
+/// Returns the faults of a generated type config.
 pub(super) fn faults_of_config(config: &Json) -> Vec<String> {
     let mut found = types::Types::default();
     faults(config, |scope, document| types::read(scope, document, &mut found))
 }
 
-/// What is wrong with a Federated object that was made.
+/// Returns the faults of a generated Federated object.
 pub(super) fn faults_of_object(object: &Json, federated: &FederatedKind) -> Vec<String> {
     let mut context = Context::default();
     let mut all = faults(&type_config(federated), |scope, document| {

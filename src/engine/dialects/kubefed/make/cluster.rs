@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::SYSTEM_NAMESPACE;
 use crate::dialects::{ClusterKind, NewCluster};
 
-/// What a KubeFedCluster may be marked with: labels alone.
+/// The marks that a KubeFedCluster may have: labels alone.
 pub const CLUSTER_KIND: ClusterKind = ClusterKind {
     group: "core.kubefed.io",
     kind: "KubeFedCluster",

@@ -22,7 +22,7 @@ pub struct Subject {
     pub at: Pos,
 }
 
-/// What became of the objects.
+/// The result of federating objects.
 #[derive(Clone, Debug, Default)]
 pub struct Federated {
     /// Type configs first, then namespaces, then the rest as they came.
@@ -220,7 +220,7 @@ impl<'a> Work<'a> {
         Some(made)
     }
 
-    /// What the reader would refuse, so that it is not made.
+    /// Reports the faults that the reader would find in an object; the object is then not made.
     fn report_faults(&mut self, described: &Key, at: &Pos, faults: &[String]) {
         for fault in faults {
             let message = format!("{described} can not be federated: {fault}");

@@ -1,8 +1,8 @@
-//! Makes KubeFed's documents, as its command line did: what `berth federate`, `join` and `enable` write.
+//! Makes KubeFed's documents, as its command line did, for `berth federate`, `join` and `enable`.
 //!
-//! - [`federate`]: plain objects → Federated objects. `template`: what of an object goes into its template.
-//!   `skip`: what is left out, and why. `check`: what the reader would say against what was made.
-//! - [`ApiResource`]: a type by its many names. [`KnownTypes`]: which types have a Federated kind.
+//! - [`federate`]: plain objects → Federated objects. `template`: an object → its template. `skip`: objects
+//!   that are left out, and why. `check`: faults that the reader would report.
+//! - [`ApiResource`]: a type by its many names. [`KnownTypes`]: the types with a Federated kind.
 //! - [`cluster`]: a new member → its KubeFedCluster.
 
 mod check;

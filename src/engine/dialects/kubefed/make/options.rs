@@ -1,4 +1,4 @@
-//! How objects are federated, as the person asks for it.
+//! The options for federating objects, as given on the command line.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::resources::Resources;
 use super::types::KnownTypes;
 
-/// Where Federated objects go.
+/// The placement of Federated objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Where {
     /// To every cluster, as KubeFed's own command has it.
@@ -30,7 +30,7 @@ impl Where {
     }
 }
 
-/// What `federate` is asked for.
+/// The options of `federate`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub placement: Where,

@@ -35,7 +35,7 @@ impl ApiResource {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// Whether these words mean this type.
+    /// Reports whether a name means this type.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         // A version may stand before the group: `deployments.v1.apps`, and `pods.v1.` of the core.

@@ -1,5 +1,5 @@
-//! Which objects are not federated, and why: records of controllers, what every member makes for itself,
-//! and what is federated already.
+//! Objects that are not federated, and why: records of controllers, objects that every member makes itself,
+//! and objects that are federated already.
 
 use serde_json::Value as Json;
 
@@ -16,7 +16,7 @@ const OF_CONTROLLERS: [(&str, &str); 5] = [
     ("events.k8s.io", "Event"),
 ];
 
-/// Why an object is left out. `None` where it is not.
+/// Returns the reason for leaving an object out, or `None`.
 pub(super) fn reason(object: &Json, resource: &ApiResource, options: &Options) -> Option<String> {
     let (group, kind) = (resource.group.as_str(), resource.kind.as_str());
     let name = object["metadata"]["name"].as_str().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! An object → the template of its Federated object: without what a server wrote, its status, and what names it.
+//! An object → the template of its Federated object, without its name, its status and the fields a server
+//! writes.
 //!
-//! Its annotations stay, other than with KubeFed's own command, since berth carries a template's
-//! annotations; those that tools keep for themselves do not.
+//! Unlike with KubeFed's own command, annotations stay, since berth carries a template's annotations. Only
+//! annotations that tools keep for themselves are removed.
 
 use serde_json::{Map, Value as Json};
 

@@ -1,5 +1,5 @@
-//! Which types have a Federated kind: those that KubeFed's chart ships, and those of type configs. And a
-//! type → its FederatedTypeConfig.
+//! Types with a Federated kind: those that KubeFed's chart ships, and those of type configs. Also makes a
+//! type's FederatedTypeConfig.
 
 use serde_json::{Value as Json, json};
 
@@ -86,12 +86,12 @@ impl KnownTypes {
         self.0.iter().find(|one| one.target.group == group && one.target.kind == kind)
     }
 
-    /// What a Federated kind stands for.
+    /// Returns the Federated kind with this group and kind.
     pub fn of_federated(&self, group: &str, kind: &str) -> Option<&FederatedKind> {
         self.0.iter().find(|one| one.group == group && one.kind == kind)
     }
 
-    /// Whether KubeFed ships the type, so that its Federated kind needs no config.
+    /// Reports whether KubeFed ships the type, so that its Federated kind needs no config.
     pub fn is_shipped(group: &str, kind: &str) -> bool {
         KnownTypes::default().of_federated(group, kind).is_some()
     }
@@ -101,7 +101,7 @@ impl KnownTypes {
     }
 }
 
-/// What a FederatedTypeConfig says, if it is whole.
+/// Reads a FederatedTypeConfig; returns `None` if it is incomplete.
 pub fn read_type_config(config: &Json) -> Option<FederatedKind> {
     let spec = &config["spec"];
     let (target, federated) = (&spec["targetType"], &spec["federatedType"]);
@@ -127,7 +127,7 @@ pub fn read_type_config(config: &Json) -> Option<FederatedKind> {
     })
 }
 
-/// How KubeFed calls the Federated kind of a type, in a group and version.
+/// Returns KubeFed's names for the Federated kind of a type, in a group and version.
 pub fn federated_names(target: &ApiResource, group: Option<&str>, version: Option<&str>) -> FederatedKind {
     FederatedKind {
         group: group.unwrap_or(TYPES).to_owned(),

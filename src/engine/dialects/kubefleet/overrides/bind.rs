@@ -1,7 +1,8 @@
-//! Which overrides a workload gets, in the order they are applied, and which ones nobody gets.
+//! Matches overrides with workloads, in the order in which they apply, and finds overrides without a
+//! workload.
 //!
-//! ClusterResourceOverrides come first, then ResourceOverrides, each by the name of its snapshot; so
-//! a ResourceOverride has the last word. One on a Namespace is also for what is placed from it.
+//! ClusterResourceOverrides come first, then ResourceOverrides, each by the name of its snapshot, so that a
+//! ResourceOverride wins. An override of a Namespace also applies to objects placed from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +102,7 @@ fn version(template: &Template) -> &str {
     )
 }
 
-/// Whether an override may touch a placement's workload at all.
+/// Reports whether an override may apply to a placement's workload.
 fn is_for(spec: &OverrideSpec, placement: &Key) -> bool {
     spec.placement.as_ref().is_none_or(|wanted| *placement == key_of(wanted, &spec.key))
 }

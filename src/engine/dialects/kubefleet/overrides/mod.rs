@@ -1,6 +1,7 @@
-//! `ClusterResourceOverride` and `ResourceOverride` → [`Override`](berth_base::model::Override)s of workloads.
+//! `ClusterResourceOverride` and `ResourceOverride` → [`Override`](berth_base::model::Override)s of
+//! workloads.
 //!
-//! [`read`] takes one document apart, [`bind`] finds the workloads and objects it is for.
+//! [`read`] reads one document, [`bind`] finds its workloads and objects.
 
 mod bind;
 mod paths;

@@ -1,8 +1,8 @@
-//! Which parts of an object a KubeFleet override may touch.
+//! Paths of an object that a KubeFleet override may change.
 
 use berth_base::model::Operation;
 
-/// Why an operation's path is refused, if it is.
+/// Returns the fault of an operation's path.
 pub fn fault(operation: &Operation) -> Option<String> {
     let mut parts = operation.path.split('/').skip(1);
     let refused = match (parts.next(), parts.next()) {

@@ -12,7 +12,7 @@ use berth_base::patch::{Style, operations};
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::{Mark, Node};
 
-/// One override object as it is written.
+/// An override object as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverrideSpec {
     pub key: Key,
@@ -40,7 +40,7 @@ pub struct Target {
     pub id: ObjectId,
 }
 
-/// What happens on which clusters.
+/// The action of an override on some clusters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     pub at: Pos,

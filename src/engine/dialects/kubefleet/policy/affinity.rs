@@ -11,10 +11,10 @@ const MOST_TERMS: usize = 10;
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// What clusters must and should be.
+/// Required and preferred properties of clusters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Affinity {
-    /// One of them must hold; without any, every cluster passes.
+    /// Terms of which one must match. Without terms every cluster passes.
     pub required: Vec<Term>,
     pub preferred: Vec<Preference>,
 }

@@ -1,7 +1,7 @@
 //! `spec.policy` → the engine's [`Policy`].
 //!
-//! `PickAll` takes every cluster that passes, `PickN` the best so many, `PickFixed` the named ones.
-//! Fields that belong to another type are refused, since KubeFleet would ignore them.
+//! `PickAll` picks every cluster that passes, `PickN` the best N, `PickFixed` the named ones. Fields that
+//! belong to another type are refused, since KubeFleet would ignore them.
 
 mod affinity;
 mod condition;

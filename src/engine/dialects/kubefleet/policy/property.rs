@@ -1,7 +1,7 @@
 //! Requirements on properties of clusters, and sorting by them.
 //!
-//! `resources.kubernetes-fleet.io/<type>-<resource>` means the resource usage of the status; every
-//! other name a property of that name. Requirements of one term that no value can meet are refused.
+//! `resources.kubernetes-fleet.io/<type>-<resource>` means the resource usage of the status; every other
+//! name means a property of that name. Requirements of one term that no value can meet are refused.
 
 use std::collections::BTreeMap;
 
@@ -86,8 +86,8 @@ pub fn sorter(preference: &mut Fields<'_>) -> Option<Sorter> {
     Some(Sorter { measure: measure?, ascending: order? == "Ascending" })
 }
 
-/// What a property's name means. KubeFleet's scheduler stumbles over resources with a dash in their
-/// name, such as `ephemeral-storage`, which its own checks accept; here they mean what they say.
+/// Returns the measure of a property's name. KubeFleet's own checks accept resources with a dash in their
+/// name, such as `ephemeral-storage`, but its scheduler misreads them; berth reads them as written.
 fn measure(fields: &Fields<'_>, name: &str) -> Option<Measure> {
     let resource = name.strip_prefix(RESOURCE_PREFIX);
     let sound = if resource.is_some() { is_label_key(name) } else { is_property_name(name) };
@@ -120,7 +120,7 @@ fn is_property_name(name: &str) -> bool {
     (is_label_key(first) || is_dns_subdomain(first) && first.len() < name.len()) && rest.all(is_label_key)
 }
 
-/// Whether no value meets all of these requirements on one property.
+/// Reports whether no value can meet all of these requirements on one property.
 fn contradict(requirements: &[PropertyRequirement]) -> bool {
     use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
     let exact = requirements.iter().find(|one| one.comparison == Equal);

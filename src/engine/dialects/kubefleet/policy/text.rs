@@ -1,4 +1,4 @@
-//! The policy as its author wrote it, in the one form that tells policies apart.
+//! The policy as written, normalized so that equal policies have equal forms.
 
 use serde_json::{Map, Value as Json, json};
 

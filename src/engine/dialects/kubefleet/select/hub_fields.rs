@@ -1,4 +1,4 @@
-//! Takes off an object what belongs to the hub it was on: identity, status, assigned addresses.
+//! Removes the fields that a hub added to an object: identity, status, assigned addresses.
 
 use std::sync::Arc;
 

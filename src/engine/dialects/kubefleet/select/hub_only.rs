@@ -1,4 +1,5 @@
-//! Objects that stay on the hub: what controllers make there, and what clusters have by themselves.
+//! Objects that stay on the hub: those that controllers make there, and those that every cluster has by
+//! itself.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,8 @@ use serde_json::Value as Json;
 use crate::dialects::kubefleet::kinds::{CLUSTER_GROUP, PLACEMENT_GROUP};
 use berth_base::model::Object;
 
-/// Whether an object may go to members. `services` are those of the repository, by namespace and name.
+/// Reports whether an object may go to members. `services` are those of the repository, by namespace and
+/// name.
 pub fn travels(object: &Object, services: &BTreeSet<(&str, &str)>) -> bool {
     let metadata = object.content.get("metadata");
     let has =

@@ -1,8 +1,8 @@
-//! `resourceSelectors` and the objects of the repository → what a placement carries.
+//! `resourceSelectors` and the objects of the repository → the objects of a placement.
 //!
-//! The repository stands for the hub: [`Selectable`] is what is there, [`selectors`] what is asked for,
-//! [`resolve`] brings them together. A selection that KubeFleet refuses as a whole (a reserved
-//! namespace, an object selected twice) blocks the placement and names why.
+//! The repository stands for the hub: [`Selectable`] holds its objects, [`selectors`] reads the selectors,
+//! [`resolve`] brings them together. A selection that KubeFleet refuses as a whole (a reserved namespace, an
+//! object selected twice) blocks the placement and names the reason.
 
 mod hub_fields;
 mod hub_only;

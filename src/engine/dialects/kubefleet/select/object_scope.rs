@@ -1,5 +1,5 @@
-//! Whether objects of a kind live in a namespace: known for Kubernetes' own kinds, otherwise told
-//! by the definitions and objects in the repository.
+//! The scope of kinds, namespaced or cluster-scoped: known for Kubernetes' own kinds, otherwise taken from
+//! the definitions and objects in the repository.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const NAMESPACED: [&str; 8] = [
     "policy",
 ];
 
-/// What the repository says of kinds that are not Kubernetes' own.
+/// The scopes that the repository gives to kinds beside Kubernetes' own.
 #[derive(Debug)]
 pub struct Scopes<'a> {
     told: BTreeMap<(&'a str, &'a str), Scope>,

@@ -1,4 +1,4 @@
-//! Selectors over the stock → the items a placement carries, or why it may carry none.
+//! Selectors over the selectable objects → the items of a placement, or the reason for refusing them.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use super::selectors::{Reach, ResourceSelector, Selectors};
 use crate::dialects::kubefleet::kinds::Scope as ObjectScope;
 use berth_base::yaml::fields::Scope;
 
-/// What the selectors of one placement give.
+/// The selection of one placement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
     /// In the order of their identities.
     pub items: Vec<Item>,
-    /// Why KubeFleet refuses the selection as a whole.
+    /// The reason for which KubeFleet refuses the selection as a whole.
     pub invalid: Option<String>,
 }
 

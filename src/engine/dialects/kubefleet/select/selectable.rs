@@ -14,7 +14,7 @@ use berth_base::model::object::{ObjectId, version_of};
 use berth_base::model::selector::Labels;
 use berth_base::model::{Object, Shared};
 
-/// One thing that can be selected: an object, or an envelope for its contents.
+/// A selectable item: an object, or an envelope for its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
     Plain(usize),
@@ -31,7 +31,7 @@ impl Item {
     }
 }
 
-/// All that can be selected. Objects that never travel, or that are being deleted, are not in it.
+/// The selectable items. Objects that stay on the hub, or that are being deleted, are left out.
 #[derive(Debug)]
 pub struct Selectable<'a> {
     plain: &'a [Arc<Object>],

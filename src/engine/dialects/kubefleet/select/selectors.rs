@@ -1,4 +1,4 @@
-//! Reads `resourceSelectors` and what they must be by themselves.
+//! Reads `resourceSelectors` and checks each by itself.
 
 use crate::dialects::kubefleet::common_mistakes::label_selector;
 use berth_base::diag::Diagnostic;
@@ -29,7 +29,7 @@ pub struct ResourceSelector {
     pub reach: Reach,
 }
 
-/// What selecting a namespace brings along.
+/// The objects that come along with a selected namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The namespace and all that is in it.

@@ -1,6 +1,6 @@
-//! `predicates` → terms: a cluster passes if it fits one of them, and so the three selectors of it.
+//! `predicates` → terms: a cluster passes if it matches one of them, with all three of its selectors.
 //!
-//! A CEL expression is read here to find what is wrong with it; the engine runs it from its text.
+//! A CEL expression is parsed here to report its faults; the engine runs it from its text.
 
 use crate::dialects::ocm::cel_view::MANAGED_CLUSTER;
 use berth_base::diag::Diagnostic;

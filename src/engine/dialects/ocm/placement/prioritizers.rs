@@ -1,6 +1,6 @@
 //! `prioritizerPolicy` → scorers. Additive adds to Balance and Steady at weight 1, Exact names all.
 //!
-//! A built-in named twice has its last weight, an add-on score named twice counts twice: as OCM has it.
+//! As in OCM, a built-in named twice has its last weight, and an add-on score named twice counts twice.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub(super) fn read(scope: &Scope, mut policy: Fields<'_>, has_names: bool) -> Ve
     scorers
 }
 
-/// Where nothing is asked for, everybody's total is 0, which is a score like any other.
+/// Returns a scorer for placements without prioritizers: every cluster scores 0.
 fn nothing() -> Scorer {
     Scorer { name: "no prioritizer".to_owned(), weight: 0, rule: ScoreRule::Preferred(Vec::new()) }
 }

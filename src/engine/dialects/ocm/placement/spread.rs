@@ -1,5 +1,5 @@
-//! `spreadPolicy` → constraints that picks are made under, as the field's description has it. OCM itself
-//! accepts the field and ignores it.
+//! `spreadPolicy` → constraints on the picks, as the field's description has it. OCM itself accepts the
+//! field and ignores it.
 
 use berth_base::meta::names::is_label_key;
 use berth_base::model::placement::{EvenConstraint, ScoreRule, Scorer};
