@@ -79,15 +79,15 @@ pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Op
 
 /// The cache that one build leaves for the next. It is valid only with the state that this build became.
 #[derive(Clone, Debug)]
-pub struct BuildCache {
+pub struct PipelineCache {
     decided: Option<decide::DecisionCache>,
     rendered: render::RenderCache,
 }
 
-impl BuildCache {
+impl PipelineCache {
     /// Makes a cache from the entries that another process stored.
-    pub fn stored(rendered: render::StoredCache) -> BuildCache {
-        BuildCache { decided: None, rendered: render::RenderCache::Stored(rendered) }
+    pub fn stored(rendered: render::StoredCache) -> PipelineCache {
+        PipelineCache { decided: None, rendered: render::RenderCache::Stored(rendered) }
     }
 
     /// Returns the entries to store for another process. `published` holds the folders that the build became.
@@ -131,9 +131,9 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
-    memo: Option<&BuildCache>,
+    memo: Option<&PipelineCache>,
     contents: &mut dyn Contents,
-) -> Result<(Built, BuildCache), ContentError> {
+) -> Result<(Built, PipelineCache), ContentError> {
     let (loaded, decided, mut diagnostics, decided_memo) =
         decide_after(loaded, inputs, memo.and_then(|memo| memo.decided.as_ref()));
     let mut decisions = decided.decisions;
@@ -150,6 +150,6 @@ pub fn build_loaded(
     }
     let state = State { decisions: decisions.into(), folders: rendered.folders, facts: decided.facts, kept };
     let memo =
-        BuildCache { decided: Some(decided_memo), rendered: render::RenderCache::Process(rendered_memo) };
+        PipelineCache { decided: Some(decided_memo), rendered: render::RenderCache::Process(rendered_memo) };
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
 }

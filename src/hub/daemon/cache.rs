@@ -62,7 +62,7 @@ impl Cache {
             if let Some((previous, rendered)) = left.rendered {
                 self.stored = Some(previous.commit);
                 self.previous = Some(previous);
-                self.build.built = rendered.map(pipeline::BuildCache::stored);
+                self.build.built = rendered.map(pipeline::PipelineCache::stored);
             }
         }
         match self.previous.take().filter(|previous| Some(previous.commit) == now) {

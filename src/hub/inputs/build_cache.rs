@@ -10,7 +10,7 @@ pub struct BuildCache {
     pub(super) blobs: git::Blobs,
     pub(super) parsed: FileCache,
     /// Of the state in force, and no other.
-    pub built: Option<pipeline::BuildCache>,
+    pub built: Option<pipeline::PipelineCache>,
 }
 
 impl BuildCache {
