@@ -1,4 +1,4 @@
-//! What runs the syncer: a Deployment that asks for nothing it does not need, and a NetworkPolicy.
+//! The syncer's Deployment, with no right that it does not need, and its NetworkPolicy.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,4 +1,4 @@
-//! What a cluster did not give, and what would help, in sentences for people.
+//! A failed connection or request → a sentence for people, and the one thing that would help.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! What a cluster can be asked for: a resource, in all namespaces, in one, or by name.
+//! A request to a cluster: a resource in all namespaces, in one, or by name.
 
 use std::fmt;
 

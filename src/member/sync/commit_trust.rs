@@ -1,8 +1,7 @@
-//! Which commit of a cluster's ref is applied: the newest, if it may be followed, and otherwise the last that
-//! was.
+//! The choice of the commit to apply: the cluster ref's newest one if it is trusted, otherwise the last that was.
 //!
-//! A commit may be followed that this berth can read, that is of this member's fleet and, where a file names allowed
-//! signers, that one of them signed. The file is read anew each time, so that a key that is taken out of it counts no longer.
+//! A commit is trusted if this berth can read it, if it is of this member's fleet and, where a file names allowed
+//! signers, if one of them signed it. The file is read anew each time, so that a removed key loses its trust.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

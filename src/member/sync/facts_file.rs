@@ -1,7 +1,7 @@
-//! What a member reports of its cluster beside what it applied: labels, claims, properties, scores, and room for
-//! workloads, from a file that somebody else in the cluster writes.
+//! A member's file of further facts: labels, claims, properties, scores and room for workloads. Somebody else in
+//! the cluster writes it.
 //!
-//! A file that cannot be read changes nothing: what was reported before stays, and the report says why.
+//! An unreadable file changes nothing: the facts reported before stay, and the report says why.
 
 use std::sync::Arc;
 

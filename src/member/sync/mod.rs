@@ -1,13 +1,13 @@
-//! The member: brings a backend to what its cluster's folder says, and reports how that went.
+//! The member: brings a backend to its cluster's folder, and reports the result.
 //!
 //! ```text
-//! cluster ref ─ fetch ─▶ folder ─ desired ─▶ objects ─ overrides ─▶ plan ─ apply ─▶ backend
-//!                                                        ▲                  │
-//!                                          backend survey ┘                  └─▶ status ref
+//! cluster ref ─▶ cluster_folder ─▶ desired ─▶ local_overrides ─▶ plan ─▶ apply ─▶ backend
+//!                                                                 ▲         │
+//!                                               a backend's survey ┘         └─▶ status ref
 //! ```
 //!
-//! Safety comes first: a folder that cannot be read is never an empty one, a backend is never taken from
-//! another cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
+//! Safety comes first: an unreadable folder is never an empty one, a backend is never taken from another
+//! cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
 
 mod apply;
 mod apply_order;

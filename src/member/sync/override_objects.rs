@@ -1,7 +1,7 @@
-//! Objects of a cluster that hold local overrides → the overrides, and what is wrong with the objects.
+//! A cluster's objects that hold local overrides → the overrides, and the faults of the objects.
 //!
-//! One that cannot be read blocks nothing: its last good form stays in force as long as the process
-//! lives. Of a Secret nothing is shown but the place of a fault.
+//! An unreadable object blocks nothing: its last good form stays in force as long as the process lives. Of a
+//! Secret only the place of a fault is shown.
 
 use std::collections::BTreeMap;
 use std::fmt;

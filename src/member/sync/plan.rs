@@ -1,8 +1,8 @@
-//! What a folder asks for, against what a backend holds → what to write and what to remove, in order.
+//! A folder's objects against a backend's → the writes and removals, in order.
 //!
-//! A pure comparison. Nothing is taken over or removed by accident: an object that berth does not own is
-//! a conflict unless its annotation allows the take-over, and what must not be removed is held, with the
-//! reason. Namespaces and CRDs are written first and removed last.
+//! Pure. Nothing is taken over or removed by accident: an object that berth does not own is a conflict unless its
+//! annotation allows the take-over, and an object that must not be removed stays, with the reason. Namespaces
+//! and CRDs are written first and removed last.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

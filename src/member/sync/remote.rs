@@ -1,7 +1,7 @@
-//! One cluster's ref at a remote → the local repository; the member's status → the remote.
+//! The remote: one cluster's ref is fetched from it, and the member's status pushed to it.
 //!
-//! Only this cluster's ref is asked for, and a folder is taken over only when it is whole, this cluster's and
-//! not older than the one before: until then the last one stays, and is what the member keeps to.
+//! Only this cluster's ref is asked for. A folder is accepted only if it is whole, this cluster's and not older
+//! than the one before; until then the member keeps the last one.
 
 use berth_git::protocol::Refs;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! Which removals wait, because something else of their workload is not as wanted yet.
+//! Removals that wait, because another object of their workload is not as wanted yet.
 //!
-//! An object that is refused holds the removals of its workload back for as long as it may take to become as
-//! wanted, and no longer. A file that cannot be read holds them back until it can: nobody knows what it says.
+//! A refused object holds back the removals of its workload for as long as it may take to become as wanted, and
+//! no longer. An unreadable file holds them back until it can be read: its content is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 

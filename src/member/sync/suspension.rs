@@ -1,7 +1,7 @@
-//! What people ask to be left alone for a while → a plan that leaves it alone, and says so.
+//! A suspension that people asked for → a plan that leaves its objects alone, and says so.
 //!
-//! Either the whole backend, by annotations of berth's own record there, or one workload, by annotations in
-//! Git. A time that cannot be read is no end: what was to stay as it is does. `now` is an argument.
+//! Annotations of berth's own record suspend the whole backend; annotations in Git suspend one workload. An
+//! unreadable end counts as none: the suspension goes on. `now` is an argument.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! How a sync went → what is worth telling people where they look: in the cluster, as events.
+//! The result of a sync → events for people who look into the cluster.
 //!
-//! Words are those of the report, in which no content of a Secret is. Who tells it, and how often, is the
-//! backend's own.
+//! Messages are those of the report, which hold no content of a Secret. The backend decides how to publish the
+//! events, and how often.
 
 use super::SyncOutcome;
 use super::plan::Action;

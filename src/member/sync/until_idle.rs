@@ -1,4 +1,4 @@
-//! Syncs until nothing is left to wait for, as one: what `berth sync --once` does.
+//! Syncs in a row, as one, until nothing is left to wait for: `berth sync --once`.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

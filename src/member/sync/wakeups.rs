@@ -1,4 +1,4 @@
-//! What ends the wait between two syncs: somebody asks to stop, or a backend asks for a sync.
+//! The channel that ends the wait between two syncs: a request to stop, or a backend's request for a sync.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
-//! Where a cluster's objects go: one trait, and a folder as its first kind.
+//! Backends: the trait of a place that holds a cluster's objects. A folder and a Kubernetes cluster implement it.
 //!
-//! A backend answers for ownership. What it is about to own or to let go it records durably before it
-//! touches anything ([`Backend::begin`]), so that a crash at any moment loses no ownership; the last word
-//! of each sync is recorded after it ([`Backend::finish`]).
+//! A backend knows its ownership. It records durably the objects that it is about to own or release before it
+//! changes anything ([`Backend::begin`]), so that a crash at any moment loses no ownership; the result of each
+//! sync is recorded at its end ([`Backend::finish`]).
 
 pub mod folder;
 pub mod kube;

@@ -1,7 +1,7 @@
-//! A live object → whether it does what it is there for, and what keeps it from that.
+//! A live object → its health, and the reason where it is not healthy.
 //!
-//! What each kind needs is data ([`rules`]); this reads it. A status that is about an earlier form of
-//! the object counts for nothing. Kinds without a rule go by the conditions that all controllers share.
+//! The needs of each kind are data ([`rules`]). A status of an earlier form of the object does not count. Kinds
+//! without a rule go by the conditions that all controllers share.
 
 pub mod custom;
 mod rules;

@@ -1,6 +1,6 @@
-//! What each kind needs to be healthy, as data: checks in order, of which the first that speaks decides.
+//! The health rules of each kind, as data: checks in order, the first that applies decides.
 //!
-//! A kind with no checks is healthy as soon as it is there.
+//! A kind without checks is healthy as soon as it exists.
 
 use super::Health;
 use Verdict::{Failed, Healthy, Progressing, ProgressingAs};

@@ -1,8 +1,7 @@
-//! How an object is applied where its system has a say: its `berth.dev/` annotations, and what they make of
-//! the way an object was found.
+//! The strategy of one object: its `berth.dev/` annotations, and their verdict on its live form.
 //!
-//! Pure. The words that findings start with are those of the systems (`FoundDrifts`, `FailedToTakeOver` …),
-//! so that people and `berth describe` find them again.
+//! Pure. Findings start with the words of the systems (`FoundDrifts`, `FailedToTakeOver` …), so that people and
+//! `berth describe` find them again.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! What berth owns in a folder: a list of objects with the hashes of their files, as JSON.
+//! The inventory of a folder: berth's objects with the hashes of their files, as JSON.
 //!
-//! An entry that was `applied` owns whatever stands in its place: a changed file is drift. One that is
-//! only `pending` owns its place only while the file there is the very one it names: a crash lay between
-//! the promise and the deed, and a stranger's file may have come first.
+//! An entry with `applied` owns whatever file stands in its place: a changed file is drift. An entry with only
+//! `pending` owns the file only while it is the very one named: a crash lay between the entry and the write, and
+//! a stranger's file may have come first.
 
 use std::collections::BTreeMap;
 

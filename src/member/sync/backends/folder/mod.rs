@@ -1,7 +1,7 @@
 //! A folder as the backend: each object a file, at the path it has in the rendered folder.
 //!
-//! What berth owns is listed in `.berth/inventory.json`. The list names an object before its file is made
-//! and until after it is gone, so that no crash makes a file an orphan; strangers' files stay as they are.
+//! `.berth/inventory.json` lists the objects that berth owns. It names an object before its file is made and until
+//! after the file is removed, so that no crash makes a file an orphan; strangers' files stay unchanged.
 
 pub(super) mod files;
 mod inventory;

@@ -1,7 +1,7 @@
-//! Requests to one API server: some at once, each within its time and tried again where that is safe.
+//! Requests to one API server: several at once, each with a time limit and tried again where that is safe.
 //!
-//! Everything asked here may be asked twice: applies are, deletes carry a UID. So an answer that was lost
-//! is asked for again; a server that is busy is heard when it says how long to wait.
+//! Every request may be sent twice: applies are idempotent, deletes carry a UID. So a request whose answer was
+//! lost is sent again. A busy server's own pause is kept.
 
 use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};

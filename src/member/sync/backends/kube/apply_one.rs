@@ -1,8 +1,8 @@
-//! One object: how it is applied, or only tried, and what is done about whatever stands in the way.
+//! The application of one object, real or as a dry run, and the ways around its obstacles.
 //!
-//! Fields that the member keeps are handed over before they are left out; fields of earlier appliers
-//! become berth's; conflicts with others fail unless the object says otherwise; what cannot be changed is
-//! made anew only where the object says so. A trial changes nothing.
+//! Fields that the member keeps are handed over before they are left out; fields of earlier appliers become
+//! berth's; conflicts with others fail unless the object's annotation settles them; an object with an immutable
+//! change is made anew only if its annotation allows it.
 
 use std::sync::Arc;
 use std::time::Duration;

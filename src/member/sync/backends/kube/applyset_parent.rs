@@ -1,7 +1,7 @@
-//! The parent object: who the cluster belongs to, what it was last brought to, which kinds are owned.
+//! The parent object: the cluster's fleet, the folder applied last, and the owned kinds.
 //!
-//! It names a kind before the first object of that kind is made, and until after the last one is gone. It
-//! is written only as it was read, so that two syncers never both believe to be the one.
+//! It names a kind before the first object of that kind is made, and until after the last one is removed. It is
+//! replaced only in the version that was read, so that two syncers never both believe to be the one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

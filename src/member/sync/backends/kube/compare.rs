@@ -1,4 +1,4 @@
-//! A live object read: whether it is as wanted, whether it is on its way out, and what it says to berth.
+//! A live object read: whether it is as wanted or being removed, and its annotations for berth.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Trials of whatever is not as wanted for certain: server-side dry runs, before anything is changed.
+//! Server-side dry runs of objects that are not as wanted for certain, before anything is changed.
 //!
-//! A trial says what is there, what would change, and what the server would refuse. What failed is tried
-//! again after a pause, and what is in the way of an object is not looked at again and again either.
+//! A dry run shows the live object, the changes of a write, and the server's refusals. A failed object is tried
+//! again after a pause, and so is one with an obstacle in its way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! What is told people as Kubernetes Events, and the status as a ConfigMap: for those who look with `kubectl`.
+//! Kubernetes Events for people, and the status as a ConfigMap: for those who look with `kubectl`.
 //!
-//! One Event for each object and reason, written again when it says something else or was about to be
-//! forgotten; so many in a sync and no more. Where they cannot be written, that is one note.
+//! One Event for each object and reason. It is written again when its message changes or before the server
+//! forgets it, and only so many in a sync. If Events cannot be written, one note says so.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! What an API server did not do → what it means for the object, and a sentence for people.
+//! A failed request → its meaning for the object, and a sentence for people.
 //!
-//! The words of a server may quote an object. For Secrets only the reason and the fields are kept.
+//! A server's message may quote an object. For Secrets only the reason and the fields are kept.
 
 use std::error::Error;
 use std::time::Duration;

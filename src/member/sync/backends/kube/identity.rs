@@ -1,8 +1,8 @@
-//! Who berth is in a cluster: the manager of fields, the label of what it owns, and the parent object.
+//! Berth's names in a cluster: the manager of fields, the label of its objects, and the parent object.
 //!
-//! Follows the ApplySet convention: the label is written with each object, so that no crash can part an
-//! object from its owner and no inventory can grow too large. A copied label owns nothing: berth's own
-//! entry among the managers must be there, too.
+//! Follows the ApplySet convention: the label is written with each object, so that no crash can part an object
+//! from its owner and no inventory can grow too large. A copied label owns nothing: berth must also be among
+//! the object's managers.
 
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};

@@ -1,8 +1,8 @@
-//! What `metadata.managedFields` says: who owns which fields of an object, and how that is rearranged.
+//! `metadata.managedFields`: the owners of an object's fields, and changes of them.
 //!
-//! Pure. A field that somebody else has set is no longer berth's, so an object whose every wanted field
-//! is still berth's is as it was applied. Fields that berth lets go are handed to a keeper first: a field
-//! without an owner is removed by the server.
+//! Pure. Once somebody else has set a field, it is no longer berth's; an object whose wanted fields are all
+//! berth's is as it was applied. Fields that berth releases are handed to a keeper first: a server removes
+//! fields without an owner.
 
 use serde_json::{Map, Value as Json, json};
 

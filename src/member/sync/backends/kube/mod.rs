@@ -1,15 +1,16 @@
-//! A Kubernetes cluster as the backend: server-side apply, with an ApplySet of what berth owns.
+//! A Kubernetes cluster as the backend: server-side apply, with an ApplySet of berth's objects.
 //!
-//! - [`access`](crate::live::access) connects; `wire` asks, `failure` says what went wrong, `kinds` knows
-//!   what is served. `identity` says who berth is; `managed`, `handover` and `fields` read and rearrange owners,
-//!   `shape` knows what a server makes of an object.
-//! - `watching` knows what is owned, by one list and one watch for each kind; `survey` looks, `compare` judges,
-//!   `trial` tries whatever is not as wanted for certain. `one` brings one object about, `write` all of a stage, `parent` keeps the record.
-//! - `lease` sees to it that one of several syncers writes.
-//! - `events` tells people; `later` knows what failed and when it is tried again.
+//! - Requests: [`access`](crate::live::access) connects, `api_client` sends, `failure` explains errors,
+//!   `served_kinds` and `list_rights` know the server's kinds.
+//! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
+//!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
+//! - Reading: `watching` follows the owned objects; `survey` reads them, `compare` judges them, `dry_run` tries
+//!   those that are not as wanted for certain; `drift` decides about changes made by others.
+//! - Writing: `apply_one` applies one object, `batches` all of a stage; `applyset_parent` keeps the record,
+//!   `lease` lets only one syncer write, `retries` schedules what failed, `events` tells people.
 //!
-//! Nothing that berth does not own is changed or removed, a removal is of the very object that was seen,
-//! and one object's failure stops no other.
+//! Berth changes and removes only its own objects, a removal names the very object that was seen, and one
+//! object's failure stops no other.
 
 mod api_client;
 mod apply_one;

@@ -1,4 +1,4 @@
-//! Why an object is not healthy, in its pods' words: the first reason that a person would look for.
+//! The reason why an object is not healthy, from its pods: the first one that a person would look for.
 
 use std::time::{Duration, Instant};
 

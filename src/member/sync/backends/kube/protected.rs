@@ -1,5 +1,5 @@
-//! What is not for berth to remove, whoever approves it: namespaces that the cluster itself needs, and
-//! objects that another one takes along.
+//! Objects that berth must not remove, whoever approves it: namespaces that the cluster itself needs, and
+//! objects with an owner.
 
 use std::collections::BTreeSet;
 

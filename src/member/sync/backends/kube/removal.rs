@@ -1,4 +1,4 @@
-//! How one object goes: the options of its removal, and how it is let go of as it is.
+//! The end of one object: the options of its removal, and its release.
 
 use kube::api::{DeleteParams, PatchParams, Preconditions, PropagationPolicy};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! What failed or is in the way, and when it is tried again; when a sync is due though nothing changes.
+//! Failed and obstructed objects, and the moments of their next tries; the next sync while nothing changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

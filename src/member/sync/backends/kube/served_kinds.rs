@@ -1,5 +1,5 @@
-//! What an API server serves: kinds → the paths of their objects. Asked once, and again when a kind is
-//! not among them.
+//! The kinds that an API server serves, and the paths of their objects. Asked once, and again when a kind is
+//! missing.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,8 @@
-//! What is in the cluster: one list for each owned kind, and a trial of whatever is not as wanted for
+//! The survey of a cluster: one list for each owned kind, and dry runs of objects that are not as wanted for
 //! certain.
 //!
-//! An object is as wanted for certain if it carries the hash of what is wanted and every wanted field is
-//! still berth's. The trial is a server-side dry run: it says what is there, what would change, and what
-//! the server would refuse, before anything is changed.
+//! An object is as wanted for certain if it carries the hash of the wanted form and berth still owns every wanted
+//! field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

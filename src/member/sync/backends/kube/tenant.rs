@@ -1,7 +1,7 @@
-//! Whose rights count: the objects of a namespace are written as an account of that namespace.
+//! Tenants: the objects of a namespace are written as an account of that namespace.
 //!
-//! Which account that is comes from the syncer's flags and never from the folder: whoever could choose it
-//! there could choose a mightier one. Berth looks with its own rights, and writes with those of the tenant.
+//! The syncer's flags name the account, never the folder: whoever could choose it there could choose a mightier
+//! one. Berth reads with its own rights, and writes with the tenant's.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

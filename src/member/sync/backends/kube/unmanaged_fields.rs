@@ -1,7 +1,7 @@
-//! What of an object is left to others: fields by JSON pointer, and whatever certain managers have set.
+//! Fields of an object that are left to others: by JSON pointer, or because certain managers have set them.
 //!
-//! Pure. Such a field is as rendered when the object is made; from then on it is the cluster's. It is
-//! handed over before it is left out, since a server removes what nobody owns.
+//! Pure. Such a field is as rendered when the object is made; from then on it is the cluster's. It is handed over
+//! before it is left out, since a server removes fields without an owner.
 
 use serde_json::Value as Json;
 

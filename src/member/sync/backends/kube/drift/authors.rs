@@ -1,4 +1,4 @@
-//! A live object and what was applied to it → who has changed what since, and when, as its managers say.
+//! A live object and its applied form → the fields that others changed, by manager and time.
 //!
 //! Pure. Fields are named and never quoted.
 

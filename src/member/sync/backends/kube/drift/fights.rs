@@ -1,6 +1,6 @@
 //! Corrections of one object → whether somebody else keeps changing it, so that correcting it is a fight.
 //!
-//! The moments are arguments. Of a fight one thing is said, and it ends with a long pause or new content.
+//! The moments are arguments. One message tells of a fight, which ends after a long pause or with new content.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! An object that is not as it was applied, though nothing else is wanted of it: whether it is put right.
+//! Drift: an object that others changed although its wanted form is the same, and whether it is corrected.
 //!
-//! It is not where it is only to be said, or ignored for a time, and where somebody else keeps changing it.
+//! It is not corrected if its drift is only reported or ignored for a time, or if somebody else keeps changing it.
 
 mod authors;
 pub mod fights;

@@ -1,6 +1,6 @@
-//! What is done about an object that went away from what was applied: put right, said, or neither for a time.
+//! The treatment of an object that others changed: correct it, report it, or ignore it for a time.
 //!
-//! What an object says comes before what is said for the whole member. The moment is an argument.
+//! An object's annotation comes before the member's setting. The moment is an argument.
 
 use crate::sync::desired::Desired;
 use berth_base::model::Timestamp;

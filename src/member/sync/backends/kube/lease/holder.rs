@@ -1,8 +1,8 @@
-//! What a process calls itself in a lease, and whether a holder is a process of this machine that has ended.
+//! The name of a process in a lease, and the question whether a holder is an ended process of this machine.
 //!
-//! `<host>_<place>_<pid>-<start>`: the place is a digest of what tells apart whole process tables (this boot,
-//! this PID namespace), so that a number is only looked up where it means something. Elsewhere, and
-//! where there is no `/proc`, no holder is ever taken for dead.
+//! `<host>_<place>_<pid>-<start>`: the place is a digest of the process table (this boot, this PID namespace), so
+//! that a number is looked up only where it has a meaning. Elsewhere, and without `/proc`, no holder ever counts
+//! as dead.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
-//! What a lease says, and how long it has said so → whose turn it is.
+//! A lease, and how long it has been unchanged → whose turn it is.
 //!
-//! A holder is gone when its lease did not change for as long as it was given, measured here: the times in
-//! a lease are another machine's, and count for nothing.
+//! A holder is gone if its lease did not change for the lease's duration, measured here: the times in a lease
+//! come from another machine's clock, and do not count.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! A live object → the little that later syncs need of it: whose it is, whether it is as wanted for
-//! certain, how it does. Its content is kept only where it must be compared once more.
+//! A live object → its cache entry: its owner, whether it is as wanted for certain, its health. Its content is kept
+//! only if it must be compared once more.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! One kind's objects, followed: a watch from where the list ended, begun again where it was cut, and a
-//! new list where what happened in between cannot be told any more.
+//! One kind's objects, followed: a watch from the end of the list, begun again when it is cut, and a new list when
+//! the server no longer knows the changes in between.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

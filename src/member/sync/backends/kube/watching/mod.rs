@@ -1,10 +1,10 @@
-//! What berth owns in a cluster, looked at once by a list for each kind and from then on by a watch.
+//! The owned objects of a cluster, read once by a list for each kind and from then on by a watch.
 //!
-//! - `entry`: what is kept of one object, and whether it is as wanted. `store`: all of them, and what asks for a
-//!   sync. `feed`: one kind's list and watch. `notice`: what people write on the parent object.
+//! - `cached_object`: the entry of one object. `object_cache`: all entries, and the changes that ask for a sync.
+//!   `kind_watch`: one kind's list and watch. `suspension_watch`: the watch of the parent object.
 //!
-//! A sync that finds every kind followed makes no request to know what is there. Contents are looked at
-//! and let go: what stays in memory follows names and hashes.
+//! A sync that finds every kind watched sends no request to know the live objects. Their contents are dropped
+//! after reading: memory grows with names and hashes only.
 
 pub mod cached_object;
 pub mod kind_watch;

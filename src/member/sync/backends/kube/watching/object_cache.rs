@@ -1,7 +1,7 @@
-//! What watches and lists have shown of all owned objects, and which of it asks for a sync.
+//! The cache of all owned objects, as watches and lists have shown them, and the changes that ask for a sync.
 //!
-//! Events may come late, twice, or in another order than requests were answered: what is older than what
-//! is known counts for nothing, and a removal is of the very object that it names.
+//! Events may come late, twice, or in another order than answers: an event older than its entry does not count,
+//! and a removal names the very object by its UID.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What people write on berth's own record while nothing else happens: a suspension, or its end.
+//! The watch of berth's own record, for a suspension or its end while nothing else happens.
 
 use std::sync::Arc;
 use std::time::Duration;
