@@ -71,7 +71,7 @@ fn cluster_rules(install: &Install) -> Vec<Json> {
     }
     let mut rules: Vec<Json> =
         groups.iter().map(|(group, plurals)| rule(group, &Vec::from_iter(plurals), verbs)).collect();
-    // Why something is not healthy is often only known by its pods.
+    // Often only the pods know why an object is not healthy.
     if !groups.get("").is_some_and(|core| core.contains("pods")) {
         rules.push(rule("", &["pods"], &["list"]));
     }
@@ -87,14 +87,14 @@ fn cluster_rules(install: &Install) -> Vec<Json> {
     rules
 }
 
-/// Rules for what is the syncer's own.
+/// Rules for the syncer's own objects.
 fn own_rules(install: &Install) -> Vec<Json> {
     let records = [install.name.clone(), format!("{}-status", install.name)];
     let records: Vec<&str> = records.iter().map(String::as_str).collect();
     let mut rules = vec![
         named(rule("", &["configmaps"], &["create", "delete", "get", "patch", "update", "watch"]), &records),
         named(rule("coordination.k8s.io", &["leases"], &["get", "patch", "update"]), &[&install.name]),
-        // A right to create cannot name what is created by a POST.
+        // A right to create cannot name the object: a POST has no name in its path.
         rule("coordination.k8s.io", &["leases"], &["create"]),
     ];
     for from in &install.overrides {

@@ -39,8 +39,8 @@ pub struct Install {
 pub struct Remote {
     pub url: String,
     pub port: Option<u16>,
-    /// Holds `token`, or `key` and `known_hosts`; and `ca.crt` where that is asked for. None is needed where
-    /// nobody is asked for credentials.
+    /// The Secret with `token`, or with `key` and `known_hosts`; and with `ca.crt` where one is asked for.
+    /// `None` if the server asks for no credentials.
     pub secret: Option<String>,
     pub ssh: bool,
     pub own_authority: bool,

@@ -50,7 +50,7 @@ pub fn deployment(install: &Install) -> Json {
             "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]},
         },
-        // Who waits for the lease is as ready as who has it.
+        // A syncer that waits for the lease is as ready as its holder.
         "ports": [{"name": "metrics", "containerPort": METRICS}],
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "initialDelaySeconds": 30, "periodSeconds": 30},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 10},
@@ -62,7 +62,7 @@ pub fn deployment(install: &Install) -> Json {
         "kind": "Deployment",
         "metadata": install.metadata(),
         "spec": {
-            // One works, the other waits to take its place.
+            // Two replicas: one works, the other waits to take its place.
             "replicas": 2,
             "selector": {"matchLabels": labels},
             "template": {

@@ -17,11 +17,11 @@ use super::error::{LiveError, reason};
 /// A cluster and the time limit of a request to it.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// `None` for what `KUBECONFIG` names, or the file in the home folder.
+    /// `None`: the file that `KUBECONFIG` names, or the one in the home folder.
     pub kubeconfig: Option<PathBuf>,
-    /// `None` for the file's current one.
+    /// `None`: the file's current context.
     pub context: Option<String>,
-    /// For a connection, and for each answer.
+    /// The time limit of a connection, and of each answer.
     pub patience: Duration,
     /// The folder of the pod's credentials; `None` for the usual one.
     pub pod: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub async fn connect_member(access: &Access) -> Result<(Client, String), LiveErr
         None => configure(access).await?.0,
     };
     config.default_retry = false;
-    // Watches are open for long; whoever asks sees to it how long that may take.
+    // Watches are open for long; their callers limit the time.
     finish(config, access, "the usual places", None)
 }
 
@@ -115,7 +115,7 @@ async fn configure(access: &Access) -> Result<(Config, String), LiveError> {
         .await
         .map_err(|error| unusable(fault(&error)))?;
     if !has_proxy {
-        // Only a proxy that the kubeconfig names counts: one of the environment is for other hosts.
+        // Only a proxy that the kubeconfig names counts: the environment's is for other hosts.
         config.proxy_url = None;
     }
     Ok((config, from))
@@ -131,7 +131,7 @@ fn finish(
     take_trimmed_token(&mut config.auth_info);
     config.connect_timeout = Some(access.patience);
     config.read_timeout = read;
-    // In a cluster's audit log, berth is to be told from others.
+    // The name by which a cluster's audit log tells berth from others.
     if let (Ok(name), Ok(value)) =
         ("user-agent".parse(), concat!("berth/", env!("CARGO_PKG_VERSION")).parse())
     {
@@ -153,7 +153,7 @@ fn finish(
 /// told that the token counts no longer connects anew, which reads the file again.
 fn take_trimmed_token(auth: &mut AuthInfo) {
     let Some(file) = auth.token_file.as_ref().filter(|_| auth.token.is_none()) else { return };
-    // What is wrong with a file that cannot be read, the client says.
+    // The client reports the fault of an unreadable file.
     let Ok(text) = std::fs::read_to_string(file) else { return };
     let token = text.trim();
     if token.len() < text.len() && !token.is_empty() {

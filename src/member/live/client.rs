@@ -62,7 +62,7 @@ impl Cluster {
         Ok(Cluster { runtime, asker })
     }
 
-    /// Lets questions say how many objects came.
+    /// Reports to `progress` how many objects have arrived.
     #[must_use]
     pub fn watched(mut self, progress: &Progress) -> Cluster {
         self.asker.progress = progress.clone();
@@ -122,7 +122,7 @@ impl Host for Cluster {
             let first = group.preferred_version.or_else(|| group.versions.into_iter().next())?;
             Some(first.group_version)
         });
-        // Each becomes a part of a path.
+        // Each name becomes a part of a path.
         let is_version = |version: &String| {
             let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
             Resource::new(group, version, "any", "", false).fault().is_none()
@@ -241,7 +241,7 @@ fn listable(version: &str, list: APIResourceList) -> impl Iterator<Item = Resour
     let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
     let (group, version) = (group.to_owned(), version.to_owned());
     list.resources.into_iter().filter_map(move |one: APIResource| {
-        // What has a slash is a part of another resource.
+        // A name with a slash is a part of another resource.
         let lists = !one.name.contains('/') && one.verbs.iter().any(|verb| verb == "list");
         lists.then(|| Resource {
             group: group.clone(),

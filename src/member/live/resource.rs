@@ -7,14 +7,14 @@ use berth_base::meta::names::{is_dns_1035_label, is_dns_label, is_dns_subdomain}
 /// A kind of objects, as its server calls it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resource {
-    /// Empty for the core group.
+    /// The API group; empty for the core group.
     pub group: String,
     pub version: String,
-    /// In the plural, as paths have it.
+    /// The plural, as in paths.
     pub plural: String,
     pub kind: String,
     pub namespaced: bool,
-    /// Other words for it: the singular, and what people type.
+    /// Other words for the resource: its singular, and short names that people type.
     pub short: Vec<String>,
 }
 
@@ -70,9 +70,9 @@ impl fmt::Display for Resource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub resource: Resource,
-    /// `None` for all namespaces, and for what has none.
+    /// `None`: all namespaces, or none for a resource without namespaces.
     pub namespace: Option<String>,
-    /// Only the object of this name.
+    /// The name of the only object asked for.
     pub name: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Query {
         self.resource.fault().or(namespace)
     }
 
-    /// Only the object of this name, whatever is in it.
+    /// The field selector for the only object asked for, if one is.
     pub(super) fn fields(&self) -> Option<String> {
         let name = self.name.as_ref()?;
         let escape = |c: char| if ['\\', ',', '='].contains(&c) { format!("\\{c}") } else { c.to_string() };

@@ -26,7 +26,7 @@ pub struct PlanResult {
     pub problems: Vec<Problem>,
     /// Objects that may still become as wanted by themselves.
     pub waiting: Vec<Problem>,
-    /// For each object that waits, the last one of those that it waits for.
+    /// The last object in the chain that each waiting object waits for.
     pub(super) roots: BTreeMap<ObjectId, ObjectId>,
 }
 
@@ -209,7 +209,7 @@ fn unhealthy(
 #[derive(Debug, Default)]
 struct MissingParents {
     namespaces: BTreeSet<ObjectId>,
-    /// By group, with the kind where it is known.
+    /// Missing CRDs: group, kind if known, and identity.
     definitions: Vec<(String, Option<String>, ObjectId)>,
 }
 
@@ -251,7 +251,7 @@ impl MissingParents {
 pub(super) fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
     let spec = object.and_then(|object| object.object.get("spec"));
     let kind = spec.and_then(|spec| spec.get("names")?.get("kind")?.as_str().map(str::to_owned));
-    // A CRD is called `<plural>.<group>`.
+    // A CRD's name is `<plural>.<group>`.
     let group = id.name.split_once('.').map_or("", |(_, group)| group);
     (group.to_owned(), kind)
 }

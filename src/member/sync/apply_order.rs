@@ -61,7 +61,7 @@ pub struct ApplyOrder {
     /// The wave of each object of these workloads.
     wave_of: BTreeMap<ObjectId, (String, i64)>,
     needs: BTreeMap<ObjectId, Vec<Dependency>>,
-    /// Objects that are not applied at all, and why.
+    /// Objects that cannot be ordered, with the reason. They are not applied.
     pub faults: BTreeMap<ObjectId, String>,
 }
 
@@ -101,7 +101,7 @@ impl ApplyOrder {
         for object in objects {
             let text = object.annotation(WAVE).unwrap_or("0");
             match text.parse::<i64>() {
-                // What others stand in or are made by waits for nothing.
+                // Namespaces and CRDs wait for nothing: other objects need them.
                 Ok(_) if rank(&object.id) <= Rank::Namespace => {}
                 Ok(wave) => {
                     waves.entry(wave).or_default().push(object.id.clone());
@@ -183,7 +183,7 @@ impl ApplyOrder {
     }
 }
 
-/// `Kind.group/namespace/name` → that object.
+/// Parses `Kind.group/namespace/name`.
 fn object_named(name: &str) -> Option<ObjectId> {
     let mut parts = name.splitn(3, '/');
     let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);

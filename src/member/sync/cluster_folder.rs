@@ -12,7 +12,7 @@ use berth_base::diag::did_you_mean;
 use berth_git::protocol::read_cluster_ref;
 use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
 
-/// Deeper than any folder that berth writes.
+/// The greatest depth of folders; berth writes none as deep.
 const DEEPEST: usize = 8;
 
 /// The content of a cluster's ref, before any file is read.

@@ -22,7 +22,7 @@ pub struct CommitTrust {
 }
 
 impl CommitTrust {
-    /// With the file of allowed signers, if signatures matter.
+    /// Requires a signature of the allowed signers in the file, if one is given.
     pub fn new(allowed: Option<PathBuf>) -> CommitTrust {
         CommitTrust { allowed, ..CommitTrust::default() }
     }
@@ -94,7 +94,7 @@ impl CommitTrust {
             let vouched = repo.vouch(commit, &read(file)?).map_err(failed)?;
             vouched.map_err(|why| format!("commit {short} does not count: {why}"))?;
         }
-        // A name counts once its signature does.
+        // The fleet's name is read after the signature: only then can it be trusted.
         let said = read_cluster_ref(repo, commit).map_err(|error| error.to_string())?;
         let fleet = said.as_ref().and_then(|said| said.fleet.as_deref());
         self.fleet.check(repo, fleet).map_err(|why| format!("commit {short} {why}"))

@@ -15,14 +15,14 @@ use berth_base::diag::{Severity, is_harmless};
 use berth_base::model::{ObjectId, annotation, object, path};
 use berth_base::yaml::{self, Limits};
 
-/// One object as a backend should hold it.
+/// An object as a backend should hold it.
 #[derive(Clone, PartialEq)]
 pub struct Desired {
     pub id: ObjectId,
     pub object: Arc<Json>,
     /// The object as YAML.
     pub bytes: Arc<[u8]>,
-    /// Something of it comes from a Secret, though it is none.
+    /// True if a part of it comes from a Secret, although the object is none.
     pub sealed: bool,
 }
 
@@ -77,7 +77,7 @@ impl Desired {
 }
 
 impl DesiredSet {
-    /// Leaves an object as it is.
+    /// Blocks an object: it stays as it is, for this reason.
     pub fn block(&mut self, id: &ObjectId, message: impl Into<String>) {
         let workload = self.objects.remove(id).map(|desired| desired.workload().to_owned());
         let blocked = Blocked { id: id.clone(), message: message.into(), workload };

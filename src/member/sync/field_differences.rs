@@ -21,7 +21,7 @@ pub struct Difference {
 const MOST: usize = 10;
 const LONGEST: usize = 80;
 
-/// Labels and annotations under these are written by servers and tools, not by people.
+/// Prefixes of labels and annotations that servers and tools write, not people.
 const RESERVED: [&str; 4] = ["kubernetes.io/", "k8s.io/", "kubernetes-fleet.io/", PREFIX];
 
 /// Reports whether differences at this key count, given the path above it.
@@ -40,7 +40,7 @@ fn counts(above: &[String], key: &str) -> bool {
     }
 }
 
-/// Everything in which an object and what would be there after a write differ.
+/// Returns all differences between an object and its form after a write.
 pub fn between(live: &Json, after: &Json) -> Vec<Difference> {
     let mut walk = Walk { both: true, ..Walk::default() };
     walk.compare(Some(live), Some(after));
@@ -90,7 +90,7 @@ impl Walk {
                     self.below(&at, |walk| walk.compare(here.get(index), wanted.get(index)));
                 }
             }
-            // Some of these do not count, so that they are looked at one by one.
+            // Some labels do not count, so each is compared.
             (None, Some(map @ Json::Object(_))) if self.is_labels() => {
                 self.compare(Some(&Json::Object(Map::new())), Some(map));
             }

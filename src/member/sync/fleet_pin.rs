@@ -21,7 +21,7 @@ pub struct FleetPin {
 }
 
 impl FleetPin {
-    /// `fleet` as the flag has it.
+    /// Makes a pin from the flag `--fleet`.
     pub fn new(cluster: &str, fleet: &str) -> FleetPin {
         let wanted = (fleet != UNNAMED).then(|| fleet.to_owned());
         FleetPin { cluster: cluster.to_owned(), wanted }
@@ -35,7 +35,7 @@ impl FleetPin {
             (Some(named), Some(expected)) if named != expected => {
                 Err(format!("is of the fleet `{named}`, and this member follows `{expected}` (`--fleet`)"))
             }
-            // A daemon without a name, or an older one. Once there was a name, it stays.
+            // The daemon has no name, or is older than names. Once a name was seen, it is required.
             (None, Some(expected)) if pinned.as_ref() == Some(expected) => {
                 Err(format!("names no fleet, and commits before it were of `{expected}`"))
             }

@@ -26,7 +26,7 @@ pub struct LocalOverrides {
 }
 
 impl LocalOverrides {
-    /// These first, and then the others.
+    /// Returns these overrides, followed by the others.
     pub fn followed_by(&self, others: &LocalOverrides) -> LocalOverrides {
         LocalOverrides { overrides: self.overrides.iter().chain(&others.overrides).cloned().collect() }
     }

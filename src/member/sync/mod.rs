@@ -58,7 +58,7 @@ pub struct ClusterFolder {
     pub objects: BTreeMap<String, Arc<[u8]>>,
     /// Paths in the folder that are not files, each with the reason. The objects in their places stay as they are.
     pub strange: BTreeMap<String, String>,
-    /// Paths of namespaces, CRDs and volume claims that an approval lets go.
+    /// Paths of namespaces, CRDs and volume claims whose removal is approved.
     pub allow_prune: BTreeSet<String>,
 }
 
@@ -85,13 +85,13 @@ impl fmt::Debug for ClusterFolder {
 pub struct Options {
     /// The fleet's name, part of what a backend is owned by.
     pub fleet: String,
-    /// Plan only.
+    /// Plan without applying.
     pub dry_run: bool,
     /// Remove namespaces, CRDs and volume claims that are no longer wanted, approved or not.
     pub allow_risky_prune: bool,
     /// Go back to an older folder than the one applied last.
     pub allow_rewind: bool,
-    /// Without it no suspension counts.
+    /// The moment of the sync. `None`: suspensions do not count.
     pub now: Option<Timestamp>,
 }
 
@@ -150,7 +150,7 @@ pub fn sync_once(
     sync_set(folder, &desired::read(folder), overrides, backend, options)
 }
 
-/// [`sync_once`] with the folder's objects read already.
+/// Does [`sync_once`] for objects that are read already.
 pub fn sync_set(
     folder: &ClusterFolder,
     desired: &DesiredSet,
@@ -198,12 +198,12 @@ pub fn sync_set(
         apply::PlanResult::default()
     } else {
         let done = apply::apply(&plan, desired, &live, backend, &record)?;
-        // From here on the plan says what was done, and not what was meant to be.
+        // From here on the plan holds only what was done.
         plan.writes.retain(|write| done.written.contains(&write.id));
         plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
         done
     };
-    // What is in force while nothing is applied is what was before.
+    // During a suspension the folder applied before stays in effect.
     let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
     let mut outcome = outcome(plan, done, record);
     outcome.applied.problems.extend(local.problems);
@@ -278,7 +278,7 @@ fn is_sudden(earlier: &Record, record: &Record) -> bool {
 fn outcome(plan: SyncPlan, done: apply::PlanResult, record: Record) -> SyncOutcome {
     let mut problems: Vec<Problem> = plan.problems.iter().chain(&done.problems).cloned().collect();
     let held: Vec<HeldRemoval> = plan.held.iter().chain(&done.held).cloned().collect();
-    // A removal that waits for people is theirs to see; the other reasons explain themselves.
+    // Removals that wait for an approval are problems, for people to see; the other reasons explain themselves.
     problems.extend(held.iter().filter(|held| held.why == HoldReason::NeedsApproval).map(|held| Problem {
         object: held.id.clone(),
         message: format!("no longer wanted, but kept: {}", held.why.words()),

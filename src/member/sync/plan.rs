@@ -23,14 +23,14 @@ pub const ALL_OF_KIND: &str = "*";
 #[derive(Clone, PartialEq, Eq)]
 pub struct Version(pub String);
 
-// A hash of a Secret lets its content be guessed.
+// The version may be a hash of a Secret, from which its content could be guessed.
 impl fmt::Debug for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Version(..)")
     }
 }
 
-/// One identity as a backend holds it.
+/// The live side of one identity in a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Live {
     /// True if the object belongs to this fleet and cluster.
@@ -45,13 +45,13 @@ pub struct Live {
 /// The form of an object in a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Owned, and gone.
+    /// The object is owned, and missing.
     Absent,
-    /// There; `same` says whether it is just as wanted.
+    /// The object exists; `same` is true if it is as wanted.
     There { version: Version, same: bool },
-    /// Not to be had: it is missing and cannot be made, is on its way out, or something else is in the way.
+    /// The object cannot be had: it is missing and cannot be made, is being removed, or another one is in its way.
     Faulty(String),
-    /// Not to be changed, for a reason of its own. What stands in it or is made by it can do without.
+    /// The object must not be changed, for a reason of its own. Objects that need it go on without it.
     Refused(String),
 }
 
@@ -73,7 +73,7 @@ pub struct SyncPlan {
     /// Removals that do not happen.
     pub held: Vec<HeldRemoval>,
     pub problems: Vec<Problem>,
-    /// In what objects differ that are to be left as they are.
+    /// Differences of objects that are only reported.
     pub differences: Vec<Problem>,
 }
 
@@ -100,12 +100,12 @@ pub enum Action {
 pub struct Prune {
     pub id: ObjectId,
     pub seen: Option<Version>,
-    /// Before the writes, not after them.
+    /// True if it is removed before the writes instead of after them.
     pub first: bool,
     pub workload: String,
     /// Releases the object: it stays, and is no longer berth's.
     pub orphan: bool,
-    /// Kubernetes' DeleteOptions, as the object has them.
+    /// Kubernetes' DeleteOptions from the object's annotation.
     pub options: Option<String>,
 }
 
@@ -119,19 +119,19 @@ pub struct HeldRemoval {
 /// The reason why an object stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldReason {
-    /// Its annotation says so.
+    /// The object's annotation forbids it.
     Disabled,
-    /// Its kind takes more with it when it goes.
+    /// The kind takes more objects along, and nobody approved that.
     NeedsApproval,
-    /// Its workload's new objects are not all there.
+    /// New objects of its workload are missing.
     WorkloadFailed,
-    /// They are there, and not healthy yet.
+    /// New objects of its workload are not healthy yet.
     NotHealthy,
     /// A namespace that the cluster itself needs.
     Protected,
     /// Another object owns it, and takes it along.
     HasOwner,
-    /// People asked for a pause.
+    /// People suspended the workload or the backend.
     Suspended,
 }
 
@@ -179,7 +179,7 @@ impl SyncPlan {
         self.prunes.iter().filter(|prune| prune.orphan)
     }
 
-    /// For programs. Names objects and never shows their content.
+    /// Returns the plan as JSON for programs. It names objects and never shows their content.
     pub fn to_json(&self) -> Json {
         let with = |id: &ObjectId, key: &str, text: &str| {
             let mut form = id_to_json(id);

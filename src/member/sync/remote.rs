@@ -22,7 +22,7 @@ pub struct MemberRemote {
     copy: WorkingCopy,
     refs: Refs,
     cluster: String,
-    /// Take a folder with a lower sequence number, too.
+    /// Accept a folder with a lower sequence number, too.
     allow_rewind: bool,
     vouching: CommitTrust,
     /// The remote of statuses, if it is another one.
@@ -124,7 +124,7 @@ impl MemberRemote {
     pub fn fetch(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.cluster(&self.cluster);
-        // Without a depth, a ref that has not moved ends the exchange; its commits have no parents anyway.
+        // Without a depth, an unmoved ref ends the exchange; its commits have no parents anyway.
         let depth = if repo.read_ref(ARRIVED)?.is_some() { None } else { Some(1) };
         let want = Want::One { there: name.clone(), here: ARRIVED.to_owned() };
         self.transport.fetch(self.copy.path(), &[want], depth)?;
@@ -163,7 +163,7 @@ impl MemberRemote {
                 return Ok(false);
             }
             let change = RefPush { name: name.clone(), old, new: Some(new) };
-            // Whatever goes wrong, the answer may be what was lost.
+            // After any failure the push may have succeeded, and only its answer been lost.
             self.reported = None;
             match self.for_statuses().push(self.copy.path(), &[change], false) {
                 Err(error) if error.is_race() && attempt == 1 => {}

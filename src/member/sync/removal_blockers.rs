@@ -32,7 +32,7 @@ impl Blocker {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovalBlockers {
     workloads: BTreeMap<String, Blocker>,
-    /// Holds back all removals: its workload is unknown.
+    /// A blocker of unknown workload, which holds back all removals.
     any: Option<Blocker>,
     /// Objects that had all the time they may take.
     pub given_up: BTreeSet<ObjectId>,

@@ -12,7 +12,7 @@ use berth_base::model::status::Problem;
 /// An event for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncEvent {
-    /// `None` for the folder as a whole.
+    /// The object; `None` for the whole folder.
     pub about: Option<ObjectId>,
     pub is_warning: bool,
     /// A word by which repetitions are known.

@@ -76,7 +76,7 @@ pub enum Freshness {
     Refused(String),
 }
 
-/// One finished sync.
+/// A finished sync.
 #[derive(Debug)]
 pub struct Sync {
     pub result: Result<SyncOutcome, SyncError>,
@@ -140,7 +140,7 @@ impl<'a> Syncer<'a> {
             let failed = !matches!(sync.result, Ok(_) | Err(SyncError::NotAdmitted(_)));
             failures = if failed { failures.saturating_add(1) } else { 0 };
             self.hooks.after(&sync);
-            // Whose turn it is costs nothing to ask.
+            // A check of the lease costs nothing, so it is repeated at the interval.
             let inputs = inputs.filter(|_| !matches!(sync.result, Err(SyncError::NotAdmitted(_))));
             let Some(inputs) = inputs else {
                 match wakeups.wait(pause(interval, failures)) {
@@ -160,7 +160,7 @@ impl<'a> Syncer<'a> {
 
     fn inputs(&mut self) -> Inputs {
         let mut refreshed = self.hooks.refresh();
-        // What is wrong with a ref is the next sync's to say.
+        // The next sync reports a fault of the ref.
         let chosen = self.choose(&mut refreshed).ok();
         Inputs { refreshed, chosen, overrides: self.hooks.overrides() }
     }
@@ -215,7 +215,7 @@ impl<'a> Syncer<'a> {
             ) => Err(SyncError::Refresh(why.clone())),
             (result, _) => result,
         };
-        // What was cut short because the lease was lost is the next holder's to say.
+        // After a loss of the lease, the next holder reports.
         if let Err(why) = if dry { Ok(()) } else { self.backend.admit() } {
             return self.turned_away(why);
         }
@@ -286,7 +286,7 @@ impl<'a> Syncer<'a> {
         facts_file::add(&mut status, self.hooks.facts(), || {
             read_status(repo, &config.refs, &config.cluster)
         })?;
-        // Where there is no turn to be had, there is no cluster to show it in either.
+        // Without the lease or the API server, there is no place to show the status.
         if !matches!(result, Err(SyncError::NotAdmitted(_))) {
             self.backend.show_status(&status);
         }

@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TeardownMode {
     Remove,
-    /// They stay as they are, and are nobody's.
+    /// Releases the objects: they stay, and are nobody's.
     Release,
 }
 
@@ -45,7 +45,7 @@ pub struct Teardown {
     pub fleet: String,
     pub cluster: String,
     pub end: TeardownMode,
-    /// Namespaces, CRDs and volume claims, too.
+    /// Removes namespaces, CRDs and volume claims, too.
     pub allow_risky_prune: bool,
     /// The time a stage may take to be gone.
     pub patience: Duration,
@@ -98,7 +98,7 @@ impl Teardown {
         Ok(OwnedObjects { plan, along, record, stages })
     }
 
-    /// Does what was found to be done.
+    /// Removes or releases the objects found.
     pub fn carry_out(
         &self,
         found: &OwnedObjects,
@@ -169,7 +169,7 @@ fn released(id: &ObjectId, live: &Live) -> Option<Prune> {
     live.owned.then_some(prune)
 }
 
-/// Later kinds first, and within a kind higher waves; what gives rights is needed until the end.
+/// Groups removals into stages: later kinds first, within a kind higher waves first, and rights last.
 fn stages(prunes: &[Prune], live: &BTreeMap<ObjectId, Live>) -> Vec<Vec<Prune>> {
     let wave = |id: &ObjectId| {
         let text = live.get(id).and_then(|live| live.annotations.get(WAVE));

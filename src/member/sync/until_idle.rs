@@ -32,7 +32,7 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
             wakeups.wait(due.map_or(config.interval, |due| due.min(config.interval)));
             wakeups.is_stopped_within(SHORTEST);
         } else {
-            // From the next sync on the backend tells of changes, and is not asked for all it holds again.
+            // From the next sync on the backend tells of changes, and need not list all its objects again.
             tells = syncer.backend.watch_changes(wakeups.sync_requester());
             std::thread::sleep(MOMENT);
         }

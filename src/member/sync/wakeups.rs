@@ -31,7 +31,7 @@ impl Wakeups {
     pub fn stopper(&self) -> impl Fn() + Send + 'static {
         let sender = self.sender.clone();
         move || {
-            // Nobody is left to hear it where the syncs have ended.
+            // The loop may have ended, and nobody listens.
             let _ = sender.send(Wakeup::Stop);
         }
     }

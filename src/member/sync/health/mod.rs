@@ -15,7 +15,7 @@ use rules::{Check, Count, RULES, When};
 pub enum Health {
     #[default]
     Healthy,
-    /// Not yet, and why.
+    /// Not healthy yet, with the reason.
     Progressing(String),
     /// The object will not become healthy by itself.
     Failed(String),

@@ -32,7 +32,7 @@ pub(super) enum Check {
         at: &'static str,
         verdict: Verdict,
     },
-    /// Nothing is there, where another text says that it should be.
+    /// A field that is missing or empty, where another field requires it.
     Absent {
         at: &'static str,
         unless: Option<(&'static str, &'static str)>,
@@ -50,7 +50,7 @@ pub(super) enum Check {
         of: &'static str,
         words: &'static str,
     },
-    /// Only the replicas from a partition on are to be updated.
+    /// Compares only the replicas above a StatefulSet's partition.
     Partition,
 }
 
@@ -73,10 +73,10 @@ pub(super) struct Count {
 
 pub(super) enum Verdict {
     Healthy,
-    /// Not yet: in the words of what was found.
+    /// Not healthy yet; the message describes what was found.
     Progressing,
     Failed,
-    /// Not yet: in words of its own.
+    /// Not healthy yet, with a fixed message.
     ProgressingAs(&'static str),
 }
 
@@ -99,7 +99,7 @@ const fn must_be_true(name: &'static str) -> Check {
     Check::Condition { name, when: When::NotTrueOrAbsent, is: "True", verdict: Progressing }
 }
 
-/// For kinds that are not listed: the conditions that controllers share.
+/// The checks of kinds without a rule: the conditions that controllers share.
 pub(super) const GENERIC: &[Check] = &[
     Check::ObservedIfAny,
     is_true("Stalled", Failed),
@@ -221,7 +221,7 @@ pub(super) const RULES: &[Rule] = &[
             verdict: ProgressingAs("its load balancer has no address"),
         }],
     },
-    // Some of their controllers never say an address.
+    // Some of their controllers never report an address.
     Rule { kinds: &[("networking.k8s.io", "Ingress")], checks: &[] },
     Rule {
         kinds: &[("apiextensions.k8s.io", "CustomResourceDefinition")],

@@ -20,14 +20,14 @@ const MOST: usize = 100;
 /// The limit of writes to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteLimit {
-    /// Made, kept as it is wanted, and removed.
+    /// The object is made, kept as wanted, and removed.
     #[default]
     Write,
-    /// Made where it is not there, and never changed.
+    /// The object is made if it is missing, and never changed.
     CreateOnly,
-    /// Never written or removed; how it does is reported.
+    /// The object is never written or removed; its health is reported.
     ReadOnly,
-    /// Never written; in what it differs is reported.
+    /// The object is never written; its differences are reported.
     ReportDiff,
 }
 
@@ -41,9 +41,9 @@ pub struct Strategy {
     pub if_not_drifted: bool,
     /// Refuses objects that have other owners.
     pub alone: bool,
-    /// Taken over only where it does not differ.
+    /// Takes an object over only if it does not differ.
     pub if_no_diff: bool,
-    /// Some of its fields may be changed in the cluster.
+    /// Allows changes of some fields in the cluster.
     pub tolerates: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct Finding {
 pub enum Effect {
     /// The object must not be written: a problem.
     Refused,
-    /// Worth a word in the report, and no problem.
+    /// A remark in the report, and no problem.
     Reported,
 }
 
@@ -145,7 +145,7 @@ pub fn judge(strategy: &Strategy, found: &ObservedObject<'_>) -> Option<Finding>
     }
 }
 
-/// Owners that an object has and its manifest does not give it. What an earlier hub's agent left is no owner.
+/// Returns the owners that an object has beside its manifest's. An earlier hub's record does not count.
 fn other_owners(live: &Json, wanted: &Json) -> Vec<String> {
     let owners = |object: &Json| {
         object.pointer("/metadata/ownerReferences").and_then(Json::as_array).cloned().unwrap_or_default()

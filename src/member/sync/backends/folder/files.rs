@@ -20,9 +20,9 @@ pub struct Root {
 /// The options of one write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// In place of one that is there.
+    /// Replaces an existing file.
     pub replace: bool,
-    /// Nobody but its owner may read it.
+    /// Only its owner may read the file.
     pub private: bool,
     /// The content reaches the disk before the file is moved to its place.
     pub durable: bool,
@@ -98,7 +98,7 @@ impl Root {
             if how.replace { fs::rename(&temporary, &place) } else { put_new(&temporary, &place) }
         });
         if written.is_err() {
-            // It may not even have been made; the next sync clears whatever is left.
+            // The temporary file may be missing; the next sync clears whatever is left.
             let _ = fs::remove_file(&temporary);
         }
         written.map_err(|error| match error.kind() {
@@ -112,7 +112,7 @@ impl Root {
         self.write(path, content, WriteOptions { replace: true, private: true, durable: true })?;
         let place = self.path.join(path);
         let folder = place.parent().unwrap_or(&self.path);
-        // Folders cannot be opened as files everywhere; the move itself is whole either way.
+        // Not every system opens folders as files. The move itself is atomic either way.
         if let Ok(folder) = File::open(folder) {
             let _ = folder.sync_all();
         }

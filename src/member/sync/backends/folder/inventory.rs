@@ -69,7 +69,7 @@ impl Inventory {
 impl Entry {
     /// Reports whether a file with this hash and size is berth's.
     pub fn owns(&self, hash: &str, size: u64) -> bool {
-        // After a power failure a file may be there without its content; an empty one is nobody's loss.
+        // After a power failure a file may exist without its content; an empty one is nobody's loss.
         self.applied.is_some() || self.pending.as_deref() == Some(hash) || size == 0
     }
 }

@@ -28,7 +28,7 @@ pub struct FolderBackend {
     root: Root,
     /// The inventory as last read or written. `None` if the folder has none.
     inventory: Option<Inventory>,
-    /// Entries that are to be let go, as they were before.
+    /// Entries about to be removed, as they were before.
     leaving: BTreeMap<ObjectId, Entry>,
     /// Entries whose places hold strangers' files.
     stale: Vec<ObjectId>,
@@ -71,7 +71,7 @@ impl FolderBackend {
             Ok(Some((hash, size))) => {
                 let owned = entry.is_some_and(|entry| entry.owns(&hash, size));
                 let equal = wanted.is_some_and(|wanted| hash_of(&wanted.bytes) == hash);
-                // A promise that was kept but not recorded is written once more, and recorded then.
+                // A write that was carried out and not recorded is repeated, and recorded then.
                 let settled = entry.is_none_or(|entry| {
                     entry.pending.is_none() && entry.applied.as_deref() == Some(hash.as_str())
                 });
@@ -155,7 +155,7 @@ impl Backend for FolderBackend {
     ) -> Result<(), BackendError> {
         self.progress.begin_of("applying objects", writes.len() + prunes.len());
         self.root.make()?;
-        // One left from a sync that ended early would stand in its own way.
+        // A lock left by a sync that ended early would block this one.
         self.lock = None;
         self.lock = Some(self.root.lock(LOCK)?);
         if self.read_inventory()? != self.inventory {
@@ -163,7 +163,7 @@ impl Backend for FolderBackend {
         }
         let inventory = self.inventory.get_or_insert_default();
         for (id, _) in inventory.entries.iter().filter(|(_, entry)| entry.pending.is_some()) {
-            // What cannot be cleared is reported when its object is written.
+            // A failure here is reported when the object is written.
             let _ = self.root.clear_temporary(&path::of_object(id));
         }
         inventory.record = record.clone();
@@ -179,7 +179,7 @@ impl Backend for FolderBackend {
         for prune in prunes {
             let Some(entry) = inventory.entries.get_mut(&prune.id) else { continue };
             self.leaving.insert(prune.id.clone(), entry.clone());
-            // From now on it is berth's only as it was seen: what comes in its place is not.
+            // From now on berth owns the file only in the form that was seen, and nothing that comes in its place.
             let seen = prune.seen.as_ref().map(|seen| seen.0.clone());
             (entry.applied, entry.pending) = (None, seen);
         }

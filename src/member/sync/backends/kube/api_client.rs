@@ -39,13 +39,13 @@ pub struct ApiClient {
     patience: Duration,
     /// The accounts that write in place of berth's own.
     tenants: Option<Tenants>,
-    /// Outside of it nothing is written, and no write takes longer than it leaves.
+    /// Forbids writes outside of the lease, and limits the time of each.
     fence: Option<(Fence, Duration)>,
     /// The progress that a batch reports.
     pub progress: Progress,
 }
 
-/// One request.
+/// A request.
 #[derive(Clone, Debug)]
 pub enum ApiRequest {
     Get {
@@ -68,7 +68,7 @@ pub enum ApiRequest {
         params: PatchParams,
         patch: Json,
     },
-    /// RFC 6902 operations.
+    /// Applies RFC 6902 operations.
     Edit {
         path: String,
         name: String,
@@ -192,8 +192,8 @@ impl ApiClient {
                 Request::new(path).patch(name, params, &Patch::Merge(patch))
             }
             ApiRequest::Edit { path, name, params, operations } => {
-                // The library has a type for operations behind a feature; a merge patch is sent the same
-                // way, and only its content type differs.
+                // The library has a type for operations only behind a feature. A merge patch is sent the same
+                // way, with another content type.
                 let request = Request::new(path).patch(name, params, &Patch::Merge(operations));
                 request.map(|mut request| {
                     if let Ok(kind) = "application/json-patch+json".parse() {
@@ -232,7 +232,7 @@ impl ApiClient {
     }
 
     /// Every object with a label, page by page.
-    /// Gives the version of the whole.
+    /// Returns the version of the whole list.
     pub async fn list(
         &self,
         path: &str,
@@ -302,7 +302,7 @@ where
     }
 }
 
-/// Longer with each attempt, and not the same for all who ask.
+/// Returns the pause before the next attempt: longer each time, and spread over the requests.
 fn backoff(ask: &ApiRequest, attempt: u32) -> Duration {
     let mut hasher = DefaultHasher::new();
     (attempt, format!("{:?}", std::mem::discriminant(ask)), name_of(ask)).hash(&mut hasher);

@@ -42,10 +42,10 @@ pub struct ApplyJob {
     pub take_over: bool,
     pub strategy: Strategy,
     retained: Vec<Kept>,
-    /// Fields that may be otherwise for as long as the manifest stays.
+    /// Fields that others may change until the manifest changes.
     pub tolerated: Vec<Vec<String>>,
     take_over_equal: bool,
-    /// Its UID, where nothing else of it needs to be known.
+    /// The UID of an owned object that gets a new form whatever its content.
     older: Option<String>,
     left: UnmanagedFields,
     on_conflict: OnConflict,
@@ -162,7 +162,7 @@ impl ApplyJob {
         if handover.remove_gone(&mut after, &object).is_empty() {
             return Ok(brought);
         }
-        // The server says what becomes of the rest, defaults included.
+        // The server computes the rest, defaults included.
         let operations = handover::content_operations(live, &after);
         let answer =
             self.edit(api, identity, operations, true).await.map_err(|failure| self.explain(failure))?;
@@ -182,7 +182,7 @@ impl ApplyJob {
     fn hand_over(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
         let legacy = match (self.owned, self.take_over_equal) {
             (true, _) => Vec::new(),
-            // What is taken over as it is loses nothing that people have applied.
+            // An equal object is taken over without the loss of fields that people have applied.
             (false, true) => legacy_hubs_of(live),
             (false, false) => legacy_of(live),
         };
@@ -284,7 +284,7 @@ impl ApplyJob {
                 return Err(self.explain(failure));
             }
             let legacy = self.live.as_ref().map(|live| legacy_of(live)).unwrap_or_default();
-            // What people did by hand to what is berth's is put back.
+            // Berth puts back changes that people made by hand to its own objects.
             let by_hand = |manager: &str| self.owned && manager.starts_with("kubectl");
             let foreign: Vec<&Conflict> = conflicts
                 .iter()
@@ -373,7 +373,7 @@ impl ApplyJob {
         }
     }
 
-    /// Lets an object go again that came into being between the look and the write.
+    /// Releases an object that somebody made between the survey and the write.
     async fn check_made(
         &self,
         api: &ApiClient,
@@ -389,7 +389,7 @@ impl ApplyJob {
             .map(|(manager, _)| manager)
             .filter(|manager| *manager != identity.manager)
             .collect();
-        // Made by an attempt whose answer was lost, and then others came.
+        // An earlier attempt, whose answer was lost, made the object, and then others changed it.
         if others.is_empty() || (answer.again && managed_fields::is_maker(&object, &identity.manager)) {
             return Ok(brought);
         }

@@ -76,7 +76,7 @@ impl ClusterSession {
         })
     }
 
-    /// Before anything else is written.
+    /// Writes the parent before any other write.
     pub async fn write_parent(&mut self, record: &Record, writes: &[Apply<'_>]) -> Result<(), BackendError> {
         let owned = self.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| id);
         let mut kinds: BTreeSet<String> = owned.map(group_kind_of).collect();
@@ -93,13 +93,13 @@ impl ClusterSession {
         self.put_parent(record, kinds).await
     }
 
-    /// Afterwards: kinds of which nothing is left are named no longer.
+    /// Removes kinds without objects from the parent, after all other writes.
     pub async fn narrow_parent(&mut self) -> Result<(), BackendError> {
         let Some(parent) = self.parent.clone() else { return Ok(()) };
         let owned = self.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| id);
         let kinds: BTreeSet<String> = owned.map(group_kind_of).collect();
-        // An object whose write failed may have been written all the same; and what is not served now, as
-        // when an aggregated API is down, may be served again.
+        // A failed write may have been carried out all the same; and a kind that is not served now, as when
+        // an aggregated API is down, may be served again.
         let unsure = self.retries.keys().map(group_kind_of);
         let served = |name: &str| {
             let (kind, group) = name.split_once('.').unwrap_or((name, ""));
@@ -133,11 +133,11 @@ impl ClusterSession {
             }
             self.read_parent().await?;
             let now = self.parent.as_ref();
-            // The first attempt may have been carried out, and its answer lost.
+            // The first attempt may have been carried out, and only its answer lost.
             if attempts > 1 && now.is_some_and(|now| now.record == *record && now.kinds == kinds) {
                 return Ok(());
             }
-            // Only where nobody has written is it asked again.
+            // The request is repeated only if nobody else has written.
             if now.map(|now| &now.version) != version.as_ref() {
                 break;
             }

@@ -132,7 +132,7 @@ impl ClusterSession {
         ApplyJob::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
     }
 
-    /// Tries what was not tried yet; what the server refuses is not written.
+    /// Tries untried objects as a dry run. Objects that the server refuses are not written.
     async fn try_first(
         &mut self,
         jobs: &mut Vec<(usize, bool, ApplyJob)>,
@@ -150,7 +150,7 @@ impl ClusterSession {
             async move {
                 match job.try_out(&api, &identity).await {
                     Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
-                    // It was not there when it was planned; whose it is must be looked at first.
+                    // The object was missing when it was planned; its owner must be known first.
                     Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
                         Err(Failure::rule("it came into being meanwhile"))
                     }
@@ -202,7 +202,7 @@ impl ClusterSession {
             .filter(|item| is_definition(&item.desired.id))
             .map(|item| crate::sync::apply::defined_by(&item.desired.id, Some(item.desired)))
             .collect();
-        // An established definition may take a moment more until it is among what is served.
+        // An established definition may take a moment to appear among the served kinds.
         loop {
             let asked = self.ask_kinds().await.is_ok();
             let served = defined.iter().all(|(group, kind)| {
@@ -253,7 +253,7 @@ impl ClusterSession {
                     }
                     Some(left) => match leaving(&left) {
                         None if conflict.is_some() => conflict.map_or(Ok(()), Err),
-                        // Some go only a moment after they were told to.
+                        // Some objects disappear only a moment after their removal.
                         Some(why) if left.pointer("/metadata/finalizers").is_some() => {
                             Err(Failure::rule(why))
                         }
@@ -286,7 +286,7 @@ impl ClusterSession {
             }
         }
         let (api, identity) = (self.acting(), self.identity.clone());
-        // The values that an override from a Secret has set cannot be told from the rest.
+        // Values from a Secret's override cannot be told from the rest, so no preview is shown.
         jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
         let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
         let tried = each(tasks, self.at_once, |job| {
@@ -306,7 +306,7 @@ impl ClusterSession {
         .await;
         let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
         for ((index, job), result) in jobs.into_iter().zip(tried) {
-            // Where nothing can be tried yet, what was asked for is shown.
+            // If nothing can be tried yet, the wanted form is shown.
             let (before, after) = result.unwrap_or_default();
             let before = before.or(job.live);
             let after = after.unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
@@ -346,7 +346,7 @@ impl ClusterSession {
 
     fn hide(&self, data: &mut Json) {
         let hidden = |value: &Json| {
-            // The key is this process's own, so that a short value cannot be guessed from its hash.
+            // A random key of this process, so that a short value cannot be guessed from its hash.
             json!(format!("hash {:016x}", self.key.hash_one(value.to_string())))
         };
         match data {

@@ -24,7 +24,7 @@ const MOST: usize = 20;
 /// The number of objects looked at for each kind.
 const PAGE: u32 = 500;
 
-/// Objects that are in every namespace, or come and go by themselves.
+/// Objects that exist in every namespace, or come and go by themselves.
 const EVERYWHERE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
 const PASSING: [&str; 3] = ["Endpoints", "EndpointSlice", "Event"];
 
@@ -73,7 +73,7 @@ impl ClusterSession {
             let (client, path) = (client.clone(), served.path(&group, namespace));
             async move {
                 let params = ListParams { limit: Some(PAGE), ..ListParams::default() };
-                // Names are enough, and Secrets are better not read.
+                // Names are enough, and Secrets should not be read.
                 let ask = || async {
                     let request = Request::new(&path).list_metadata(&params);
                     client.request::<Json>(request.map_err(kube::Error::BuildRequest)?).await
@@ -104,7 +104,7 @@ impl ClusterSession {
                 let name = text("/metadata/name");
                 let is_ours = part_of(object) == Some(&self.identity.set);
                 let is_usual = EVERYWHERE.contains(&(look.kind.1.as_str(), name));
-                // One object may be served under two groups.
+                // The same object may be served under two groups.
                 if !is_ours && !is_usual && !has_owner(object) && seen.insert(uid_of(object).to_owned()) {
                     let namespace = text("/metadata/namespace");
                     others.push(ObjectId::new(&look.kind.0, &look.kind.1, namespace, name).to_string());

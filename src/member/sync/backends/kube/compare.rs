@@ -98,7 +98,7 @@ pub fn leaving(object: &Json) -> Option<String> {
     })
 }
 
-/// Its annotations that are for the syncer.
+/// Returns the object's annotations for the syncer.
 pub fn own_annotations(object: &Json) -> BTreeMap<String, String> {
     let annotations = object.get("metadata").and_then(|it| it.get("annotations")?.as_object());
     let own = annotations

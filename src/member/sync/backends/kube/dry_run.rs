@@ -27,7 +27,7 @@ use crate::sync::strategy::WriteLimit;
 use berth_base::model::ObjectId;
 
 impl ClusterSession {
-    /// Tries what is not certain: namespaces first, since nothing can be tried in one that is to be made.
+    /// Tries the uncertain objects: namespaces first, since no object can be tried in a missing one.
     pub async fn try_unsure(
         &mut self,
         desired: &DesiredMap,
@@ -40,7 +40,7 @@ impl ClusterSession {
         let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
             desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
         self.try_all(namespaces, desired, found).await?;
-        // A namespace that cannot be made or is on its way out takes nothing in, and is not asked to.
+        // Nothing can be tried in a namespace that cannot be made or is being removed.
         let is_missing =
             |id: &ObjectId| matches!(found.get(id).map(|live| &live.form), None | Some(Form::Faulty(_)));
         let to_come: BTreeSet<&str> =
@@ -87,7 +87,7 @@ impl ClusterSession {
             }
             match self.path_of(object) {
                 Ok(path) => jobs.push((hash, self.job(object, path))),
-                // Its definition comes in this very sync.
+                // The folder itself brings the definition.
                 Err(_) if is_to_be_defined(&object.id, desired) => {}
                 Err(failure) => refuse(found, &object.id, failure.words(false)),
             }
@@ -143,7 +143,7 @@ impl ClusterSession {
                         TrackedObject { checked: true, hash, ..TrackedObject::default() },
                     );
                 } else if job.strategy.way == WriteLimit::ReadOnly {
-                    // Nobody here makes it, so that its time runs.
+                    // Nobody here makes the object, so its time limit runs.
                     let health = Health::Progressing("it is not there".to_owned());
                     self.tracked
                         .insert(id.clone(), TrackedObject { hash, health, ..TrackedObject::default() });
@@ -173,7 +173,7 @@ impl ClusterSession {
             self.settled.insert(id.clone(), hash.clone());
         }
         let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
-        // In what it differs is said in each sync, so that it is compared in each.
+        // A difference is reported in each sync, so the object is compared in each.
         let is_faulty = matches!(found_now.form, Form::Faulty(_) | Form::Refused(_));
         let looks = job.strategy.compares() || job.strategy.only_looks();
         let is_in_the_way = is_faulty || !(owned || looks || job.may_take_over(same));
@@ -181,7 +181,7 @@ impl ClusterSession {
             self.put_off_as_found(id, &hash, found_now.clone());
         }
         let finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
-        // What is to be taken over is written though nothing in it changes.
+        // A take-over is written even without a change of content.
         let kept = (!same || !owned).then(|| live.clone());
         let seen = TrackedObject {
             owned,
@@ -239,11 +239,11 @@ async fn try_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> 
         match (api.get(&job.path, &job.id.name).await?, first) {
             (Some(live), first) => {
                 let job = job.with(live, identity);
-                // The trial before did not know whose fields are in the way.
+                // The dry run before did not know the owners of the conflicting fields.
                 let again = if first.is_ok() { first } else { job.try_out(api, identity).await };
                 (job, again)
             }
-            // In a namespace that is not there, or that this very sync makes.
+            // The namespace is missing, or made by this very sync.
             (None, Err(failure)) if failure.lacks_namespace() => {
                 let message = format!("its namespace `{}` is not there", job.id.namespace);
                 return Ok(DryRun::Unmakeable(Failure::rule(message)));
@@ -268,11 +268,11 @@ async fn try_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> 
             Ok(DryRun::There { same, live, changes })
         }
         Ok(ApplyResult { answer: None, .. }) => Ok(there(live, false)),
-        // What the server would refuse is compared without its help.
+        // If the server would refuse the wanted form, berth compares without a dry run.
         Err(failure) if job.strategy.compares() && failure.code() == 422 => {
             Ok(DryRun::There { same: false, changes: field_differences::asked(&live, &job.payload), live })
         }
-        // Whether it may be taken over comes before how.
+        // First comes whether the object may be taken over at all.
         Err(_) if !job.owned && (!job.take_over || is_of_another(&live, identity)) => Ok(there(live, false)),
         Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(there(live, false)),
         Err(failure) => Err(failure),

@@ -21,7 +21,7 @@ use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 
 /// The number of Events written in one sync.
 const MOST: usize = 25;
-/// Servers forget Events after an hour.
+/// The interval of repetition: servers forget Events after an hour.
 const AGAIN: Duration = Duration::from_secs(30 * 60);
 /// The longest message that servers take is 1 KiB.
 const LONGEST: usize = 900;
@@ -31,7 +31,7 @@ const LONGEST: usize = 900;
 pub struct SentEvents {
     wanted: bool,
     events: BTreeMap<(Option<ObjectId>, &'static str), Last>,
-    /// After a failure, when it is tried again.
+    /// The moment before which no Event is written, after a failure.
     not_before: Option<Instant>,
     complained: bool,
     status: Option<String>,
@@ -65,7 +65,7 @@ impl ClusterSession {
             last.is_none_or(|last| last.message != said.message || last.at.elapsed() >= AGAIN)
         };
         let news: Vec<SyncEvent> = said.iter().filter(is_news).cloned().collect();
-        // What is no longer said is news when it comes again.
+        // A message that was absent in between is news again.
         let current = |key: &(Option<ObjectId>, &'static str)| {
             said.iter().any(|said| said.about == key.0 && said.reason == key.1)
         };
@@ -93,7 +93,7 @@ impl ClusterSession {
             .map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
         let (path, name, object) = self.event(said, (first, now, count));
         match self.api.send(&self.plain_apply(&path, &name, object)).await {
-            // An object whose namespace is not there has none either.
+            // In a missing namespace there is no object to tell of.
             Err(failure) if failure.is_not_found() => {}
             result => drop(result?),
         }
@@ -174,7 +174,7 @@ impl ClusterSession {
         if self.sent_events.status.is_none()
             && let Ok(Some(there)) = self.api.get(&path, &name).await
         {
-            // A fleet may be called like another one's status.
+            // Another fleet's parent object may have the name of this fleet's status.
             let labels = there.get("metadata").and_then(|it| it.get("labels"));
             self.sent_events.status_is_taken = labels.is_some_and(|labels| labels.get(SET_ID).is_some());
             if self.sent_events.status_is_taken

@@ -20,9 +20,9 @@ const MISFIT: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     Refused(Box<Refusal>),
-    /// No answer; whether it was done is not known.
+    /// No answer came, so the request may have been carried out.
     Unreachable(String),
-    /// Not a word of the server: a rule of berth's own.
+    /// Berth's own rule forbids the request; the server was not asked.
     Rule(String),
 }
 
@@ -72,7 +72,7 @@ impl Failure {
     }
 
     pub fn unreadable(error: &serde_json::Error) -> Failure {
-        // The error of a broken answer names a place, never the content.
+        // The error names a place in the broken answer, never the content.
         Failure::Unreachable(format!("its answer can not be read, at byte {}", error.column()))
     }
 
@@ -127,7 +127,7 @@ impl Failure {
     pub fn may_pass(&self) -> bool {
         match self {
             Failure::Unreachable(_) => true,
-            // A webhook that does not answer is 500, too: that may pass.
+            // A webhook that does not answer gives 500, too, and may answer in a moment.
             Failure::Refused(refusal) => {
                 !self.is_misfit() && matches!(refusal.code, 429 | 500 | 502 | 503 | 504)
             }
@@ -188,7 +188,7 @@ impl Failure {
         refusal.code == 404 && refusal.message.starts_with("namespaces ")
     }
 
-    /// In words. Of a Secret nothing is quoted.
+    /// Describes the failure. Of a Secret nothing is quoted.
     pub fn words(&self, is_secret: bool) -> String {
         match self {
             Failure::Rule(message) => message.clone(),

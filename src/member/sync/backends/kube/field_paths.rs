@@ -29,7 +29,7 @@ fn is_kept(value: &Json) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub path: Vec<String>,
-    /// Whatever is there, mappings and lists and what is zero.
+    /// True if any value is kept, including mappings, lists and zeros.
     pub whole: bool,
 }
 
@@ -67,7 +67,7 @@ pub enum Keep {
     Copy,
 }
 
-/// Changes what is wanted so that the member's own values stay.
+/// Changes the wanted form so that the member's own values stay.
 pub fn keep(wanted: &mut Json, live: &Json, kept: &Kept, how: Keep) {
     keep_at(wanted, live, &kept.path, kept.whole, how);
 }
@@ -117,7 +117,7 @@ pub fn remove(object: &mut Json, path: &str) -> bool {
     match object {
         Json::Object(map) => {
             let Some(rest) = path.strip_prefix('.') else { return false };
-            // Keys may hold dots and brackets: the longest that fits is meant.
+            // Keys may hold dots and brackets, so the longest key that fits is taken.
             let fits = |key: &&String| {
                 rest.strip_prefix(key.as_str())
                     .is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']))

@@ -13,7 +13,7 @@ use berth_base::meta::SERVER_FIELDS;
 /// The new owners of one object's fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandOver {
-    /// `metadata.managedFields` as berth writes it before it applies.
+    /// `metadata.managedFields` as berth writes it before an apply.
     entries: Vec<Json>,
     manager: String,
     /// The object becomes berth's by it.
@@ -54,7 +54,7 @@ impl HandOver {
         }
         let owners = live.pointer("/metadata/ownerReferences").and_then(Json::as_array);
         if let Some(owners) = owners.filter(|owners| self.is_take_over && owners.iter().any(is_of_a_hub)) {
-            // An earlier hub's record would take the object along when it goes.
+            // The removal of an earlier hub's record would take the object along.
             let rest: Vec<&Json> = owners.iter().filter(|owner| !is_of_a_hub(owner)).collect();
             operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": rest}));
         }

@@ -23,18 +23,18 @@ pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration
 
 /// Managers of people who applied whole objects before berth did.
 const LEGACY: [&str; 2] = ["kubectl-client-side-apply", "before-first-apply"];
-/// KubeFleet's agent.
+/// The manager of KubeFleet's agent.
 const LEGACY_KUBEFLEET: &str = "work-api-agent";
-/// KubeFed's, which others have, too: it counts on what KubeFed has marked.
+/// The managers of KubeFed. Others have these names, too, so they count only on objects that KubeFed has marked.
 const LEGACY_KUBEFED: [&str; 2] = ["controller-manager", "hyperfed"];
 
 /// The names under which berth works for one fleet.
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub manager: String,
-    /// Owns fields that berth has let go and nobody else has taken.
+    /// The manager of fields that berth has released and nobody else has taken.
     pub keeper: String,
-    /// Of the parent object, a ConfigMap.
+    /// The namespace of the parent object, a ConfigMap.
     pub namespace: String,
     pub parent: String,
     pub set: String,
@@ -114,7 +114,7 @@ impl Identity {
     }
 }
 
-/// Earlier appliers whose fields berth takes over from this object.
+/// Returns the earlier appliers whose fields berth takes over from this object.
 pub fn legacy_of(live: &Json) -> Vec<&'static str> {
     LEGACY.into_iter().chain(legacy_hubs_of(live)).collect()
 }
@@ -134,7 +134,7 @@ pub fn part_of(object: &Json) -> Option<&String> {
     }
 }
 
-/// `Deployment.apps`, as the convention writes kinds.
+/// Returns a kind as the convention writes it, `Deployment.apps`.
 pub fn group_kind(group: &str, kind: &str) -> String {
     if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
@@ -175,7 +175,7 @@ pub fn object_name(fleet: &str) -> String {
     format!("berth-{hex}")
 }
 
-/// Base64 for names: RFC 4648, section 5, without padding.
+/// Encodes bytes as base64 for names: RFC 4648, section 5, without padding.
 fn base64url(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::new();

@@ -10,7 +10,7 @@ use super::api_client::{ApiClient, patiently};
 /// Rights to list kinds in all namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListRights {
-    /// `None` where the server does not know all of them.
+    /// `None` if the server does not know all of them.
     rules: Option<Vec<Rule>>,
 }
 

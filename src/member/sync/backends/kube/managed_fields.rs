@@ -74,7 +74,7 @@ pub fn is_nothing(value: &Json) -> bool {
 
 fn covers_value(owned: &Json, wanted: &Json) -> bool {
     let Some(owned) = owned.as_object() else { return false };
-    // Owned as a whole, with all that is in it.
+    // The whole value is owned, with all its fields.
     if owned.is_empty() {
         return true;
     }
@@ -96,7 +96,7 @@ pub fn is_key_of(key: &str, item: &Json) -> bool {
     }
     let Some(key) = key.strip_prefix("k:") else { return false };
     let Ok(Json::Object(key)) = serde_json::from_str::<Json>(key) else { return false };
-    // What the item leaves out has its default.
+    // A key that the item leaves out has its default value.
     key.iter().all(|(name, value)| item.get(name).is_none_or(|own| own == value))
 }
 
@@ -104,11 +104,11 @@ pub fn is_key_of(key: &str, item: &Json) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Rearrange<'a> {
     pub manager: &'a str,
-    /// Holds what berth lets go.
+    /// The manager of fields that berth releases.
     pub keeper: &'a str,
     /// Earlier appliers, whose fields become berth's.
     pub legacy: &'a [&'a str],
-    /// Paths of fields that berth lets go, `*` for every item of a list.
+    /// Paths of fields that berth releases; `*` stands for every item of a list.
     pub leaving: &'a [Vec<String>],
 }
 
@@ -193,7 +193,7 @@ fn take(fields: &mut Json, path: &[String]) -> Option<Json> {
         } else {
             let own = map.get_mut(&key);
             let found = own.and_then(|own| take(own, rest));
-            // What has nothing left in it is owned no longer, unless it is named itself.
+            // An emptied entry is owned no longer, unless it was named itself.
             if map.get(&key).and_then(Json::as_object).is_some_and(Map::is_empty) && found.is_some() {
                 map.remove(&key);
             }

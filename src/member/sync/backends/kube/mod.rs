@@ -93,11 +93,11 @@ pub struct Settings {
     pub rules: Arc<HealthRules>,
     /// The silence after which a watch counts as lost.
     pub silence: Duration,
-    /// Without one, nothing keeps two syncers apart.
+    /// `None`: nothing keeps two syncers apart.
     pub lease: Option<Lease>,
     /// The account that writes the objects of a namespace; berth's own if unset.
     pub tenant: Option<Tenant>,
-    /// Namespaces that are never removed; one that ends with `*` means all that begin so.
+    /// Namespaces that are never removed; a name that ends with `*` is a prefix.
     pub protected: Vec<String>,
     /// The objects of that namespace that hold local overrides.
     pub overrides_from: Vec<OverrideObjects>,
@@ -114,7 +114,7 @@ pub fn record_name(fleet: &str) -> String {
 
 /// A Kubernetes cluster as the backend.
 pub struct KubeBackend {
-    /// Let go of when nothing more is written.
+    /// Releases the lease when the backend is dropped.
     keeper: Option<LeaseKeeper>,
     runtime: Runtime,
     session: ClusterSession,
@@ -136,23 +136,23 @@ struct ClusterSession {
     kinds: ServedKinds,
     parent: Option<ApplySetParent>,
     watching: Watching,
-    /// Kinds that may be owned and could not be looked at.
+    /// Kinds that berth may own and could not list.
     unseen: BTreeSet<String>,
     /// The start of the last survey.
     surveyed: Option<Instant>,
     /// Cache: each object as the last survey and later writes left it.
     tracked: BTreeMap<ObjectId, TrackedObject>,
-    /// Since when an object is not healthy, in the form named by its hash.
+    /// The start of an object's unhealthy time, and the hash of its form.
     unhealthy: BTreeMap<ObjectId, (Arc<str>, Instant)>,
-    /// Since when an object that a removal waits for is refused, in the form named by its hash.
+    /// The start of the time for which an object that a removal waits for is refused, and the hash of its form.
     refused: BTreeMap<ObjectId, (Arc<str>, Instant)>,
     /// The form in which each object was last in place, as far as this process knows.
     settled: BTreeMap<ObjectId, Arc<str>>,
     drift: DriftMode,
-    /// Until when drift of some objects is neither corrected nor said.
+    /// The end of the time for which an object's drift is ignored.
     ignored: BTreeMap<ObjectId, Instant>,
     fights: DriftFights,
-    /// Objects that failed, and when they are tried again.
+    /// Failed objects, and the moments of their next tries.
     retries: BTreeMap<ObjectId, Retry>,
     /// Cache: the reason that an object's pods give, and when they were asked.
     reasons: BTreeMap<ObjectId, (Instant, Option<String>)>,
@@ -163,7 +163,7 @@ struct ClusterSession {
     overrides_from: Vec<OverrideObjects>,
     good_overrides: LastGoodOverrides,
     sent_events: SentEvents,
-    /// Hides the data of Secrets in what is shown.
+    /// Keys the hashes that stand for the data of Secrets.
     key: RandomState,
 }
 
@@ -179,11 +179,11 @@ struct TrackedObject {
     drifted: bool,
     /// A remark for the report; no action follows.
     remark: Option<String>,
-    /// Its UID, where it is berth's and nothing else of it needs to be known to change it.
+    /// The UID of an owned object that gets a new form whatever its content.
     older: Option<String>,
     hash: Arc<str>,
     health: Health,
-    /// Selects its pods, where it has some.
+    /// The label selector of its pods, if it has some.
     pods: Option<String>,
     /// The verdict of its strategy.
     finding: Option<Finding>,
@@ -192,7 +192,7 @@ struct TrackedObject {
 impl KubeBackend {
     /// Reads the credentials. Whether the server answers shows with the first question.
     pub fn connect(settings: &Settings) -> Result<KubeBackend, LiveError> {
-        // Watches go on between syncs, beside the thread that makes them.
+        // Watches run between syncs, beside the thread of the syncs.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -320,7 +320,7 @@ impl Backend for KubeBackend {
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
         let of = |(id, seen): (&ObjectId, &TrackedObject)| Some((id.clone(), seen.finding.clone()?));
         let findings: BTreeMap<ObjectId, Finding> = self.session.tracked.iter().filter_map(of).collect();
-        // Whoever goes on changing what is left to him is not followed at each step.
+        // Further changes by the same author do not ask for a sync each.
         let mut cache = self.session.watching.shared.cache();
         for (id, _) in findings.iter().filter(|(_, finding)| finding.effect == Effect::Refused) {
             cache.mute(id, Instant::now() + drift::SAID);

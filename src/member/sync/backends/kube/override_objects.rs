@@ -50,7 +50,7 @@ impl ClusterSession {
                     items.filter_map(|item| Some((source.object(&namespace, &name(item)?), item))).collect();
                 found.sort_by(|one, other| one.0.cmp(&other.0));
                 let there: Vec<ObjectId> = found.iter().map(|(id, _)| id.clone()).collect();
-                // One that is gone, or has lost its label, was taken out by somebody.
+                // Somebody removed the missing object, or its label.
                 self.good_overrides.keep(source, &there);
                 for (id, object) in found {
                     self.good_overrides.heed(source, &id, Ok(object), into);

@@ -98,7 +98,7 @@ impl ClusterSession {
     /// the last sync.
     pub fn due(&self) -> Option<Instant> {
         let late = self.unhealthy.values().map(|(_, since)| *since + self.deadline);
-        // What is not watched: overrides that are kept in the cluster, and objects that are only looked at.
+        // No watch covers overrides kept in the cluster, and objects that are only looked at.
         let looks = |object: &Desired| {
             let strategy = Strategy::of(object);
             strategy.compares() || strategy.only_looks()

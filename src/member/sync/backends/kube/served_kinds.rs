@@ -34,7 +34,7 @@ impl ServedKinds {
         );
         let (core, groups) = match answers {
             Ok((core, groups)) if !core.items.is_empty() => (core, groups),
-            // What is not known must not look as if it were not there.
+            // An unknown kind must not look like a missing one.
             Err(failure) if failure.may_pass() => return Err(failure),
             _ => return ServedKinds::ask_each(client).await,
         };

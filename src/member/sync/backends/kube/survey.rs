@@ -122,10 +122,10 @@ impl ClusterSession {
                 let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
                 (group.to_owned(), kind.to_owned())
             })),
-            // Without a parent, what was owned before is found wherever it may be.
+            // Without a parent, owned objects may be of any kind.
             None => kinds.extend_missing(self.kinds.managed()),
         }
-        // Without a parent most kinds are none of berth's business, and it may have no right to see them.
+        // Without a parent, berth owns no objects of most kinds, and may have no right to list them.
         let rights = match &self.parent {
             Some(_) => ListRights::default(),
             None => ListRights::ask(&self.api, &self.identity.namespace).await,
@@ -157,7 +157,7 @@ impl ClusterSession {
         let mut found = LiveMap::new();
         for (scope, failure) in failed {
             match failure.code() {
-                // Gone meanwhile, or nothing berth could have made there.
+                // The kind disappeared, or berth could not have made objects of it.
                 404 | 405 => {}
                 403 if self.parent.is_none() && !desired.keys().any(|id| scope.holds(id)) => {}
                 0 | 401 => return Err(self.whole(&failure)),
@@ -168,7 +168,7 @@ impl ClusterSession {
                         refuse(&mut found, id, message.clone());
                     }
                     if !desired.keys().any(|id| scope.holds(id)) {
-                        // What is left of it may have to go, and nobody else would say so.
+                        // Objects left of this kind may have to be removed, and nothing else would report that.
                         let words = failure.words(false);
                         let form = Form::Faulty(format!("what there is of its kind is not known: {words}"));
                         let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };

@@ -26,7 +26,7 @@ pub struct Tenant {
 #[derive(Clone, Debug)]
 pub struct Tenants {
     tenant: Arc<Tenant>,
-    /// Namespaces in which there is no such account.
+    /// Namespaces without such an account.
     without: Arc<BTreeSet<String>>,
     /// The last look for the account: when, and in which namespaces.
     looked: Option<(Instant, BTreeSet<String>)>,
@@ -93,7 +93,7 @@ impl ClusterSession {
                 api.get(&path, &account).await
             }
         });
-        // What cannot be known is for the server to decide.
+        // If the look-up failed, the server decides.
         let found = found.await;
         let is_without = |result: &Result<Option<Json>, Failure>| matches!(result, Ok(None));
         let without = namespaces.iter().zip(&found).filter(|(_, result)| is_without(result));

@@ -41,7 +41,7 @@ impl UnmanagedFields {
         self.take_out_managed(wanted, live);
     }
 
-    /// Gives a wanted object what is there, to be tried: nothing was handed over yet.
+    /// Copies the live values into a wanted object for a dry run: no field was handed over yet.
     pub fn copy(&self, wanted: &mut Json, live: &Json) {
         self.pointers.iter().for_each(|path| leave(wanted, live, path, true));
         self.take_out_managed(wanted, live);

@@ -55,7 +55,7 @@ pub fn changes(live: &Json, wanted: &Json, manager: &str) -> Vec<Change> {
     found.into_values().collect()
 }
 
-/// In words: `x` changed `.a` and `.b` at some time.
+/// Describes changes: `x` changed `.a` and `.b` at some time.
 pub fn words(changes: &[Change], with_times: bool) -> String {
     let one = |change: &Change| {
         let mut fields: Vec<String> = change.fields.iter().take(NAMED).map(|it| format!("`{it}`")).collect();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use berth_base::model::ObjectId;
 
-/// So many corrections within so long are no accident.
+/// The corrections of one object, and the time, that together count as a fight.
 const CORRECTIONS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(60);
 
@@ -54,7 +54,7 @@ impl DriftFights {
         self.bout(id, hash).is_some_and(|bout| bout.corrected.iter().filter(recent).count() >= CORRECTIONS)
     }
 
-    /// Leaves it alone from now on. Gives the moment of the next try.
+    /// Leaves the object alone from now on. Returns the moment of the next try.
     pub fn stop(&mut self, id: &ObjectId, hash: &Arc<str>, now: Instant, message: String) -> Option<Instant> {
         let bout = self.bouts.get_mut(id).filter(|bout| bout.hash == *hash)?;
         let pause = PAUSES.0.saturating_mul(1 << bout.stops.min(8)).min(PAUSES.1);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(fights.stopped(&id, &hash, at(605)), None);
         assert_eq!(fights.stopped(&id, &other, at(6)), None);
         assert_eq!(fights.ends().collect::<Vec<_>>(), [at(605)]);
-        // Begun anew, it is left alone for longer.
+        // A repeated fight gets a longer pause.
         for _ in 0..5 {
             fights.corrected(&id, &hash, at(610));
         }

@@ -55,7 +55,7 @@ impl ClusterSession {
     /// Reports whether the drift of an object stays on purpose, and says so in `found`.
     pub fn is_left_drifted(&mut self, object: &Desired, hash: &Arc<str>, found: &mut LiveMap) -> bool {
         let id = &object.id;
-        // What is not to be written again has no drift to be put right.
+        // Only an object that berth keeps as wanted can drift.
         if Strategy::of(object).way != WriteLimit::Write || !self.has_drifted(id, hash) {
             return false;
         }
@@ -89,7 +89,7 @@ impl ClusterSession {
             );
             return true;
         };
-        // What admission changed in what berth itself had sent is no drift.
+        // Admission's changes to berth's own request are no drift.
         changes.retain(|change| change.manager.as_ref() != Some(manager));
         if changes.is_empty() {
             return false;

@@ -10,9 +10,9 @@ use berth_base::model::annotation::DRIFT;
 pub enum DriftMode {
     #[default]
     Correct,
-    /// Only said, with who changed what.
+    /// Drift is only reported, with its authors.
     Report,
-    /// Neither, until then.
+    /// Drift is neither corrected nor reported until then.
     IgnoreUntil(Timestamp),
 }
 
@@ -32,7 +32,7 @@ fn read(text: &str, otherwise: DriftMode, now: Timestamp) -> Option<DriftMode> {
         "report" => Some(DriftMode::Report),
         text => {
             let until: Timestamp = text.strip_prefix("ignore-until=")?.trim().parse().ok()?;
-            // A time that is over says nothing any more.
+            // An end in the past has no effect.
             Some(if now < until { DriftMode::IgnoreUntil(until) } else { otherwise })
         }
     }

@@ -8,7 +8,7 @@ use std::fs;
 
 use sha2::{Digest, Sha256};
 
-/// This process.
+/// Returns the holder name of this process.
 pub fn of_this_process() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
@@ -42,7 +42,7 @@ fn place() -> Option<String> {
 /// Returns the start of a process, in ticks since the boot. `None` if it has ended, or only waits to be reaped.
 fn start_of(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in brackets, may hold anything.
+    // The process name, in brackets, may hold anything.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next().filter(|state| !["Z", "X"].contains(state));

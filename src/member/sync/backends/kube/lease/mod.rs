@@ -49,7 +49,7 @@ impl Lease {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LeaseOwner {
     Unknown,
-    /// Ours, and why it is not renewed where it is not.
+    /// The lease is ours; `failing` is the reason if it is not being renewed.
     Ours {
         failing: Option<String>,
     },
@@ -86,7 +86,7 @@ impl Shared {
 }
 
 impl LeaseKeeper {
-    /// Begins to take the lease of this name.
+    /// Starts the thread that takes the lease of this name.
     pub fn start(
         access: &Access,
         namespace: &str,
@@ -209,15 +209,15 @@ impl LeaseThread {
                         warn!(error = why, "the lease cannot be read or renewed");
                     }
                     match (&self.held, &self.other) {
-                        // What was renewed lasts its time all the same.
+                        // A renewed lease stays valid for its time.
                         (Some(_), _) => LeaseOwner::Ours { failing: Some(why) },
-                        // Who had it last may have it still, and is the one to report.
+                        // The last known holder may still have it, and is the one to report.
                         (None, Some(holder)) => LeaseOwner::Others { holder: holder.clone(), alive: true },
                         (None, None) => LeaseOwner::Trouble(why),
                     }
                 }
             };
-            // Credentials that count no longer may have been replaced.
+            // Rejected credentials may have been replaced.
             if self.refused
                 && let Ok((client, _)) = runtime.block_on(crate::live::access::connect_member(&self.access))
             {
@@ -265,7 +265,7 @@ impl LeaseThread {
             LeaseOwner::Others { holder, .. } => {
                 info!(holder, "another syncer holds the lease; waiting for it")
             }
-            // Why is said where it began.
+            // The reason was logged when the trouble began.
             LeaseOwner::Trouble(_) | LeaseOwner::Unknown => {}
         }
     }
@@ -296,7 +296,7 @@ impl LeaseThread {
                 }
                 match self.replace(object, &read, &self.me.clone()).await? {
                     Some(made) => Ok(self.ours(&made, asked)),
-                    // Somebody was first, or touched it: looked at again.
+                    // Somebody was first, or touched the lease: the next step reads it again.
                     None => Ok(if self.held.is_some() {
                         LeaseOwner::Ours { failing: None }
                     } else {
@@ -334,7 +334,7 @@ impl LeaseThread {
         self.send(&LeaseRequest::Get, 404).await
     }
 
-    /// Nothing where somebody else was first.
+    /// Creates the lease. `None` if somebody else was first.
     async fn create(&self) -> Result<Option<Json>, String> {
         let spec = LeaseSpec::default().spec_for(&self.me, self.lease.duration, &now());
         let metadata = json!({"name": self.name, "namespace": self.namespace});
@@ -350,7 +350,7 @@ impl LeaseThread {
         self.send(&lease, 409).await
     }
 
-    /// Only if it is still as it was read: nothing otherwise.
+    /// Replaces the lease in the version that was read. `None` if it has changed since.
     async fn replace(
         &self,
         mut object: Json,
@@ -383,7 +383,7 @@ impl LeaseThread {
     }
 }
 
-/// One request about the lease.
+/// A request about the lease.
 #[derive(Debug)]
 enum LeaseRequest {
     Get,

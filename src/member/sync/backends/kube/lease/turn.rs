@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseSpec {
     pub version: String,
-    /// Empty where it was let go.
+    /// The holder; empty after a release.
     pub holder: String,
     pub duration: Duration,
     acquired: String,
@@ -25,11 +25,11 @@ pub enum Turn {
     Renew,
     /// Take it: the lease is free, or its holder is gone.
     Take,
-    /// Somebody else's; and whether it was seen to be renewed.
+    /// Somebody else holds it; `alive` is true if a renewal was seen.
     Wait { alive: bool },
 }
 
-/// Somebody else's lease, and since when it is as it is.
+/// Another's lease, and the moment since when it is unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Rival {
     version: String,

@@ -47,7 +47,7 @@ pub struct CachedObject {
     pub health: Health,
     /// The verdict of its strategy, as far as the object alone decides it.
     pub finding: Option<Finding>,
-    /// Selects its pods, where it has some.
+    /// The label selector of its pods, if it has some.
     pub pods: Option<Box<str>>,
     pub annotations: BTreeMap<String, String>,
     /// The object itself, if it is not as wanted and has to be compared again.
@@ -75,7 +75,7 @@ impl CachedObject {
         let carries = |wanted: &&WantedObject| text == Some(&*wanted.hash);
         let same = wanted.filter(carries);
         let applied = match same {
-            // One text for what is equal in most objects.
+            // Most objects carry the wanted hash, whose allocation is shared.
             Some(wanted) => Some(wanted.hash.clone()),
             None => text.map(Arc::from),
         };

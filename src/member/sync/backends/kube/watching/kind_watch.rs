@@ -45,7 +45,7 @@ pub struct KindWatch {
     pub identity: Arc<Identity>,
     pub shared: Arc<Shared>,
     pub scope: KindScope,
-    /// Hearing nothing for so long, not even a bookmark, counts as being cut off.
+    /// The silence, even without a bookmark, after which a watch counts as lost.
     pub silence: Duration,
 }
 
@@ -61,7 +61,7 @@ const HELD: Duration = Duration::from_secs(5);
 /// The interval at which a kind is listed that cannot be watched.
 const UNWATCHED: Duration = Duration::from_secs(30);
 
-/// After so many watches in a row that did not hold, the kind is listed as well.
+/// The number of short watches in a row after which the kind is listed as well.
 const DEAF: u32 = 6;
 
 /// The number of attempts at a list whose continuation the server has forgotten.
@@ -131,7 +131,7 @@ impl KindWatch {
                     }
                 }
             }
-            // What cannot be watched for long is listed now and then.
+            // A kind whose watches keep breaking is listed now and then.
             let is_deaf = matches!(end, WatchEnd::Broken) && failures >= DEAF;
             if !is_deaf && !matches!(end, WatchEnd::Lost | WatchEnd::Refused) {
                 continue;
@@ -143,7 +143,7 @@ impl KindWatch {
                         self.shared.fault(&self.scope, None);
                         break;
                     }
-                    // No answer: what was known last stays known until there is one, and a sync says so.
+                    // Without an answer the entries stay, and a sync reports the failure.
                     Err(Failure::Unreachable(_)) => self.shared.request_sync(),
                     Err(failure) if failure.code() == 404 => {
                         self.shared.cache().forget(|id| self.scope.holds(id));
@@ -228,7 +228,8 @@ impl KindWatch {
     fn take_in(&self, id: ObjectId, object: Json) -> bool {
         let version = version_of(&object);
         let (wanted, identity) = (self.shared.cache().wanted(), &self.identity);
-        // Judged without the lock; what is wanted meanwhile is judged when that sync begins.
+        // The object is judged without the lock. A wanted form that changes meanwhile is judged when its sync
+        // begins.
         let (id, form) = match wanted.get_key_value(&id) {
             Some((own, form)) => (own.clone(), Some(form)),
             None => (id, None),
@@ -244,7 +245,7 @@ fn note_version(object: &Json, from: &mut String) {
     }
 }
 
-/// Longer with each failure, and not the same for all who wait.
+/// Returns the pause after failures: longer each time, and random.
 fn pause(failures: u32) -> Duration {
     let (shortest, longest) = PAUSES;
     let doubled = shortest.saturating_mul(1 << failures.min(10)).min(longest);
@@ -252,7 +253,7 @@ fn pause(failures: u32) -> Duration {
     Duration::from_millis(half + chance() % half.max(1))
 }
 
-/// Some number that nobody knows beforehand.
+/// Returns a random number.
 fn chance() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(0)

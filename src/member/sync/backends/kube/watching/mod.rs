@@ -100,7 +100,7 @@ impl Watching {
         self.on
     }
 
-    /// Lets go of all watches: the next look begins them again, with the credentials of then.
+    /// Ends all watches. The next survey begins them again, with the credentials of then.
     pub fn begin_anew(&mut self) {
         for task in std::mem::take(&mut self.following).into_values().chain(self.notice.take()) {
             task.abort();
@@ -156,7 +156,7 @@ impl Watching {
                 Err(failure) => failed.push((scope, failure)),
             }
         }
-        // What the lists have shown is what this sync begins with.
+        // This sync begins with the lists' objects, so they ask for no further sync.
         self.shared.called.store(false, Ordering::SeqCst);
         let faults = lock(&self.shared.faults);
         failed.extend(faults.iter().map(|(scope, failure)| (scope.clone(), failure.clone())));

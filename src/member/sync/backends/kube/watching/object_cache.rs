@@ -15,7 +15,7 @@ use berth_base::model::ObjectId;
 pub struct ObjectCache {
     wanted: Arc<WantedObjects>,
     entries: BTreeMap<ObjectId, CachedObject>,
-    /// Objects about which nothing is to be heard until then.
+    /// Objects whose changes ask for no sync until then.
     muted: BTreeMap<ObjectId, Instant>,
     /// The objects that berth is writing now.
     writing: BTreeSet<ObjectId>,
@@ -81,13 +81,13 @@ impl ObjectCache {
             return true;
         }
         match before {
-            // What was put right, by whomever: the report may say otherwise.
+            // The object became as wanted by somebody's write: the report may say otherwise.
             Some(before) => {
                 before.health != entry.health
                     || before.finding != entry.finding
                     || !(before.is_same(wanted) || self.writing.contains(id))
             }
-            // The echo of what berth has made, most likely.
+            // Most likely the echo of berth's own write.
             None => false,
         }
     }
@@ -117,7 +117,7 @@ impl ObjectCache {
         }
         match self.entries.get_mut(&id) {
             Some(before) if is_older(entry.version, before.version) => {}
-            // A watch has told of the same, and more: what the object has beside what was asked for.
+            // A watch has told of the same version, and knows more of the object than the write does.
             Some(before)
                 if before.version.is_some() && before.version == entry.version && before.uid == entry.uid =>
             {
@@ -134,7 +134,7 @@ impl ObjectCache {
         }
     }
 
-    /// Ends a list: what was not on it is there no longer. What came into being after it was made stays.
+    /// Ends a list: objects missing from it are dropped. Objects made after the list stay.
     pub fn listed(
         &mut self,
         of: impl Fn(&ObjectId) -> bool,

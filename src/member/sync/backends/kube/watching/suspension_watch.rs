@@ -24,14 +24,14 @@ const REFUSED: Duration = Duration::from_secs(300);
 pub async fn follow(api: ApiClient, identity: Arc<Identity>, shared: Arc<Shared>, silence: Duration) {
     let path = format!("/api/v1/namespaces/{}/configmaps", identity.namespace);
     let params = WatchParams {
-        // By its name, so that the right to watch this one object is enough.
+        // Selected by name, so that the right to watch this one object is enough.
         field_selector: Some(format!("metadata.name={}", identity.parent)),
         bookmarks: true,
         ..WatchParams::default()
     };
     let mut known: Option<[Option<String>; 2]> = None;
     loop {
-        // From any version on: what is there comes first.
+        // From version 0 a watch begins with the existing object.
         let Ok(request) = Request::new(&path).watch(&params, "0") else { return };
         let opened = timeout(silence, api.client().request_events::<Json>(request)).await;
         match opened {
@@ -40,7 +40,7 @@ pub async fn follow(api: ApiClient, identity: Arc<Identity>, shared: Arc<Shared>
                 while let Ok(Ok(Some(event))) = timeout(silence, stream.try_next()).await {
                     let object = match event {
                         WatchEvent::Added(object) | WatchEvent::Modified(object) => object,
-                        // It is to be there again.
+                        // The sync makes the record again.
                         WatchEvent::Deleted(_) => {
                             shared.request_sync();
                             continue;
