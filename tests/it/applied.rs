@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
+use crate::archive::{Archive, archives};
 use crate::support::member::Member;
 use crate::support::owned::{applied_part, pruned};
 use crate::support::{Ran, Repo, berth, cluster, config_map, fixtures, namespace, run};
@@ -58,7 +59,7 @@ fn files_below(root: &Path) -> Files {
 }
 
 /// Every cluster's folder of a fleet, as `berth render` gives it. Some cases have a cluster that fails.
-fn rendered(fleet: &Path, about: &Path) -> Vec<Files> {
+fn rendered(fleet: &Path, now: Option<&str>) -> Vec<Files> {
     let out = tempfile::tempdir().expect("a folder");
     let mut args = vec![
         "render",
@@ -67,12 +68,7 @@ fn rendered(fleet: &Path, about: &Path) -> Vec<Files> {
         "--out",
         out.path().to_str().expect("a text path"),
     ];
-    let about = std::fs::read_to_string(about).unwrap_or_default();
-    let now = about
-        .lines()
-        .find_map(|line| line.strip_prefix("now:"))
-        .map(|now| now.trim().trim_matches(['\'', '"']).to_owned());
-    args.extend(now.iter().flat_map(|now| ["--now", now]));
+    args.extend(now.into_iter().flat_map(|now| ["--now", now]));
     run(&args);
     let clusters = std::fs::read_dir(out.path().join("clusters")).into_iter().flatten();
     let mut clusters: Vec<PathBuf> = clusters.map(|entry| entry.expect("an entry").path()).collect();
@@ -84,14 +80,14 @@ fn rendered(fleet: &Path, about: &Path) -> Vec<Files> {
 fn groups() -> (usize, Vec<Files>) {
     let mut folders = Vec::new();
     for fleet in FLEETS {
-        folders.extend(rendered(&fixtures(fleet), Path::new("")));
+        folders.extend(rendered(&fixtures(fleet), None));
     }
     for system in SYSTEMS {
-        let cases = std::fs::read_dir(fixtures(system)).expect("the fixtures are there");
-        let mut cases: Vec<PathBuf> = cases.map(|entry| entry.expect("an entry").path()).collect();
-        cases.sort();
-        for case in cases.iter().filter(|case| case.join("fleet").is_dir()) {
-            folders.extend(rendered(&case.join("fleet"), &case.join("case.yaml")));
+        for path in archives(&fixtures(system)) {
+            let case = Archive::read(&path);
+            let folder = tempfile::tempdir().expect("a folder");
+            case.unpack(folder.path());
+            folders.extend(rendered(&folder.path().join("fleet"), case.says("now")));
         }
     }
     let count = folders.len();

@@ -9,7 +9,8 @@ use berth_git::{CommitId, Identity, Repo, Writer};
 use berth_hub::daemon::{Cache, PassError, PassResult, Settings, pass, pass_with_cache};
 use proptest::prelude::*;
 
-use crate::support::{cluster, namespace};
+use crate::archive::Archive;
+use crate::support::{cluster, fixtures, namespace};
 
 const CLUSTERS: usize = 4;
 const WORKLOADS: usize = 4;
@@ -199,25 +200,15 @@ proptest! {
     }
 }
 
-/// The forms that each file of the walk may have, see `fixtures/walk`; none for a file that is not there.
+/// The forms that each file of the walk may have, see `fixtures/walk.txtar`; none for a file that is not there.
 fn forms() -> Vec<(String, Vec<Option<String>>)> {
-    let mut forms = Vec::new();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/walk");
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if !entry.path().is_dir() {
-            continue;
-        }
-        let mut files: Vec<_> =
-            std::fs::read_dir(entry.path()).unwrap().map(|one| one.unwrap().path()).collect();
-        files.sort();
-        let read = |path: &std::path::PathBuf| {
-            (path.extension().unwrap() == "yaml").then(|| std::fs::read_to_string(path).unwrap())
-        };
-        let name = entry.file_name().into_string().unwrap().replace("--", "/") + ".yaml";
-        forms.push((name, files.iter().map(read).collect()));
+    let mut forms: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for (path, text) in Archive::read(&fixtures("walk.txtar")).files {
+        let (file, form) = path.rsplit_once('/').unwrap();
+        let text = form.ends_with(".yaml").then_some(text);
+        forms.entry(format!("{file}.yaml")).or_default().push(text);
     }
-    forms.sort();
-    forms
+    forms.into_iter().collect()
 }
 
 fn put(files: &mut BTreeMap<String, String>, path: &str, form: Option<&String>) {

@@ -1,6 +1,7 @@
 //! What the fuzz targets do, over the fixtures and over damaged copies of them, so that the targets do
 //! not rot between two fuzzings. `BERTH_FUZZ_ROUNDS` sets how many copies.
 
+use crate::archive::Archive;
 use crate::support::fixtures;
 use crate::support::random::{Random, rounds};
 
@@ -29,7 +30,11 @@ fn seeds() -> Vec<Vec<u8>> {
         }
     }
     paths.sort();
-    paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
+    let (archives, others): (Vec<_>, Vec<_>) =
+        paths.iter().partition(|path| path.extension().is_some_and(|extension| extension == "txtar"));
+    let packed = archives.into_iter().flat_map(|path| Archive::read(path).files);
+    let packed = packed.map(|(_, text)| text.into_bytes());
+    packed.chain(others.into_iter().map(|path| std::fs::read(path).expect("a file"))).collect()
 }
 
 /// A copy with something cut out, put in or turned round; `load` gets it as a last good form and as files.

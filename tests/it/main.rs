@@ -7,6 +7,9 @@
     reason = "a test that can not go on fails"
 )]
 
+#[path = "../archive/mod.rs"]
+mod archive;
+
 mod access;
 mod applied;
 mod approvals;
@@ -19,7 +22,6 @@ mod caching;
 mod chaos;
 mod cli;
 mod clones;
-mod conformance;
 mod counts;
 mod crash;
 mod daemon;

@@ -1,6 +1,6 @@
 //! Replicas divided by a preference, through the binary: numbers that stay, their reasons, the warnings.
 
-use crate::support::{RENDERED, Repo, cluster, fixtures, namespace, run};
+use crate::support::{RENDERED, Repo, case, cluster, namespace, run};
 
 fn deployment(spec: &str) -> String {
     format!(
@@ -152,14 +152,14 @@ fn every_surprise_of_kubefed_is_warned_of() {
         ("rsp-weight-absent-favourite", "names `amber`, which is no cluster of the fleet"),
         ("rsp-replaces-names", "is not looked at"),
     ] {
-        let case = fixtures("kubefed").join(case);
-        let (fleet, previous) = (case.join("fleet"), case.join("previous.json"));
+        let (_, folder) = self::case(&format!("kubefed/{case}"));
+        let (fleet, previous) = (folder.path().join("fleet"), folder.path().join("previous.json"));
         let mut args = vec!["decide", "--repo", fleet.to_str().expect("text")];
         if previous.exists() {
             args.extend(["--previous", previous.to_str().expect("text")]);
         }
         let ran = run(&args).expect(0);
-        assert!(ran.err.contains(part), "{}: {part} is not in\n{}", case.display(), ran.err);
+        assert!(ran.err.contains(part), "{case}: {part} is not in\n{}", ran.err);
     }
 }
 

@@ -18,6 +18,7 @@ pub mod remote;
 pub mod removals;
 pub mod running_member;
 
+use crate::archive::Archive;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -259,6 +260,14 @@ pub const RENDERED: &str = "refs/heads/berth/rendered";
 /// Where the repository's fixtures are.
 pub fn fixtures(part: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(part)
+}
+
+/// A case of the fixtures, and a folder with its files.
+pub fn case(name: &str) -> (Archive, tempfile::TempDir) {
+    let case = Archive::read(&fixtures(&format!("{name}.txtar")));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    case.unpack(folder.path());
+    (case, folder)
 }
 
 /// A KubeFed cluster with labels, as text.

@@ -1,4 +1,3 @@
 //! Open Cluster Management's objects: single faults and warnings, and whole fleets.
 
 mod reading;
-mod rendering;
