@@ -6,9 +6,13 @@
 pub mod objects;
 pub mod protocol;
 pub mod signature;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
+#[cfg(test)]
+mod testing;
 pub mod transport;
+
+// Of the crates above too, which name this one so.
+#[cfg(test)]
+extern crate self as berth_git;
 
 pub use objects::{
     Blobs, CommitId, CommitInfo, Counts, Entry, EntryKind, GitContents, GitError, Identity, Merged,

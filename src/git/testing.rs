@@ -1,14 +1,19 @@
-//! Repositories for tests, of this crate and of those above it.
+//! Repositories for tests: a module of this crate's tests, and of those of the crates above it.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails")]
+#![allow(dead_code, reason = "not every crate needs all of it")]
 
 use tempfile::TempDir;
 
-use crate::{CommitId, Identity, Repo, Writer};
+use berth_git::{CommitId, Identity, Repo, Writer};
 
 /// A fresh bare repository that goes away with the guard.
 pub fn bare() -> (TempDir, Repo) {
     let folder = TempDir::new().expect("a temporary folder");
-    git2::Repository::init_bare(folder.path()).expect("a bare repository");
+    for part in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {
+        std::fs::create_dir_all(folder.path().join(part)).expect("a folder");
+    }
+    std::fs::write(folder.path().join("HEAD"), "ref: refs/heads/main\n").expect("a file");
+    std::fs::write(folder.path().join("config"), "[core]\n\tbare = true\n").expect("a file");
     let repo = Repo::open(folder.path()).expect("opens");
     (folder, repo)
 }

@@ -5,3 +5,7 @@ pub mod inputs;
 pub mod next_commit;
 pub mod publish;
 pub mod verify;
+
+#[cfg(test)]
+#[path = "../git/testing.rs"]
+mod testing;

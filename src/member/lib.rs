@@ -4,3 +4,7 @@ pub mod install;
 pub mod live;
 pub mod metrics;
 pub mod sync;
+
+#[cfg(test)]
+#[path = "../git/testing.rs"]
+mod testing;

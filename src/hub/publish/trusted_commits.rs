@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_newest_of_each_ref_are_kept_and_a_broken_file_is_no_memory() {
-        let (_folder, repo) = berth_git::testing::bare();
+        let (_folder, repo) = crate::testing::bare();
         assert_eq!(remembered(&repo, "a"), []);
         for byte in 0..40 {
             remember(&repo, "a", CommitId([byte; 20]));

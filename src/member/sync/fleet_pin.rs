@@ -71,7 +71,7 @@ impl FleetPin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_git::testing::bare;
+    use crate::testing::bare;
 
     #[test]
     fn a_flag_wins_over_the_first_name_seen_and_a_name_once_seen_is_asked_for() {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use super::cluster_refs::{Repaired, repair};
 use super::*;
+use crate::testing::{assert_clean, commit_files};
 use berth_base::model::ClusterStatus;
-use berth_git::testing::{assert_clean, commit_files};
 use berth_git::{Identity, TreeId};
 
 fn names(list: &[&str]) -> BTreeSet<String> {

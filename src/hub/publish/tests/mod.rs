@@ -11,11 +11,11 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::testing::bare;
 use berth_base::model::{Contents, Decision, Digest, Folder, Key, ObjectId, Pick, Refused, path};
 use berth_engine::plan::{Plan, plan};
 use berth_engine::state::State;
 use berth_git::protocol::Refs;
-use berth_git::testing::bare;
 use berth_git::{CommitId, GitContents, Repo};
 
 /// A repository to publish into, and what was published last.

@@ -1,6 +1,6 @@
 use super::*;
+use crate::testing::assert_clean;
 use berth_base::model::ClusterStatus;
-use berth_git::testing::assert_clean;
 
 #[test]
 fn a_state_comes_back_as_it_was_published() {

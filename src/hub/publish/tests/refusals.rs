@@ -1,5 +1,5 @@
 use super::*;
-use berth_git::testing::commit_files;
+use crate::testing::commit_files;
 
 fn refused(branch: &Branch, previous: Option<&Previous>, next: &State) -> PublishError {
     let before = branch.repo.read_ref(&branch.refs.rendered).unwrap();

@@ -1,8 +1,8 @@
 //! What other people put into the branch.
 
 use super::*;
+use crate::testing::assert_clean;
 use berth_base::model::ContentId;
-use berth_git::testing::assert_clean;
 use berth_git::{EntryKind, Identity, TreeId, Writer};
 
 /// Commits these files beside those that are there, as a person would.
