@@ -30,14 +30,13 @@ impl FleetPin {
     /// Reports why a commit with this name must not be followed.
     pub fn check(&self, repo: &Repo, named: Option<&str>) -> Result<(), String> {
         let pinned = self.read(repo);
-        let expected = self.wanted.as_ref().or(pinned.as_ref());
-        match (named, expected) {
-            (Some(named), Some(expected)) if named != expected => {
+        match (named, self.wanted.as_ref().or(pinned.as_ref()), &pinned) {
+            (Some(named), Some(expected), _) if named != expected => {
                 Err(format!("is of the fleet `{named}`, and this member follows `{expected}` (`--fleet`)"))
             }
-            // The daemon has no name, or is older than names. Once a name was seen, it is required.
-            (None, Some(expected)) if pinned.as_ref() == Some(expected) => {
-                Err(format!("names no fleet, and commits before it were of `{expected}`"))
+            // The daemon has no name, or is older than names. Once a name was seen, whichever, one is required.
+            (None, _, Some(pinned)) => {
+                Err(format!("names no fleet, and commits before it were of `{pinned}`"))
             }
             _ => Ok(()),
         }
@@ -87,11 +86,27 @@ mod tests {
         free.keep(&repo, None);
         assert_eq!(free.check(&repo, Some("staging")), Ok(()));
         free.keep(&repo, Some("staging"));
+        assert!(named.check(&repo, None).is_err(), "there was a name, though another one than the flag's");
         assert!(free.check(&repo, Some("production")).is_err());
         assert!(free.check(&repo, None).is_err());
         assert_eq!(FleetPin::new("b", UNNAMED).check(&repo, Some("production")), Ok(()), "another cluster");
         named.keep(&repo, Some("production"));
         assert!(named.check(&repo, None).is_err());
         assert_eq!(free.check(&repo, Some("production")), Ok(()));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_leaves_the_name_that_was_kept() {
+        let (_folder, repo) = bare();
+        let pin = FleetPin::new("a", UNNAMED);
+        pin.keep(&repo, Some("staging"));
+        let fresh = repo.shared_path().join(format!("berth/fleet.{}", std::process::id()));
+        std::os::unix::fs::symlink("/dev/full", &fresh).unwrap();
+        pin.keep(&repo, Some("production"));
+        assert_eq!(fs::read_to_string(pin.file(&repo)).unwrap(), "staging\n");
+        assert!(fresh.symlink_metadata().is_err(), "it is cleared away");
+        pin.keep(&repo, Some("production"));
+        assert_eq!(pin.read(&repo).as_deref(), Some("production"));
     }
 }
