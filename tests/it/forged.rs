@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::roots::imported;
 use crate::signing::Keys;
 use crate::support::removals::report;
 use crate::support::{
@@ -201,6 +202,39 @@ fn rules_of_a_commit_that_was_never_merged_are_not_those_in_force() {
         world.repo.git(&["fetch", "-q", thief.arg(), "+refs/heads/mine:refs/heads/mine"]);
         world.is_disproved("its `Berth-Rules` name");
         world.refuses(&last, "Berth-Rules");
+    }
+}
+
+#[test]
+fn right_after_an_import_no_unmerged_branch_was_processed_or_has_rules() {
+    for keys in std::iter::once(None).chain(Keys::new().map(Some)) {
+        let world = World { repo: imported().0, keys };
+        let first = world.repo.id("main");
+        let last = world.repo.id(RENDERED);
+        world.repo.write("apps/more.yaml", namespace("more"));
+        world.repo.commit("an addition");
+        let thief = world.attacker();
+        thief.publish().expect(0);
+        let tip = thief.id(RENDERED);
+        assert_eq!(thief.id(&format!("{tip}^")), last);
+        thief.git(&["checkout", "-q", "-b", "mine", &first]);
+        thief.write("access/mine.yaml", "# rules of my own\n");
+        let mine = thief.commit("rules");
+        for trailer in ["Berth-Processed", "Berth-Rules"] {
+            thief.git(&["update-ref", RENDERED, &tip]);
+            let edit = |message: &str| {
+                let lines = message.lines().filter(|line| !line.starts_with(trailer));
+                let lines: String = lines.map(|line| format!("{line}\n")).collect();
+                lines.replace("\nBerth-Digest", &format!("\n{trailer}: {mine}\nBerth-Digest"))
+            };
+            forge(&thief, &tree_of(&thief), &[&last], edit);
+            world.push(&thief);
+            world.repo.git(&["fetch", "-q", thief.arg(), "+refs/heads/mine:refs/heads/mine"]);
+            world.is_disproved(&format!("its `{trailer}` names {}", &mine[..12]));
+            let root = ["--root", &last];
+            let ran = world.publish(&root).expect(5);
+            assert!(ran.err.contains("is not trusted") && ran.err.contains(trailer), "{}", ran.err);
+        }
     }
 }
 

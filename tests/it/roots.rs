@@ -20,7 +20,7 @@ fn import(repo: &Repo) -> Ran {
 }
 
 /// A fleet that was imported, its files committed.
-fn imported() -> (Repo, Ran) {
+pub fn imported() -> (Repo, Ran) {
     let repo = Repo::new();
     let ran = import(&repo).expect(0);
     repo.commit("import");
