@@ -127,6 +127,53 @@ fn a_forged_cluster_ref_is_put_right_by_the_next_pass() {
 }
 
 #[test]
+fn an_old_cluster_ref_of_the_same_folder_is_put_right_and_stops_no_member() {
+    let Some(keys) = Keys::new() else { return };
+    let signers = keys.allow(&[("berth", "")]);
+    for signs in [true, false] {
+        let fleet = small_fleet();
+        let pass = || if signs { publish(&fleet, &keys.path("berth"), &[]) } else { fleet.publish() };
+        let more =
+            if signs { vec!["--allowed-signers", signers.to_str().expect("a text path")] } else { vec![] };
+        let folder = tempfile::tempdir().expect("a folder");
+        let sync = |target: &str| fleet.sync("a", &folder.path().join(target), &more);
+        let content = |target: &str| {
+            std::fs::read_to_string(folder.path().join(target).join("shop/ConfigMap_web.yaml"))
+                .expect("applied")
+        };
+        let mut refs = Vec::new();
+        for value in ["one", "two", "one"] {
+            fleet.write("apps/web.yaml", config_map("web", value, "{clusterSelector: {}}"));
+            fleet.git(&["add", "-A"]);
+            fleet.git(&["commit", "-q", "--allow-empty", "-m", value]);
+            pass().expect(0);
+            refs.push(fleet.id(REF));
+            if value == "two" {
+                sync("late").expect(0);
+            }
+        }
+        sync("current").expect(0);
+        let tree = |commit: &str| fleet.id(&format!("{commit}^{{tree}}"));
+        assert_eq!(tree(&refs[0]), tree(&refs[2]));
+        // One that has applied this very folder under its number has nothing to refuse.
+        fleet.git(&["update-ref", REF, &refs[0]]);
+        sync("current").expect(0);
+        // It still knows the number: what came in between is refused.
+        fleet.git(&["update-ref", REF, &refs[1]]);
+        let ran = sync("current").expect(5);
+        assert!(ran.err.contains("sequence 2, but 3 was applied before it"), "{}", ran.err);
+        // One that has applied another folder in between waits for the daemon.
+        fleet.git(&["update-ref", REF, &refs[0]]);
+        let ran = sync("late").expect(5);
+        assert!(ran.err.contains("sequence 1, but 2 was applied before it"), "{}", ran.err);
+        pass().expect(0);
+        assert_eq!(fleet.id(REF), refs[2], "signing: {signs}");
+        sync("late").expect(0);
+        assert_eq!(content("late"), content("current"));
+    }
+}
+
+#[test]
 fn a_server_that_hides_new_commits_is_noticed_where_that_is_asked_for() {
     let fleet = small_fleet();
     let folder = tempfile::tempdir().expect("a folder");

@@ -314,6 +314,29 @@ fn two_daemons_on_one_remote_lose_nothing() {
 }
 
 #[test]
+fn an_old_commit_of_the_folder_that_a_member_has_is_no_step_back() {
+    let fleet = Fleet::new();
+    let server = Plain::new(fleet.root());
+    let name = "refs/berth/clusters/a";
+    let refs = ["x", "y", "x"].map(|value| {
+        fleet.edit(value);
+        fleet.run_once(&server, &[]).expect(0);
+        fleet.bare(&["rev-parse", name])
+    });
+    fleet.sync_once("a", &server, &[]).expect(0);
+    fleet.bare(&["update-ref", name, &refs[0]]);
+    std::fs::write(fleet.web("a"), "edited by hand\n").unwrap();
+    fleet.sync_once("a", &server, &[]).expect(0);
+    assert_eq!(fleet.value("a").as_deref(), Some("x"));
+    // It has not become the number to compare with.
+    fleet.bare(&["update-ref", name, &refs[1]]);
+    ends(fleet.sync_once("a", &server, &[]), 5, &["sequence 2, but there was 3 before it"]);
+    assert_eq!(fleet.value("a").as_deref(), Some("x"));
+    fleet.run_once(&server, &[]).expect(0);
+    assert_eq!(fleet.bare(&["rev-parse", name]), refs[2]);
+}
+
+#[test]
 fn refs_that_went_back_or_away_are_refused_and_nothing_is_deleted() {
     let fleet = Fleet::new();
     let server = Plain::new(fleet.root());

@@ -31,8 +31,9 @@ pub struct Repaired {
 #[derive(Debug, Default)]
 pub struct Known {
     read: BTreeMap<CommitId, Option<ClusterRef>>,
-    /// Those that are written and signed as berth does.
-    sound: BTreeSet<CommitId>,
+    /// Those that are written and signed as berth does, and the rendered branch's number up to which the folder
+    /// stayed as they say.
+    sound: BTreeMap<CommitId, u64>,
 }
 
 /// Every cluster's folder as its ref has it, in the report's form.
@@ -56,7 +57,7 @@ pub fn read_all_knowing(
             all.insert(found.cluster, published);
         }
     }
-    known.sound.retain(|commit| now.contains_key(commit));
+    known.sound.retain(|commit, _| now.contains_key(commit));
     known.read = now;
     Ok(all)
 }
@@ -104,6 +105,8 @@ pub fn repair_knowing(
     let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
     // Refs that let something go, and that no signature vouches for.
     let mut doubtful: BTreeMap<&str, (TreeId, CommitId, BTreeSet<String>)> = BTreeMap::new();
+    // Refs whose folder must have stayed since a number: it may have changed and come back.
+    let mut standing: BTreeMap<&str, (TreeId, CommitId, u64)> = BTreeMap::new();
     for cluster in wanted {
         let tree = folder_tree(&mut writer, rendered, cluster)?;
         let old = existing.remove(&refs.cluster(cluster));
@@ -118,16 +121,29 @@ pub fn repair_knowing(
                 && (key.is_none() || now.claimed_key == key)
         });
         match current {
-            Some((_, commit)) if known.sound.contains(&commit) => {}
-            Some((now, commit)) if is_sound(repo, commit, &now, key.as_ref())? => {
-                if key.is_none() && !now.allow_prune.is_empty() {
+            Some((now, commit)) => {
+                let until = known.sound.get(&commit).copied();
+                if until.is_none() && !is_sound(repo, commit, &now, key.as_ref())? {
+                    stale.insert(cluster, (tree, old));
+                    continue;
+                }
+                standing.insert(cluster, (tree, commit, until.unwrap_or(now.seq)));
+                if until.is_none() && key.is_none() && !now.allow_prune.is_empty() {
                     doubtful.insert(cluster, (tree, commit, now.allow_prune));
                 }
-                known.sound.insert(commit);
             }
-            _ => {
+            None => {
                 stale.insert(cluster, (tree, old));
             }
+        }
+    }
+    let replayed = changed_since(repo, rendered, &standing)?;
+    for (cluster, (tree, commit, _)) in standing {
+        if replayed.contains(cluster) {
+            known.sound.remove(&commit);
+            stale.insert(cluster, (tree, Some(commit)));
+        } else {
+            known.sound.insert(commit, rendered.trailers.seq);
         }
     }
     let allowed = ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect())?;
@@ -163,7 +179,7 @@ pub fn repair_knowing(
         }
         moves.push(RefMove { name: target, old, new: commit });
         known.read.insert(commit, Some(said));
-        known.sound.insert(commit);
+        known.sound.insert(commit, rendered.trailers.seq);
         repaired.written.push(cluster.to_owned());
     }
     // First those that nobody wants: a new ref's name can be above theirs, or below.
@@ -203,6 +219,37 @@ fn folder_tree(writer: &mut Writer<'_>, rendered: &Previous, cluster: &str) -> R
     }
 }
 
+/// The clusters whose tree was another one after the number given. A member that applied that one refuses the number.
+fn changed_since<'c>(
+    repo: &Repo,
+    rendered: &Previous,
+    standing: &BTreeMap<&'c str, (TreeId, CommitId, u64)>,
+) -> Result<BTreeSet<&'c str>, PublishError> {
+    let newest = rendered.trailers.seq;
+    let mut changed = BTreeSet::new();
+    let mut open: BTreeMap<&str, (TreeId, u64)> =
+        standing.iter().map(|(cluster, (tree, _, seq))| (*cluster, (*tree, *seq))).collect();
+    open.retain(|_, (_, seq)| seq.saturating_add(1) < newest);
+    for commit in repo.first_parents(rendered.commit).take(LONGEST_WALK) {
+        if open.is_empty() {
+            break;
+        }
+        let Some(trailers) = claimed(repo, &commit)?.filter(|trailers| trailers.seq < newest) else {
+            continue;
+        };
+        open.retain(|_, (_, seq)| *seq < trailers.seq);
+        let trees = cluster_trees(repo, commit.tree)?;
+        open.retain(|cluster, (tree, _)| {
+            let stayed = tree_in(&trees, cluster) == *tree;
+            if !stayed {
+                changed.insert(*cluster);
+            }
+            stayed
+        });
+    }
+    Ok(changed)
+}
+
 /// At which sequence number and date each of these trees came to be: one walk back for all of them.
 fn last_changes<'c>(
     repo: &Repo,
@@ -218,15 +265,17 @@ fn last_changes<'c>(
         }
         let Some(trailers) = claimed(repo, &commit)? else { continue };
         let trees = cluster_trees(repo, commit.tree)?;
-        open.retain(|cluster, tree| {
-            trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY) == *tree
-        });
+        open.retain(|cluster, tree| tree_in(&trees, cluster) == *tree);
         // A proof compares the moment, and passes over the date, which somebody may have set back.
         let moment = trailers.now.map_or(commit.seconds, |now| now.as_second());
         let seconds = commit.seconds.max(moment);
         since.extend(open.keys().map(|cluster| (*cluster, (trailers.seq, seconds))));
     }
     Ok(since)
+}
+
+fn tree_in(trees: &BTreeMap<String, TreeId>, cluster: &str) -> TreeId {
+    trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY)
 }
 
 fn cluster_trees(repo: &Repo, root: TreeId) -> Result<BTreeMap<String, TreeId>, PublishError> {

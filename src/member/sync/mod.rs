@@ -166,22 +166,23 @@ pub fn sync_set(
         touched = local_overrides::apply(&all, &folder.cluster, overridden.insert(desired.clone()));
     }
     let desired = overridden.as_ref().unwrap_or(desired);
-    let record = Record {
+    let mut record = Record {
         fleet: options.fleet.clone(),
         cluster: folder.cluster.clone(),
         sequence: folder.sequence,
         tree: folder.tree.clone(),
     };
     if let Some(earlier) = &earlier {
-        check_record(earlier, &record, options)?;
+        check_record(earlier, &mut record, options)?;
     }
+    let is_old = folder.sequence < record.sequence;
     let live = backend.survey(&desired.objects)?;
     let empty = folder.is_empty() && live.values().any(|live| live.owned);
     if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
         return Err(ApplyError::Emptied(record.sequence));
     }
     let mut plan = plan::plan(desired, &live, |id| {
-        options.allow_risky_prune || folder.allow_prune.contains(&path::of_object(id))
+        options.allow_risky_prune || !is_old && folder.allow_prune.contains(&path::of_object(id))
     });
     strategy::heed(&mut plan, desired, &live, backend.findings());
     let suspended = options.now.and_then(|now| backend.suspended(now));
@@ -259,12 +260,18 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
     outcome.waiting.sort();
 }
 
-fn check_record(earlier: &Record, record: &Record, options: &Options) -> Result<(), ApplyError> {
+/// Compares with what was applied before. An old commit of the very folder that was applied takes back nothing: the
+/// number that was applied stays.
+fn check_record(earlier: &Record, record: &mut Record, options: &Options) -> Result<(), ApplyError> {
     if (&earlier.fleet, &earlier.cluster) != (&record.fleet, &record.cluster) {
         let (fleet, cluster) = (earlier.fleet.clone(), earlier.cluster.clone());
         return Err(ApplyError::Foreign { fleet, cluster });
     }
     if record.sequence < earlier.sequence && !options.allow_rewind {
+        if record.tree == earlier.tree {
+            record.sequence = earlier.sequence;
+            return Ok(());
+        }
         return Err(ApplyError::Rewound { offered: record.sequence, applied: earlier.sequence });
     }
     Ok(())

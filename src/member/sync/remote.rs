@@ -140,6 +140,10 @@ impl MemberRemote {
         }
         let known = before.map(|before| read_cluster_ref(&repo, before)).transpose()?.flatten();
         if let Some(known) = known.filter(|known| offered.seq < known.seq && !self.allow_rewind) {
+            // An old commit of the very folder that is known: there is nothing to apply, and the number stays.
+            if offered.tree == known.tree {
+                return Ok(false);
+            }
             return Err(RemoteError::Rewound { name, offered: offered.seq, known: known.seq });
         }
         self.vouching

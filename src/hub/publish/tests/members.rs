@@ -5,11 +5,11 @@ use berth_git::protocol::read_cluster_ref;
 use berth_git::protocol::read_statuses;
 use std::collections::BTreeSet;
 
-use super::cluster_refs::{Repaired, repair};
+use super::cluster_refs::{Known, Repaired, repair, repair_knowing};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
 use berth_base::model::ClusterStatus;
-use berth_git::{Identity, TreeId};
+use berth_git::{CommitId, Identity, TreeId};
 
 fn names(list: &[&str]) -> BTreeSet<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
@@ -83,6 +83,50 @@ fn deleted_and_garbled_refs_come_back_with_the_same_commits() {
         .unwrap();
     assert_eq!(fix(&branch, &clusters).written, clusters);
     assert_eq!(branch.repo.list_refs(&branch.refs.clusters).unwrap(), before);
+}
+
+/// A folder of two clusters, after each of three commits: `b` has what it had at first again, `a` never changed.
+fn there_and_back() -> (Branch, [CommitId; 3]) {
+    let branch = Branch::new();
+    let refs = ["1", "2", "1"].map(|content| {
+        branch.publish(&branch.state(&[("web", &["a"], "1"), ("api", &["b"], content)]));
+        fix(&branch, &["a", "b"]);
+        branch.repo.read_ref(&branch.refs.cluster("b")).unwrap().unwrap()
+    });
+    (branch, refs)
+}
+
+#[test]
+fn a_ref_from_before_its_folder_changed_and_came_back_is_written_anew() {
+    let (branch, [first, _, last]) = there_and_back();
+    let name = branch.refs.cluster("b");
+    branch.repo.move_ref(&name, Some(last), first).unwrap();
+    assert_eq!(fix(&branch, &["a", "b"]).written, ["b"]);
+    assert_eq!(branch.repo.read_ref(&name).unwrap(), Some(last));
+    assert_eq!((of(&branch, "a").unwrap().seq, of(&branch, "b").unwrap().seq), (1, 3));
+    assert_eq!(fix(&branch, &["a", "b"]), Repaired::default());
+}
+
+#[test]
+fn a_ref_that_was_right_once_is_compared_with_what_others_published_since() {
+    let (branch, [first, ..]) = there_and_back();
+    let name = branch.refs.cluster("b");
+    let mut known = Known::default();
+    let mut fix = || {
+        let (rendered, clusters) = (branch.previous().unwrap(), names(&["a", "b"]));
+        let voice = (&Identity::default(), None);
+        repair_knowing(&branch.repo, &branch.refs, &rendered, &clusters, voice, &mut known).unwrap()
+    };
+    assert_eq!(fix(), Repaired::default());
+    let right = branch.repo.read_ref(&name).unwrap().unwrap();
+    assert_ne!(right, first);
+    // Two commits of another daemon, whose refs somebody took back.
+    for content in ["2", "1"] {
+        branch.publish(&branch.state(&[("web", &["a"], "1"), ("api", &["b"], content)]));
+    }
+    assert_eq!(fix().written, ["b"]);
+    assert_eq!(of(&branch, "b").unwrap().seq, 5);
+    assert_eq!(fix(), Repaired::default());
 }
 
 #[test]

@@ -27,6 +27,24 @@ fn an_older_folder_is_refused_unless_going_back_is_meant() {
 }
 
 #[test]
+fn an_old_commit_of_the_applied_folder_changes_nothing_and_lets_nothing_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+    sync(dir.path(), &folder(7, &[map("a", "1"), namespace]));
+    let kept = sync(dir.path(), &folder(8, &[map("a", "1")]));
+    assert_eq!(kept.held.len(), 1);
+    let mut old = folder(3, &[map("a", "1")]);
+    old.allow_prune.insert("_cluster/Namespace_shop.yaml".to_owned());
+    let outcome = sync(dir.path(), &old);
+    assert_eq!((outcome.applied.sequence, outcome.written, outcome.pruned), (8, 0, 0));
+    let error = sync_with(dir.path(), &folder(7, &[map("a", "2")]), &options()).unwrap_err();
+    assert!(matches!(error, ApplyError::Rewound { offered: 7, applied: 8 }), "{error}");
+    // Under the number of today it is what is meant.
+    old.sequence = 8;
+    assert_eq!(sync(dir.path(), &old).pruned, 1);
+}
+
+#[test]
 fn a_target_of_another_cluster_or_fleet_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     sync(dir.path(), &folder(1, &[map("a", "1")]));
