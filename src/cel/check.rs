@@ -1,4 +1,4 @@
-//! What is written → a checked expression: names, macros, functions, and types as far as they are known.
+//! Checks a parsed expression: names, macros, functions, and types as far as they are known.
 
 use super::Names;
 use super::expression::{Expression, Holds, Kind};
@@ -120,7 +120,7 @@ impl Checker<'_> {
         parts.iter().map(|part| Ok(self.of_type(part, &Type::Bool.into(), LOGICAL)?.0)).collect()
     }
 
-    /// What fields are selected of.
+    /// Checks the value whose field is selected.
     fn holder(&mut self, node: &Node) -> Result<Typed, Fault> {
         let (of, shape) = self.one(node)?;
         match [Type::Any, Type::Map].contains(&within(&shape).kind) {
@@ -316,7 +316,7 @@ impl Checker<'_> {
         Ok(Some((Expression { at, kind }, gives)))
     }
 
-    /// What a macro goes over, and the type of what it names: a list's items, a map's keys.
+    /// Checks the range of a macro and returns the type of its items: a list's items, a map's keys.
     fn range(&mut self, over: &Node) -> Result<(Box<Expression>, Shape), Fault> {
         let (expression, shape) = self.one(over)?;
         match [Type::Any, Type::List, Type::Map].contains(&shape.kind) {
@@ -329,7 +329,7 @@ impl Checker<'_> {
         Ok(Box::new(self.body(local, item, body, &Type::Bool.into(), LOGICAL)?.0))
     }
 
-    /// What a macro does for each item, which is known in it by a name.
+    /// Checks the body of a macro, in which a name stands for the item.
     fn body(
         &mut self,
         local: &Node,
@@ -348,7 +348,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is looked at in a value: in an optional, what it holds.
+/// Returns the type to look a field up in: an optional counts as its value.
 fn within(holder: &Shape) -> Shape {
     if holder.kind == Type::Optional { holder.part(0) } else { holder.clone() }
 }

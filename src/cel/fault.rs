@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and at which character of it.
+//! The fault of an expression, with the index of its character.
 
 use std::fmt;
 

@@ -120,7 +120,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Whether a quoted text begins here, and of what kind.
+    /// Returns the kind of quoted text that begins here, if any.
     fn quote_ahead(&self) -> Option<(bool, bool, char)> {
         let (mut raw, mut bytes) = (false, false);
         for ahead in 0..3 {

@@ -26,7 +26,7 @@ pub use value::{MapKey, Value};
 
 use expression::Expression;
 
-/// What an expression may name beside the functions of the language.
+/// The names that an expression may use beside the functions of the language.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'n> {
     /// The one variable there is.
@@ -51,7 +51,7 @@ impl Program {
         Ok(Program { root })
     }
 
-    /// What the expression gives for a value of its variable.
+    /// Evaluates the expression for a value of its variable.
     pub fn run(&self, variable: &Value, answer: Answer<'_>) -> Result<Value, Fault> {
         run::run(&self.root, variable, answer)
     }

@@ -65,7 +65,7 @@ impl Made {
     }
 }
 
-/// One escape, from its backslash; gives the index behind it.
+/// Reads an escape from its backslash on and returns the index behind it.
 fn escape(text: &[char], index: usize, made: &mut Made) -> Result<usize, Fault> {
     let wrong = || Fault::new(index, "`\\` begins no escape that there is");
     let kind = text.get(index + 1).copied().ok_or_else(wrong)?;

@@ -1,4 +1,5 @@
-//! How much work an expression may still do. Counted in steps, never in time: the same everywhere.
+//! The work that an expression may still do. The work is counted in steps, never in time, so it is the same
+//! everywhere.
 
 /// As much as one expression may do for one value: a thousand times what sensible ones need.
 const STEPS: u64 = 100_000;

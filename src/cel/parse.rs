@@ -5,7 +5,7 @@ use super::lex::{Token, Word, lex};
 use super::literal;
 use super::value::Value;
 
-/// How deep expressions may nest, counted in the finished tree.
+/// The deepest nesting of expressions, counted in the finished tree.
 const DEEPEST: usize = 50;
 
 /// As written.
@@ -90,7 +90,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
 struct Parser {
     tokens: Vec<Token>,
     next: usize,
-    /// How many expressions are being read, one inside the other.
+    /// The number of expressions being read, one inside the other.
     open: usize,
 }
 
@@ -153,7 +153,7 @@ impl Parser {
         self.chain("&&", |parser| parser.binary(0), Form::And)
     }
 
-    /// One or more with the same operator between them: one node, however long the chain.
+    /// Parses a chain of operands with the same operator into a single node, however long the chain.
     fn chain(
         &mut self,
         symbol: &str,
@@ -172,7 +172,7 @@ impl Parser {
         made(at, form(parts))
     }
 
-    /// What binds at least as much as this level.
+    /// Parses an expression whose operators bind at least as tightly as this level.
     fn binary(&mut self, least: usize) -> Result<Node, Fault> {
         let mut left = self.unary()?;
         while let Some((level, name)) = self.operator_ahead().filter(|(level, _)| *level >= least) {

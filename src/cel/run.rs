@@ -107,7 +107,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether some part is `sought`, whatever errors the others end with.
+    /// Reports whether some part is `sought`, whatever errors the others end with.
     fn any(&mut self, parts: &[Expression], sought: bool) -> Ran {
         let mut fault = None;
         for part in parts {

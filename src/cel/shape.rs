@@ -85,8 +85,8 @@ impl Shape {
     }
 }
 
-/// What a function gives for these arguments, whose own types it takes. `None` where it does not take what they
-/// hold.
+/// Returns the shape of a function's result for arguments of accepted types. `None` where the function does not
+/// accept their contents.
 pub(super) fn given(function: &str, arguments: &[Shape], gives: Type) -> Option<Shape> {
     let text = Shape::from(Type::Text);
     let items = arguments.first().map(|first| first.part(0)).unwrap_or(Type::Any.into());

@@ -56,7 +56,7 @@ impl Type {
         }
     }
 
-    /// Whether a value of this type may turn out to be what is wanted.
+    /// Reports whether a value of this type may turn out to be of the wanted type.
     pub(super) fn may_be(self, wanted: Type) -> bool {
         let plain = |one| if one == Type::Pattern { Type::Text } else { one };
         self == Type::Any || wanted == Type::Any || plain(self) == plain(wanted)

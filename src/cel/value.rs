@@ -39,7 +39,7 @@ pub enum Value {
     Pattern(Arc<Regex>),
 }
 
-/// What can be a key of a map. Whole numbers are equal whatever their type.
+/// A key of a map. Whole numbers are equal whatever their type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MapKey {
     Bool(bool),
@@ -75,7 +75,7 @@ impl Value {
         }
     }
 
-    /// Whether it is what a type has where nothing was said.
+    /// Reports whether the value is its type's default.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Value::Null => true,
@@ -93,7 +93,7 @@ impl Value {
         }
     }
 
-    /// Whether two values are equal; those of different types are not, but for numbers.
+    /// Reports whether two values are equal. Values of different types differ, except for numbers.
     pub(super) fn equals(&self, other: &Value, meter: &mut Meter) -> Result<bool, String> {
         meter.take(1)?;
         Ok(match (self, other) {
@@ -142,7 +142,7 @@ impl Value {
         })
     }
 
-    /// Which of two values is less, where their types have an order.
+    /// Compares two values whose types have an order.
     pub(super) fn compare(&self, other: &Value) -> Option<Ordering> {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),

@@ -86,7 +86,7 @@ impl<'b> Decoder<'b> {
         Decoder { rest: bytes, texts: Vec::new() }
     }
 
-    /// Whether everything was read.
+    /// Reports whether everything was read.
     pub fn is_done(&self) -> bool {
         self.rest.is_empty()
     }
@@ -103,7 +103,7 @@ impl<'b> Decoder<'b> {
         }
     }
 
-    /// How many of something follow, each at least one byte long.
+    /// Reads the number of items that follow, each at least one byte long.
     pub fn count(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok().filter(|count| *count <= self.rest.len())
     }

@@ -19,7 +19,7 @@ pub fn is_visible(c: char) -> bool {
     is_harmless(c) && !hidden
 }
 
-/// One line: newlines are spelt out as well.
+/// Escapes a text for a single line: line breaks are spelt out as well.
 pub fn harmless_line(text: &str) -> Cow<'_, str> {
     escape(text, is_harmless)
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a fleet, as data: where, what, and what would be right.
+//! Diagnostics of a fleet as data: the place, the fault and the remedy.
 //!
 //! Parsers and pure steps never print and never stop at the first fault; they push a
 //! [`Diagnostic`] and go on. Commands print the whole list, sorted by place.
@@ -38,7 +38,7 @@ impl fmt::Display for Pos {
     }
 }
 
-/// How much a diagnostic matters. Only errors change the exit code.
+/// The weight of a diagnostic. Only errors change the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     Error,
@@ -56,7 +56,7 @@ impl Severity {
     }
 }
 
-/// One fault, warning or note. The message is a lower-case fragment without a full stop.
+/// A fault, warning or note. The message is a lower-case fragment without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub at: Option<Pos>,

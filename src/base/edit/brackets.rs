@@ -1,5 +1,5 @@
-//! How values between brackets are written: as YAML, or as JSON in a document that is JSON, so that it
-//! stays JSON for other tools.
+//! The form of values between brackets: YAML, or JSON in a document that is JSON, so that other tools still read it
+//! as JSON.
 
 use serde_json::Value as Json;
 
@@ -12,8 +12,8 @@ impl Original<'_> {
         if self.is_json() { json(value) } else { emit_flow(value) }
     }
 
-    /// What stands between a neighbour that begins here and what follows it: in JSON of one line for each
-    /// value, a line for the next as well.
+    /// Returns the separator between a neighbour that begins here and the next value. In JSON with a line for each
+    /// value, the separator breaks the line.
     pub(super) fn next_in_brackets(&self, neighbour: usize) -> String {
         if !self.is_json() || !self.begins_its_line(neighbour) {
             return ", ".to_owned();

@@ -79,7 +79,7 @@ fn is_flow(shape: &Shape) -> bool {
     matches!(shape, Shape::List { flow: Some(_), .. } | Shape::Map { flow: Some(_), .. })
 }
 
-/// What follows a key's colon or an item's dash.
+/// Returns the text that follows a key's colon or an item's dash.
 fn below(in_list: bool, value: &Json, column: usize, line_break: &str) -> String {
     let (text, prefix) = if in_list {
         (emit(&Json::Array(vec![value.clone()])), 1)

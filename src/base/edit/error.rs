@@ -1,4 +1,4 @@
-//! Why a file was not edited.
+//! The reasons why a file was not edited.
 
 /// An edit that was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,12 +16,12 @@ pub enum EditError {
 }
 
 impl EditError {
-    /// Where the steps below can not tell what was asked for; who asked does.
+    /// Returns an error without a path, for steps that do not know the path asked for. The caller adds it.
     pub(super) fn not_in_place() -> EditError {
         EditError::NotInPlace { what: String::new(), line: 0 }
     }
 
-    /// The line that can not be changed.
+    /// Returns the line that cannot be changed.
     pub fn line(&self) -> Option<u32> {
         match self {
             EditError::NotInPlace { line, .. } => Some(*line).filter(|line| *line > 0),

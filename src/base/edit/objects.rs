@@ -1,4 +1,4 @@
-//! Which Kubernetes object stands where in a file: its document, and the path to it in a List.
+//! The Kubernetes objects in a file, each with its document and its path in a List.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ pub struct Objects {
     /// Documents that are none: no apiVersion, no kind.
     pub passed_over: usize,
     pub faults: Vec<Fault>,
-    /// How many documents were read.
+    /// The number of documents read.
     pub documents: usize,
 }
 
-/// One object of a file.
+/// An object of a file.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The index of its document among those of the file that can be read.

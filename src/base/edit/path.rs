@@ -1,8 +1,8 @@
-//! Where a value stands in its document: keys and indexes from the root.
+//! Paths of values in a document: keys and indexes from the root.
 
 use std::fmt::Write as _;
 
-/// One step down.
+/// A single step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Key(String),

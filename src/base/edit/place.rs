@@ -9,13 +9,13 @@ use crate::yaml::outline::{Outline, Shape};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'o> {
     pub(super) value: &'o Outline,
-    /// Where what holds the value ends: past its colon or dash.
+    /// The end of what precedes the value: past its colon or dash.
     pub(super) from: usize,
     /// The column that its key or dash stands at, which what is below it is indented from. `None` for the root.
     pub(super) column: Option<usize>,
-    /// Whether it stands in a list.
+    /// Set for an item of a list.
     pub(super) in_list: bool,
-    /// Whether it stands between brackets.
+    /// Set for a value between brackets.
     pub(super) in_flow: bool,
 }
 
@@ -103,30 +103,30 @@ impl<'a> Original<'a> {
         if self.text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 }
     }
 
-    /// Where the line ends, its break excluded.
+    /// Returns the end of the line, before its break.
     pub(super) fn line_end(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         at + rest.find(['\n', '\r']).unwrap_or(rest.len())
     }
 
-    /// Where the next line begins, or the end of the text.
+    /// Returns the start of the next line, or the end of the text.
     pub(super) fn next_line(&self, at: usize) -> usize {
         let end = self.line_end(at);
         let rest = self.text.get(end..).unwrap_or_default();
         end + if rest.starts_with("\r\n") { 2 } else { rest.len().min(1) }
     }
 
-    /// How many characters stand before it on its line.
+    /// Returns the number of characters before this index on its line.
     pub(super) fn column(&self, at: usize) -> usize {
         self.text.get(self.line_start(at)..at).unwrap_or_default().chars().count()
     }
 
-    /// Whether nothing but blanks stands before it on its line.
+    /// Reports whether only blanks precede this index on its line.
     pub(super) fn begins_its_line(&self, at: usize) -> bool {
         self.text.get(self.line_start(at)..at).unwrap_or_default().trim().is_empty()
     }
 
-    /// How this file breaks lines.
+    /// Returns the line break that this file uses.
     pub(super) fn line_break(&self) -> &'static str {
         match (self.text.contains("\r\n"), self.text.contains('\n'), self.text.contains('\r')) {
             (true, ..) => "\r\n",

@@ -56,7 +56,7 @@ pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditEr
     }
 }
 
-/// Whether a value between brackets of its own stands in lines, not between the brackets of what holds it.
+/// Reports whether a value between brackets of its own stands in lines, not between the brackets of its parent.
 pub(super) fn is_bracketed(source: &Original<'_>, path: &[Step]) -> bool {
     let Ok((place, _)) = source.descend(path) else { return false };
     let brackets =
@@ -64,8 +64,7 @@ pub(super) fn is_bracketed(source: &Original<'_>, path: &[Step]) -> bool {
     brackets && !place.in_flow
 }
 
-/// Whether a key or an item is all that the mapping or list around it holds: nothing else, and no comment
-/// beside or in it.
+/// Reports whether a key or an item is all that its parent holds: nothing else, and no comment beside or in it.
 pub(super) fn is_alone(source: &Original<'_>, path: &[Step]) -> bool {
     let Some((last, above)) = path.split_last() else { return false };
     let Ok((holder, depth)) = source.descend(above) else { return false };

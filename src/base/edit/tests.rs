@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::yaml::{Limits, emit, emit_flow, read};
 
-/// What people write: comments, quotes, brackets, blocks, dashes in every style.
+/// A file with people's styles: comments, quotes, brackets, blocks and dashes.
 const MIXED: &str = "\
 # The head.
 ---

@@ -32,7 +32,7 @@ impl<'a> Original<'a> {
         &self.read.documents[self.document]
     }
 
-    /// What a refused edit was about: the path that was asked for, and the line of as much of it as there is.
+    /// Adds the path that was asked for to a refused edit, and the line of its longest existing part.
     pub(super) fn placed<T>(&self, path: &[Step], done: Result<T, EditError>) -> Result<T, EditError> {
         done.map_err(|error| match error {
             EditError::NotInPlace { .. } if path.is_empty() => {
@@ -86,7 +86,8 @@ impl<'a> Original<'a> {
     }
 }
 
-/// What was not readable before may stay so, but nothing else may become so.
+/// Returns the messages of the unreadable documents. An edit may leave them unreadable, but must make no other one
+/// so.
 fn unreadable(faults: &[Fault]) -> Vec<&str> {
     faults.iter().filter(|fault| fault.unreadable.is_some()).map(|fault| &*fault.message).collect()
 }

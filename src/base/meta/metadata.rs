@@ -10,7 +10,7 @@ use crate::yaml::Node;
 use crate::yaml::fields::{Fields, Scope};
 use crate::yaml::node::Mark;
 
-/// What of an object's metadata is its server's.
+/// The metadata fields that the server sets.
 pub const SERVER_FIELDS: [&str; 10] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -27,7 +27,7 @@ pub const SERVER_FIELDS: [&str; 10] = [
 /// An object's metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata {
-    /// Where the mapping begins, or the document where there is none.
+    /// The start of the mapping, or of the document where there is none.
     pub at: Mark,
     pub name: String,
     pub name_at: Mark,

@@ -1,4 +1,4 @@
-//! What every dialect reads the same way: Kubernetes' own shapes, metadata and label selectors.
+//! Kubernetes' own shapes, which every dialect reads alike: metadata and label selectors.
 
 pub mod metadata;
 pub mod names;

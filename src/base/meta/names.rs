@@ -35,7 +35,7 @@ pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_qualified_name(text)
 }
 
-/// What is wrong with the name of an object, of whatever kind: what no server would accept.
+/// Returns the fault of an object's name that no server would accept, whatever the kind.
 pub fn fault_of_name(name: &str) -> Option<&'static str> {
     if name == "." || name == ".." || name.contains(['/', '%']) {
         return Some("must be one part of a path: no `/`, no `%`, not `.` or `..`");

@@ -3,15 +3,15 @@
 
 /// The start of all their names.
 pub const PREFIX: &str = "berth.dev/";
-/// Which workload an object belongs to.
+/// The workload of an object.
 pub const WORKLOAD: &str = "berth.dev/workload";
-/// Whether an object that berth did not create is taken over: `"true"`, or `if-no-diff`.
+/// Lets berth take over an object that it did not create: `"true"`, or `if-no-diff`.
 pub const TAKE_OVER: &str = "berth.dev/take-over";
 /// `disabled`: never removed. `first`: removed before its workload's new objects are there.
 pub const PRUNE: &str = "berth.dev/prune";
 /// `"true"`: left in place when it is no longer wanted, and nobody's from then on.
 pub const ORPHAN: &str = "berth.dev/orphan";
-/// What of the object the member owns.
+/// The parts of the object that the member owns.
 pub const RETAIN: &str = "berth.dev/retain";
 /// Kubernetes' DeleteOptions as JSON, for the removal.
 pub const DELETE_OPTIONS: &str = "berth.dev/delete-options";
@@ -19,11 +19,11 @@ pub const DELETE_OPTIONS: &str = "berth.dev/delete-options";
 pub const WAVE: &str = "berth.dev/wave";
 /// Objects and workloads that are there and healthy first, with commas between them.
 pub const DEPENDS_ON: &str = "berth.dev/depends-on";
-/// What is done about fields that somebody else owns: `fail`, `force` or `yield`.
+/// The treatment of fields that somebody else owns: `fail`, `force` or `yield`.
 pub const ON_CONFLICT: &str = "berth.dev/on-conflict";
-/// Whether it may be removed and made anew where a change is not possible otherwise.
+/// Lets the member remove the object and create it anew where a change is impossible otherwise.
 pub const RECREATE: &str = "berth.dev/recreate";
-/// What may be done to it: `create-only`, `read-only` or `report-diff`; without it all.
+/// Limits the writes to this object: `create-only`, `read-only` or `report-diff`. Unset: no limit.
 pub const APPLY: &str = "berth.dev/apply";
 /// `if-not-drifted`: what was changed in the cluster stays until the manifest changes.
 pub const APPLY_WHEN: &str = "berth.dev/apply-when";
@@ -35,11 +35,11 @@ pub const CO_OWNERS: &str = "berth.dev/co-owners";
 pub const INITIAL: &str = "berth.dev/initial";
 /// Fields that, changed in the cluster, stay so until the manifest changes.
 pub const TOLERATE: &str = "berth.dev/tolerate";
-/// Why an object's workload is left alone for now; on berth's own record, why everything is.
+/// The reason why an object's workload is suspended; on berth's own record, why everything is.
 pub const SUSPEND: &str = "berth.dev/suspend";
 /// Until when, in RFC 3339.
 pub const SUSPEND_UNTIL: &str = "berth.dev/suspend-until";
-/// What is done about drift: `correct`, `report`, or `ignore-until=` and a time.
+/// The treatment of drift: `correct`, `report`, or `ignore-until=` and a time.
 pub const DRIFT: &str = "berth.dev/drift";
 /// JSON pointers with commas between them: fields that are left to the cluster once the object is made.
 pub const IGNORE: &str = "berth.dev/ignore";

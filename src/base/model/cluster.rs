@@ -1,4 +1,4 @@
-//! One member of the fleet, whatever kind described it.
+//! A member of the fleet, whatever kind described it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::diag::Pos;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cluster {
     pub name: String,
-    /// Where it is described, first file first.
+    /// The files that describe the cluster, the first one first.
     pub origins: Vec<Pos>,
     pub labels: Labels,
     pub claims: Labels,
@@ -25,11 +25,11 @@ pub struct Cluster {
     pub available: BTreeMap<String, String>,
     /// Scores that add-ons gave it, by resource and score name. An empty name is for a resource without scores.
     pub scores: BTreeMap<(String, String), AddOnScore>,
-    /// What it reports of workloads.
+    /// The cluster's reports on workloads.
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
     /// The namespaces the member has, where it lists them.
     pub namespaces: Option<BTreeSet<String>>,
-    /// What else its own kind says, by dotted path: only expressions look at it.
+    /// Further fields of the cluster's own kind, by dotted path. Only expressions read them.
     pub details: BTreeMap<String, Json>,
     /// Being removed from the fleet: not picked any more.
     pub leaving: bool,
@@ -37,7 +37,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Whether all parts of a term hold. Of expressions nothing is known here, so a term with any does not.
+    /// Reports whether all parts of a term hold. Expressions cannot be evaluated here, so a term with any of them
+    /// does not hold.
     pub fn meets(&self, term: &Term) -> bool {
         let bounds_hold = || term.properties.iter().all(|bound| bound.met_by(self.measured(&bound.measure)));
         term.expressions.is_empty()
@@ -46,7 +47,7 @@ impl Cluster {
             && bounds_hold()
     }
 
-    /// What the cluster reports of a measure, as written.
+    /// Returns the cluster's value of a measure, as written.
     pub fn measured(&self, measure: &Measure) -> Option<&str> {
         let (named, name) = match measure {
             Measure::Property(name) => (&self.properties, name),
@@ -67,7 +68,7 @@ pub struct AddOnScore {
     pub valid_until: Option<Timestamp>,
 }
 
-/// What is known about whether the cluster is fit to take work.
+/// The known fitness of a cluster to take work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Standing {
     /// No status at all: an inventory written by people, so taken as ready.
@@ -76,12 +77,12 @@ pub enum Standing {
     Reported(Report),
 }
 
-/// What a status in a file says.
+/// The report in a file's status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The dialect's own word for ready; absent where the status does not say.
     pub ready: Option<bool>,
-    /// What the member's agent said of itself, for systems that have one.
+    /// The member's agent as it describes itself, for systems that have one.
     pub agent: Option<Agent>,
 }
 
@@ -105,12 +106,12 @@ pub struct Taint {
     pub since: Option<Timestamp>,
 }
 
-/// What an untolerated taint does.
+/// The effect of an untolerated taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Nothing may be here.
     Refuse,
-    /// What is here stays, nothing new comes.
+    /// Copies in the cluster stay, new ones are refused.
     RefuseNew,
     /// No effect on decisions.
     Prefer,

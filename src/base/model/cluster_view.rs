@@ -1,6 +1,6 @@
-//! How a system shows a cluster to expressions: as one JSON value under a name, with methods of its own.
+//! Views of clusters for expressions: a JSON value under a name, with methods of its own.
 //!
-//! Expressions are plain text here; the engine runs them. Which shape they look at is the dialect's to say.
+//! Expressions are plain text here; the engine runs them. The dialect chooses the view.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct Expression {
     pub view: View,
 }
 
-/// One shape of clusters. Its name stands for it: there are not two shapes of one name.
+/// A view of clusters. Its name identifies it: no two views share a name.
 #[derive(Clone, Copy)]
 pub struct View {
     /// The variable that expressions know the cluster by.

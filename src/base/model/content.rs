@@ -23,7 +23,7 @@ impl fmt::Display for ContentId {
     }
 }
 
-/// Where rendered bytes go. A Git object database, a folder's contents, or only a hash.
+/// A destination of rendered bytes: a Git object database, a folder's contents, or only a hash.
 pub trait Contents {
     /// Takes the bytes and names them. Called once for identical copies.
     fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError>;
@@ -48,8 +48,8 @@ pub struct Difference<'f> {
     pub after: Option<ContentId>,
 }
 
-/// What differs between two folders, by path. Paths are shared between folders, so most are told to be the
-/// same without a look at them.
+/// Returns the differences between two folders, by path. Folders share their paths, so most comparisons are of
+/// addresses.
 pub fn differences<'f>(before: &'f Folder, after: &'f Folder) -> impl Iterator<Item = Difference<'f>> {
     let nothing = if before.is_same(after) { 0 } else { usize::MAX };
     let mut old = before.iter().take(nothing).peekable();

@@ -1,4 +1,4 @@
-//! What was decided for one placement, and why.
+//! The decision for a placement, with its reasons.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +30,7 @@ pub struct Decision {
     pub failures: Vec<Failure>,
 }
 
-/// One picked cluster.
+/// A picked cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pick {
     pub cluster: String,
@@ -52,7 +52,7 @@ pub struct Group {
     pub name: String,
 }
 
-/// How many clusters one reason kept out.
+/// The number of clusters excluded for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub reason: String,
@@ -68,7 +68,7 @@ pub struct Condition {
     pub message: String,
 }
 
-/// One cluster's copy of an object that could not be made.
+/// A cluster's copy of an object that could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failure {
     pub cluster: String,
@@ -76,7 +76,7 @@ pub struct Failure {
     pub reason: String,
 }
 
-/// What a dialect gets to see when it words the condition.
+/// The counts from which a dialect words the condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Clusters that were candidates at all.
@@ -84,7 +84,7 @@ pub struct Outcome {
     /// Candidates that passed the filters.
     pub passed: usize,
     pub picked: usize,
-    /// How many were asked for, where a number was.
+    /// The number asked for, where the policy has one.
     pub wanted: Option<usize>,
     /// Names asked for that did not pass.
     pub unmet: Vec<String>,
@@ -129,7 +129,7 @@ pub struct PickCursor<'d> {
 }
 
 impl PickCursor<'_> {
-    /// Whether a cluster was picked.
+    /// Reports whether a cluster was picked.
     pub fn has(&mut self, cluster: &str) -> bool {
         let before = |pick: &Pick| pick.cluster.as_str() < cluster;
         if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
@@ -181,12 +181,12 @@ impl Decision {
         PickCursor { picks: &self.picks, at: 0 }
     }
 
-    /// Whether a cluster was picked.
+    /// Reports whether a cluster was picked.
     pub fn has(&self, cluster: &str) -> bool {
         self.pick(cluster).is_some()
     }
 
-    /// Whether a cluster was picked and may have the workload by now.
+    /// Reports whether a cluster was picked and may have the workload by now.
     pub fn serves(&self, cluster: &str) -> bool {
         self.pick(cluster).is_some_and(|pick| !pick.pending)
     }

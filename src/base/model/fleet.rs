@@ -18,7 +18,7 @@ pub struct Fleet {
     pub workloads: BTreeMap<Key, Shared<Workload>>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: BTreeMap<String, ClusterStatus>,
-    /// What people allow to be removed.
+    /// The removals that people approved.
     pub approvals: Vec<Approval>,
     pub doubt: Doubt,
     /// Kinds, each with its API group, whose names end in `List` and that are no lists.
@@ -37,7 +37,7 @@ impl Fleet {
     }
 }
 
-/// What could not be read, and so which decisions may not lose a cluster for now.
+/// Unreadable files, and the decisions that must keep their clusters until the files are mended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
     /// An inventory file, or one of unknown content, is unreadable: every decision keeps what it has.

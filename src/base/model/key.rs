@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Which object. Ordered by kind, namespace and name, which is the order ties are broken in.
-/// The version is not part of it: `v1` and `v1beta1` of one object are one object.
+/// The identity of an object in the fleet repository. Keys are ordered by kind, namespace and name, the order in
+/// which ties are broken. The version is not part of the key: `v1` and `v1beta1` of an object are the same object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub kind: Arc<str>,

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::diag::Pos;
 
-/// Which object in a cluster. Versions of one group are one identity.
+/// The identity of an object in a cluster. Versions of one group are one identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId {
     pub group: Arc<str>,
@@ -35,7 +35,7 @@ impl ObjectId {
         ))
     }
 
-    /// Whether removing it removes what stands in it, is made by it, or is stored in it.
+    /// Reports whether removing the object also removes objects or data that it contains, made or stores.
     pub fn takes_more_along(&self) -> bool {
         matches!(
             (&*self.group, &*self.kind),
@@ -44,7 +44,7 @@ impl ObjectId {
         )
     }
 
-    /// Whether nothing of its content may be shown.
+    /// Reports whether the object's content must never be shown.
     pub fn is_secret(&self) -> bool {
         self.group.is_empty() && &*self.kind == "Secret"
     }

@@ -8,14 +8,14 @@ use super::object::ObjectId;
 use super::selector::Term;
 use crate::diag::Pos;
 
-/// One override, for some clusters and some of a workload's objects.
+/// An override for some clusters and some of a workload's objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     /// The object that holds it, for messages and for `explain`.
     pub by: Key,
     pub origin: Pos,
     pub clusters: Applies,
-    /// Which of the workload's objects; `None` means all of them.
+    /// The workload's objects that the override changes; `None` means all of them.
     pub objects: Option<Vec<ObjectId>>,
     pub action: Action,
 }
@@ -39,7 +39,7 @@ impl Override {
     }
 }
 
-/// Which clusters an override is for.
+/// The clusters that an override is for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Applies {
     To(String),
@@ -57,7 +57,7 @@ impl Applies {
     }
 }
 
-/// What an override does to the object.
+/// The effect of an override on the object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// An RFC 6902 patch, all or nothing.
@@ -66,7 +66,7 @@ pub enum Action {
     Delete,
 }
 
-/// One operation of a patch.
+/// An operation of a patch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     pub verb: Verb,

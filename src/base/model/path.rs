@@ -10,12 +10,12 @@ pub const CLUSTER_SCOPE: &str = "_cluster";
 
 const LONGEST_PART: usize = 200;
 
-/// One path part: percent-encoded outside `[A-Za-z0-9.-]`, cut and hashed beyond 200 bytes.
+/// Encodes a path part: percent-encoded outside `[A-Za-z0-9.-]`, cut and hashed beyond 200 bytes.
 pub fn encode(part: &str) -> String {
     shorten(encode_bytes(part))
 }
 
-/// What [`encode`] made this part of. `None` where it made no such part, or has cut it.
+/// Decodes a part that [`encode`] made. `None` for any other part and for a cut one.
 pub fn decode(part: &str) -> Option<String> {
     let text = decode_text(part)?;
     (encode(&text) == part).then_some(text)
@@ -42,7 +42,7 @@ pub fn encode_whole(text: &str) -> String {
     encode_bytes(text)
 }
 
-/// Whether [`of_object`] or [`of_key`] could have named a file so.
+/// Reports whether [`of_object`] or [`of_key`] could have given a file this name.
 pub fn is_file(folder: &str, name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".yaml") else { return false };
     let named = |part: &str| !part.is_empty() && is_encoded(part);
@@ -65,23 +65,23 @@ fn is_encoded(part: &str) -> bool {
     true
 }
 
-/// Whether a part was cut and so can not be decoded.
+/// Reports whether a part was cut and so cannot be decoded.
 pub fn is_cut(part: &str) -> bool {
     let hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
     part.len() == LONGEST_PART && part.rsplit_once('~').is_some_and(|(_, after)| hash(after))
 }
 
-/// Where an object stands in its cluster's folder.
+/// Returns the path of an object in its cluster's folder.
 pub fn of_object(id: &ObjectId) -> String {
     file(&id.namespace, &id.kind, &id.group, &id.name)
 }
 
-/// Whether this is the path of a Secret, so that nothing of its content may be shown.
+/// Reports whether this is the path of a Secret, whose content must never be shown.
 pub fn is_of_secret(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|file| file.starts_with("Secret_"))
 }
 
-/// Where a decision or release stands in its folder.
+/// Returns the path of a decision or release in its folder.
 pub fn of_key(key: &Key) -> String {
     file(&key.namespace, &key.kind, &key.group, &key.name)
 }

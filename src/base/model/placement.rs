@@ -12,7 +12,7 @@ use super::selector::{Measure, Selector, Term};
 use super::status::WorkloadName;
 use crate::diag::Pos;
 
-/// One placement, or one workload that follows placements.
+/// A placement, or a workload that follows placements.
 #[derive(Clone, Debug)]
 pub struct Placement {
     pub key: Key,
@@ -20,7 +20,7 @@ pub struct Placement {
     pub source: Source,
 }
 
-/// Where the clusters come from.
+/// The origin of a placement's clusters.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A policy of its own.
@@ -34,7 +34,7 @@ pub enum Source {
 pub struct Follow {
     pub placements: Vec<PlacementRef>,
     pub filters: Vec<Filter>,
-    /// How the clusters get the workload, for placements whose clusters do not get it all at once.
+    /// The rollouts to the clusters, for placements that do not serve all clusters at once.
     pub rollouts: Vec<Rollout>,
     pub condition: fn(&Outcome) -> Option<Condition>,
 }
@@ -56,10 +56,10 @@ impl PlacementRef {
     }
 }
 
-/// How clusters are chosen: candidates → filters → scorers → selection → groups.
+/// The choice of clusters: candidates → filters → scorers → selection → groups.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// What makes a cluster a candidate at all; all must pass.
+    /// The conditions on a candidate; all must pass.
     pub candidates: Vec<Filter>,
     pub filters: Vec<Filter>,
     pub scorers: Vec<Scorer>,
@@ -67,7 +67,7 @@ pub struct Policy {
     pub selection: Selection,
     pub retention: Retention,
     pub groups: Option<Grouping>,
-    /// How many replicas each picked cluster gets, where a number is to be divided.
+    /// The division of replicas among the picked clusters, where there is a number to divide.
     pub division: Option<Box<Division>>,
     /// Set where nothing can be decided at all, with what then happens to an earlier decision.
     pub blocked: Option<Blocked>,
@@ -86,12 +86,12 @@ pub struct Filter {
     pub by: Option<Key>,
 }
 
-/// What a cluster must be.
+/// A condition on a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// No cluster passes; says why.
     Nowhere(String),
-    /// One of these names.
+    /// Its name is listed.
     Named(BTreeSet<String>),
     /// These labels.
     Labels(Selector),
@@ -105,11 +105,11 @@ pub enum Rule {
     Eligible(Limits),
     /// Every taint is tolerated by one of these.
     Tolerates(Vec<Toleration>),
-    /// Where the cluster lists its namespaces, this one is among them.
+    /// Its namespaces, where the cluster lists them, include this one.
     HoldsNamespace(String),
     /// Reported as ready, or without any report.
     Ready,
-    /// Where the placement's folder may place; what it has elsewhere it keeps.
+    /// The placement's folder may place there. A cluster out of reach keeps the copies it has.
     Reachable(Reach),
 }
 
@@ -129,7 +129,7 @@ pub struct ClusterSet {
     pub members: Option<Selector>,
 }
 
-/// How old a report may be before its cluster counts as gone, in seconds.
+/// The ages, in seconds, beyond which a report is too old and its cluster counts as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limits {
     pub heartbeat_seconds: i64,
@@ -149,7 +149,7 @@ pub struct Toleration {
     pub seconds: Option<i64>,
 }
 
-/// One named part of a score.
+/// A named part of a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scorer {
     pub name: String,
@@ -157,7 +157,7 @@ pub struct Scorer {
     pub rule: ScoreRule,
 }
 
-/// What a scorer measures.
+/// The measure of a scorer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScoreRule {
     /// 100 where the placement is in force, else 0.
@@ -213,7 +213,7 @@ pub struct EvenConstraint {
     pub required: bool,
 }
 
-/// How the parts of a score make an order.
+/// The order that the parts of a score give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranking {
     /// By the weighted sum, then by name ascending.
@@ -222,7 +222,7 @@ pub enum Ranking {
     PartsThenNameDescending,
 }
 
-/// How many of the ranked clusters are picked.
+/// The number of ranked clusters to pick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     All,
@@ -232,7 +232,7 @@ pub enum Selection {
     Exactly(BTreeSet<String>),
 }
 
-/// What of an earlier decision stays without being looked at again.
+/// The parts of the current decision that are reused without a new evaluation.
 #[derive(Clone, Copy, Debug)]
 pub enum Retention {
     /// Nothing: each decision is made from scratch.
@@ -265,7 +265,7 @@ pub struct Division {
     /// The object that asks for it, and where it stands.
     pub by: Key,
     pub origin: Pos,
-    /// Whose replicas they are, as members name it when they report their room.
+    /// The workload of the replicas, as members name it when they report their capacity.
     pub workload: WorkloadName,
     pub total: i32,
     /// By cluster name, each with the place of its entry.
@@ -276,13 +276,13 @@ pub struct Division {
     pub rebalance: bool,
     /// Goes into the hash that breaks ties.
     pub hash_key: String,
-    /// Who gets a number.
+    /// Selects the clusters that share the number.
     pub among: Vec<Filter>,
-    /// Who of these is picked. What a cluster that is not picked was given is lost.
+    /// Selects clusters among these. A cluster that is not selected loses its share.
     pub then: Vec<Filter>,
 }
 
-/// What one cluster may have of the replicas.
+/// The limits of a cluster's share of the replicas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub floor: i64,

@@ -1,4 +1,4 @@
-//! How the clusters of a followed placement get a workload: all at once, or some at a time.
+//! Rollouts of a workload to the clusters of a followed placement: all at once, or some at a time.
 
 use super::placement::PlacementRef;
 
@@ -11,7 +11,7 @@ pub struct Rollout {
     pub first: Vec<GroupRef>,
 }
 
-/// Who is served next.
+/// The order in which clusters are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// All clusters at once.

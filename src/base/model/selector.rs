@@ -15,7 +15,7 @@ pub struct Selector {
     pub requirements: Vec<Requirement>,
 }
 
-/// One condition on one key, with Kubernetes' meaning: `NotIn` and `DoesNotExist` accept a missing key.
+/// A condition on a single key, with Kubernetes' meaning: `NotIn` and `DoesNotExist` accept a missing key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
     Is(String, String),
@@ -25,7 +25,7 @@ pub enum Requirement {
     DoesNotExist(String),
 }
 
-/// One alternative of a list of them; all its parts must hold.
+/// An alternative in a list of them; all its parts must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
     pub labels: Selector,
@@ -53,7 +53,7 @@ pub enum Measure {
     Available(String),
 }
 
-/// How a measurement must compare with a value.
+/// The comparison of a measurement with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Comparison {
     Greater,
@@ -89,7 +89,8 @@ impl Comparison {
 }
 
 impl PropertyRequirement {
-    /// Whether a measurement meets it. No measurement, or one that is no quantity, does not.
+    /// Reports whether a measurement meets the comparison. A missing measurement, or one that is no quantity, does
+    /// not.
     pub fn met_by(&self, measured: Option<&str>) -> bool {
         let measured = measured.and_then(|text| text.parse().ok());
         measured.is_some_and(|measured| self.comparison.holds(measured, self.than))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Shared<T>(Arc<T>);
 
 impl<T> Shared<T> {
-    /// Whether both are one allocation: equal without looking.
+    /// Reports whether both are the same allocation, and so equal without a comparison.
     pub fn is_same(&self, other: &Shared<T>) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -1,4 +1,4 @@
-//! What a member reports, and what of it a decision has read.
+//! A member's report, and the facts of it that a decision has read.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::selector::Labels;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterStatus {
     pub cluster: String,
-    /// When it was reported, and by when the next is due.
+    /// The time of the report, and the time by which the next is due.
     pub reported: Option<Timestamp>,
     pub next_due: Option<Timestamp>,
-    /// What the member applied.
+    /// The folder that the member applied.
     pub applied: Option<Applied>,
     pub labels: Labels,
     pub claims: Labels,
@@ -23,7 +23,7 @@ pub struct ClusterStatus {
     /// Scores that add-ons gave the cluster, by resource and score name. An empty name is for a resource without scores.
     pub scores: BTreeMap<(String, String), AddOnScore>,
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
-    /// When taints that do not say since when they are there were first seen: only facts have these.
+    /// The times at which taints without a time of their own were first seen. Only facts have these.
     pub taints: BTreeMap<TaintName, Timestamp>,
 }
 
@@ -45,13 +45,13 @@ impl ClusterStatus {
         self.taints.extend(other.taints.clone());
     }
 
-    /// When a taint was first seen is for facts to say, not for members.
+    /// Clears the first-seen times of taints: they belong to facts, and a member's own do not count.
     pub fn forget_first_seen(&mut self) {
         self.taints.clear();
     }
 }
 
-/// What tells a cluster's taints apart.
+/// The identity of a cluster's taint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaintName {
     pub key: String,
@@ -81,10 +81,10 @@ impl WorkloadName {
     }
 }
 
-/// What a member says of one workload.
+/// A member's report on one workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadReport {
-    /// How many replicas of it the member has room for, where that is limited.
+    /// The number of replicas that the member has room for, where that is limited.
     pub capacity: Option<i64>,
 }
 
@@ -99,11 +99,11 @@ pub struct Applied {
     pub problems: Vec<Problem>,
     /// In what objects differ that are left as they are, which is no problem.
     pub differences: Vec<Problem>,
-    /// What was done with this folder that people may want to know: take-overs above all.
+    /// Notes for people on this folder, take-overs above all.
     pub notes: Vec<Problem>,
-    /// How many of both are left out, so that a status stays small.
+    /// The number of problems and notes left out, so that a status stays small.
     pub left_out: usize,
-    /// Why nothing is applied for now.
+    /// The reason why nothing is applied for now.
     pub suspended: Option<Suspension>,
     /// Something may still become as wanted by itself.
     pub progressing: bool,
@@ -116,7 +116,7 @@ pub struct Applied {
 /// A sync that fails as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failing {
-    /// When the first of the failed syncs ended.
+    /// The end of the first failed sync.
     pub since: Timestamp,
     pub message: String,
 }
@@ -145,7 +145,7 @@ impl std::fmt::Display for Suspension {
     }
 }
 
-/// One object that could not be brought to its wanted form.
+/// An object that could not be brought to its wanted form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     pub object: ObjectId,

@@ -1,4 +1,4 @@
-//! What is placed: objects, and what is different where.
+//! Workloads: objects, and their differences between clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Workload {
     pub templates: Vec<Template>,
     /// In the order they are applied.
     pub overrides: Vec<Override>,
-    /// Where the number of replicas goes that was decided for a cluster, and who asked for it.
+    /// The place for the number of replicas decided for a cluster, and the object that asks for it.
     pub replicas: Option<ReplicasAt>,
     /// Nothing new is to reach members: every copy stays as it was last rendered, whatever the templates say.
     pub frozen: bool,
@@ -40,7 +40,7 @@ pub struct ReplicasAt {
     pub origin: Pos,
 }
 
-/// One object before overrides.
+/// An object before overrides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     pub object: Arc<Object>,
@@ -48,7 +48,7 @@ pub struct Template {
     pub final_labels: BTreeMap<String, String>,
     /// `berth.dev/` annotations for the syncer: take-over, retention and the like.
     pub sync_annotations: BTreeMap<String, String>,
-    /// What the member's own object keeps.
+    /// The fields that the member's own object keeps.
     pub retained: Vec<Retained>,
 }
 

@@ -1,4 +1,4 @@
-//! When two values are equal in a `test`: numbers by value, mappings whatever their order.
+//! Equality in a `test`: numbers by value, mappings whatever their order.
 
 use serde_json::{Number, Value as Json};
 

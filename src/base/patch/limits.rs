@@ -1,5 +1,5 @@
-//! What a patch may make of an object: `copy` doubles in each step, so that a short file could ask for
-//! more than there is memory, or for a nesting deeper than any reader bears.
+//! Limits on the size of a patch's result. `copy` doubles in each step, so a short file could ask for more than there
+//! is memory, or for a nesting deeper than any reader bears.
 
 use json_patch::PatchOperation;
 use serde_json::Value as Json;
@@ -13,7 +13,7 @@ const MOST_COPIED: usize = 3 << 20;
 /// Below what berth itself reads, so that no member gets what it cannot open.
 const DEEPEST: usize = 90;
 
-/// How much the copies of one patch have added so far.
+/// The amount that the copies of a patch have added so far.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     copied: usize,

@@ -37,7 +37,7 @@ pub struct Target<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patched {
     pub object: Json,
-    /// What went through though it may be a slip.
+    /// Operations that succeeded but may be slips.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -70,7 +70,7 @@ pub fn apply(object: &Json, operations: &[Operation], target: Target<'_>) -> Res
     Ok(Patched { object, warnings })
 }
 
-/// One operation; gives a warning's message where one is due.
+/// Applies an operation and returns a warning's message where one is due.
 fn step(
     object: &mut Json,
     operation: &Operation,

@@ -7,7 +7,7 @@ use crate::model::{Operation, Verb};
 
 const KEYS_SHOWN: usize = 8;
 
-/// Why an operation cannot be applied.
+/// The reason why an operation cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) message: String,
@@ -20,7 +20,7 @@ impl Fault {
     }
 }
 
-/// Whether the text is a pointer at all: empty, or parts that each begin with a slash.
+/// Checks that the text is a pointer: empty, or parts that each begin with a slash.
 pub(super) fn check_form(path: &str) -> Result<(), Fault> {
     if !path.is_empty() && !path.starts_with('/') {
         let hint = Some(format!("write `/{path}`"));
@@ -74,8 +74,8 @@ pub(super) fn find<'a>(object: &'a Json, path: &str) -> Result<&'a Json, Fault> 
     parts(path).try_fold(object, |value, (before, part)| enter(value, before, &part))
 }
 
-/// Whether something can be added at a pointer: all parts but the last lead somewhere, and the last
-/// is a key, an index up to the list's length, or `-`.
+/// Checks that a value can be added at a pointer: all parts but the last exist, and the last is a key, an index up to
+/// the list's length, or `-`.
 pub(super) fn check_place(object: &Json, path: &str) -> Result<(), Fault> {
     let Some((parent, _)) = path.rsplit_once('/') else { return Ok(()) };
     let value = find(object, parent)?;
@@ -91,7 +91,7 @@ pub(super) fn check_place(object: &Json, path: &str) -> Result<(), Fault> {
     }
 }
 
-/// Whether only the last part is missing, and it is a key of a mapping.
+/// Reports whether only the last part is missing, and would be a key of a mapping.
 pub(super) fn is_absent_key(object: &Json, path: &str) -> bool {
     let Some((parent, _)) = path.rsplit_once('/') else { return false };
     let (_, part) = parts(path).last().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What patches do, through [`apply`] and [`operations`].
+//! Tests of patches through [`apply`] and [`operations`].
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};

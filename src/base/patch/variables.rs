@@ -26,7 +26,7 @@ pub fn fill(value: &Json, target: Target<'_>) -> Result<Json, String> {
     })
 }
 
-/// Whether a value holds a variable at all, so that its outcome depends on the cluster.
+/// Reports whether a value holds a variable, so that its result depends on the cluster.
 pub fn holds_variables(value: &Json) -> bool {
     let in_text = |text: &str| text.contains("${MEMBER-CLUSTER-");
     match value {

@@ -1,10 +1,10 @@
-//! How far long work is: a handle that the shell hands down, and whoever shows it looks at.
+//! Progress of long work: a handle that the caller passes down, and that a display reads.
 //!
 //! Counting changes no result. A handle that nobody looks at counts nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where work says how far it is. Copies count together.
+/// A handle for the progress of work. Copies count together.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Option<Arc<Mutex<Stage>>>);
 

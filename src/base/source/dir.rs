@@ -11,7 +11,7 @@ use super::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
 use crate::diag::{Diagnostic, Pos};
 use crate::yaml::Limits;
 
-/// The folder as a whole can not be read.
+/// The reasons why a folder cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     #[error("`{0}` is not a folder")]

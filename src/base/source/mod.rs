@@ -14,36 +14,36 @@ use crate::diag::{Diagnostics, is_visible};
 #[derive(Clone, Debug, Default)]
 pub struct SourceTree {
     pub files: Vec<SourceFile>,
-    /// What was met and not read: symbolic links, submodules, oversized files.
+    /// Entries that were found but not read: symbolic links, submodules, oversized files.
     pub found: Diagnostics,
     pub ruled: Ruled,
 }
 
-/// Whose access rules hold for a tree.
+/// The origin of a tree's access rules.
 #[derive(Clone, Debug, Default)]
 pub enum Ruled {
     /// Its own: there is nothing before it.
     #[default]
     Own,
-    /// Those of the tree before it, which it is compared with.
+    /// The rules of the tree before it, which it is compared with.
     By(Arc<SourceTree>),
     /// None: what is read was in force, or the tree before has no rules.
     Free,
 }
 
-/// One file, with its path relative to the root, `/` between parts.
+/// A file, with its path relative to the root, `/` between parts.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
     pub path: Arc<str>,
     pub bytes: Arc<[u8]>,
 }
 
-/// Whether a file is read at all: YAML by its name, and nothing on its path begins with a dot.
+/// Reports whether a file is read: its name is a YAML file's, and nothing on its path begins with a dot.
 pub fn wanted(path: &str) -> bool {
     wanted_folder(path) && [".yaml", ".yml"].iter().any(|end| path.ends_with(end))
 }
 
-/// Whether a folder is looked into.
+/// Reports whether a folder is searched.
 pub fn wanted_folder(path: &str) -> bool {
     path.split('/').all(|part| !part.starts_with('.'))
 }

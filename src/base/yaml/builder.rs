@@ -41,7 +41,7 @@ enum Key {
     Bad,
 }
 
-/// How much a value takes, its parts included.
+/// The size of a value, its parts included.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     nodes: usize,
@@ -86,7 +86,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// How many values may still come.
+    /// Returns the number of values that may still come.
     pub(super) fn values_left(&self) -> usize {
         self.left.nodes
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 
 use super::quote::{is_plain, literal_header, quoted};
 
-/// One value as a document, without a `---`.
+/// Writes a value as a document, without a `---`.
 pub fn emit(value: &Value) -> String {
     let mut out = String::new();
     match value {
@@ -33,7 +33,7 @@ pub fn emit_documents<'a>(values: impl IntoIterator<Item = &'a Value>) -> String
     })
 }
 
-/// Which keys come first.
+/// The place in the tree that decides which keys come first.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Top,

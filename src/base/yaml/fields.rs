@@ -1,11 +1,11 @@
 //! Reads a mapping field by field and reports every fault at its place.
 //!
-//! A reader asks for the fields it knows and closes with [`Fields::finish`], which reports whatever
-//! else the mapping holds, with the nearest known name. So all problems of a document come out at
-//! once, and a field that is read can not be forgotten in a list of allowed ones.
+//! A reader asks for the fields it knows and closes with [`Fields::finish`], which reports whatever else the mapping
+//! holds, with the nearest known name. So all problems of a document come out at once, and no list of allowed fields
+//! can fall behind the code.
 //!
-//! `null` counts as absent everywhere except in [`Fields::node_or_null`]. A scope can be told to report nulls
-//! of a spec, see [`Scope::refuse_nulls`].
+//! `null` counts as absent everywhere except in [`Fields::node_or_null`]. A scope can be told to report nulls of a
+//! spec, see [`Scope::refuse_nulls`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use std::sync::Arc;
 use super::node::{Entry, Mark, Node, Value};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
 
-/// Where the faults of one document go.
+/// The collector of a document's faults.
 #[derive(Debug)]
 pub struct Scope {
     file: Arc<str>,
-    /// How an unknown field is reported: an error, or a warning where the fleet's settings say so.
+    /// The severity of an unknown field: an error, or a warning where the fleet's settings say so.
     unknown_fields: Cell<Severity>,
     refuse_nulls: bool,
     found: RefCell<Diagnostics>,
@@ -83,7 +83,7 @@ pub struct Fields<'a> {
     at: Mark,
     entries: &'a [Entry],
     known: Vec<&'static str>,
-    /// Those of them that may be null.
+    /// The fields that may be null.
     nullable: Vec<&'static str>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         self.scope
     }
 
-    /// Where the mapping begins.
+    /// Returns the start of the mapping.
     pub fn at(&self) -> Mark {
         self.at
     }
@@ -198,7 +198,7 @@ impl<'a> Fields<'a> {
         Some(text)
     }
 
-    /// One of a few words.
+    /// Reads a field whose value must be among a few words.
     pub fn choice(&mut self, key: &'static str, words: &[&'static str]) -> Option<&'static str> {
         let text = self.str(key)?;
         let found = words.iter().copied().find(|word| *word == text);

@@ -5,7 +5,7 @@
 
 use super::node::{Entry, Node, Value};
 
-/// Whether a document stands for the objects in it. Its `items` may be anything where it is a `v1` `List`.
+/// Reports whether a document stands for the objects in it. The `items` of a `v1` `List` may be anything.
 pub fn is_list(root: &Node) -> bool {
     let kind = text(root, "kind");
     if kind == "List" && text(root, "apiVersion") == "v1" {

@@ -20,7 +20,7 @@ pub struct Node {
     pub value: Value,
 }
 
-/// What a node holds, as kubectl would read it.
+/// The content of a node, as kubectl would read it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Null,
@@ -31,7 +31,7 @@ pub enum Value {
     Map(Vec<Entry>),
 }
 
-/// One key of a mapping.
+/// A key of a mapping, and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub key: String,
@@ -59,7 +59,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// What kind of value this is, in the words of an error message.
+    /// Returns the kind of the value, in the words of an error message.
     pub fn what(&self) -> &'static str {
         match self.value {
             Value::Null => "null",

@@ -1,5 +1,5 @@
-//! Where every value of a document stands in its text, to the byte: what an editor needs that changes one
-//! value and leaves every other byte as it is.
+//! The place of every value in a document's text, to the byte. An editor needs it to change a single value and leave
+//! every other byte unchanged.
 //!
 //! Only for documents that [`super::read`] has accepted, so that depth and size are bounded.
 
@@ -18,7 +18,7 @@ pub struct Outline {
     pub shape: Shape,
 }
 
-/// How a value is written.
+/// The written form of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Text, plain or in quotes, or nothing at all.
@@ -58,7 +58,7 @@ impl Entry {
     }
 }
 
-/// The outline of a document of this text. `None` where it can not be followed.
+/// Returns the outline of a document of this text. `None` where the text cannot be followed.
 pub fn outline(text: &str, document: &ReadDocument) -> Option<Outline> {
     let part = text.get(document.bytes.clone())?;
     let mut offsets: Vec<usize> = part.char_indices().map(|(at, _)| at).collect();
@@ -194,7 +194,7 @@ impl<'a> Outliner<'a> {
     }
 }
 
-/// How long a text in single quotes is, from what comes before its first quote to its last.
+/// Returns the length of a text in single quotes, from what comes before its first quote to its last.
 fn single_quoted(written: &str) -> Option<usize> {
     let mut at = written.find('\'')? + 1;
     loop {

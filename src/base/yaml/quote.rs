@@ -1,4 +1,4 @@
-//! How a text must be written so that every YAML reader reads that text.
+//! Quoting: the form in which every YAML reader reads the same text.
 //!
 //! The readers in mind: go-yaml v2 and v3, PyYAML, Ruby's Psych, serde_yaml and YAML 1.2's core schema.
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::diag::is_harmless;
 
-/// Whether a text reads as itself without quotes. Rather too strict than too lax.
+/// Reports whether a text reads as itself without quotes. In doubt it does not.
 pub fn is_plain(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
     let safe_start = first.is_ascii_alphabetic() || matches!(first, b'/' | b'_' | b'.' | b'0'..=b'9' | b'(');
@@ -71,7 +71,7 @@ pub fn literal_header(text: &str) -> Option<&'static str> {
     fits.then_some(if text.ends_with('\n') { "|" } else { "|-" })
 }
 
-/// What readers of both versions take as it is.
+/// Reports whether readers of both versions accept the character unescaped.
 fn is_printable(c: char) -> bool {
     match c {
         '\u{FEFF}' | '\u{85}' | '\u{A0}' | '\u{2028}' | '\u{2029}' | '\u{FFFE}' | '\u{FFFF}' => false,

@@ -1,7 +1,7 @@
 //! Reads a file's bytes into documents, as kubectl would, with the place of every value.
 //!
-//! What can not be read is reported, and costs only its own document. Bytes, depth and the number of
-//! values (after aliases are followed) are limited, so that no file can take the reader down.
+//! A document that cannot be read is reported, and costs no other document. Bytes, depth and the number of values
+//! (after aliases are followed) are limited, so that no file can take the reader down.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use super::split::{Slice, last_line, split};
 use super::surrogates;
 use crate::diag::Severity;
 
-/// What one file may cost.
+/// Limits on the cost of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The size of the file. Text that aliases repeat may add as much again.
     pub bytes: usize,
-    /// How deep lists and mappings nest.
+    /// The deepest nesting of lists and mappings.
     pub depth: usize,
     /// Values in the file, those that aliases repeat included.
     pub nodes: usize,
@@ -45,7 +45,7 @@ impl Default for Limits {
     }
 }
 
-/// What a file holds, and what is wrong with it.
+/// The documents of a file, and its faults.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
     pub documents: Vec<ReadDocument>,
@@ -54,7 +54,7 @@ pub struct Read {
     pub repeats: usize,
 }
 
-/// One document that could be read.
+/// A document that could be read.
 #[derive(Clone, Debug)]
 pub struct ReadDocument {
     pub root: Node,

@@ -1,9 +1,8 @@
-//! What a plain scalar is: `no` → false, `012` → 10, `12:30` → text.
+//! Plain scalars and their types: `no` → false, `012` → 10, `12:30` → text.
 //!
-//! kubectl reads YAML with sigs.k8s.io/yaml, which resolves plain scalars by YAML 1.1 as go-yaml v2
-//! understands it; every rule here is that reader's, but for the single letters `y` and `n`: they are
-//! text, as to every other reader, since `x` and `y` are common keys and values. [`read_differently`]
-//! says who would come to another value.
+//! kubectl reads YAML with sigs.k8s.io/yaml, which resolves plain scalars by YAML 1.1 as go-yaml v2 understands it.
+//! Every rule here is that reader's, but for the single letters `y` and `n`: they are text, as to every other reader,
+//! since `x` and `y` are common keys and values. [`read_differently`] names a reader that disagrees.
 
 use serde_json::Number;
 
@@ -117,7 +116,7 @@ fn looks_like_float(text: &str) -> bool {
     exponent_fits && mantissa_fits
 }
 
-/// Who takes a plain scalar for another value, and for what.
+/// Returns a reader that takes a plain scalar for another value, and the kind of that value.
 pub fn read_differently(text: &str, here: &Scalar) -> Option<(&'static str, &'static str)> {
     if let "y" | "Y" | "n" | "N" = text {
         return Some(("kubectl", "a boolean"));
@@ -173,7 +172,8 @@ fn core(text: &str) -> Scalar {
 }
 
 impl Scalar {
-    /// The JSON value, as kubectl would send it: whole floats become integers. `None` for what JSON can not say.
+    /// Converts to the JSON value that kubectl would send: whole floats become integers. `None` for values that JSON
+    /// lacks.
     pub fn into_value(self, text: String) -> Option<Value> {
         Some(match self {
             Scalar::Null => Value::Null,

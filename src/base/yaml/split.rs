@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-/// One document's text.
+/// A document's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     pub bytes: Range<usize>,
     /// The line of the file it begins on, from 1.
     pub line: u32,
-    /// Where a `...` line says more than a comment: its line.
+    /// The line of a `...` that is followed by more than a comment.
     pub junk: Option<u32>,
 }
 
@@ -51,7 +51,7 @@ pub fn split(text: &str) -> Vec<Slice> {
     slices
 }
 
-/// How many lines a text begins before its end: the line its end is on.
+/// Returns the number of lines that begin before the end of a text: the line of its end.
 pub fn last_line(text: &[u8]) -> u32 {
     let mut start = 0;
     let mut line: u32 = 1;

@@ -28,7 +28,7 @@ pub use url::Url;
 
 pub(super) use patterns::{pattern, reads_pattern};
 
-/// One function for one list of types.
+/// A function for a single list of types.
 #[derive(Debug)]
 pub(super) struct Function {
     /// With the first part, for those that stand in a part of their own: `ip.isCanonical`.
@@ -92,7 +92,7 @@ pub(super) fn named(name: &str) -> impl Iterator<Item = &'static Function> {
     all().filter(move |function| function.name == name)
 }
 
-/// How a function is written: operators have names of their own in the table.
+/// Returns a function's name as people write it. Operators have internal names in the table.
 pub(super) fn shown(name: &str) -> &str {
     match name {
         "@in" => "in",
@@ -100,7 +100,7 @@ pub(super) fn shown(name: &str) -> &str {
     }
 }
 
-/// What is wrong with a call that no function of the name can take.
+/// Returns the message for a call that fits no function of the name.
 pub(super) fn no_overload(name: &str, method: bool, types: &[Shape]) -> String {
     let words: Vec<String> = types.iter().map(Shape::name).collect();
     let name = shown(name);

@@ -29,7 +29,7 @@ fn end(item: Option<&Value>) -> Value {
     item.map_or(Value::Optional(None), |item| Value::some(item.clone()))
 }
 
-/// What the optionals of a list hold, without those that hold nothing.
+/// Returns the values of a list's optionals, without the empty ones.
 fn unwrap(meter: &mut Meter, values: &[Value]) -> Result<Value, String> {
     meter.take(items(&values[0]).len())?;
     let mut held = Vec::new();

@@ -12,10 +12,10 @@ use crate::meter::Meter;
 use crate::types::Type::{Bool, Int, List, Text};
 use crate::value::Value;
 
-/// How large a pattern may become, in bytes.
+/// The largest size of a pattern, in bytes.
 const LARGEST: usize = 1 << 18;
 
-/// What it costs to read a pattern that did not stand in the text.
+/// The cost of compiling a pattern that is not a literal in the expression.
 const READ: usize = 200;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Whether a function's second argument is a pattern, which is read ahead where it stands in the text.
+/// Reports whether a function's second argument is a pattern. Literal patterns are compiled in advance.
 pub(crate) fn reads_pattern(name: &str) -> bool {
     FUNCTIONS.iter().any(|function| function.name == name)
 }

@@ -14,7 +14,7 @@ pub struct Semver {
     before: Vec<Part>,
 }
 
-/// One part of what stands behind the `-`. Numbers come before texts.
+/// A part behind the `-`. Numbers come before texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Number(u64),

@@ -82,7 +82,7 @@ fn size(meter: &mut Meter, values: &[Value]) -> Answer {
     Ok(Value::Int(i64::try_from(size).unwrap_or(i64::MAX)))
 }
 
-/// Where a part is in a text, in characters; -1 where it is not.
+/// Returns the index of a part in a text, in characters; -1 where the text lacks it.
 fn index_of(meter: &mut Meter, values: &[Value], last: bool) -> Answer {
     let (text, part) = (charged(meter, values)?, text_of(&values[1]));
     meter.take_text(part.len())?;

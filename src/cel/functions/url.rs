@@ -93,7 +93,7 @@ fn split(host: &str) -> (&str, &str) {
     host.rsplit_once(':').unwrap_or((host, ""))
 }
 
-/// Whether each `%` begins an escape.
+/// Reports whether each `%` begins an escape.
 fn is_escaped(text: &str) -> bool {
     let mut parts = text.split('%');
     parts.next();

@@ -9,7 +9,7 @@ use super::{Names, Program, Value};
 
 const NAMES: Names<'_> = Names { variable: "it", methods: &["scores"] };
 
-/// What an expression gives, as `string(…)` or JSON would show it; what is wrong, with its place.
+/// Evaluates an expression and returns its result as `string(…)` or JSON, or its fault with the place.
 fn run(text: &str) -> Result<Value, String> {
     let program = Program::compile(text, NAMES).map_err(|fault| format!("reading: {fault}"))?;
     let it = Value::from(&json!({

@@ -16,7 +16,8 @@ impl Repo {
         Ok(object.data().to_vec())
     }
 
-    /// Whether one of these keys signed a commit, at the date that it has; otherwise why it does not count.
+    /// Checks that one of these keys signed a commit at the commit's date. Otherwise returns why the signature does
+    /// not count.
     pub fn vouch(&self, id: CommitId, allowed: &AllowedSigners) -> Result<Result<(), String>, GitError> {
         let raw = self.raw_commit(id)?;
         let at = Timestamp::from_second(self.commit(id)?.seconds);

@@ -1,4 +1,4 @@
-//! What can go wrong with a repository, and what to do about it.
+//! Errors of a repository, and their hints.
 
 /// A failed Git operation.
 #[derive(Debug, thiserror::Error)]
@@ -32,12 +32,12 @@ impl GitError {
         move |error| GitError::Failed { doing, message: error.message().to_owned() }
     }
 
-    /// Whether trying again from the start may succeed.
+    /// Reports whether trying again from the start may succeed.
     pub fn is_race(&self) -> bool {
         matches!(self, GitError::Raced { .. } | GitError::Locked { .. })
     }
 
-    /// What would help, where that is known.
+    /// Returns the hint for a person, where there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             GitError::NotARepository { path } => {

@@ -29,7 +29,7 @@ impl Repo {
         FirstParents { repo: self, next: Some(from) }
     }
 
-    /// Whether a commit is the other, or comes after it.
+    /// Reports whether a commit is the other, or comes after it.
     pub fn is_same_or_after(&self, commit: CommitId, earlier: CommitId) -> Result<bool, GitError> {
         let doing = || format!("comparing the histories of {commit} and {earlier}");
         let after = || self.inner.graph_descendant_of(commit.oid(), earlier.oid());

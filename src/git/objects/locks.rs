@@ -13,7 +13,7 @@ use super::repo::Repo;
 /// Far longer than any process keeps a ref locked.
 const STALE: Duration = Duration::from_secs(10);
 
-/// How long a lock that looks old already is watched.
+/// The time for which a lock that looks stale is watched.
 const CONFIRM: Duration = Duration::from_millis(500);
 
 const POLL: Duration = Duration::from_millis(10);
@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// The file that holds many refs.
 pub(super) const PACKED: &str = "packed-refs";
 
-/// How often a lock may change hands before it counts as a lost race.
+/// The number of times a lock may change hands before it counts as a lost race.
 const MOST_TURNS: usize = 20;
 
 /// The packed file before it is moved to its place, by `git`, which holds the lock meanwhile.
@@ -117,7 +117,7 @@ fn remove(lock: &Path, watched: Marks, aside: &Path) -> std::io::Result<bool> {
     Ok(same)
 }
 
-/// What tells one lock file from the next of the same name.
+/// Marks that tell a lock file from the next one of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Marks {
     modified: SystemTime,

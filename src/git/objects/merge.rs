@@ -10,7 +10,7 @@ use super::write::{Identity, Writer};
 /// The outcome of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// One of the two contains the other.
+    /// Either of the two contains the other: no merge is needed.
     Contained(CommitId),
     /// A new commit with both as parents.
     Merge(CommitId),

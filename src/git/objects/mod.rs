@@ -3,10 +3,10 @@
 //! Nothing else in berth names git2. Objects are written first, then one ref moves, by
 //! compare-and-swap; the user's Git configuration has no part in what is written. No network here.
 //!
-//! - [`repo`]: opening, revisions, commits, trees. [`source`]: a commit as a source tree.
+//! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
-//! - `pending`: new objects until they are needed. `damage`: objects that can not be read. `pack`: many of them as one pack.
-//! - `signed`: the signatures of commits.
+//! - `pending`: new objects until they are needed. `damage`: objects that cannot be read. `pack`: many of them as one pack.
+//! - `commit_signature`: the signatures of commits.
 //! - [`remotes`]: where a clone keeps what it fetched. [`merge`]: what a merge would give.
 //! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
 

@@ -18,7 +18,7 @@ use super::error::GitError;
 /// Git's own level for objects that may not live long: twice as fast as its level for archives, a tenth larger.
 const LEVEL: u32 = 1;
 
-/// How much is handed over at a time; libgit2 maps the file anew each time.
+/// The bytes handed over at a time; libgit2 maps the file anew each time.
 const CHUNK: usize = 1 << 20;
 
 /// So much is collected before it goes over to the thread that deflates, and so many of these may wait there.
@@ -124,8 +124,8 @@ fn entry_header(out: &mut Vec<u8>, kind: ObjectType, length: usize) {
     out.push(byte as u8);
 }
 
-/// A file that is gone with the process, however it ends. Where a file in use can not be removed, its name is
-/// one that `git gc` clears away.
+/// Creates a file that disappears with the process, however it ends. Where a file in use cannot be removed, `git gc`
+/// recognises its name and clears it away.
 fn unnamed_file(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder)?;
     let mut number = 0_u32;

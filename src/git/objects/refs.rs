@@ -6,7 +6,7 @@ use super::error::GitError;
 use super::id::CommitId;
 use super::repo::Repo;
 
-/// One ref, from what it was last seen at to where it is to point.
+/// A move of a ref, from the value last seen to the new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefMove {
     pub name: String,
@@ -15,7 +15,7 @@ pub struct RefMove {
 }
 
 impl Repo {
-    /// What a ref points to now, by its full name.
+    /// Returns the commit that a ref points to, by its full name.
     pub fn read_ref(&self, name: &str) -> Result<Option<CommitId>, GitError> {
         match self.inner.refname_to_id(name) {
             Ok(id) => Ok(Some(CommitId::of(id))),
@@ -105,7 +105,7 @@ impl Repo {
     }
 }
 
-/// Whether Git accepts this as a ref's full name.
+/// Reports whether Git accepts this as a ref's full name.
 pub fn is_valid_ref(name: &str) -> bool {
     git2::Reference::is_valid_name(name)
 }

@@ -52,7 +52,7 @@ impl CommitInfo {
     }
 }
 
-/// One entry of a tree. Names are bytes: not all of them are text.
+/// An entry of a tree. Names are bytes: not all of them are text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub name: Vec<u8>,
@@ -70,7 +70,7 @@ pub enum EntryKind {
     },
 }
 
-/// How a path differs between two trees.
+/// The difference of a path between two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathChange {
     Added,
@@ -117,7 +117,7 @@ impl Repo {
         Repo { progress: progress.clone(), ..self }
     }
 
-    /// Where work on this repository says how far it is.
+    /// Returns the handle for the progress of work on this repository.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -133,7 +133,7 @@ impl Repo {
         self.inner.path()
     }
 
-    /// What all work trees of the repository share; [`Repo::path`] unless this is a linked one.
+    /// Returns the folder that all work trees of the repository share: [`Repo::path`] unless this is a linked one.
     pub fn shared_path(&self) -> &Path {
         self.inner.commondir()
     }
@@ -146,7 +146,7 @@ impl Repo {
         (root != folder && folder.starts_with(&root)).then_some(root)
     }
 
-    /// Whether a folder holds a repository's own files: a bare one, or a `.git`.
+    /// Reports whether a folder holds a repository's own files: a bare one, or a `.git`.
     pub fn is_git_folder(folder: &Path) -> bool {
         let Ok(repo) = git2::Repository::open(folder) else { return false };
         let same =
@@ -198,12 +198,12 @@ impl Repo {
         }
     }
 
-    /// Whether the commit is here; a shallow clone lacks some.
+    /// Reports whether the commit is here; a shallow clone lacks some.
     pub fn has_commit(&self, id: CommitId) -> bool {
         self.find_commit(id).is_ok()
     }
 
-    /// Whether the history was cut off when it was cloned.
+    /// Reports whether the clone is shallow, so that its history is cut off.
     pub fn is_shallow(&self) -> bool {
         self.inner.is_shallow()
     }
@@ -332,7 +332,7 @@ impl Repo {
     }
 }
 
-/// Names nothing, can not be a name, or names something else than one commit.
+/// Reports whether a name names nothing, cannot be a name, or names anything but a commit.
 fn names_nothing(code: ErrorCode) -> bool {
     use ErrorCode::{Ambiguous, InvalidSpec, NotFound, Peel, UnbornBranch};
     matches!(code, NotFound | UnbornBranch | InvalidSpec | Ambiguous | Peel)

@@ -21,7 +21,7 @@ pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError
     read_source_with_cache(repo, commit, &mut Blobs::new())
 }
 
-/// What files held, by blob id.
+/// Contents of files, by blob id.
 pub type Blobs = BTreeMap<ContentId, Arc<[u8]>>;
 
 /// [`read_source`], with what was read before; afterwards that is what this tree holds.
@@ -41,7 +41,7 @@ pub fn read_source_with_cache(
     Ok(tree)
 }
 
-/// One file of a commit; `None` where the path names no plain file.
+/// Reads a file of a commit; `None` where the path names no plain file.
 pub fn read_file_at(repo: &Repo, commit: CommitId, path: &str) -> Result<Option<Vec<u8>>, GitError> {
     let mut folder = repo.commit(commit)?.tree;
     let mut parts = path.split('/').peekable();

@@ -10,7 +10,7 @@ use crate::signature::{self, Signer};
 use berth_base::model::ContentId;
 use berth_base::progress::Progress;
 
-/// Who a commit is by. Always an argument: a user's Git configuration must not change a commit's id.
+/// The author of a commit. Always an argument: a user's Git configuration must not change a commit's id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub name: String,
@@ -27,7 +27,7 @@ impl Default for Identity {
     }
 }
 
-/// How many objects were really written.
+/// The number of objects that were newly written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub blobs: usize,
@@ -63,7 +63,7 @@ impl<'r> Writer<'r> {
         Ok(ContentId(bytes_of(id)))
     }
 
-    /// Where writing says how far it is.
+    /// Returns the handle for the progress of writing.
     pub fn progress(&self) -> &'r Progress {
         &self.repo.progress
     }
@@ -73,7 +73,7 @@ impl<'r> Writer<'r> {
         self.repo.tree(id)
     }
 
-    /// Whether the repository has these bytes.
+    /// Reports whether the repository has these bytes.
     pub fn has_blob(&self, id: ContentId) -> bool {
         let id = oid(id.0);
         self.repo.is_pending(id) || self.odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Blob)

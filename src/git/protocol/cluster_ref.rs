@@ -1,4 +1,4 @@
-//! One cluster's folder as the hub hands it to the member: a commit without a parent, described by its trailers.
+//! A cluster's folder as the hub hands it to the member: a commit without a parent, described by its trailers.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use berth_base::model::Timestamp;
 pub const FORMAT_READ: u64 = 1;
 
 const CLUSTER: &str = "Berth-Cluster";
-/// Written from format 2 on, so that an older syncer leaves what it can not read.
+/// The trailer of the format, written from format 2 on, so that an older syncer skips a folder that it cannot read.
 const FORMAT: &str = "Berth-Format";
-/// When the daemon last said that this is the newest folder. Written where it was asked for a heartbeat.
+/// The trailer of the last heartbeat, written where the daemon has a heartbeat.
 const ALIVE: &str = "Berth-Alive";
 
 /// The contents of one cluster's ref.
@@ -27,9 +27,9 @@ pub struct ClusterRef {
     pub tree: TreeId,
     /// Paths of objects that are gone for good and, though their kind takes more along, may be removed.
     pub allow_prune: BTreeSet<String>,
-    /// What a syncer must be able to read; 1 where it does not say.
+    /// The format that a syncer must be able to read; 1 where the commit names none.
     pub format: u64,
-    /// When the daemon last said that this is the newest folder.
+    /// The time of the daemon's last heartbeat, which says that this is the newest folder.
     pub alive: Option<Timestamp>,
     /// The key that its commit says it is signed by.
     pub claimed_key: Option<PublicKey>,

@@ -35,7 +35,7 @@ pub fn replace(
     Ok(commit)
 }
 
-/// One file of the commit that a ref points to.
+/// Reads a file of the commit that a ref points to.
 pub fn file(repo: &Repo, commit: CommitId, name: &str) -> Result<Option<Vec<u8>>, GitError> {
     let entries = repo.tree(repo.commit(commit)?.tree)?;
     let entry = entries.into_iter().find(|entry| entry.name == name.as_bytes());

@@ -7,9 +7,9 @@ use berth_base::model::path;
 pub struct Refs {
     /// The state.
     pub rendered: String,
-    /// One per cluster: its folder.
+    /// The prefix of the clusters' folders, one ref per cluster.
     pub clusters: String,
-    /// One per cluster: what the member last reported.
+    /// The prefix of the members' last reports, one ref per cluster.
     pub status: String,
     /// The last source commit seen, and what came of it.
     pub processed: String,

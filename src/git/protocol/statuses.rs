@@ -1,4 +1,4 @@
-//! What members last reported, from their status refs. A status counts only for its own name.
+//! The members' last reports, from their status refs. A status counts only for its own name.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use berth_base::model::ClusterStatus;
 /// The one file of a status commit.
 pub const STATUS_FILE: &str = "status.yaml";
 
-/// All statuses by cluster; those that can not be used are reported.
+/// Reads all statuses by cluster. Statuses that cannot be used are reported.
 pub fn read_statuses(
     repo: &Repo,
     refs: &Refs,
@@ -32,7 +32,7 @@ pub fn read_statuses(
     Ok((statuses, found))
 }
 
-/// What a member last reported, where that can be read.
+/// Reads a member's last report, if it is readable.
 pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<ClusterStatus>, GitError> {
     let Some(commit) = repo.read_ref(&refs.status_of(cluster))? else { return Ok(None) };
     Ok(read_commit(repo, commit)?.ok().filter(|status| status.cluster == cluster))

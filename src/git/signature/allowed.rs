@@ -40,7 +40,7 @@ impl AllowedSigners {
         if faults.is_empty() { Ok(AllowedSigners(allowed)) } else { Err(faults.join("\n")) }
     }
 
-    /// One key, for every commit.
+    /// Allows a single key, for every commit.
     pub fn of(key: &PublicKey) -> AllowedSigners {
         let principals = String::new();
         AllowedSigners(vec![Allowed {
@@ -59,7 +59,7 @@ impl AllowedSigners {
         self
     }
 
-    /// Who signed a commit of this date; otherwise why it does not count.
+    /// Returns the signer of a commit of this date; otherwise the reason why the signature does not count.
     pub fn check(&self, raw: &[u8], at: Timestamp) -> Result<&str, String> {
         let signed = commit::split(raw).ok_or("it is not signed")?;
         let key = sshsig::verify(&signed.payload, &signed.signature, super::GIT)?;
@@ -180,7 +180,8 @@ fn time(text: &str) -> Result<Timestamp, String> {
     iso.parse().map_err(|_| wrong())
 }
 
-/// Whether a list of patterns has a name: `*` and `?` stand for others, and one with `!` excludes.
+/// Reports whether a list of patterns matches a name: `*` and `?` stand for other characters, and a pattern with `!`
+/// excludes.
 fn is_match(patterns: &str, name: &str) -> bool {
     let mut found = false;
     for pattern in patterns.split(',').map(str::trim) {

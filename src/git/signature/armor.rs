@@ -2,7 +2,7 @@
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// How many letters SSH puts on a line.
+/// The length of a line in SSH's armor.
 const LINE: usize = 70;
 
 /// Base64 with its padding, lines and spaces passed over. `None` for anything else.
@@ -41,7 +41,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// What stands between the lines that say what it is.
+/// Decodes the text between the lines that carry the label.
 pub fn unwrap(text: &str, label: &str) -> Option<Vec<u8>> {
     let body = text.trim().strip_prefix(&format!("-----BEGIN {label}-----"))?;
     decode(body.strip_suffix(&format!("-----END {label}-----"))?)

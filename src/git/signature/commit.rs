@@ -6,7 +6,7 @@ use super::{PublicKey, Signer, sshsig};
 
 const HEADER: &str = "gpgsig ";
 
-/// What is signed, and the signature.
+/// The signed bytes, and the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed {
     pub payload: Vec<u8>,

@@ -45,7 +45,7 @@ impl PublicKey {
         Reader::new(&self.0).text()
     }
 
-    /// Whether a signature in SSH's form is one of this key over these bytes.
+    /// Reports whether a signature in SSH's form is one of this key over these bytes.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         self.try_verify(message, signature).is_some()
     }

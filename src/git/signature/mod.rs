@@ -20,7 +20,7 @@ pub use key::PublicKey;
 pub use private::Signer;
 pub use sshsig::verify;
 
-/// What signatures of commits and tags are for, in SSH's words.
+/// The namespace of signatures of commits and tags, in SSH's words.
 pub const GIT: &str = "git";
 
 #[cfg(test)]

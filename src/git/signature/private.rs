@@ -37,7 +37,7 @@ impl PartialEq for Signer {
 
 impl Eq for Signer {}
 
-/// Why a private key can not be used.
+/// The reasons why a private key cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("it is not an OpenSSH private key")]

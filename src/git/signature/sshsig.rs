@@ -29,7 +29,7 @@ fn read(bytes: &[u8]) -> Option<Parts<'_>> {
     reader.is_empty().then_some(Parts { key, namespace, hash, made })
 }
 
-/// What is really signed.
+/// Returns the bytes that SSH signs.
 fn signed(namespace: &str, hash: &str, message: &[u8]) -> Option<Vec<u8>> {
     let digest = match hash {
         "sha512" => digest(&SHA512, message),

@@ -2,7 +2,7 @@ use super::allowed::AllowedSigners;
 use super::{GIT, PublicKey, commit, verify};
 use berth_base::model::Timestamp;
 
-/// What each of `fixtures/signatures` signs, by `ssh-keygen -Y sign`.
+/// The text that each of `fixtures/signatures` signs, by `ssh-keygen -Y sign`.
 const MESSAGE: &[u8] = b"tree abc\n";
 const ED25519: [&str; 2] = pair(
     include_str!("../../../fixtures/signatures/ed25519.pub"),

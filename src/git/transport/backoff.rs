@@ -1,4 +1,4 @@
-//! How long to wait after failures in a row, and how to keep many processes from acting at one moment.
+//! Pauses after failures in a row, spread so that many processes do not act at one moment.
 //!
 //! Pure: chance is an argument, a number anywhere in the range of `u64`.
 

@@ -1,7 +1,7 @@
-//! What proves who we are: a name with a token, from a file or from memory.
+//! Credentials: a name with a token, from a file or from memory.
 //!
-//! Nothing here is ever shown. A token reaches `git` through the environment, never through arguments, and
-//! whatever `git` or a server says is searched for it before anybody reads it.
+//! Nothing here is ever shown. A token reaches `git` through the environment, never through arguments. Whatever `git`
+//! or a server says is searched for the token before anybody reads it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a token comes from.
+/// The place a token comes from.
 #[derive(Clone, Debug, Default)]
 pub enum Token {
     #[default]

@@ -1,7 +1,7 @@
-//! The surroundings that `git` runs in: nothing of the user's or the machine's, all settings by berth.
+//! The environment of `git`: nothing of the user's or the machine's, all settings by berth.
 //!
-//! Settings travel as environment variables (`GIT_CONFIG_KEY_n`), which other users can not read, unlike
-//! arguments. They count more than any file of configuration.
+//! Settings travel as environment variables (`GIT_CONFIG_KEY_n`), which other users cannot read, unlike arguments.
+//! They override every configuration file.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use super::error::TransportError;
 use super::git::Access;
 use super::remote::Scheme;
 
-/// What of this process's environment `git` sees too.
+/// The variables of this process's environment that `git` sees too.
 const KEPT: &[&str] = &[
     "PATH",
     "TMPDIR",

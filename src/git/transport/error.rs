@@ -1,11 +1,11 @@
-//! What can go wrong with a remote, told apart by what the caller can do about it.
+//! Errors of a remote, told apart by what the caller can do about them.
 
 use std::time::Duration;
 
 /// A remote that did not do as asked. Messages never hold a credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
-    /// What was asked for can not be: an address, a file that is named.
+    /// A setting is wrong: an address, or a file that it names.
     #[error("{message}")]
     Setting { message: String, hint: Option<String> },
     #[error("`git` can not be used: {message}")]
@@ -17,10 +17,10 @@ pub enum TransportError {
     /// The process was asked to stop.
     #[error("the exchange with `{remote}` was broken off")]
     Cancelled { remote: String },
-    /// It does not prove to be who it should be.
+    /// The remote cannot prove its identity.
     #[error("`{remote}` is not trusted: {message}")]
     Untrusted { remote: String, message: String },
-    /// It does not let us in, or not do this.
+    /// The remote denies access, or this operation.
     #[error("`{remote}` refuses the credentials: {message}")]
     Denied { remote: String, message: String },
     #[error("there is no repository at `{remote}`: {message}")]
@@ -36,7 +36,7 @@ pub enum TransportError {
     /// A hook or a rule of the server says no.
     #[error("`{remote}` refuses to move `{name}`: {message}")]
     Refused { remote: String, name: String, message: String },
-    /// What arrived was not whole; nothing of it is used.
+    /// The answer was incomplete; nothing of it is used.
     #[error("the exchange with `{remote}` was cut off: {message}")]
     Truncated { remote: String, message: String },
     /// The folder for the local repository cannot be written or read: a disk that is full, a lack of rights.
@@ -47,7 +47,7 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// Whether the same may work a moment later, without anybody doing anything.
+    /// Reports whether the same operation may work a moment later, without anybody doing anything.
     pub fn is_passing(&self) -> bool {
         use TransportError::{
             Cancelled, Failed, Locked, Raced, TimedOut, Truncated, Unreachable, WorkingCopy,
@@ -69,12 +69,12 @@ impl TransportError {
         matches!(self, TransportError::Raced { .. } | TransportError::Locked { .. })
     }
 
-    /// Whether the remote lets us read, but not do this.
+    /// Reports whether the remote allows reading, but not this operation.
     pub fn is_refusal(&self) -> bool {
         matches!(self, TransportError::Denied { .. } | TransportError::Refused { .. })
     }
 
-    /// What would help.
+    /// Returns the hint for a person.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             TransportError::Setting { hint, .. } => return hint.clone(),

@@ -19,7 +19,7 @@ use crate::{Repo, is_valid_ref};
 /// So many refs go into one push: their names and ids are arguments.
 const MOST_REFS: usize = 500;
 
-/// How often a lock at a remote may change hands before it counts as held.
+/// The number of times a lock at a remote may change hands before it counts as held.
 const MOST_TURNS: usize = 5;
 
 /// The oldest version that takes settings from the environment.
@@ -42,14 +42,14 @@ pub struct Access {
     pub stall: Duration,
 }
 
-/// One remote, by `git`.
+/// A remote, through the `git` executable.
 #[derive(Debug)]
 pub struct GitTransport {
     access: Access,
     shown: String,
     cancel: Cancel,
     checked: OnceLock<()>,
-    /// The server once said that it can not move refs together.
+    /// Set once the server said that it cannot move refs together.
     one_by_one: OnceLock<()>,
     /// The standard input of each `git`.
     lock: Option<File>,

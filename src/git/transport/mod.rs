@@ -42,8 +42,8 @@ pub trait Transport: std::fmt::Debug + Send + Sync {
     /// error, none that matters: an object that did not arrive whole is never pointed at.
     fn fetch(&self, into: &Path, wants: &[Want], depth: Option<u32>) -> Result<(), TransportError>;
 
-    /// Moves refs of the remote from what they were last seen at, in this order where they can not move
-    /// together. `atomic` asks for all or none, as far as the server and the number of refs allow.
+    /// Moves refs of the remote from the values last seen, in this order where they cannot move together. `atomic`
+    /// asks for all or none, as far as the server and the number of refs allow.
     fn push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError>;
 
     /// Packs a local repository anew, so that it stays small and quick; with `forget`, without what no ref
@@ -57,7 +57,7 @@ pub trait Transport: std::fmt::Debug + Send + Sync {
     fn shown(&self) -> &str;
 }
 
-/// What a remote has.
+/// The refs of a remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The ref that the remote's HEAD stands for, where it has a commit.
@@ -65,17 +65,17 @@ pub struct Listing {
     pub refs: BTreeMap<String, CommitId>,
 }
 
-/// What to fetch.
+/// Refs to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// One ref, which must be there, and its name here.
+    /// A ref that must exist at the remote, and its name here.
     One { there: String, here: String },
     /// All refs whose names begin so, under the same names; those that are gone there go here, too.
     All { prefix: String },
 }
 
 impl Want {
-    /// One ref under the name it has there.
+    /// Wants a ref under the name it has at the remote.
     pub fn same(name: &str) -> Want {
         Want::One { there: name.to_owned(), here: name.to_owned() }
     }
@@ -85,7 +85,7 @@ impl Want {
     }
 }
 
-/// One ref of the remote, from what it was last seen at to where it is to point; no `new` deletes it.
+/// A move of a ref at the remote, from the value last seen to the new one; without `new` the ref is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefPush {
     pub name: String,

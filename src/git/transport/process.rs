@@ -25,7 +25,7 @@ impl Cancel {
     }
 }
 
-/// What became of a program.
+/// The end of a program.
 #[derive(Debug)]
 pub(super) enum ProcessEnd {
     Done {
@@ -35,16 +35,16 @@ pub(super) enum ProcessEnd {
     },
     TimedOut,
     Cancelled,
-    /// It said more than any answer holds.
+    /// The program printed more than any answer holds.
     TooMuch,
 }
 
 const MOST_OUT: usize = 256 << 20;
 const MOST_ERR: usize = 64 << 10;
 const POLL: Duration = Duration::from_millis(25);
-/// How long helpers may keep the program's pipes open after its end.
+/// The time for which helpers may keep the program's pipes open after its end.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a program and its helpers may take to end after they are asked to.
+/// The time that a program and its helpers have to end after they are asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
 pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<ProcessEnd> {

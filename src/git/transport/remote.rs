@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::credentials::{Secret, without_userinfo};
 use super::error::TransportError;
 
-/// How a remote is spoken to.
+/// The protocol of a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     Https,
@@ -31,7 +31,7 @@ impl Scheme {
         }
     }
 
-    /// Whether anybody on the way can read and change what is sent.
+    /// Reports whether anybody on the way can read and change the data.
     fn is_plain(self) -> bool {
         matches!(self, Scheme::Http | Scheme::Git)
     }
@@ -147,7 +147,7 @@ fn without_scheme(text: &str) -> Result<RemoteUrl, TransportError> {
     Ok(RemoteUrl { scheme: Scheme::File, clean: path.display().to_string(), username, password })
 }
 
-/// Whether an argument holds an address with a password, which every user of the machine could read.
+/// Reports whether an argument holds an address with a password, which every user of the machine could read.
 pub fn shows_password(argument: &str) -> bool {
     without_userinfo(argument).contains("://***@")
         && argument.split("://").skip(1).any(|rest| {

@@ -1,5 +1,5 @@
-//! What `git` says of a failure → what it means. Its words are stable in the C locale, and those of curl,
-//! TLS libraries and ssh nearly so; what is not known is passed on as it is.
+//! Reads the meaning of a failure from the messages of `git`. They are stable in the C locale, and those of curl, TLS
+//! libraries and ssh nearly so; an unknown message is passed on unchanged.
 
 use super::error::TransportError;
 
@@ -155,8 +155,8 @@ fn is_full_disk(line: &str) -> bool {
     !line.starts_with("remote:") && WORDS.iter().any(|word| line.contains(word))
 }
 
-/// What became of a push, by its `--porcelain` lines: a line `!<tab>from:to<tab>[who] (why)` for each ref
-/// that did not move. `None` where none says so.
+/// Reads the result of a push from its `--porcelain` lines: a line `!<tab>from:to<tab>[who] (why)` for each ref that
+/// did not move. `None` where there is no such line.
 pub(super) fn of_push(remote: &str, out: &str, said: &str) -> Option<TransportError> {
     let rejected: Vec<(&str, &str)> = out
         .lines()

@@ -49,9 +49,10 @@ const PARTS: [&str; 12] = [
 /// More packs than this slow every look-up down.
 const MOST_PACKS: usize = 40;
 
-/// How long a lock may outlast its berth. A `git` that has it may end by itself until then.
+/// The time for which a lock may outlast its berth. A `git` that has it may end by itself until then.
 const HANDOVER: Duration = Duration::from_secs(2);
-/// When a `git` that was asked to end is ended by force, and when even that counts as failed.
+/// The time after which a `git` that was asked to end is ended by force, and the time after which even that counts as
+/// failed.
 const FORCE: Duration = Duration::from_secs(15);
 const ENDING: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);

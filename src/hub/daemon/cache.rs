@@ -1,5 +1,5 @@
-//! What a pass leaves for the next one: files as parsed, objects as rendered, the state in force.
-//! Losing it costs time only.
+//! The cache that a pass leaves for the next one: parsed files, rendered objects and the current state. Losing it
+//! costs time only.
 
 use super::cache_file;
 use super::pass::{PassError, Settings};
@@ -18,7 +18,7 @@ pub struct Cache {
     pub(super) cluster_refs: cluster_refs::Known,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
-    /// What another process left was looked for.
+    /// Set once the cache of an earlier process was looked for.
     begun: bool,
     /// The state that what is stored is for.
     stored: Option<CommitId>,
@@ -30,7 +30,7 @@ impl Cache {
         Cache { begun: true, ..Cache::default() }
     }
 
-    /// How many files were parsed since this began.
+    /// Returns the number of files parsed since this cache began.
     pub fn parsed(&self) -> usize {
         self.build.parsed()
     }
@@ -48,7 +48,7 @@ impl Cache {
         }
     }
 
-    /// What the branch holds; read again only where it is not what was left.
+    /// Returns the current state. The branch is read again only where it moved.
     pub(super) fn take_previous(
         &mut self,
         repo: &Repo,

@@ -1,8 +1,8 @@
-//! What a process leaves for the next one, in the repository's own folder: `berth/cache`.
+//! The cache that a process leaves for the next one, in the repository's own folder: `berth/cache`.
 //!
-//! Files as parsed count for any state; the state in force and what was rendered count for one commit of
-//! the rendered branch. All of it counts for one build of berth. It may be deleted at any time, and
-//! whatever is wrong with it, it is as if it were not there.
+//! Parsed files are valid for any state. The current state and its rendered objects are valid for one commit of the
+//! rendered branch, and everything for one build of berth. The file may be deleted at any time; a damaged file counts
+//! as missing.
 
 use std::fs;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ const FILE: &str = "berth/cache/last";
 /// So old is a file that nobody goes on writing.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
 
-/// What was left, for the state in force now.
+/// The contents of the cache file that are valid for the current state.
 #[derive(Debug, Default)]
 pub(super) struct CachedState {
     pub parsed: FileCache,
@@ -99,8 +99,8 @@ fn file(repo: &Repo) -> PathBuf {
     repo.shared_path().join(FILE)
 }
 
-/// Which build of berth this is: its version, and a digest of its executable. Looked at once, since a new
-/// build may take the file's place while this one runs.
+/// Returns the version of this build and a digest of its executable. The digest is computed once, since a new build
+/// may take the file's place while this one runs.
 fn engine() -> Option<&'static str> {
     static ENGINE: OnceLock<Option<String>> = OnceLock::new();
     let look = || {

@@ -131,16 +131,16 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
     Ok(())
 }
 
-/// What the loop carries from pass to pass. Losing it costs one pass, nothing else.
+/// The state that the loop carries from pass to pass. Losing it costs one pass, nothing else.
 #[derive(Debug, Default)]
 struct LoopState {
-    /// What the refs were when the last pass had nothing left to do.
+    /// The refs when the last pass had nothing left to do.
     seen: Option<pass::RefSnapshot>,
     next_change: Option<Timestamp>,
     cache: Cache,
 }
 
-/// What a pass came to, and what it leaves for the next.
+/// The result of a pass, and the cache for the next one.
 type PassEnd = (Result<Option<PassResult>, PassError>, Cache);
 
 impl LoopState {
@@ -176,7 +176,7 @@ impl LoopState {
         }
     }
 
-    /// When something changes by itself, on the loop's own clock.
+    /// Returns the moment of the next change that time alone brings, on the loop's own clock.
     fn deadline(&self) -> Option<tokio::time::Instant> {
         let left = self.next_change?.duration_since(Timestamp::now());
         let left = Duration::try_from(left).unwrap_or(Duration::ZERO);

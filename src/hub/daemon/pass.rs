@@ -1,4 +1,4 @@
-//! One pass: read the source's newest commit, decide, render, publish, and bring the derived refs along.
+//! A pass: read the source's newest commit, decide, render, publish, and update the derived refs.
 
 use berth_git::protocol::Refs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use berth_engine::report;
 use berth_git::transport::TransportError;
 use berth_git::{CommitId, GitError, Identity, Repo};
 
-/// Where a daemon works. From flags and environment only, never from the fleet repository.
+/// The settings of a daemon. They come from flags and environment only, never from the fleet repository.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub repo: PathBuf,
@@ -29,7 +29,7 @@ pub struct Settings {
     pub source: Option<String>,
     pub refs: Refs,
     pub identity: Identity,
-    /// How much may be removed without an approval.
+    /// The removals that need no approval.
     pub limits: Limits,
     /// Lets the source go back, or be another branch.
     pub allow_rewind: bool,
@@ -37,7 +37,7 @@ pub struct Settings {
     pub allow_rewritten: bool,
     /// Lets a state without any object follow one that had some.
     pub allow_empty: bool,
-    /// Whom to believe about the rendered branch.
+    /// The keys and commits to trust on the rendered branch.
     pub anchors: Anchors,
     /// The repository is a copy of a remote, which a failed push sets back.
     pub is_copy: bool,
@@ -45,7 +45,7 @@ pub struct Settings {
     pub heartbeat: Option<i64>,
     /// Lets a first state be made where a remote's was not fetched.
     pub first: bool,
-    /// Where a pass says how far it is.
+    /// The handle for the pass's progress.
     pub progress: Progress,
 }
 
@@ -89,7 +89,7 @@ impl Settings {
     }
 }
 
-/// What a pass did.
+/// The result of a pass.
 #[derive(Debug)]
 pub struct PassResult {
     pub source: CommitId,
@@ -102,7 +102,7 @@ pub struct PassResult {
     pub seen: RefSnapshot,
 }
 
-/// Whether there was anything to publish.
+/// The publication of a pass, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassOutcome {
     Published { commit: CommitId, seq: u64 },
@@ -130,7 +130,7 @@ pub struct RefSnapshot {
     /// The source and the reports, as they were before the pass read them: what comes during a pass is for
     /// the next one.
     asked: Vec<(String, CommitId)>,
-    /// What berth writes, as it was after the pass.
+    /// The refs that berth writes, as they were after the pass.
     own: Vec<(String, CommitId)>,
 }
 
@@ -194,7 +194,7 @@ impl PassError {
         matches!(self.git(), Some(GitError::Locked { .. }))
     }
 
-    /// Whether the remote may answer better a moment later.
+    /// Reports whether the remote may answer better a moment later.
     pub fn is_passing(&self) -> bool {
         matches!(self, PassError::Remote(error) if error.is_passing())
     }
@@ -206,7 +206,7 @@ impl PassError {
     }
 }
 
-/// How often a lost race is run again before giving up.
+/// The number of attempts before a pass gives up a lost race.
 pub(super) const ATTEMPTS: u32 = 5;
 
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
@@ -249,7 +249,7 @@ pub fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     Ok(RefSnapshot { asked: asked_refs(&repo, settings, &name, source)?, own: own_refs(&repo, settings)? })
 }
 
-/// What is asked of berth.
+/// Returns the refs that berth reads: the source and the members' reports.
 fn asked_refs(
     repo: &Repo,
     settings: &Settings,
@@ -261,7 +261,7 @@ fn asked_refs(
     Ok(asked)
 }
 
-/// What berth itself writes, apart from what it reads.
+/// Returns the refs that berth writes, apart from those it reads.
 fn own_refs(repo: &Repo, settings: &Settings) -> Result<Vec<(String, CommitId)>, PassError> {
     let mut own = Vec::new();
     for prefix in [&settings.refs.rendered, &settings.refs.clusters] {

@@ -20,7 +20,7 @@ const BRANCHES: &str = "refs/heads/";
 /// The newest rendered commit that the remote was seen with. Only here, never there.
 const NEWEST: &str = "refs/berth-local/rendered";
 
-/// How often the refs that only berth writes are compared as well.
+/// The interval at which the refs that only berth writes are fetched too.
 const CHECK_ALL: Duration = Duration::from_secs(600);
 
 /// A remote, the local copy of it, and what is known of it.
@@ -30,9 +30,9 @@ pub struct Mirror {
     copy: WorkingCopy,
     /// The source's full name, once known.
     source: Option<String>,
-    /// What the remote's refs are, as far as known.
+    /// The remote's refs, as far as known.
     there: BTreeMap<String, CommitId>,
-    /// When all refs were fetched, those that only berth writes as well.
+    /// The time of the last fetch of all refs, including those that only berth writes.
     checked: Option<Instant>,
 }
 
@@ -41,7 +41,7 @@ impl Mirror {
         Mirror { transport, copy, source: None, there: BTreeMap::new(), checked: None }
     }
 
-    /// Where the local repository is.
+    /// Returns the path of the local repository.
     pub fn path(&self) -> &std::path::Path {
         self.copy.path()
     }

@@ -1,11 +1,11 @@
-//! When a pass runs: a pure step from a state and an event to the next state and what to do.
+//! The schedule of passes: a pure step from a state and an event to the next state and an action.
 //!
-//! One pass at a time; whatever happens during a pass leads to exactly one more. A failing pass is
-//! tried again with growing pauses, and never keeps a newer change waiting.
+//! Passes run one at a time; events during a pass lead to exactly one more. A failing pass is tried again with
+//! growing pauses, and never keeps a newer change waiting.
 
 use std::time::Duration;
 
-/// What the loop remembers.
+/// The state of the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     running: bool,
@@ -15,7 +15,7 @@ pub struct Schedule {
     failures: u32,
 }
 
-/// What can happen.
+/// An event that the loop receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A ref moved, a poll came round, or a deadline passed.
@@ -28,7 +28,7 @@ pub enum Event {
     Stop,
 }
 
-/// What to do.
+/// An action for the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     StartPass,
@@ -40,7 +40,7 @@ pub enum Action {
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// One step.
+/// Returns the state after an event, and the action it calls for.
 pub fn step(mut state: Schedule, event: Event) -> (Schedule, Option<Action>) {
     let action = match event {
         Event::Stop if state.running => {

@@ -1,4 +1,4 @@
-//! Which commit's access rules hold for what is read: never its own, so that no change gives itself a right.
+//! The access rules for a commit. They come from an earlier commit, so that no change gives itself a right.
 
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ fn refuse_cut(repo: &Repo, current: &Current, rules: Option<CommitId>) -> Result
     }
 }
 
-/// Where a change began: what it and another revision have in common.
+/// Returns the commit where a change began: the common ancestor of the change and another revision.
 pub(super) fn against(repo: &Repo, revision: &str, head: Option<CommitId>) -> Result<CommitId, ReadingError> {
     let other = repo.require(revision)?;
     let common = head.map(|head| repo.common_ancestor(head, other)).transpose()?.flatten();

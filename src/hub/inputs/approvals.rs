@@ -14,12 +14,12 @@ use berth_git::{CommitId, CommitInfo, Repo};
 /// The approvals people gave.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
-    /// Those that count for this moment.
+    /// The approvals that count now.
     pub(super) counting: BTreeSet<Digest>,
     pub(super) expired: BTreeMap<Digest, Timestamp>,
-    /// Where trailers stand.
+    /// The commits with approvals in trailers.
     commits: BTreeMap<Digest, CommitId>,
-    /// Where those approvals stand that are files.
+    /// The places of approvals in files.
     files: BTreeMap<Digest, Pos>,
     pub(super) diagnostics: Diagnostics,
 }

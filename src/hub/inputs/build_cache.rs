@@ -1,10 +1,10 @@
-//! What one reading leaves for the next.
+//! The cache that one reading of the fleet leaves for the next.
 
 use berth_engine::load::FileCache;
 use berth_engine::pipeline;
 use berth_git as git;
 
-/// What earlier readings found. Losing it costs time only.
+/// Results of earlier readings. Losing them costs time only.
 #[derive(Debug, Default)]
 pub struct BuildCache {
     pub(super) blobs: git::Blobs,
@@ -24,7 +24,7 @@ impl BuildCache {
         &self.parsed
     }
 
-    /// How many files were parsed since this began.
+    /// Returns the number of files parsed since this cache began.
     pub fn parsed(&self) -> usize {
         self.parsed.count()
     }

@@ -13,11 +13,11 @@ use berth_base::model::{ClusterStatus, LabelKeys};
 use berth_git::{CommitId, Repo};
 
 const BRANCHES: &str = "refs/heads/";
-/// Where a state is kept that was fetched because its address was given.
+/// The prefix of refs for states fetched from an address that the user gave.
 pub const GIVEN: &str = "refs/berth-local/given/";
 const TRACKING: &str = "refs/remotes/";
 
-/// Where the current state is looked for.
+/// The place to look for the current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Search {
     /// The rendered branch to go on from, in place of the one that is found.

@@ -1,4 +1,4 @@
-//! Why a fleet could not be read at all. Faults of its files are diagnostics, not this.
+//! The reasons why a fleet cannot be read at all. Faults of its files are diagnostics instead.
 
 use crate::publish::PublishError;
 use berth_base::model::ContentId;

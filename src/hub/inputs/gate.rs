@@ -17,7 +17,7 @@ use berth_engine::gate::{
 use berth_engine::state::State;
 use berth_git::{CommitId, Repo};
 
-/// How far ahead a change's deadlines count as part of it.
+/// The span ahead in which deadlines count as part of a change.
 const AHEAD: Span = Span::hours(30 * 24);
 
 const GATE: &str = "Berth-Gate";
@@ -27,19 +27,19 @@ const HELD: &str = "Berth-Held";
 const ROLLBACK: &str = "Berth-Rollback";
 const RULES: &str = "Berth-Rules";
 
-/// What a verdict depends on, besides the source and the rendered branch.
+/// The inputs of a verdict besides the source and the rendered branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Basis {
     pub limits: Limits,
     /// The source commit that was processed last.
     pub since: Option<CommitId>,
-    /// What was held then.
+    /// The removals held then.
     pub retried: Vec<HeldRecord>,
     /// The commit whose access rules held then.
     pub rules: Option<CommitId>,
 }
 
-/// What a verdict is about.
+/// The step that a verdict is about.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
     pub source: CommitId,
@@ -76,8 +76,8 @@ pub struct Gated {
 }
 
 impl Basis {
-    /// What the daemon goes by. Where the last pass was cut short, the rendered branch knows better than
-    /// the ref that says what was processed.
+    /// Returns the basis of the daemon's next verdict. Where the last pass was cut short, the rendered branch is
+    /// newer than the processed ref, so the branch decides.
     pub fn in_force(limits: &Limits, rendered: Option<&Previous>, processed: Option<&Processed>) -> Basis {
         let commit = rendered.map(|rendered| rendered.commit);
         let (since, lines, rules) =
@@ -98,7 +98,7 @@ impl Basis {
         if self.since == Some(source) { self.rules } else { self.since }
     }
 
-    /// What a rendered commit says it went by; `None` where the gate was not asked.
+    /// Reads the basis from a rendered commit's trailers. `None` where the gate was not asked.
     pub fn of_trailers(trailers: &Trailers) -> Option<Basis> {
         let one = |name| all(trailers, name).into_iter().next();
         Some(Basis {
@@ -121,12 +121,12 @@ pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
     Basis::of_trailers(trailers)?.rules_for(source)
 }
 
-/// What was held back when a rendered commit was made.
+/// Returns the removals held when a rendered commit was made.
 pub fn held_in(trailers: &Trailers) -> Vec<HeldRecord> {
     records(&all(trailers, HELD))
 }
 
-/// How far ahead a pass at a moment looks for the deadlines of a change.
+/// Returns the moment up to which a pass looks for the deadlines of a change.
 pub fn looked_ahead(now: Timestamp) -> Timestamp {
     AHEAD.after(now)
 }

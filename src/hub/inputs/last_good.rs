@@ -1,9 +1,8 @@
-//! Finds what broken files described before they broke.
+//! Finds the last good forms of broken files.
 //!
-//! An object's last good form is looked for in the source's own history first, newest first, back to the
-//! commit that was published last; then among what that publication had in force. While anything can not
-//! be read at all it may be anything that its folder has the right to hold: then every such object that was in force
-//! and is nowhere now stays.
+//! The search goes through the source's own history, newest first, back to the commit published last; then through
+//! the forms that this publication used. An unreadable file may hold any object that its folder has the right to
+//! hold, so every such object that was published and is missing now stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,11 +15,11 @@ use berth_base::source::{Ruled, SourceFile, SourceTree};
 use berth_engine::load::{self, FileCache, ReadTree, Survey, Text};
 use berth_git::{self as git, CommitId, GitError, Repo};
 
-/// How far back is looked, and how many forms of a file are tried. Both are far beyond what a person breaks.
+/// Limits of the search: commits walked, and forms tried for each file. Both are far beyond what people break.
 const MOST_COMMITS: usize = 2_000;
 const MOST_FORMS: usize = 8;
 
-/// What was in force: a source commit, and the forms it kept of files that were broken then.
+/// The source of a publication: its commit, and the last good forms it used for broken files.
 #[derive(Clone, Debug, Default)]
 pub struct PublishedSource {
     /// `None` where the commit is not to be had: a shallow clone, a rewritten history.
@@ -29,7 +28,7 @@ pub struct PublishedSource {
 }
 
 impl PublishedSource {
-    /// What a rendered state was made from.
+    /// Reads the source of a rendered state.
     pub(super) fn of(repo: &Repo, previous: &Previous) -> Result<PublishedSource, ReadingError> {
         let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
         let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));

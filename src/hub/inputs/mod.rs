@@ -39,7 +39,7 @@ use berth_git::{self as git, CommitId, Repo};
 /// All inputs of one run.
 #[derive(Debug)]
 pub struct Reading {
-    /// What was read, in a few words.
+    /// A short name of the source that was read.
     pub label: String,
     /// The state that it was read upon, in a few words.
     pub upon: Option<String>,
@@ -47,9 +47,9 @@ pub struct Reading {
     pub previous: State,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
-    /// What was odd about the rendered branch.
+    /// Faults of the rendered branch.
     pub diagnostics: Diagnostics,
-    /// What was odd about the reports. Told, but no part of what is published: nobody could repeat it later.
+    /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd_reports: Diagnostics,
     history: GoodForms,
     /// The repository, where there is one.
@@ -71,7 +71,7 @@ enum GoodForms {
     Found(BTreeMap<String, Arc<[u8]>>),
 }
 
-/// How far ahead of this machine's clock a commit's date may be.
+/// Seconds that a commit's date may be ahead of this machine's clock.
 const MOST_AHEAD_SECONDS: i64 = 600;
 
 /// Moments a single step catches up with, where several passed since the last one.
@@ -201,7 +201,7 @@ impl Reading {
         Ok(Reading { statuses: facts, now: reading.now.max(now), ..reading })
     }
 
-    /// Whether the source that the state in force was made from is needed, and not here.
+    /// Reports whether the source of the current state is needed but missing.
     pub fn lacks_history(&self) -> bool {
         matches!(self.history, GoodForms::Unavailable)
     }
@@ -281,7 +281,7 @@ impl Reading {
         self.loaded.take();
     }
 
-    /// What the next reading may begin with.
+    /// Returns the cache for the next reading.
     pub fn into_cache(self) -> BuildCache {
         let mut cache = self.cache.into_inner();
         cache.parsed.keep_only(&self.tree);
@@ -327,7 +327,8 @@ impl Reading {
         Ok(built)
     }
 
-    /// What was first seen at an earlier moment of this pass was not first seen at a later one.
+    /// Records the clusters and taints first seen at an earlier moment of this pass, so that a later moment does not
+    /// see them first again.
     fn remember_first_seen(&mut self, built: &Built) {
         self.statuses = pipeline::with_first_seen(&built.state, &self.statuses).into_owned();
     }

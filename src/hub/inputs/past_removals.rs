@@ -20,7 +20,7 @@ pub(super) const REMOVED: &str = "Berth-Removed";
 /// The trailer that points to the last publication that removed something: its id and its moment.
 const REMEMBERS: &str = "Berth-Remembers";
 
-/// How many publications of the window are looked at.
+/// The most publications of the window that are looked at.
 const MOST_PASTS: usize = 5_000;
 
 /// The publications up to `rendered` that removed something after `since`, newest first. `losing` are the

@@ -1,13 +1,13 @@
-//! One step of the rendered branch: a source commit, the state in force and what is known of the outside
-//! → the commit that follows, written but not yet pointed at.
+//! A step of the rendered branch: from a source commit, the current state and the outside to the next commit, which
+//! is written but not pointed at.
 //!
-//! - [`step`]: the next step as of now, with everything that must not be published refused. The daemon publishes it, a
-//!   plan shows it.
+//! - [`step`]: the next step as of now. It refuses what must not be published. The daemon publishes the step, a plan
+//!   shows it.
 //! - [`compute`]: the computation below it, which proofs repeat.
 //!
-//! The daemon takes the outside as it is now, a proof as an earlier commit recorded it. Both come through
-//! here, so that whatever has a say in what is published is proven as well: it must be a function of
-//! [`CommitInputs`], and what it takes from flags or a clock must be found again in the commit.
+//! The daemon takes the outside as it is now, a proof as an earlier commit recorded it. Both call [`compute`], so
+//! every input of a publication is proven as well: the result must be a function of [`CommitInputs`], and inputs from
+//! flags or a clock must be recorded in the commit.
 
 mod step;
 
@@ -36,7 +36,7 @@ pub struct CommitInputs<'a> {
     pub outside: Outside,
 }
 
-/// What neither the source nor the state in force says.
+/// The inputs that come from neither the source nor the current state.
 #[derive(Debug)]
 pub enum Outside {
     /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
@@ -61,14 +61,14 @@ pub struct NextCommit {
     /// The commit whose access rules held.
     pub rules: Option<CommitId>,
     pub reading: Reading,
-    /// What the source asks for.
+    /// The next state before the gate.
     pub built: Built,
-    /// What is published: the same, but for workloads that are held back.
+    /// The state to publish: the next state without the changes that the gate holds.
     pub state: State,
     pub held: Vec<Held>,
     /// The deadlines that the change brings and that are not held.
     pub deadlines: Vec<Deadline>,
-    /// What the next step must know of what is held.
+    /// The records of held removals for the next step.
     pub records: Vec<HeldRecord>,
     pub plan: Plan,
     /// Everything there is to say, odd reports included.
@@ -101,7 +101,7 @@ impl NextCommitError {
         }
     }
 
-    /// What would help.
+    /// Returns the hint for a person.
     pub fn hint(&self) -> Option<String> {
         match self {
             NextCommitError::Git(error) => error.hint(),
@@ -164,7 +164,7 @@ pub fn compute(repo: &Repo, given: &CommitInputs<'_>) -> Result<NextCommit, Next
     Ok(NextCommit { drafted, rules, reading, built, state, held, deadlines, records, plan, diagnostics })
 }
 
-/// What the gate says of the step. It is not asked about a first commit, which removes nothing.
+/// Asks the gate about the step. The first commit removes nothing, so the gate is not asked.
 fn ask_gate(
     repo: &Repo,
     given: &CommitInputs<'_>,

@@ -15,7 +15,7 @@ use berth_git::protocol::trailers::FLEET;
 use berth_git::protocol::trailers::one_line;
 use berth_git::{CommitId, Entry, GitError, Identity, Repo, TreeId, Writer};
 
-/// What a rendered commit was made from and by whom. The same stamp gives the same commit id.
+/// The source and the author of a rendered commit. The same stamp gives the same commit id.
 #[derive(Clone, Debug)]
 pub struct Stamp {
     pub source: CommitId,
@@ -48,7 +48,7 @@ impl Stamp {
     }
 }
 
-/// What came of publishing.
+/// The result of publishing.
 #[derive(Debug)]
 pub enum Published {
     /// The branch already holds this state.
@@ -242,7 +242,7 @@ pub fn refuse_rewritten(
     Err(PublishError::Rewritten { name: refs.rendered.clone(), tip, last })
 }
 
-/// Whether a branch's first parents end in a commit that is not its first.
+/// Reports whether a branch's first parents end before its first commit.
 fn reaches_the_cut(repo: &Repo, tip: CommitId) -> Result<bool, PublishError> {
     let mut at = tip;
     while let Some(parent) = repo.commit(at)?.parents.first().copied() {

@@ -1,4 +1,4 @@
-//! Why nothing was published, and what to do.
+//! The reasons why nothing was published, with their hints.
 
 use berth_engine::state::layout;
 use berth_git::{CommitId, GitError};
@@ -51,7 +51,7 @@ impl PublishError {
         !matches!(self, PublishError::Raced { .. } | PublishError::Git(_) | PublishError::Report { .. })
     }
 
-    /// What would help.
+    /// Returns the hint for a person.
     pub fn hint(&self) -> Option<String> {
         match self {
             PublishError::Unowned { name } => Some(format!(

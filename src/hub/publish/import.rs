@@ -57,7 +57,7 @@ pub fn refuse_begun(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     }
 }
 
-/// What a commit says it was imported from, and whether it is as berth made it. `None` for all other commits.
+/// Returns the origin of an import's commit, and whether the commit is genuine. `None` for all other commits.
 pub fn import_of(repo: &Repo, commit: &CommitInfo) -> Result<Option<(String, bool)>, PublishError> {
     let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
     let line = trailers.others.iter().find(|(name, _)| name == IMPORT);

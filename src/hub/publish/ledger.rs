@@ -1,6 +1,7 @@
-//! What earlier rendered commits say of approvals: which were used, and what members may remove by them.
+//! The approvals in earlier rendered commits: the used ones, and the removals they allow members.
 //!
-//! Read from the trailers of berth's own commits, newest first; nothing is kept beside the branch.
+//! The approvals are read from the trailers of berth's own commits, newest first; nothing is stored beside the
+//! branch.
 
 use berth_git::protocol::trailers::ALLOW_PRUNE;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +14,10 @@ use berth_base::model::{Digest, path};
 use berth_engine::state::layout;
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
 
-/// How far back a used approval is known.
+/// The number of commits for which a used approval is remembered.
 const LONGEST_MEMORY: u64 = 5_000;
 
-/// How far back a removal's approval is looked for: a member that has slept longer asks again.
+/// The number of commits searched for a removal's approval. A member that was away longer asks again.
 const LONGEST_SLEEP: usize = 500;
 
 /// The line of a rendered commit that lets members of these clusters remove an object.

@@ -9,7 +9,7 @@ use berth_git::protocol::Refs;
 use berth_git::protocol::file_ref;
 use berth_git::{CommitId, Identity, Repo};
 
-/// What the `processed` ref says.
+/// The contents of the `processed` ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processed {
     pub source: CommitId,
@@ -19,9 +19,9 @@ pub struct Processed {
     pub rendered: Option<CommitId>,
     pub errors: usize,
     pub warnings: usize,
-    /// One word, such as `published`, `unchanged`, `held` or `refused`.
+    /// The result as one word, such as `published`, `unchanged`, `held` or `refused`.
     pub result: String,
-    /// What was held back, a line each.
+    /// The held removals, one per line.
     pub held: Vec<String>,
     /// The commit whose access rules held.
     pub rules: Option<CommitId>,

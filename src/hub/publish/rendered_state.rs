@@ -23,7 +23,7 @@ const DEEPEST: usize = 130;
 /// The state in force, and where it stands.
 #[derive(Clone, Debug)]
 pub struct Previous {
-    /// What the branch points to.
+    /// The tip of the branch.
     pub commit: CommitId,
     pub tree: TreeId,
     pub state: State,
@@ -32,7 +32,7 @@ pub struct Previous {
     pub trailers: Trailers,
     /// The date of what the branch points to.
     pub seconds: i64,
-    /// What others did to the branch, and the next commit undoes.
+    /// Changes that others made on the branch. The next commit undoes them.
     pub foreign: Diagnostics,
 }
 
@@ -44,7 +44,7 @@ pub struct Ids {
     pub facts: BTreeMap<String, ContentId>,
 }
 
-/// One commit's state.
+/// The state of a single commit.
 #[derive(Clone, Debug, Default)]
 pub struct StateRead {
     pub state: State,
@@ -335,7 +335,7 @@ impl<'r> Reader<'r> {
         Ok((manifests, clean))
     }
 
-    /// One copy of each path, however many clusters have it.
+    /// Returns the shared copy of a path. Many clusters have the same paths.
     fn path(&mut self, path: &str) -> Arc<str> {
         if let Some(known) = self.paths.get(path) {
             return known.clone();

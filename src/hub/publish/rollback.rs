@@ -1,6 +1,6 @@
-//! Whether a state was in force before, so that `git revert` needs nobody's word.
+//! The search for an earlier publication of the same state, so that `git revert` needs no approval.
 //!
-//! Decisions and cluster folders count; facts and kept forms are what a state was made from, not what it is.
+//! Decisions and cluster folders are compared. Facts and last good forms are inputs of a state, so they are not.
 
 use std::collections::BTreeMap;
 

@@ -103,7 +103,7 @@ fn read(lines: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// Where the colon of a trailer stands: after letters, digits and dashes, and spaces perhaps.
+/// Returns the index of a trailer's colon, which follows letters, digits and dashes, and perhaps spaces.
 fn separator(line: &str) -> Option<usize> {
     let mut spaced = false;
     for (at, byte) in line.bytes().enumerate() {

@@ -1,6 +1,6 @@
-//! What a commit changes, in words: a first line that a log can show, then one line per workload.
+//! The message of a rendered commit: a first line for logs, then a line per workload.
 //!
-//! The words for a [`Plan`]: states are compared there and nowhere else.
+//! The message describes a [`Plan`]: states are compared there and nowhere else.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use berth_base::model::Key;
 use berth_engine::plan::{ClusterChange, Counts, ObjectChange, Plan, count};
 use berth_git::protocol::trailers::one_line;
 
-/// How many workloads and problems are named one by one.
+/// The most workloads, or problems, that are listed by name.
 const LONGEST_LIST: usize = 20;
 const LONGEST_NAME: usize = 40;
 const LONGEST_PROBLEM: usize = 200;
 
-/// What changes, by workload, and what was wrong on the way.
+/// The changes by workload, and the problems found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub changes: Vec<Change>,
@@ -28,7 +28,7 @@ pub struct Summary {
     pub problems: Vec<String>,
 }
 
-/// What changes for one workload or placement.
+/// The change of one workload or placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub key: Key,

@@ -12,7 +12,7 @@ use berth_base::model::{Digest, Timestamp};
 
 use berth_git::{CommitId, TreeId};
 
-/// What the last commit that berth made says of itself. All empty where there is none.
+/// The trailers of berth's last commit. All are empty where there is no such commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailers {
     /// The source commit.
@@ -21,7 +21,7 @@ pub struct Trailers {
     /// The parent's plus one; the first has 1.
     pub seq: u64,
     pub digest: Option<Digest>,
-    /// Those that other steps add, such as approvals.
+    /// Trailers of other steps, such as approvals.
     pub others: Vec<(String, String)>,
 }
 
@@ -76,7 +76,7 @@ impl Trailers {
         trailers.digest.is_some().then_some(trailers)
     }
 
-    /// Whether the digest fits: the commit is as berth made it.
+    /// Reports whether the digest fits, so that the commit is as berth made it.
     pub(super) fn fit(&self, state_tree: TreeId) -> bool {
         self.digest == Some(digest_of(state_tree, &self.lines()))
     }

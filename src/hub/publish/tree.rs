@@ -119,7 +119,7 @@ fn write_changed(
     Ok(writer.tree(entries)?)
 }
 
-/// One cluster's folder as a tree.
+/// Writes a cluster's folder as a tree.
 pub(super) fn write_folder(writer: &mut Writer<'_>, folder: &Folder) -> Result<TreeId, PublishError> {
     Ok(writer.folder(folder.iter().map(|(path, id): (&Arc<str>, _)| (&**path, *id)))?)
 }
@@ -200,7 +200,7 @@ fn folder(writer: &mut Writer<'_>, files: BTreeMap<String, ContentId>) -> Result
     Ok(writer.folder(files.iter().map(|(path, id)| (path.as_str(), *id)))?)
 }
 
-/// Whether an entry of the branch's root is berth's own.
+/// Reports whether an entry of the branch's root is berth's own.
 pub(super) fn is_owned(entry: &Entry) -> bool {
     let name = entry.name.as_slice();
     name == layout::MARKER.as_bytes() || layout::OWNED.iter().any(|owned| name == owned.as_bytes())

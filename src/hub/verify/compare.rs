@@ -5,7 +5,7 @@ use std::fmt;
 use crate::publish::Trailers;
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
-/// One thing in which a commit is not what its inputs give.
+/// A difference between a commit and the result of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// A file of the tree.
@@ -27,11 +27,11 @@ pub enum Difference {
     Nothing,
     /// The inputs are refused.
     Refused(String),
-    /// It says that it was imported, and is not the first commit of its branch as berth made it.
+    /// The commit says that it was imported, but is not a first commit as berth makes it.
     NoRoot,
-    /// It begins the branch, and an import that is another commit is what it must begin with.
+    /// The commit begins the branch, but only this import may.
     OtherRoot(CommitId),
-    /// It was imported, and nothing says that this import is the one to trust.
+    /// The commit was imported, but nothing says that this import is the one to trust.
     UnpinnedRoot(CommitId),
     /// The commit does not say what it was made from.
     NoSource,

@@ -35,7 +35,7 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// What would help, where that is known.
+    /// Returns the hint for a person, where there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             VerifyError::NotBefore { .. } => {

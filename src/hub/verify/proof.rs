@@ -1,7 +1,7 @@
-//! One commit of the rendered branch → whether its inputs give exactly this commit.
+//! The proof of a rendered commit: its inputs must give exactly this commit.
 //!
-//! Inputs are the source commit and the facts that it names and holds, the trailers, and the state its
-//! parent had in force. The identity is the commit's own: it is nobody's to compute. Trailers that are inputs have
+//! Inputs are the source commit and the facts that the commit names and holds, the trailers, and the state of its
+//! parent. The identity is taken from the commit, since nothing determines it. Trailers that are inputs have
 //! [`bounds`].
 
 use super::VerifyError;
@@ -13,12 +13,12 @@ use berth_engine::state::layout;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, CommitInfo, Identity, Repo, Scratch, TreeId};
 
-/// What became of one commit.
+/// The result of proving a commit.
 #[derive(Clone, Debug)]
 pub struct Proof {
     pub commit: CommitId,
     pub subject: String,
-    /// What its trailers say, where it has berth's.
+    /// The sequence number in the trailers of berth's commits.
     pub seq: Option<u64>,
     pub source: Option<CommitId>,
     pub verdict: Verdict,
@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the commit holds something that nothing accounts for.
+    /// Reports whether the commit holds anything that its inputs do not account for.
     pub fn is_failed(&self) -> bool {
         match self {
             Verdict::Differs(_) => true,

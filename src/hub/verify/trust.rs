@@ -37,7 +37,7 @@ pub struct Anchors {
     pub fleet: Option<String>,
     /// A commit to trust, whatever is known of it.
     pub root: Option<CommitId>,
-    /// How many commits to prove where nothing is known.
+    /// The number of commits to prove where nothing is known.
     pub depth: usize,
 }
 
@@ -61,7 +61,7 @@ pub struct Question<'a> {
     pub allow_rewritten: bool,
 }
 
-/// Why a tip may be gone on from.
+/// The reason to go on from a tip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Made or proven here before, or signed.
@@ -169,14 +169,14 @@ struct Line<'q> {
     end: End,
 }
 
-/// Where the walk ended.
+/// The end of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// At a commit that this machine made or proved, or was told to trust.
     Trusted(CommitId),
     /// At the branch's first commit.
     First,
-    /// Where a shallow clone ends.
+    /// At the boundary of a shallow clone.
     Cut,
     /// After more commits than anybody makes.
     TooLong,

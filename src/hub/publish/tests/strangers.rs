@@ -1,4 +1,4 @@
-//! What other people put into the branch.
+//! Tests of files and commits that other people put on the branch.
 
 use super::*;
 use crate::testing::assert_clean;
