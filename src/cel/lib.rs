@@ -29,7 +29,7 @@ use expression::Expression;
 /// The names that an expression may use beside the functions of the language.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'n> {
-    /// The one variable there is.
+    /// The only variable.
     pub variable: &'n str,
     /// Methods that only this variable has, each with one text as its argument.
     pub methods: &'n [&'n str],

@@ -1,4 +1,4 @@
-//! Tokens → a tree of what is written, with the language's precedence. Macros and names come later.
+//! Tokens → a syntax tree, with the language's precedence. Macros and names come later.
 
 use super::fault::Fault;
 use super::lex::{Token, Word, lex};

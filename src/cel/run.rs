@@ -1,4 +1,4 @@
-//! A checked expression and a value of its variable → what it gives, within the limit of its work.
+//! A checked expression and a value of its variable → the result, within the limit of its work.
 //!
 //! As the language has it, `&&`, `||`, `all` and `exists` do not mind an error that another part makes
 //! irrelevant.

@@ -1,4 +1,4 @@
-//! Types with what they hold, as far as it is known before a run: `list(int)`, `map(string, dyn)`.
+//! Types and the types of their contents, as far as known before a run: `list(int)`, `map(string, dyn)`.
 //!
 //! The rules are those of cel-go: a type fits another one where both are known and equal, or one is unknown.
 

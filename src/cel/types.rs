@@ -5,7 +5,7 @@ use super::value::Value;
 /// The type of a value, without what it holds; see [`Shape`](super::shape::Shape).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
-    /// Not known before the run; in a function's list of what it takes, whatever there is.
+    /// Not known before the run; among a function's arguments, any type.
     Any,
     Null,
     Bool,

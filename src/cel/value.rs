@@ -1,4 +1,4 @@
-//! The values of expressions, and what it means that two are equal or one is less.
+//! The values of expressions, with equality and order.
 
 use core::net::IpAddr;
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! Git as berth uses it: objects and refs, signatures, remote repositories, and the refs that hub and members share.
 //!
 //! - [`objects`]: the object store and the local refs, through libgit2. [`transport`]: remotes, by running `git`.
-//! - [`signature`]: signed commits and allowed signers. [`protocol`]: what the hub and its members say to each other.
+//! - [`signature`]: signed commits and allowed signers. [`protocol`]: the forms that the hub and its members exchange.
 
 pub mod objects;
 pub mod protocol;

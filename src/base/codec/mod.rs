@@ -1,4 +1,4 @@
-//! Values ↔ compact bytes, for what one process leaves another of the same build.
+//! Values ↔ compact bytes, for caches that a process leaves for the next one of the same build.
 //!
 //! Each text is written once and named by a number from then on. No bytes make reading panic; whether they
 //! are as they were written is for a checksum beside them to say.

@@ -1,4 +1,4 @@
-//! Strangers' text as text: what would forge a line of output or command a terminal is spelt out.
+//! Escapes text from strangers, so that it cannot forge a line of output or command a terminal.
 
 use std::borrow::Cow;
 

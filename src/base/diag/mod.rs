@@ -88,7 +88,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a hint only where there is one.
+    /// Adds an optional hint.
     #[must_use]
     pub fn maybe_hint(mut self, hint: Option<String>) -> Diagnostic {
         self.hint = hint;

@@ -2,7 +2,7 @@
 //! of what people wrote.
 //!
 //! - [`set`], [`insert`], [`remove`], [`remove_with_holder`], [`undo_insert`]: one value at a path, in one document of a file.
-//!   [`remove_document`]: a whole document. [`objects`]: which object stands where.
+//!   [`remove_document`]: a whole document. [`objects`]: the objects with their places.
 //! - No edit is trusted: what it gives is read again, and must differ from what was there in exactly what
 //!   was asked for. Else there is an error and no text.
 

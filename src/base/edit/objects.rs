@@ -27,7 +27,7 @@ pub struct Found {
     pub path: Vec<Step>,
     pub api_version: String,
     pub kind: String,
-    /// Empty where there is none.
+    /// Empty if missing.
     pub namespace: String,
     pub name: String,
     pub at: Mark,

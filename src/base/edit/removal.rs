@@ -44,7 +44,7 @@ pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditEr
         },
         (None, 1) => Ok(emptied(source, parent, &part, matches!(last, Step::Index(_)))),
         (None, _) if source.begins_its_line(part.start) => cut(whole_lines(source, &part)),
-        // It stands behind a dash, on its line: what comes next takes its place.
+        // A key behind a dash, on the dash's line: the next key takes its place.
         (None, _) => match parts.get(index + 1) {
             Some(next)
                 if source.text.get(part.end..next.start).is_some_and(|between| between.trim().is_empty()) =>

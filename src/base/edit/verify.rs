@@ -1,4 +1,4 @@
-//! A file before an edit, and the proof that the edit did what was asked and nothing else: both texts are
+//! A file before an edit, and the proof that the edit changed the right value and nothing else: both texts are
 //! read by the reader that everything is read with, and compared value by value.
 
 use serde_json::{Map, Value as Json};

@@ -1,4 +1,4 @@
-//! A member of the fleet, whatever kind described it.
+//! Clusters of the fleet, whatever kind describes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ impl Cluster {
     }
 }
 
-/// A score an add-on measured, and until when it counts; for ever where it does not say.
+/// An add-on's score, and the time until which it counts: for ever where the add-on names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddOnScore {
     pub value: i64,
@@ -80,7 +80,7 @@ pub enum Standing {
 /// The report in a file's status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The dialect's own word for ready; absent where the status does not say.
+    /// The dialect's own word for ready; absent where the status has none.
     pub ready: Option<bool>,
     /// The member's agent as it describes itself, for systems that have one.
     pub agent: Option<Agent>,

@@ -22,7 +22,7 @@ pub struct Decision {
     pub condition: Option<Condition>,
     /// Of what the decision read. `None` means it must be decided again.
     pub digest: Option<Digest>,
-    /// The policy's text it was made under. `None` in a record that does not say: taken as unchanged.
+    /// The policy's text it was made under. `None` in older records: taken as unchanged.
     pub policy: Option<Json>,
     /// The objects that go to the picked clusters; empty for a placement without a workload.
     pub objects: Vec<ObjectId>,
@@ -142,7 +142,7 @@ impl PickCursor<'_> {
     }
 }
 
-/// Each pick's place among `len` names in ascending order; none for a name that is not there.
+/// Each pick's place among `len` names in ascending order; none for a missing name.
 pub fn rows_among<'n>(
     picks: &[Pick],
     len: usize,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// Keys of labels; one that ends in `*` stands for all keys that begin so.
+/// Keys of labels; a key that ends in `*` matches all keys with that prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelKeys(BTreeSet<String>);
 

@@ -1,4 +1,4 @@
-//! Overrides: what one cluster's copy of an object has different.
+//! Overrides: the differences of one cluster's copy of an object.
 
 use serde_json::Value as Json;
 
@@ -75,7 +75,7 @@ pub struct Operation {
     pub from: Option<String>,
     /// For `add`, `replace` and `test`; `Some(null)` is a null.
     pub value: Option<Json>,
-    /// `replace` of a key that is not there sets it, with a warning, in place of failing.
+    /// Lets `replace` set a missing key with a warning, instead of failing.
     pub replace_may_add: bool,
     /// A negative list index counts from the end: `-1` is the last item, and `add` at `-1` appends.
     pub from_the_end: bool,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::key::Key;
 use super::object::ObjectId;
 
-/// The folder for objects without a namespace. No namespace can be called so.
+/// The folder for objects without a namespace. No namespace can have this name.
 pub const CLUSTER_SCOPE: &str = "_cluster";
 
 const LONGEST_PART: usize = 200;

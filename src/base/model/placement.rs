@@ -1,4 +1,4 @@
-//! The rule that picks clusters: what a dialect asks of the engine, in the engine's words.
+//! Placements: the rules that pick clusters, as dialects hand them to the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -160,7 +160,7 @@ pub struct Scorer {
 /// The measure of a scorer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScoreRule {
-    /// 100 where the placement is in force, else 0.
+    /// 100 where the current decision has the cluster, else 0.
     Steady,
     /// Prefers clusters that few decisions picked.
     Balance,
@@ -272,7 +272,7 @@ pub struct Division {
     pub shares: BTreeMap<String, (Share, Pos)>,
     /// For clusters without an entry of their own; without this they take no part.
     pub others: Option<Share>,
-    /// Divides from scratch, rather than moving as few of the replicas in force as it can.
+    /// Divides from scratch, rather than moving as few of the current replicas as it can.
     pub rebalance: bool,
     /// Goes into the hash that breaks ties.
     pub hash_key: String,

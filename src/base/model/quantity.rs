@@ -1,6 +1,6 @@
 //! Kubernetes quantities, compared by value: `4000m` is `4`, `4096Mi` is `4Gi`.
 //!
-//! A value is held in billionths, which is the finest step Kubernetes keeps; what is finer is
+//! A value is held in billionths, which is the finest step Kubernetes keeps; a finer value is
 //! rounded up, as it does. What does not fit is no quantity: 10^29 whole units do.
 
 use std::fmt;

@@ -18,7 +18,7 @@ pub struct Workload {
     pub overrides: Vec<Override>,
     /// The place for the number of replicas decided for a cluster, and the object that asks for it.
     pub replicas: Option<ReplicasAt>,
-    /// Nothing new is to reach members: every copy stays as it was last rendered, whatever the templates say.
+    /// Freezes the workload: every copy stays as last rendered, whatever the templates say.
     pub frozen: bool,
     /// Somebody else says when a cluster gets its copy or loses it: until then every cluster keeps what it has.
     pub external: bool,

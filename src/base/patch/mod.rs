@@ -125,7 +125,7 @@ fn step(
     };
     limits::check_depth(object, &todo)?;
     if let Err(error) = json_patch::patch_unsafe(object, &[todo]) {
-        // A move has taken its value out by now, so that the place is looked for in what is left.
+        // A move has taken its value out by now, so the place is looked up without it.
         return Err(pointer::check_place(object, &operation.path)
             .err()
             .unwrap_or_else(|| Fault::new(error.kind.to_string())));

@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901): what they lead to, and which part of one leads nowhere.
+//! JSON pointers (RFC 6901): the value they lead to, or the part that leads nowhere.
 
 use serde_json::Value as Json;
 

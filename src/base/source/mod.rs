@@ -22,12 +22,12 @@ pub struct SourceTree {
 /// The origin of a tree's access rules.
 #[derive(Clone, Debug, Default)]
 pub enum Ruled {
-    /// Its own: there is nothing before it.
+    /// Its own rules: no tree comes before it.
     #[default]
     Own,
     /// The rules of the tree before it, which it is compared with.
     By(Arc<SourceTree>),
-    /// None: what is read was in force, or the tree before has no rules.
+    /// No rules: the tree was published before, or the tree before it has none.
     Free,
 }
 

@@ -132,7 +132,7 @@ fn object_to_json(id: &ObjectId) -> Map<String, Json> {
     parts.map(|(key, text)| (key.to_owned(), json!(text))).collect()
 }
 
-/// Reads a status. `None` where there is no cluster's name; other faults are reported and passed over.
+/// Reads a status. `None` without a cluster's name; other faults are reported and skipped.
 pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
     let mut fields = scope.fields(root, "")?;
     fields.accept(&["apiVersion", "kind", "resources"]);

@@ -61,7 +61,7 @@ fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, place: Pla
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     entries.sort_by(|a, b| place.compare(a.0, b.0));
     for (index, (key, value)) in entries.into_iter().enumerate() {
-        // The first key stands where its mapping begins: after `- ` that is this line.
+        // The first key begins its mapping: after `- ` on this line.
         if index > 0 || out.ends_with('\n') {
             pad(out, indent);
         }

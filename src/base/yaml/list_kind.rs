@@ -1,6 +1,6 @@
 //! A List as kubectl and the API server write it → the objects in it.
 //!
-//! One rule for everybody who reads files: `v1` `List`, and a kind that ends in `List` with a list of
+//! The rule is the same for every reader of files: `v1` `List`, and a kind that ends in `List` with a list of
 //! `items` and no name of its own. Items of a typed list need not repeat what the list's kind says.
 
 use super::node::{Entry, Node, Value};
@@ -34,7 +34,7 @@ pub fn items(list: Node) -> Vec<Node> {
     items
 }
 
-/// Puts a field before the others, if it is not there.
+/// Puts a missing field before the others.
 fn tell(item: &mut Node, key: &str, value: &str) {
     let at = item.at;
     let Value::Map(entries) = &mut item.value else { return };

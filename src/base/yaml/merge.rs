@@ -1,4 +1,4 @@
-//! Merge keys: `<<: *defaults` fills in what a mapping does not set itself.
+//! Merge keys: `<<: *defaults` fills in the keys that a mapping does not set itself.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub(super) fn apply(
                 if own.insert(entry.key.clone()) {
                     entries.push(entry);
                 } else if in_doubt && entries[..n_own].iter().any(|e| e.key == entry.key && e.at < at) {
-                    // go-yaml v2 lets what stands last win.
+                    // In go-yaml v2 the last one wins.
                     let message = format!("`<<` stands after `{}`, which it also holds", entry.key);
                     let hint = "put `<<` first: readers differ in which value they take";
                     warnings.push(Fault { severity: Severity::Warning, ..error(at, &message, Some(hint)) });

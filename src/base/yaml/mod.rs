@@ -3,7 +3,7 @@
 //! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults.
 //! - [`emit`]: values to canonical text. [`flow`]: values on one line.
 //! - [`list_kind`]: the objects of a List.
-//! - [`mod@outline`]: where each value stands in its text, for who edits it in place.
+//! - [`mod@outline`]: the place of each value in its text, for edits in place.
 //! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
 //!
 //! One reader serves everything people write: two parsers for one file would be a security hole.

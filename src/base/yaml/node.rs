@@ -1,4 +1,4 @@
-//! A YAML value that knows where it stands in its file.
+//! A YAML value that knows its place in its file.
 //!
 //! Everything people write is read into this one tree: positions for messages, JSON values for
 //! manifests. Mapping keys are strings (kubectl turns other scalars into their text) and keep the

@@ -75,7 +75,7 @@ pub fn literal_header(text: &str) -> Option<&'static str> {
 fn is_printable(c: char) -> bool {
     match c {
         '\u{FEFF}' | '\u{85}' | '\u{A0}' | '\u{2028}' | '\u{2029}' | '\u{FFFE}' | '\u{FFFF}' => false,
-        // What hides or turns its neighbours is spelt out, so that a diff shows what there is.
+        // Characters that hide or turn their neighbours are escaped, so that a diff shows them.
         c => is_harmless(c),
     }
 }

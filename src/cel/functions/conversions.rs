@@ -1,4 +1,4 @@
-//! From one type to another, and what type a value is. What cannot be kept is an error.
+//! Conversions between types, and the type of a value. A conversion that loses anything is an error.
 
 use super::{Function, text_of};
 use crate::meter::Meter;

@@ -1,4 +1,4 @@
-//! Lists and maps: their size, and what Kubernetes adds for lists.
+//! Lists and maps: their size, and Kubernetes' functions for lists.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
-//! The functions of the language, one small file a family: name, what it takes, what it gives, what it does.
+//! The functions of the language, one small file a family: name, arguments, result, code.
 //!
 //! Those of the standard, of its texts and optional values, and those Kubernetes adds. A function
-//! charges the meter for what grows with its arguments, before it does the work.
+//! charges the meter for work that grows with its arguments, before it does the work.
 
 mod address;
 mod conversions;

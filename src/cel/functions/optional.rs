@@ -1,4 +1,4 @@
-//! Optional values: made, and asked for what they hold. `or` and `orValue` are not functions: they may
+//! Optional values: making them, and reading their contents. `or` and `orValue` are not functions: they may
 //! leave their argument alone.
 
 use super::{Function, items};

@@ -1,4 +1,4 @@
-//! Regular expressions: `matches`, and what Kubernetes adds to find what matches.
+//! Regular expressions: `matches`, and Kubernetes' functions that find matches.
 //!
 //! The time a search takes is bounded by the lengths of text and pattern, and so is the memory.
 

@@ -1,4 +1,4 @@
-//! Kubernetes' quantities: `quantity("1.5Gi")` and what can be asked of it.
+//! Kubernetes' quantities: `quantity("1.5Gi")` and its methods.
 
 use super::{Function, text_of, whole_of};
 use crate::types::Type::{self, Bool, Double, Int, Text};

@@ -7,7 +7,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use super::GitError;
 
-/// Refuses an object whose own file is damaged. One in a pack, or that is not there, is not looked at.
+/// Refuses an object whose own file is damaged. Packed and missing objects are not checked.
 pub(super) fn check(shared: &Path, id: git2::Oid) -> Result<(), GitError> {
     let name = id.to_string();
     let Some((folder, file)) = name.split_at_checked(2) else { return Ok(()) };

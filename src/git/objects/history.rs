@@ -1,4 +1,4 @@
-//! Questions about a history: who descends from whom, and which commits came in between.
+//! Histories: descent, and the commits between two others.
 
 use super::error::GitError;
 use super::id::CommitId;

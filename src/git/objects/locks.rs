@@ -58,7 +58,7 @@ impl Repo {
     }
 }
 
-/// A lock, as it was when it was first met.
+/// A lock as it was when first seen.
 struct Watched {
     name: String,
     lock: PathBuf,

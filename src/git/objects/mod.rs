@@ -1,14 +1,14 @@
 //! The Git object store and the local ref database, as plain blocking calls.
 //!
 //! Nothing else in berth names git2. Objects are written first, then one ref moves, by
-//! compare-and-swap; the user's Git configuration has no part in what is written. No network here.
+//! compare-and-swap; the user's Git configuration does not affect them. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
 //! - `pending`: new objects until they are needed. `damage`: objects that cannot be read. `pack`: many of them as one pack.
 //! - `commit_signature`: the signatures of commits.
-//! - [`remotes`]: where a clone keeps what it fetched. [`merge`]: what a merge would give.
-//! - [`history`]: who descends from whom. [`scratch`]: the same objects, to compute with and leave no trace.
+//! - [`remotes`]: the tracking refs of a clone. [`merge`]: three-way merges.
+//! - [`history`]: descent. [`scratch`]: the same objects, to compute with and leave no trace.
 
 mod commit_signature;
 pub mod contents;

@@ -50,7 +50,7 @@ impl Spool {
             return Ok(());
         }
         self.batch_bytes = 0;
-        // Only a thread that has failed does not listen; what it says comes with the end.
+        // Only a thread that has failed does not listen; its error comes with the end.
         self.batches
             .send(std::mem::take(&mut self.batch))
             .map_err(|_| spooling(io::Error::other("the pack can not be written any more")))

@@ -68,7 +68,7 @@ impl Repo {
     }
 }
 
-/// The lines of each ref by its name: where it points, and below it what a tag stands for.
+/// The lines of each ref by its name: its target, and below it the commit of a tag.
 fn parse(text: &str) -> BTreeMap<&str, String> {
     let mut lines: BTreeMap<&str, String> = BTreeMap::new();
     let mut last = "";

@@ -1,7 +1,7 @@
 //! Objects that are written but not in the repository yet: a handful become loose objects, many one pack.
 //!
 //! A repository has one such store. It is emptied before any ref moves and before anything in it is read,
-//! so that nobody can point at an object that is not there; what is never pointed at is never written.
+//! so that nobody can point at a missing object; objects that nothing points at are never written.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -27,7 +27,7 @@ impl Repo {
         }
     }
 
-    /// Reports whether there is a ref of this name, wherever it points, and though it may not be readable.
+    /// Reports whether a ref of this name exists, wherever it points and even if it is unreadable.
     pub fn has_ref(&self, name: &str) -> Result<bool, GitError> {
         match self.inner.find_reference(name) {
             Ok(_) => Ok(true),

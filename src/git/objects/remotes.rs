@@ -1,4 +1,4 @@
-//! The remotes that a clone knows, and where it keeps what it fetched of them. No network here.
+//! The remotes that a clone knows, and its tracking refs of them. No network here.
 
 use git2::{Direction, ErrorCode};
 

@@ -165,7 +165,7 @@ impl Repo {
         }
     }
 
-    /// Like [`Repo::resolve`], for a revision that must exist: says what there is instead.
+    /// Like [`Repo::resolve`], for a revision that must exist: the error names the branches there are.
     pub fn require(&self, revision: &str) -> Result<CommitId, GitError> {
         if let Some(commit) = self.resolve(revision)? {
             return Ok(commit);
@@ -227,14 +227,14 @@ impl Repo {
         self.inner.find_commit(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))
     }
 
-    /// The ref that HEAD stands for, whether it has a commit yet or not; `None` for a detached HEAD.
+    /// Returns the ref that HEAD points to, with or without a commit; `None` for a detached HEAD.
     pub fn head_branch(&self) -> Result<Option<String>, GitError> {
         let doing = "reading HEAD";
         let head = self.inner.find_reference("HEAD").map_err(GitError::failed(doing))?;
         Ok(head.symbolic_target().map_err(GitError::failed(doing))?.map(str::to_owned))
     }
 
-    /// The full name of the ref that one stands for, through symbolic ones; `None` where there is none.
+    /// Resolves symbolic refs to the full name of a direct one; `None` for a missing ref.
     pub fn direct_ref(&self, name: &str) -> Result<Option<String>, GitError> {
         let doing = || format!("reading `{name}`");
         match self.inner.find_reference(name).and_then(|found| found.resolve()) {
@@ -276,7 +276,7 @@ impl Repo {
             let id = bytes_of(entry.id());
             let kind = match mode {
                 MODE_FOLDER => EntryKind::Folder(TreeId(id)),
-                // Group-writable files are what some old tools wrote for plain ones.
+                // Some old tools wrote plain files as group-writable ones.
                 MODE_FILE | 0o100_664 => EntryKind::File(ContentId(id)),
                 _ => EntryKind::Other { mode, id },
             };

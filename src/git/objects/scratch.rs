@@ -1,4 +1,4 @@
-//! A repository to throw away: it has every object of another one, and what is written to it goes with it.
+//! A repository to throw away: it has every object of another one, and its new objects disappear with it.
 //!
 //! Lets the same code that publishes compute a commit again without leaving a trace in the repository.
 

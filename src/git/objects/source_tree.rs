@@ -1,6 +1,6 @@
 //! A commit as a source tree, read straight from Git's objects: no checkout, no filters, no links followed.
 //!
-//! The same files count as in a folder, and what is not read is named in the same words.
+//! The same files count as in a folder, and skipped files are reported in the same words.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

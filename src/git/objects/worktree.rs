@@ -1,4 +1,4 @@
-//! A work tree: starting one and committing all of it, for `init` and `demo`; what is not committed.
+//! Work trees: starting one and committing all of it, for `init` and `demo`; uncommitted changes.
 
 use std::path::Path;
 

@@ -69,7 +69,7 @@ pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterR
             FLEET => fleet = Some(value.to_owned()),
             ALIVE => alive = value.parse().ok(),
             SEQ => seq = value.parse().ok(),
-            // One that can not be read is no format of today's.
+            // An unreadable format is newer than ours.
             FORMAT => format = value.parse().unwrap_or(u64::MAX),
             ALLOW_PRUNE => {
                 allow_prune.insert(value.to_owned());

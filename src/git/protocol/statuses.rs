@@ -46,7 +46,7 @@ fn checked(repo: &Repo, refs: &Refs, name: &str, commit: CommitId) -> Result<Clu
     Ok(status)
 }
 
-/// The status, or why there is none in the commit.
+/// Reads the status, or returns the reason why the commit has none.
 fn read_commit(repo: &Repo, commit: CommitId) -> Result<Result<ClusterStatus, String>, GitError> {
     Ok(match file_ref::file(repo, commit, STATUS_FILE)? {
         Some(bytes) => berth_base::status::read_status(&bytes),

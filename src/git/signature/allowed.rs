@@ -1,4 +1,4 @@
-//! The file of allowed signers (ssh-keygen, ALLOWED SIGNERS) → who signed a commit, if they may.
+//! The file of allowed signers (ssh-keygen, ALLOWED SIGNERS) → the allowed signer of a commit.
 //!
 //! A line that is not understood is a fault of the whole file: a rule that is silently left out could be
 //! the one that matters. Times without a zone are UTC.

@@ -1,4 +1,4 @@
-//! A commit's bytes ↔ what is signed of it, and the signature that stands in its header.
+//! A commit's bytes ↔ the signed part, and the signature in the header.
 //!
 //! Signed is everything but the one header `gpgsig`. A commit with two is none that Git makes, and not valid.
 

@@ -1,8 +1,8 @@
 //! SSH signatures of commits: made with a private key, checked against the keys that a file allows.
 //!
-//! - `wire`, `armor`: SSH's binary form and its text. `key`: public keys and what they verify. [`private`]: the
+//! - `wire`, `armor`: SSH's binary form and its text. `key`: public keys and their checks. [`private`]: the
 //!   key that signs. `sshsig`: the signature itself, as `ssh-keygen -Y sign` makes it. [`allowed`]: who may
-//!   sign, as `ssh-keygen -Y verify` reads it. [`commit`]: where in a commit a signature stands.
+//!   sign, as `ssh-keygen -Y verify` reads it. [`commit`]: the signature in a commit's header.
 //!
 //! Pure: a moment is an argument, files are read elsewhere. Whatever is not understood is not valid.
 

@@ -1,6 +1,6 @@
-//! An OpenSSH private key → what signs with it.
+//! An OpenSSH private key → a signer.
 //!
-//! Ed25519 only: its signatures are a function of the key and what is signed, so that two daemons with one
+//! Ed25519 only: its signatures are a function of the key and the message, so that two daemons with one
 //! key still make the same commits. No message quotes the key.
 
 use std::fmt;

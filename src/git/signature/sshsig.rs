@@ -1,4 +1,4 @@
-//! The signature of `ssh-keygen -Y sign` (PROTOCOL.sshsig): who signed, what for, and over which bytes.
+//! The signature of `ssh-keygen -Y sign` (PROTOCOL.sshsig): its key, its purpose and its bytes.
 
 use ring::digest::{SHA256, SHA512, digest};
 

@@ -1,6 +1,6 @@
 //! SSH's binary form (RFC 4251, section 5): numbers and texts with their lengths in front.
 
-/// Reads from the front. `None` where there is not what was asked for.
+/// Reads from the front. `None` where the bytes have another form.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'b>(&'b [u8]);
 

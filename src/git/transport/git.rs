@@ -207,7 +207,7 @@ impl Transport for GitTransport {
         for (first, name) in said.out.lines().filter_map(|line| line.split_once('\t')) {
             match (first.strip_prefix("ref: "), first.parse()) {
                 (Some(target), _) if name == "HEAD" => listing.head = Some(target.to_owned()),
-                // A tag's second line names what it stands for, `HEAD` a ref that is listed as well.
+                // A tag's second line names its commit, `HEAD` a ref that is listed as well.
                 (None, Ok(id)) if name.starts_with(prefix) && is_valid_ref(name) && name != "HEAD" => {
                     listing.refs.insert(name.to_owned(), id);
                 }

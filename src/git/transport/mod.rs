@@ -1,4 +1,4 @@
-//! The network of Git: what a remote repository has, brought here; what is here, brought there.
+//! The network of Git: fetching from remote repositories and pushing to them.
 //!
 //! ```text
 //! remote ── list ──▶ refs            a fetch of exactly named refs is the cheap way to poll: the server is
@@ -6,9 +6,9 @@
 //!        ◀─ push ─── repository      each ref by compare-and-swap, all or none where the server can
 //! ```
 //!
-//! - [`remote`]: addresses. [`credentials`]: what proves who we are, and its removal from messages.
+//! - [`remote`]: addresses. [`credentials`]: names and tokens, and their removal from messages.
 //! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
-//! - [`error`]: what a fault means to the caller. [`backoff`]: how long to wait. [`working`]: the local repository.
+//! - [`error`]: the meaning of a fault to the caller. [`backoff`]: pauses. [`working_copy`]: the local repository.
 //! - `orphans`: a `git` that outlived its berth.
 
 pub mod backoff;
@@ -35,7 +35,7 @@ pub use working_copy::WorkingCopy;
 
 /// A way to one remote repository.
 pub trait Transport: std::fmt::Debug + Send + Sync {
-    /// The refs whose full names begin so, and what HEAD stands for. Some servers send all their refs for it.
+    /// Lists the refs with this prefix, and the target of HEAD. Some servers send all their refs for it.
     fn list(&self, prefix: &str) -> Result<Listing, TransportError>;
 
     /// Brings refs with all they hold into a local repository. Either all of them move there or, after an
@@ -60,7 +60,7 @@ pub trait Transport: std::fmt::Debug + Send + Sync {
 /// The refs of a remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The ref that the remote's HEAD stands for, where it has a commit.
+    /// The ref that the remote's HEAD points to, if it has a commit.
     pub head: Option<String>,
     pub refs: BTreeMap<String, CommitId>,
 }

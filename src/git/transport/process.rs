@@ -1,6 +1,6 @@
 //! Runs a program to its end, or to the end of the time it has, or until asked to stop.
 //!
-//! It leads a process group of its own, and what ends it ends its helpers as well: asked first, so that they
+//! The program leads a process group of its own, so its helpers end with it: asked first, so that they
 //! remove their locks, and by force if they do not. What it says is kept up to a limit, so that a remote that
 //! never stops talking fills no memory.
 

@@ -1,4 +1,4 @@
-//! Addresses of remotes: which are allowed, and what of one may be shown.
+//! Addresses of remotes: the allowed ones, and the part of an address that may be shown.
 //!
 //! A name and password in an address are taken out of it, so that neither a process list nor a message has
 //! them. What would make `git` run a program (`ext::`, a host that looks like an option) is refused.

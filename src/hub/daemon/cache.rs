@@ -13,19 +13,19 @@ use berth_git::{CommitId, Repo};
 #[derive(Debug, Default)]
 pub struct Cache {
     pub(super) build: BuildCache,
-    /// The state in force when the last pass ended.
+    /// The current state when the last pass ended.
     previous: Option<Previous>,
     pub(super) cluster_refs: cluster_refs::Known,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
     /// Set once the cache of an earlier process was looked for.
     begun: bool,
-    /// The state that what is stored is for.
+    /// The commit whose state the cache file holds.
     stored: Option<CommitId>,
 }
 
 impl Cache {
-    /// A cache that begins with nothing, whatever other processes left.
+    /// Returns an empty cache that ignores the cache file.
     pub fn forgetful() -> Cache {
         Cache { begun: true, ..Cache::default() }
     }
@@ -35,7 +35,7 @@ impl Cache {
         self.build.parsed()
     }
 
-    /// Leaves for the next process what it would take long to make again.
+    /// Writes the cache file for the next process.
     pub fn store(&mut self, settings: &Settings) {
         let Some(previous) = &self.previous else { return };
         if self.stored == Some(previous.commit) {
@@ -74,7 +74,7 @@ impl Cache {
         }
     }
 
-    /// Keeps what a pass ended with, `rendered` being in force then.
+    /// Stores the cache of a pass that ended with the state `rendered`.
     pub(super) fn keep(&mut self, mut build: BuildCache, rendered: Option<Previous>) {
         if let (Some(memo), Some(rendered)) = (&mut build.built, &rendered) {
             memo.keep_published(&rendered.state.folders);

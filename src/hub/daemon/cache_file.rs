@@ -20,18 +20,18 @@ use berth_git::{CommitId, Repo};
 
 const FILE: &str = "berth/cache/last";
 
-/// So old is a file that nobody goes on writing.
+/// The age at which nobody still writes to an unfinished file.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
 
 /// The contents of the cache file that are valid for the current state.
 #[derive(Debug, Default)]
 pub(super) struct CachedState {
     pub parsed: FileCache,
-    /// The state in force and what was rendered for it.
+    /// The current state and the objects rendered for it.
     pub rendered: Option<(Previous, Option<StoredCache>)>,
 }
 
-/// Reads what was left; `now` is what the rendered branch points to.
+/// Reads the cache file; `now` is the tip of the rendered branch.
 pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<CachedState> {
     let bytes = fs::read(file(repo)).ok()?;
     let (checksum, body) = bytes.split_first_chunk::<32>()?;
@@ -52,7 +52,7 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<CachedState> {
     decoder.is_done().then_some(CachedState { parsed, rendered: Some((previous, stored)) })
 }
 
-/// Replaces what is there. Nothing depends on whether that works.
+/// Replaces the cache file. Nothing depends on its success.
 pub(super) fn save(
     repo: &Repo,
     parsed: &FileCache,
@@ -84,7 +84,7 @@ pub(super) fn save(
     done.ok()
 }
 
-/// Removes what processes left that were killed while they wrote.
+/// Removes unfinished files of processes that were killed.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_unfinished = Path::new(&entry.file_name()).extension().is_some();

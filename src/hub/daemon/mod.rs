@@ -71,13 +71,13 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
                     let _ = fetching.await;
                     return Ok(());
                 }
-                // One that crashed is made again with the first pass.
+                // After a crash the first pass fetches again.
                 fetched = &mut fetching => fetched.unwrap_or(Ok(()))?,
             }
             None
         }
         None => {
-            // Fails early where there is nothing to watch, rather than retrying a typing error for ever.
+            // Fails early on a missing source, rather than retrying a typing error for ever.
             let [git_folder, shared] = pass::git_folders(&settings)?;
             ref_watch::watch(&git_folder, &shared, wake.clone())
                 .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
@@ -104,7 +104,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
                 state.ended(ended)
             }
             Some(()) = woken.recv() => Event::Wake,
-            // A remote in trouble is left alone for as long as that takes, and asked once at a time.
+            // A failing remote gets its whole pause, and one request at a time.
             _ = ticks.tick(), if mirror.is_none() || !(backing_off || running.is_some()) => Event::Wake,
             () = sleep_until(pause) => {
                 (pause, backing_off) = (None, false);
@@ -169,7 +169,7 @@ impl LoopState {
             }
             Err(problem) => {
                 error!(error = %problem, "pass crashed: a bug in berth");
-                // Were it what a process left that crashes it, it would again.
+                // The cache may be the cause of the crash.
                 self.cache = Cache::forgetful();
                 Event::Failed
             }
@@ -184,7 +184,7 @@ impl LoopState {
     }
 }
 
-/// Fails where waiting would not help; a remote that is merely away is waited for.
+/// Fetches for the first time. Fails where waiting would not help; a remote that is merely away is waited for.
 fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassError> {
     let mut mirror = mirror.lock().unwrap_or_else(PoisonError::into_inner);
     info!(remote = mirror.shown(), "connecting");

@@ -33,7 +33,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Lets the source go back, or be another branch.
     pub allow_rewind: bool,
-    /// Lets the rendered branch be another than the one that was in force last.
+    /// Lets the rendered branch be another than the one processed last.
     pub allow_rewritten: bool,
     /// Lets a state without any object follow one that had some.
     pub allow_empty: bool,
@@ -50,7 +50,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// For the branch HEAD names, with everything that flags may change as it is without them.
+    /// Returns the default settings, for the branch that HEAD names.
     pub fn of(repo: impl Into<PathBuf>) -> Settings {
         Settings {
             repo: repo.into(),
@@ -214,14 +214,14 @@ pub fn pass(settings: &Settings, clock: Timestamp) -> Result<PassResult, PassErr
     pass_with_cache(settings, clock, &mut Cache::forgetful())
 }
 
-/// [`pass`], with what earlier ones left.
+/// Runs a [`pass`] with the cache of earlier ones.
 pub fn pass_with_cache(
     settings: &Settings,
     clock: Timestamp,
     cache: &mut Cache,
 ) -> Result<PassResult, PassError> {
     let mut attempt = 1;
-    // What a lost attempt had published stays published, and is what the pass did.
+    // A lost attempt's publication stays, and counts as the pass's own.
     let mut made = None;
     loop {
         match attempt_pass(settings, clock, cache, &mut made) {
@@ -242,7 +242,7 @@ pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
     }
 }
 
-/// The refs as they are now.
+/// Reads the refs as they are now.
 pub fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let (name, source) = find_source(&repo, settings)?;
@@ -279,7 +279,7 @@ fn attempt_pass(
     let repo = Repo::open(&settings.repo)?.watched(&settings.progress);
     let refs = &settings.refs;
     settings.progress.begin("reading the current state");
-    // The state before the source: a source read earlier could be older than what the state was made from.
+    // The state before the source: a source read earlier could be older than the state's own.
     let previous = cache.take_previous(&repo, &refs.rendered)?;
     let (name, source) = find_source(&repo, settings)?;
     let asked = asked_refs(&repo, settings, &name, source)?;

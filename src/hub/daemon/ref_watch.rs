@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use notify::{EventKind, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::Sender;
 
-/// Keeps watching while it lives.
+/// A watch on refs, until dropped.
 #[derive(Debug)]
 pub struct RefWatch {
     _watcher: notify::RecommendedWatcher,

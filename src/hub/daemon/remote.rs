@@ -1,4 +1,4 @@
-//! A pass over a remote repository: bring what it has, make the pass here, bring the result there.
+//! A pass over a remote repository: fetch, make the pass here, push.
 //!
 //! The local repository is a cache. Whatever it holds that the remote has not is overwritten by the next
 //! fetch, so that a push that failed is simply made again; and refs move there only from what was fetched.
@@ -17,13 +17,13 @@ use berth_git::{CommitId, GitError, Repo, is_valid_ref};
 
 const BRANCHES: &str = "refs/heads/";
 
-/// The newest rendered commit that the remote was seen with. Only here, never there.
+/// The newest rendered commit seen at the remote. The ref is never pushed.
 const NEWEST: &str = "refs/berth-local/rendered";
 
 /// The interval at which the refs that only berth writes are fetched too.
 const CHECK_ALL: Duration = Duration::from_secs(600);
 
-/// A remote, the local copy of it, and what is known of it.
+/// A remote, its local copy, and its refs as far as known.
 #[derive(Debug)]
 pub struct Mirror {
     transport: Box<dyn Transport>,
@@ -51,7 +51,7 @@ impl Mirror {
         self.transport.shown()
     }
 
-    /// Brings the local repository to what the remote has.
+    /// Fetches the remote's refs into the local repository.
     pub fn fetch(&mut self, settings: &Settings) -> Result<(), PassError> {
         settings.progress.begin("fetching");
         let refs = &settings.refs;
@@ -80,7 +80,7 @@ impl Mirror {
         self.refuse_older(&repo, settings)
     }
 
-    /// A rendered branch only ever goes forward: an older one there is somebody's mistake, or an attack.
+    /// Refuses a rendered branch that went back: an older one is a mistake, or an attack.
     fn refuse_older(&self, repo: &Repo, settings: &Settings) -> Result<(), PassError> {
         let name = &settings.refs.rendered;
         let last = repo.read_ref(NEWEST)?;
@@ -103,7 +103,7 @@ impl Mirror {
         }
     }
 
-    /// The full name of the source; where none is given, the branch that the remote's HEAD stands for.
+    /// The full name of the source; by default the branch that the remote's HEAD points to.
     fn source_name(&mut self, settings: &Settings) -> Result<String, PassError> {
         if let Some(name) = &self.source {
             return Ok(name.clone());
@@ -143,14 +143,14 @@ impl Mirror {
         PassError::NoSuchSource { name: short.to_owned(), hint }
     }
 
-    /// Brings what the pass made to the remote: the state first, then what is derived from it.
+    /// Pushes the result of the pass: the state first, then the refs derived from it.
     fn push(&mut self, settings: &Settings) -> Result<(), PassError> {
         settings.progress.begin("pushing");
         let refs = &settings.refs;
         let repo = Repo::open(self.copy.path())?;
         let mut moves = Vec::new();
         for prefix in [&refs.rendered, &refs.processed, &refs.report, &refs.clusters] {
-            // The first three are names, not families. What stands below the branch is people's.
+            // The first three are names, not prefixes. Refs below the branch's name belong to people.
             let own = |name: &str| {
                 prefix.ends_with('/') || name == prefix || *prefix != refs.rendered && is_below(name, prefix)
             };
@@ -188,7 +188,7 @@ impl Mirror {
         debug!(refs = moves.len(), "pushing");
         let pushed = self.transport.push(self.copy.path(), &moves, true);
         if pushed.is_err() {
-            // Some may have moved all the same, and an answer may have been lost on its way.
+            // Some refs may have moved all the same: the answer may have been lost on its way.
             self.checked = None;
             return Ok(pushed?);
         }

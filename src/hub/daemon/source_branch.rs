@@ -1,4 +1,4 @@
-//! The source branch: which ref people edit, and the commit it is at.
+//! The source branch: the ref that people edit, and its commit.
 //!
 //! A branch's name or a ref's full name, nothing else: a tag or a revision of the same spelling must
 //! not stand in for a branch.

@@ -12,8 +12,8 @@ use berth_git::{self as git, Blobs, CommitId, Repo};
 /// The folder of rules, as its parent names it.
 const FOLDER: &str = "access";
 
-/// The rules of a commit, over what was in force of it: `kept` are the forms of files that were broken or
-/// refused then. `tree` is what they are to judge.
+/// Returns the rules of a commit as published: `kept` are the last good forms of files that were broken or
+/// refused then. The rules are to judge `tree`.
 pub(super) fn of(
     repo: &Repo,
     commit: Option<CommitId>,
@@ -23,13 +23,13 @@ pub(super) fn of(
 ) -> Result<Ruled, ReadingError> {
     let Some(commit) = commit else { return Ok(Ruled::Own) };
     if !repo.has_commit(commit) {
-        // What the rules were can not be known; without any in sight there were none, most likely.
+        // The rules are unknown. Without any rules in the tree there were probably none.
         let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
         let has_rules = tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder);
         return if has_rules { Err(ReadingError::NoRules { commit }) } else { Ok(Ruled::Own) };
     }
     let root = repo.tree(repo.commit(commit)?.tree)?;
-    // What is kept of a file stands where the file does.
+    // Last good forms have their files' paths, so the folder shows either.
     if !root.iter().any(|entry| entry.name == FOLDER.as_bytes()) {
         return Ok(Ruled::Free);
     }
@@ -88,7 +88,7 @@ pub(super) fn for_commit(
         refuse_cut(repo, current, rules)?;
         return Ok(rules);
     }
-    // Nothing was published yet: what the commit follows decides.
+    // Nothing was published yet: the commit's parent decides.
     Ok(repo.commit(source)?.parents.first().copied())
 }
 

@@ -9,7 +9,7 @@ use berth_git as git;
 pub struct BuildCache {
     pub(super) blobs: git::Blobs,
     pub(super) parsed: FileCache,
-    /// Of the state in force, and no other.
+    /// The rendered objects of the current state, and no other.
     pub built: Option<pipeline::PipelineCache>,
 }
 

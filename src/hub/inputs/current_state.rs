@@ -24,12 +24,12 @@ pub struct Search {
     pub rendered: Option<String>,
     /// The refs beside it, in place of this clone's own.
     pub refs: Option<Refs>,
-    /// A state that is nowhere to be found counts as none at all.
+    /// Lets a missing state count as none at all.
     pub first: bool,
 }
 
 impl Search {
-    /// For what can do without: a state that is missing counts as none at all.
+    /// Returns a search for callers that need no state: a missing one counts as none at all.
     pub fn leniently() -> Search {
         Search { first: true, ..Search::default() }
     }
@@ -50,7 +50,7 @@ pub struct Current {
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
     pub statuses: BTreeMap<String, ClusterStatus>,
-    /// Faults of the reports. They are told but not published: nobody could repeat them later.
+    /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd: Diagnostics,
 }
 
@@ -169,7 +169,7 @@ pub fn short(name: &str) -> &str {
     prefixes.into_iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
 }
 
-/// Finds the rendered branch: this clone's own, else the one of the remote as it was fetched last.
+/// Finds the rendered branch: this clone's own, else the remote's as last fetched.
 pub fn locate(repo: &Repo, search: &Search) -> Result<Place, ReadingError> {
     let refs = search.refs.clone().unwrap_or_default();
     if let Some(wanted) = &search.rendered {
@@ -217,7 +217,7 @@ fn named(repo: &Repo, wanted: &str, refs: Refs) -> Result<Place, ReadingError> {
     Err(ReadingError::NoSuchState { wanted: wanted.to_owned() })
 }
 
-/// Refuses to take a missing state for none at all, where something shows that there may be one.
+/// Refuses to take a missing state for none at all, where there are signs of one.
 fn refuse_missing(repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
     refuse_unfetched(repo, refs)?;
     publish::refuse_gone(repo, refs).map_err(ReadingError::Gone)

@@ -25,7 +25,7 @@ pub(super) fn carried(parent: &Previous, now: Timestamp) -> Vec<(&'static str, S
     waiting.map(|(commit, last)| (AWAITS, format!("{commit} {last}"))).collect()
 }
 
-/// The deadlines that have passed by now and had not for the state in force. Each counts once: what comes
+/// Returns the deadlines that have passed since the current state. Each counts once: a workload that comes
 /// back after it and goes again is another removal.
 pub(super) fn passed(
     repo: &Repo,

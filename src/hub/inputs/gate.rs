@@ -1,8 +1,8 @@
-//! Asks the gate about a source commit: gathers approvals and what was used before, and gives the
+//! Asks the gate about a source commit: gathers new and used approvals, and returns the
 //! verdict with the trailers from which anybody can repeat it.
 //!
-//! What the verdict depends on besides commits is its [`Basis`]; a daemon has it from the last pass,
-//! and who proves a rendered commit has it from that commit's trailers.
+//! The verdict's inputs besides commits are its [`Basis`]. A daemon has the basis from the last pass,
+//! and a proof of a rendered commit has it from that commit's trailers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Decisions as they would be otherwise: at a later moment, or with the outside as it was.
+//! Hypothetical decisions: at a later moment, or with the outside of the current state.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Reading {
         moments
     }
 
-    /// The decisions that the edit alone would give, with the outside as the state in force has it. Facts hold
+    /// Returns the decisions that the edit alone would give, with the outside of the current state. Facts hold
     /// only what decisions read then, so what the new source reads for the first time is taken as it is now
     /// and, where that differs, as never reported as well.
     pub fn edit_alone(

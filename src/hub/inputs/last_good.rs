@@ -36,7 +36,7 @@ impl PublishedSource {
     }
 }
 
-/// The good forms of the tree's broken files; `first` is the tree as it was read, `older` the commit before it.
+/// Finds the last good forms of the tree's broken files; `first` is the parsed tree, `older` the commit before it.
 pub(super) fn find(
     repo: &Repo,
     tree: &mut SourceTree,
@@ -63,7 +63,7 @@ pub(super) fn find(
     Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))
 }
 
-/// Everything the last publication had in force, by object.
+/// Surveys the source of the last publication, by object.
 fn survey_in_force(
     repo: &Repo,
     published: CommitId,
@@ -71,7 +71,7 @@ fn survey_in_force(
     parsed: &mut FileCache,
 ) -> Result<Survey, ReadingError> {
     let mut tree = git::read_source(repo, published)?;
-    // What it kept stands for what was refused then.
+    // The last good forms replace the files that were refused then.
     tree.ruled = Ruled::Free;
     tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
     tree.files.extend(
@@ -112,7 +112,7 @@ fn commits_since(
         commits.push(commit);
         next = repo.commit(commit)?.parents.first().copied();
     }
-    // Without the published commit among the ancestors this is another history: nothing in it was in force.
+    // Without the published commit among the ancestors this is another history: nothing in it was published.
     Ok(if next == Some(published) { commits } else { Vec::new() })
 }
 
@@ -167,8 +167,8 @@ fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'
     SourceTree { files, ruled: tree.ruled.clone(), ..SourceTree::default() }
 }
 
-/// Adds what was in force and is nowhere now: to the file it stood in, where that is at fault, else to the
-/// first file that cannot be read and has the right to hold it, since it may have moved there.
+/// Adds published objects that are missing now: to the file that held them, where that is at fault, else to the
+/// first unreadable file with the right to hold them, since they may have moved there.
 fn add_missing(
     first: &ReadTree,
     today: &Survey,

@@ -1,5 +1,5 @@
-//! Gathers what the pipeline is a function of: a source tree with its history, the state in force,
-//! what members reported, and the moment.
+//! Gathers the inputs of the pipeline: a source tree with its history, the current state,
+//! the members' reports, and the moment.
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
@@ -41,7 +41,7 @@ use berth_git::{self as git, CommitId, Repo};
 pub struct Reading {
     /// A short name of the source that was read.
     pub label: String,
-    /// The state that it was read upon, in a few words.
+    /// The current state that the source is compared with, in a few words.
     pub upon: Option<String>,
     tree: SourceTree,
     pub previous: State,
@@ -52,10 +52,10 @@ pub struct Reading {
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd_reports: Diagnostics,
     history: GoodForms,
-    /// The repository, where there is one.
+    /// The path of the repository, if any.
     repo: Option<PathBuf>,
     cache: RefCell<BuildCache>,
-    /// The tree as it was read when last good forms were looked for.
+    /// The parsed tree from the search for last good forms.
     first: RefCell<Option<ReadTree>>,
     /// The fleet, once it was read.
     loaded: OnceCell<Loaded>,
@@ -77,7 +77,7 @@ const MOST_AHEAD_SECONDS: i64 = 600;
 /// Moments a single step catches up with, where several passed since the last one.
 const MOST_DEADLINES: usize = 64;
 
-/// A commit from the future would let deadlines pass, and none could be taken back.
+/// Refuses a commit from the future, which would let deadlines pass for good.
 fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), ReadingError> {
     let seconds = repo.commit(commit)?.seconds;
     if seconds <= clock.as_second().saturating_add(MOST_AHEAD_SECONDS) {
@@ -164,7 +164,7 @@ impl Reading {
 
     /// A commit against a rendered state, under the access rules of the commit given and with what earlier
     /// readings found, for the moment a daemon would decide it for: the latest of the commit's date, the
-    /// members' reports, and the moment of the state in force. A report from after `clock` is a member's clock
+    /// members' reports, and the moment of the current state. A report from after `clock` is a member's clock
     /// gone wrong, and moves nothing.
     pub fn commit(
         repo: &Repo,
@@ -288,7 +288,7 @@ impl Reading {
         cache
     }
 
-    /// Takes decisions as printed for the ones in force, in place of the rendered branch.
+    /// Takes printed decisions for the current ones, in place of the rendered branch.
     pub fn take_previous(&mut self, printed: BTreeMap<Key, Decision>) {
         let fleet = self.load().fleet;
         let decisions = state::adopt(printed, fleet.placements.keys());

@@ -1,4 +1,4 @@
-//! Reads from the rendered branch what earlier publications of the window removed.
+//! The removals of earlier publications in the window, read from the rendered branch.
 //!
 //! Each publication that removes something names the workloads in its trailers. What they lost is read from
 //! the trees before and after it, so that trailers stay short, and only where something is removed now.

@@ -27,7 +27,7 @@ use berth_engine::plan::{Plan, plan};
 use berth_engine::state::State;
 use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 
-/// All that the next commit is a function of.
+/// All inputs of the next commit, which is a function of them.
 #[derive(Debug)]
 pub struct CommitInputs<'a> {
     pub source: CommitId,
@@ -54,7 +54,7 @@ pub enum Outside {
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
 }
 
-/// The next commit and all that led to it.
+/// The next commit with its inputs and intermediate results.
 #[derive(Debug)]
 pub struct NextCommit {
     pub drafted: Published,
@@ -71,11 +71,11 @@ pub struct NextCommit {
     /// The records of held removals for the next step.
     pub records: Vec<HeldRecord>,
     pub plan: Plan,
-    /// Everything there is to say, odd reports included.
+    /// All diagnostics, faults of reports included.
     pub diagnostics: Diagnostics,
 }
 
-/// The next commit could not be made. The fleet's own faults are diagnostics, not this.
+/// The reason why the next commit could not be made. The fleet's own faults are diagnostics instead.
 #[derive(Debug, thiserror::Error)]
 pub enum NextCommitError {
     #[error(transparent)]
@@ -93,7 +93,7 @@ pub enum NextCommitError {
 }
 
 impl NextCommitError {
-    /// The commit that says which access rules hold, where that is what is not here.
+    /// Returns the commit with the access rules, where that commit is missing.
     pub fn lacks_rules_of(&self) -> Option<CommitId> {
         match self {
             NextCommitError::Reading(ReadingError::NoRules { commit }) => Some(*commit),
@@ -135,7 +135,7 @@ impl NextCommitError {
     }
 }
 
-/// Makes the commit that follows, whatever it would lose: [`step`] refuses, and a proof repeats what was published.
+/// Makes the next commit and refuses nothing: [`step`] refuses, and a proof repeats a publication.
 pub fn compute(repo: &Repo, given: &CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
     let mut contents = GitContents::writing(repo)?;
     let (reading, built, rules) = read_and_build(repo, given, &mut contents)?;
@@ -192,7 +192,7 @@ fn ask_gate(
     Ok(gate::ask(repo, &step, &basis)?)
 }
 
-/// The deadlines to come, and where the source is new, those of the one before it.
+/// Returns the deadlines to come, and for a new source also those of the source before it.
 fn outlook(
     repo: &Repo,
     given: &CommitInputs<'_>,

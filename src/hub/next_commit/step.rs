@@ -1,4 +1,4 @@
-//! The next step as of now, and everything that must not be published.
+//! The next step as of now, and the refusals of steps that must not be published.
 
 use super::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
 use crate::inputs::gate::Basis;
@@ -9,7 +9,7 @@ use berth_engine::gate::Limits;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, Identity, Repo};
 
-/// Everything that the next step is a function of, as the repository has it now.
+/// All inputs of the next step, as the repository has them now.
 #[derive(Debug)]
 pub struct StepInputs<'a> {
     /// The source's name in messages, and its commit.
@@ -45,12 +45,12 @@ pub struct Exemptions {
     pub removals: bool,
 }
 
-/// Makes the next step, to be published. What must not be published is an error.
+/// Makes the next step, to be published. A step that must not be published is an error.
 pub fn step(repo: &Repo, start: StepInputs<'_>) -> Result<NextCommit, NextCommitError> {
     run(repo, start, &mut Err)
 }
 
-/// Makes the same step to be looked at, together with everything that [`step`] would refuse.
+/// Makes the same step for display, together with every refusal of [`step`].
 pub fn rehearse(
     repo: &Repo,
     start: StepInputs<'_>,

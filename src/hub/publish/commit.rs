@@ -136,7 +136,7 @@ pub fn draft(
     let state_tree = tree::state_tree(&written.entries)?;
     let mut root = written.entries;
     if let Some(previous) = previous {
-        // What else people keep in the branch is not berth's to change.
+        // People's own files in the branch stay unchanged.
         root.extend(repo.tree(previous.tree)?.into_iter().filter(|entry: &Entry| !tree::is_owned(entry)));
     }
     let root = writer.tree(root)?;
@@ -171,7 +171,7 @@ pub fn draft(
     Ok(Published::Committed(Box::new(committed)))
 }
 
-/// Refuses to publish where that would lose what is known, or everything there is.
+/// Refuses a publication that would begin a second history or remove every object.
 pub fn refuse_loss(
     repo: &Repo,
     refs: &Refs,
@@ -217,7 +217,7 @@ pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     })
 }
 
-/// Refuses to go on from a rendered branch that neither is nor comes after the commit that was in force
+/// Refuses to go on from a rendered branch that neither is nor comes after the commit that was its tip
 /// when a pass ended: somebody rewrote it, or put an old copy back.
 pub fn refuse_rewritten(
     repo: &Repo,
@@ -235,7 +235,7 @@ pub fn refuse_rewritten(
     if repo.read_ref(&refs.rendered)? != Some(tip) {
         return Err(GitError::Raced { name: refs.rendered.clone() }.into());
     }
-    // A history that was cut off says nothing of what came before.
+    // A shallow history does not show what came before.
     if repo.is_shallow() && (!here || reaches_the_cut(repo, tip)?) {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use berth_engine::state::layout;
 use berth_git::{CommitId, GitError};
 
-/// A refusal or a failure. After any of them the rendered branch is as it was.
+/// A refusal or a failure. The rendered branch stays unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     #[error("`{name}` exists, but was not made by berth: it has no usable `{}`", layout::MARKER)]

@@ -16,10 +16,10 @@ use berth_git::protocol::Refs;
 use berth_git::protocol::trailers::one_line;
 use berth_git::{CommitId, CommitInfo, Identity, Repo, Writer};
 
-/// Says where the state was imported from.
+/// The trailer that names the origin of an imported state.
 pub const IMPORT: &str = "Berth-Import";
 
-/// Whence, when and by whom.
+/// The origin, moment and author of an import.
 #[derive(Clone, Debug)]
 pub struct Import {
     pub from: String,
@@ -27,7 +27,7 @@ pub struct Import {
     pub identity: Identity,
 }
 
-/// Begins the branch with a state that is in force already. Refuses where there is a branch.
+/// Begins the branch with a state that clusters already have. Refuses where the branch exists.
 pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result<CommitId, PublishError> {
     refuse_begun(repo, refs)?;
     let mut writer = Writer::new(repo)?;
@@ -49,7 +49,7 @@ pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result
     Ok(commit)
 }
 
-/// Says so before any work is done where a branch is there already, or was.
+/// Refuses an import, before any work is done, where the branch exists or existed.
 pub fn refuse_begun(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     match repo.read_ref(&refs.rendered)? {
         Some(_) => Err(PublishError::Begun { name: refs.rendered.clone() }),

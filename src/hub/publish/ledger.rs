@@ -30,7 +30,7 @@ pub fn allow_prune_line(path: &str, clusters: &BTreeSet<&str>) -> String {
 pub fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap<Digest, u64>, PublishError> {
     let mut used = BTreeMap::new();
     let mut newest = None;
-    // Commits of others do not count: so many of them would hide what came before.
+    // Commits of others do not count, or many of them would hide berth's own.
     for own in walk(repo, rendered) {
         let values = own.trailers.others.iter().filter(|(name, _)| name == USED_APPROVAL);
         let values: Vec<_> = values.collect();
@@ -66,7 +66,7 @@ pub(super) fn prunable<'c>(
             let mut words = value.split(' ');
             let path = words.next().unwrap_or_default();
             for cluster in words.filter_map(|word| clusters.get(word).copied()) {
-                // Only the newest word counts: an older one was for an object that has come back since.
+                // Only the newest line counts: an older one was for an object that has come back since.
                 if !seen.insert((cluster, path)) || !own.is_genuine(repo)? {
                     continue;
                 }

@@ -7,7 +7,7 @@
 //! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`report`]: the small refs beside the branch.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
-//! - [`ledger`]: approvals that earlier commits used. [`rollback`]: whether a state was in force before.
+//! - [`ledger`]: approvals that earlier commits used. [`rollback`]: earlier publications of the same state.
 
 pub mod cluster_refs;
 pub mod commit;

@@ -1,4 +1,4 @@
-//! The last source commit seen, and what came of it, also where nothing was published.
+//! The source commit processed last, and the result, even where nothing was published.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Processed {
     pub source: CommitId,
     /// The source's full name, where it is a branch.
     pub branch: Option<String>,
-    /// The rendered commit in force after it.
+    /// The tip of the rendered branch after the pass.
     pub rendered: Option<CommitId>,
     pub errors: usize,
     pub warnings: usize,
@@ -44,7 +44,7 @@ struct Form {
     rules: Option<String>,
 }
 
-/// Replaces what the ref says. Dated with the source commit, so that nothing depends on a clock.
+/// Replaces the ref's commit. Its date is an argument, so that nothing depends on a clock.
 pub fn write_processed(
     repo: &Repo,
     refs: &Refs,
@@ -69,7 +69,7 @@ pub fn write_processed(
     Ok(file_ref::replace(repo, &refs.processed, &files, &message, identity, seconds)?)
 }
 
-/// `None` where there is no such ref, or it says nothing that can be read.
+/// Reads the ref. `None` if the ref is missing or unreadable.
 pub fn read_processed(repo: &Repo, refs: &Refs) -> Result<Option<Processed>, PublishError> {
     let Some(commit) = repo.read_ref(&refs.processed)?.filter(|commit| repo.has_commit(*commit)) else {
         return Ok(None);

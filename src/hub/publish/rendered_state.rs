@@ -1,6 +1,6 @@
 //! The previous state from the rendered branch: names and ids of objects, contents of decisions and facts.
 //!
-//! What berth could not have written is reported and left out, and so is gone with the next commit.
+//! Files that berth could not have written are reported and left out, so the next commit removes them.
 //! Where somebody else committed onto the branch, the state is that of berth's own last commit.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,13 @@ use berth_base::model::{ContentId, Folder, Key, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
-/// Commits of others in a row that are passed over. Nobody makes so many but to be in the way.
+/// Commits of others in a row that are skipped. More of them are an attack.
 pub const LONGEST_WALK: usize = 100_000;
 
 /// Folders nest no deeper than source paths do.
 const DEEPEST: usize = 130;
 
-/// The state in force, and where it stands.
+/// A published state, and its place on the branch.
 #[derive(Clone, Debug)]
 pub struct Previous {
     /// The tip of the branch.
@@ -52,13 +52,13 @@ pub struct StateRead {
     pub foreign: Diagnostics,
 }
 
-/// Reads the branch. `None` where there is none.
+/// Reads the state at the branch's tip. `None` if the branch is missing.
 pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, PublishError> {
     let Some(commit) = repo.read_ref(name)? else { return Ok(None) };
     read_previous_at(repo, name, commit).map(Some)
 }
 
-/// Reads the branch as it was when it pointed to this commit.
+/// Reads the state of a commit of the branch.
 pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Previous, PublishError> {
     let head = repo.commit(commit)?;
     check_marker(repo, name, head.tree)?;
@@ -168,7 +168,7 @@ fn foreign(path: &str) -> Diagnostic {
     )
 }
 
-/// A file of berth's own, in another's hands.
+/// Warns of a change by hand to a file of berth's own.
 fn undone(path: &str, done: &str) -> Diagnostic {
     let message = format!("this was {done} by hand; the next publication puts it back");
     Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")
@@ -183,11 +183,11 @@ struct Reader<'r> {
     /// Many clusters share subtrees; each is read once.
     known: BTreeMap<(Arc<str>, TreeId), Manifests>,
     paths: BTreeSet<Arc<str>>,
-    /// Objects beside decisions, which say nothing that the decisions do not.
+    /// Objects beside decisions. They repeat the decisions' content.
     beside: Vec<String>,
 }
 
-/// Takes a file by its path below the folder; says whether it is berth's.
+/// Takes a file by its path below the folder, and reports whether the file is berth's.
 type Take<'t, 'r> = &'t mut dyn FnMut(&mut Reader<'r>, &str, ContentId) -> Result<bool, PublishError>;
 
 impl<'r> Reader<'r> {
@@ -234,7 +234,7 @@ impl<'r> Reader<'r> {
         Ok(true)
     }
 
-    /// Reports those that no decision has.
+    /// Reports objects beside decisions that belong to none.
     fn check_beside(&mut self) {
         let expected: BTreeSet<String> =
             self.read.state.decisions.values().flat_map(placement_decision::paths).collect();
@@ -276,7 +276,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Names too long for a path part are known from the decisions that picked them.
+    /// Returns the names that are too long for a path part, from the decisions that picked them.
     fn cut_names(&self) -> BTreeMap<String, String> {
         let picks = self.read.state.decisions.values().flat_map(|decision| &decision.picks);
         let names = picks.map(|pick| &pick.cluster).chain(self.read.state.facts.keys());

@@ -10,10 +10,10 @@ use berth_base::model::{ContentId, Contents as _, Folder, Timestamp, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
 
-/// Commits of others in between do not count, but are not walked for ever.
+/// The most commits walked, including those of others, which do not count.
 const LONGEST_WALK: usize = 1_000;
 
-/// The newest rendered commit before the one in force that held just this state: one of the last `depth`, or
+/// Returns the newest earlier rendered commit with exactly this state: one of the last `depth`, or
 /// one that was replaced after `since`.
 pub fn in_force_before(
     repo: &Repo,
@@ -33,7 +33,7 @@ pub fn in_force_before(
         let Some(trailers) = claimed(repo, &commit)? else { continue };
         replaced = trailers.now;
         left = left.saturating_sub(1);
-        // Reading folders is dear, so only where all decisions agree.
+        // Reading folders is slow, so only where all decisions agree.
         if stored_decisions(repo, commit.tree)? == decisions
             && filled(&read_state(repo, commit.id)?.state) == filled(next)
         {

@@ -1,6 +1,6 @@
 //! The trailers of people's commit messages, found where `git interpret-trailers --parse` finds them.
 //!
-//! Forges append paragraphs of their own when they squash a branch. A last paragraph that holds nothing but
+//! Forges append paragraphs of their own when they squash a branch. A last paragraph with nothing but
 //! their lines hides no trailers of the paragraph before it.
 
 /// Lines that Git writes itself: with one of them, a paragraph may hold other text as well.

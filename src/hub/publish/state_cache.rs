@@ -1,4 +1,4 @@
-//! The state in force ↔ bytes, so that a process can begin with it without reading it from Git.
+//! The current state ↔ bytes, so that a process can begin without reading the state from Git.
 
 use super::rendered_state::{Ids, Previous};
 use super::trailers::Trailers;
@@ -7,7 +7,7 @@ use berth_base::model::ContentId;
 use berth_engine::state::codec;
 use berth_git::{CommitId, GitError, Repo, TreeId};
 
-/// Writes a state down. `None` where it is not all that its commit says.
+/// Encodes a state. `None` if its commit also holds changes by others.
 pub fn encode_previous(encoder: &mut Encoder, previous: &Previous) -> Option<()> {
     if !previous.foreign.is_empty() || previous.trailers.digest.is_none() {
         return None;
@@ -28,7 +28,7 @@ pub fn encode_previous(encoder: &mut Encoder, previous: &Previous) -> Option<()>
     Some(())
 }
 
-/// The state that was written down for this commit, which is in force.
+/// Decodes the state cached for this commit.
 pub fn decode_previous(
     decoder: &mut Decoder<'_>,
     repo: &Repo,

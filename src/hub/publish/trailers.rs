@@ -1,4 +1,4 @@
-//! The trailers of a rendered commit: what it was made from, in its message's last paragraph.
+//! The trailers of a rendered commit: its inputs, in the last paragraph of its message.
 //!
 //! `Berth-Digest` covers the state's tree and the other trailers, so that a commit that somebody else
 //! made on the branch is told from berth's own.

@@ -1,4 +1,4 @@
-//! A state as Git trees. What equals the previous state is taken over by id, without being read or hashed.
+//! A state as Git trees. Unchanged parts are reused by id, without being read or hashed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -99,7 +99,7 @@ fn write_changed(
 ) -> Result<TreeId, PublishError> {
     let namespace = |path: &'_ Arc<str>| path.split_once('/').map(|(name, _)| name.to_owned());
     let changed: Option<BTreeSet<String>> = differences(old, folder).map(|one| namespace(one.path)).collect();
-    // No path of an object stands outside a namespace's folder.
+    // Every object's path is inside a namespace's folder.
     let Some(changed) = changed else { return write_folder(writer, folder) };
     if changed.is_empty() {
         return Ok(old_tree);

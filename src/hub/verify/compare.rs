@@ -1,4 +1,4 @@
-//! Two commits → what differs between them, in the words of a report.
+//! Two commits → their differences, in the words of a report.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub enum Difference {
     OtherRoot(CommitId),
     /// The commit was imported, but nothing says that this import is the one to trust.
     UnpinnedRoot(CommitId),
-    /// The commit does not say what it was made from.
+    /// The commit does not name its source.
     NoSource,
     /// A trailer claims what the commits before it, the source history or the settings rule out.
     Claim(String),

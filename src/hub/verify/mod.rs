@@ -1,8 +1,8 @@
 //! Generated commits → proofs: each is computed again from its source, its parent, its facts and its
 //! trailers, and compared whole.
 //!
-//! - [`select`]: which commits a range names. [`proof`]: one commit computed again. [`compare`]: what differs.
-//! - [`bounds`]: what trailers may say that no computation gives. [`trust`]: whether to go on from a tip.
+//! - [`select`]: the commits of a range. [`proof`]: a commit computed again. [`compare`]: differences.
+//! - [`bounds`]: limits of trailers that no computation gives. [`trust`]: the trust in a tip.
 //!
 //! Proofs write nothing to the repository and trust no cache. Only [`trust`] remembers what it proved.
 

@@ -169,7 +169,7 @@ impl<'r> Verifier<'r> {
             return Ok(Verdict::Differs(claims.chain([Difference::Nothing]).chain(paths).collect()));
         };
         let claims: Vec<Difference> = claims.collect();
-        // Who signed it, if anybody did, is no part of what its inputs give.
+        // Inputs do not determine the signature.
         if computed.commit == self.repo.unsigned_id(info.id)? {
             return Ok(match (claims.is_empty(), bounds.missing) {
                 (false, _) => Verdict::Differs(claims),

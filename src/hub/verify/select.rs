@@ -3,7 +3,7 @@
 use super::VerifyError;
 use berth_git::{CommitId, Repo};
 
-/// A branch or `A..B` stands for all its commits, any other revision for one. Either end of a range may be
+/// A branch or `A..B` names all its commits, any other revision only its own. Either end of a range may be
 /// left out: it begins with the branch, and ends with `rendered`.
 pub fn select(repo: &Repo, wanted: &str, rendered: &str) -> Result<Vec<CommitId>, VerifyError> {
     let Some((base, tip)) = wanted.split_once("..") else {

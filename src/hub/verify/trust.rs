@@ -1,4 +1,4 @@
-//! A rendered branch's tip → whether to go on from it.
+//! Trust in a rendered branch's tip.
 //!
 //! A tip is trusted if this machine made or proved it before, if an allowed key signed it for this fleet, or if it is
 //! proven now, commit by commit along first parents, from the last commit that is trusted. Commits of others, which do
