@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use super::Wanted;
@@ -75,12 +75,14 @@ fn given(folder: PathBuf) -> Result<Binaries, String> {
 }
 
 fn built() -> Result<Binaries, String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/control-plane/build");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/control-plane/ready");
+    // Its stderr is this process's, so that minutes of building do not pass in silence.
     let output = Command::new(&script)
+        .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("`{}` does not run: {error}", script.display()))?;
     if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).trim_end().to_owned());
+        return Err(format!("`{}` failed and said why", script.display()));
     }
     let folder = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     Ok(Binaries::Together { folder: PathBuf::from(folder) })
