@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::archive::Archive;
 use crate::support::{Ran, berth, fixtures, run};
 
+const EXPECTED: &str = "kubefleet-azure/expected.txtar";
 const NOW: &str = "2026-01-01T00:00:00Z";
 
 /// Runs the binary in the fixture's folder, so that no path of this machine shows.
@@ -47,17 +49,11 @@ fn the_examples_of_the_documentation_are_read_decided_explained_and_rendered() {
         let explained = ran(&["explain", name, "--repo", "fleet", "--now", NOW]).expect(0);
         found.insert(format!("explain/{name}"), explained.out);
     }
-    let expected = fixtures("kubefleet-azure/expected");
     if std::env::var_os("BERTH_UPDATE").is_some() {
-        let _ = std::fs::remove_dir_all(&expected);
-        for (path, text) in &found {
-            let file = expected.join(path);
-            std::fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
-            std::fs::write(file, text).expect("a file");
-        }
+        let found = Archive { files: found.clone().into_iter().collect(), ..Archive::default() };
+        std::fs::write(fixtures(EXPECTED), found.text()).expect("a file");
     }
-    let mut wanted = BTreeMap::new();
-    files_below(&expected, "", &mut wanted);
+    let wanted: BTreeMap<_, _> = Archive::read(&fixtures(EXPECTED)).files.into_iter().collect();
     for (path, text) in &found {
         assert_eq!(
             wanted.get(path),
@@ -70,8 +66,8 @@ fn the_examples_of_the_documentation_are_read_decided_explained_and_rendered() {
 
 #[test]
 fn the_snapshots_show_each_slip_once_and_pick_as_the_documentation_says() {
-    let text =
-        |path: &str| std::fs::read_to_string(fixtures("kubefleet-azure/expected").join(path)).expect(path);
+    let expected = Archive::read(&fixtures(EXPECTED));
+    let text = |path: &str| expected.file(path).expect(path).to_owned();
     let validate = text("validate");
     for slip in ["is a mapping, but must be a list", "is a list, but must be a mapping", "is the number 1"] {
         assert_eq!(validate.matches(slip).count(), 1, "{validate}");

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 
+use crate::archive::{Archive, archives};
 use crate::support::{RENDERED, Repo, fixtures, run};
 
 const CLUSTERS: [&str; 4] = ["lisbon", "oslo", "quito", "turin"];
@@ -33,21 +34,62 @@ fn files_below(root: &Path) -> Files {
     found
 }
 
-fn lines_of(path: &Path) -> BTreeSet<String> {
-    std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
-}
-
 fn is_update() -> bool {
     std::env::var_os("BERTH_UPDATE").is_some()
 }
 
-fn stages() -> Vec<PathBuf> {
-    let folder = fixtures("kubefed-fleet/stages");
-    let entries = std::fs::read_dir(folder).expect("the stages are there");
-    let mut stages: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    stages.sort();
-    assert!(stages.len() > 1, "{stages:?}");
-    stages
+/// A step of the fleet: an archive of edits, and of what members hold afterwards.
+struct Stage {
+    path: PathBuf,
+    archive: Archive,
+}
+
+impl Stage {
+    fn read(path: PathBuf) -> Stage {
+        let archive = Archive::read(&path);
+        Stage { path, archive }
+    }
+
+    fn named(name: &str) -> Stage {
+        Stage::read(fixtures(&format!("kubefed-fleet/{name}.txtar")))
+    }
+
+    /// The start, whose fleet is a folder of its own, and the stages after it.
+    fn all() -> Vec<Stage> {
+        let after = archives(&fixtures("kubefed-fleet/stages"));
+        assert!(after.len() > 1, "{after:?}");
+        std::iter::once(Stage::named("members")).chain(after.into_iter().map(Stage::read)).collect()
+    }
+
+    fn files(&self, folder: &str) -> Files {
+        self.archive.below(folder).map(|(path, text)| (path.to_owned(), text.to_owned())).collect()
+    }
+
+    fn lines(&self, file: &str) -> BTreeSet<String> {
+        self.archive.file(file).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    /// Writes the snapshot: what is new or differs, and what is gone.
+    fn update(&mut self, before: &Files, after: &Files) {
+        self.archive.files.retain(|(path, _)| path != "gone" && !path.starts_with("members/"));
+        let gone = before.keys().filter(|path| !after.contains_key(*path));
+        let gone: String = gone.map(|path| format!("{path}\n")).collect();
+        if !gone.is_empty() {
+            self.archive.files.push(("gone".to_owned(), gone));
+        }
+        let differing = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
+        self.archive.files.extend(differing.map(|(path, text)| (format!("members/{path}"), text.clone())));
+        std::fs::write(&self.path, self.archive.text()).expect("the snapshot is written");
+    }
+
+    /// What members should hold after it, by its snapshot.
+    fn expected(&self, mut before: Files) -> Files {
+        for path in self.lines("gone") {
+            assert!(before.remove(&path).is_some(), "{}: {path} was not there", self.path.display());
+        }
+        before.extend(self.files("members"));
+        before
+    }
 }
 
 /// The fleet's repository and its members' folders.
@@ -58,50 +100,20 @@ struct Loop {
 
 impl Loop {
     /// Commits a stage's edits, publishes, syncs every member, and gives what their folders hold.
-    fn pass(&self, stage: &Path) -> Files {
-        for (path, text) in files_below(&stage.join("fleet")) {
+    fn pass(&self, stage: &Stage) -> Files {
+        for (path, text) in stage.files("fleet") {
             self.repo.write(&path, text);
         }
-        for path in lines_of(&stage.join("removed")) {
+        for path in stage.lines("removed") {
             std::fs::remove_file(self.repo.path().join(path)).expect("the file to remove is there");
         }
-        self.repo.commit(&stage.file_name().expect("a name").to_string_lossy());
+        self.repo.commit(&stage.path.file_stem().expect("a name").to_string_lossy());
         self.repo.publish_ungated().expect(0);
         for cluster in CLUSTERS {
             self.repo.sync(cluster, &self.members.path().join(cluster), &[]).expect(0);
         }
         files_below(self.members.path())
     }
-}
-
-/// Writes the snapshot of a stage: what is new or differs, and what is gone.
-fn update(stage: &Path, before: &Files, after: &Files) {
-    let folder = stage.join("members");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("the old snapshot is removed");
-    }
-    for (path, text) in after.iter().filter(|(path, text)| before.get(*path) != Some(text)) {
-        let file = folder.join(path);
-        std::fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
-        std::fs::write(file, text).expect("a file");
-    }
-    let gone: String =
-        before.keys().filter(|path| !after.contains_key(*path)).map(|path| format!("{path}\n")).collect();
-    let list = stage.join("gone");
-    if gone.is_empty() {
-        let _ = std::fs::remove_file(list);
-    } else {
-        std::fs::write(list, gone).expect("the list");
-    }
-}
-
-/// What members should hold after a stage, by its snapshot.
-fn expected(stage: &Path, mut before: Files) -> Files {
-    for path in lines_of(&stage.join("gone")) {
-        assert!(before.remove(&path).is_some(), "{}: {path} was not there", stage.display());
-    }
-    before.extend(files_below(&stage.join("members")));
-    before
 }
 
 /// Unified diffs of all files that differ.
@@ -127,21 +139,23 @@ fn differences(wanted: &Files, found: &Files) -> String {
 #[test]
 fn every_kubefed_type_reaches_its_members_byte_for_byte_stage_by_stage() {
     let all = Loop { repo: Repo::new(), members: tempfile::tempdir().expect("a folder") };
-    let start = fixtures("kubefed-fleet");
+    for (path, text) in files_below(&fixtures("kubefed-fleet/fleet")) {
+        all.repo.write(&path, text);
+    }
     let mut snapshot = Files::new();
     let mut held = Files::new();
-    for stage in std::iter::once(start).chain(stages()) {
+    for mut stage in Stage::all() {
         let found = all.pass(&stage);
         if is_update() {
-            update(&stage, &held, &found);
+            stage.update(&held, &found);
         }
-        snapshot = expected(&stage, snapshot);
+        snapshot = stage.expected(snapshot);
         let differences = differences(&snapshot, &found);
         assert!(
             differences.is_empty(),
             "{}: members differ from their snapshot; if they should, run \
              `BERTH_UPDATE=1 cargo test --test it snapshots`\n{differences}",
-            stage.display()
+            stage.path.display()
         );
         held = found;
     }
@@ -166,7 +180,7 @@ fn assert_all_in_sync(repo: &Repo) {
 
 #[test]
 fn the_snapshots_have_every_type_that_kubefed_ships_and_a_custom_resource() {
-    let members = files_below(&fixtures("kubefed-fleet/members"));
+    let members = Stage::named("members").files("members");
     let kinds: BTreeSet<&str> = members
         .keys()
         .filter_map(|path| path.rsplit('/').next()?.split('_').next()?.split('.').next())
@@ -194,30 +208,27 @@ fn the_stages_change_no_more_than_they_say() {
     if is_update() {
         return;
     }
-    let root = fixtures("kubefed-fleet");
-    let of = |stage: &str| {
-        let found = files_below(&root.join("stages").join(stage).join("members"));
-        found.into_keys().collect::<Vec<_>>()
-    };
-    let start = files_below(&root.join("members"));
+    let stage = |name: &str| Stage::named(&format!("stages/{name}"));
+    let of = |name: &str| stage(name).files("members").into_keys().collect::<Vec<_>>();
+    let start = Stage::named("members").files("members");
     let clock = |cluster: &str| format!("{cluster}/tides/Deployment.apps_clock.yaml");
     assert!(start[&clock("oslo")].contains("replicas: 5"));
     assert!(start[&clock("oslo")].contains("image: nginx:1.17.0-alpine"));
     assert!(start[&clock("turin")].contains("replicas: 3"));
     assert_eq!(of("1-annotation-in-template"), [clock("oslo"), clock("turin")]);
-    let again = files_below(&root.join("stages/2-annotation-removed/members"));
+    let again = stage("2-annotation-removed").files("members");
     assert!(again.iter().all(|(path, text)| start[path] == *text), "as it was before");
     assert_eq!(of("3-annotation-by-override"), [clock("oslo")]);
-    let again = files_below(&root.join("stages/4-override-removes-it-again/members"));
+    let again = stage("4-override-removes-it-again").files("members");
     // An override on the whole map of annotations means it, as in KubeFed: the member keeps none of its own.
     let retained = ("/metadata/annotations,/metadata/finalizers", "/metadata/finalizers");
     assert_eq!(again[&clock("oslo")], start[&clock("oslo")].replace(retained.0, retained.1));
-    let gone = lines_of(&root.join("stages/5-out-of-placement/gone"));
+    let gone = stage("5-out-of-placement").lines("gone");
     assert_eq!(
         gone.into_iter().collect::<Vec<_>>(),
         ["oslo/tides/ConfigMap_almanac.yaml", "quito/tides/ConfigMap_almanac.yaml", &clock("turin")]
     );
-    let gone = lines_of(&root.join("stages/6-orphan/gone"));
+    let gone = stage("6-orphan").lines("gone");
     assert_eq!(gone.into_iter().collect::<Vec<_>>(), ["turin/tides/ConfigMap_almanac.yaml"]);
     assert!(start.contains_key("oslo/tides/ConfigMap_readings.yaml"), "which stays, as an orphan");
 }
