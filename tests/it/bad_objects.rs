@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::Ran;
 use crate::support::member::{Member, annotated};
+use crate::support::wait::until;
 
 fn of_its_own(member: &Member, mut object: Json) -> Json {
     let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
@@ -56,12 +57,7 @@ fn a_webhook_that_never_answers_a_removal_keeps_it_on_record_and_it_comes_later(
         let trial = ["delete", "configmap", "old", "-n", "silent", "--dry-run=server"];
         !member.plane.kubectl().args(trial).output().expect("kubectl runs").status.success()
     };
-    let mut tries = 0;
-    while !heeded() {
-        tries += 1;
-        assert!(tries < 100, "the webhook is not heeded");
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
+    until("the webhook is heeded", heeded);
     let ran = member.sync(&[]);
     member.kubectl(&["delete", "validatingwebhookconfiguration", "silent-hook"]);
     let ran = ran.expect(7);

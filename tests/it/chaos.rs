@@ -13,6 +13,7 @@ use crate::support::chaos::Chaos;
 use crate::support::faults::{Fault, Faults};
 use crate::support::member::{Member, annotated};
 use crate::support::random::{Random, rounds};
+use crate::support::wait::until;
 
 const NAME: &str = "chaos";
 const OTHER: &str = "chaos-other";
@@ -239,9 +240,7 @@ fn a_member_killed_at_any_moment_at_an_unreliable_server_comes_to_its_folder_and
     // Its controller writes to the deployment once.
     let settled =
         || member.get("deployment", "beside").is_some_and(|it| it["status"]["observedGeneration"] == 1);
-    while !settled() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("its controller is done", settled);
     let foreign: BTreeSet<Id> = look(&member).into_keys().collect();
     let before = versions(&look(&member), &foreign);
 

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use crate::support::disk::{Disk, Room};
 use crate::support::leftovers::{at_work, family, locks};
 use crate::support::random::{Random, rounds};
-use crate::support::remote::{Fleet, Plain, Running, Server, until};
+use crate::support::remote::{Fleet, Plain, Running, Server};
+use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, Repo, berth, config_map, hermetic, small_fleet};
 
 const CLUSTER_REF: &str = "refs/berth/clusters/a";

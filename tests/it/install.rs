@@ -7,6 +7,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value as Json, json};
 
 use crate::support::member::{Member, annotated};
+use crate::support::wait::until;
 use crate::support::{Ran, Repo, berth, cluster, small_fleet};
 
 /// What a member has time for in tests that wait for nothing.
@@ -71,15 +72,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-#[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !holds() {
-        assert!(std::time::Instant::now() < deadline, "not within a minute: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(100));
     }
 }
 

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::SystemTime;
 
 use crate::support::leftovers::{family, locks};
-use crate::support::remote::{Fleet, Plain, until};
+use crate::support::remote::{Fleet, Plain};
+use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth, hermetic};
 
 /// Stops each push while it has the locks of all refs, and says when one is there.

@@ -12,7 +12,8 @@ use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::support::kube::{ControlPlane, Wanted, eventually};
+use crate::support::kube::{ControlPlane, Wanted};
+use crate::support::wait::eventually_async;
 
 fn typed<T: DeserializeOwned>(value: serde_json::Value) -> T {
     serde_json::from_value(value).expect("a well-formed object")
@@ -70,20 +71,20 @@ async fn controllers_turn_a_deployment_into_pods_and_empty_a_deleted_namespace()
     let everything = ListParams::default();
     let sets = Api::<ReplicaSet>::namespaced(client.clone(), "shop");
     let pods = Api::<Pod>::namespaced(client.clone(), "shop");
-    eventually("a replica set and two pods", async || {
+    eventually_async("a replica set and two pods", async || {
         let sets = sets.list(&everything).await.expect("replica sets").items;
         let pods = pods.list(&everything).await.expect("pods").items;
         (sets.len() == 1 && pods.len() == 2).then_some(())
     })
     .await;
-    eventually("the deployment's status", async || {
+    eventually_async("the deployment's status", async || {
         let status = deployments.get("web").await.expect("the deployment").status?;
         (status.observed_generation == Some(1) && status.replicas == Some(2)).then_some(())
     })
     .await;
 
     deployments.delete("web", &DeleteParams::background()).await.expect("a deletion");
-    eventually("the garbage collector takes what the deployment owned", async || {
+    eventually_async("the garbage collector takes what the deployment owned", async || {
         let sets = sets.list(&everything).await.expect("replica sets").items;
         let pods = pods.list(&everything).await.expect("pods").items;
         (sets.is_empty() && pods.is_empty()).then_some(())
@@ -92,9 +93,11 @@ async fn controllers_turn_a_deployment_into_pods_and_empty_a_deleted_namespace()
 
     let namespaces = Api::<Namespace>::all(client.clone());
     namespaces.delete("shop", &DeleteParams::default()).await.expect("a deletion");
-    eventually("the namespace goes", async || match namespaces.get_opt("shop").await.expect("an answer") {
-        None => Some(()),
-        Some(_) => None,
+    eventually_async("the namespace goes", async || {
+        match namespaces.get_opt("shop").await.expect("an answer") {
+            None => Some(()),
+            Some(_) => None,
+        }
     })
     .await;
     assert_eq!(text_of(&client, "shop", "greeting").await, None);
@@ -126,7 +129,7 @@ async fn a_definition_is_established_and_its_resources_are_served() {
     }));
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
     definitions.create(&PostParams::default(), &definition).await.expect("a definition");
-    eventually("the definition is established", async || {
+    eventually_async("the definition is established", async || {
         let status = definitions.get("boats.harbour.example.com").await.expect("it").status?;
         status.conditions?.into_iter().find(|c| c.type_ == "Established" && c.status == "True")
     })
@@ -149,8 +152,10 @@ async fn a_definition_is_established_and_its_resources_are_served() {
         }))
     };
     // An established definition may take a moment more until its resources are served.
-    eventually("a boat is accepted", async || boats.create(&PostParams::default(), &boat(30)).await.ok())
-        .await;
+    eventually_async("a boat is accepted", async || {
+        boats.create(&PostParams::default(), &boat(30)).await.ok()
+    })
+    .await;
     assert_eq!(boats.get("ferry").await.expect("the boat").data["spec"]["length"], 30);
     let refused =
         boats.patch("ferry", &PatchParams::apply("berth/smoke").force(), &Patch::Apply(boat(0))).await;
@@ -192,7 +197,7 @@ async fn two_control_planes_stand_side_by_side_and_each_logs_its_own_requests() 
             })
             .count()
     };
-    eventually("each logs what it was asked", async || {
+    eventually_async("each logs what it was asked", async || {
         let own = logged(&one, "patch", "mine") == 1 && logged(&other, "patch", "theirs") == 1;
         (own && logged(&one, "get", "theirs") == 1).then_some(())
     })

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::faults::{Fault, Faults};
 use crate::support::member::{Member, annotated};
+use crate::support::wait::eventually;
 
 /// What a member has time for in tests that wait for nothing.
 const AT_ONCE: [&str; 2] = ["--health-timeout", "0"];
@@ -71,14 +72,10 @@ fn an_unchanged_folder_costs_one_list_for_each_kind_and_no_write() {
     let before = member.requests();
     let ran = member.sync(&[]).expect(0);
     assert!(ran.out.starts_with("0 writes, 0 removals, 4 unchanged"), "{}", ran.out);
-    let mut after = Vec::new();
-    for _ in 0..100 {
-        after = member.requests().split_off(before.len());
-        if after.iter().filter(|(verb, _)| verb == "list").count() >= 4 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    let after = eventually("four lists", || {
+        let after = member.requests().split_off(before.len());
+        (after.iter().filter(|(verb, _)| verb == "list").count() >= 4).then_some(after)
+    });
     let mut lists: Vec<&str> =
         after.iter().filter(|(verb, _)| verb == "list").map(|(_, resource)| resource.as_str()).collect();
     lists.sort_unstable();
@@ -457,26 +454,14 @@ fn what_is_no_longer_wanted_goes_when_what_comes_is_healthy() {
     waiting.arg("--kubeconfig").arg(member.plane.kubeconfig()).args(["--interval", "1"]);
     let mut waiting = waiting.stderr(std::process::Stdio::null()).spawn().expect("berth starts");
     let web_is_there = || member.get("deployment", "web").is_some().then_some(());
-    wait_for("the deployment", web_is_there);
+    eventually("the deployment", web_is_there);
     std::thread::sleep(std::time::Duration::from_secs(2));
     let old = member.get("configmap", "old");
     member.make_healthy("web");
-    wait_for("the removal", || member.get("configmap", "old").is_none().then_some(()));
+    eventually("the removal", || member.get("configmap", "old").is_none().then_some(()));
     waiting.kill().expect("it runs");
     waiting.wait().expect("it ends");
     assert!(old.is_some());
-}
-
-/// Looks until there is something to see.
-#[track_caller]
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..300 {
-        if let Some(found) = look() {
-            return found;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
-    panic!("not in time: {what}");
 }
 
 #[test]
@@ -510,7 +495,7 @@ fn what_is_not_healthy_at_the_deadline_is_said_with_the_pods_reason() {
     let Some(member) = Member::new("sick") else { return };
     member.publish(&[member.deployment("web", "example.com/web:1")]);
     member.sync(&AT_ONCE).expect(7);
-    let pod = wait_for("a pod", || {
+    let pod = eventually("a pod", || {
         let name = member.kubectl(&["get", "pods", "-n", "sick", "-ojsonpath={.items[0].metadata.name}"]);
         (!name.is_empty()).then_some(name)
     });

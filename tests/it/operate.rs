@@ -2,11 +2,12 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 
 use crate::support::member::{Member, annotated};
+use crate::support::wait::{PATIENCE, eventually};
 use crate::support::{Ran, berth, run, small_fleet};
 
 /// A syncer that keeps running, ended when the test is.
@@ -32,7 +33,7 @@ impl Running {
     #[track_caller]
     fn hear(&self, text: &str) -> String {
         let mut all = Vec::new();
-        let deadline = Instant::now() + Duration::from_secs(90);
+        let deadline = Instant::now() + PATIENCE;
         while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             if line.contains(text) {
                 return line;
@@ -58,19 +59,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Looks until there is something to see.
-#[track_caller]
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(90);
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

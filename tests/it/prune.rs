@@ -6,19 +6,11 @@ use serde_json::{Value as Json, json};
 
 use crate::support::faults::{Fault, Faults};
 use crate::support::member::{Member, annotated};
+use crate::support::wait::until;
 use crate::support::{Ran, berth};
 
 /// What a member has time for in tests that wait for nothing.
 const AT_ONCE: [&str; 2] = ["--health-timeout", "0"];
-
-#[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while !holds() {
-        assert!(Instant::now() < deadline, "not within four minutes: {what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
 
 fn uid(object: &Json) -> String {
     object["metadata"]["uid"].as_str().expect("a uid").to_owned()

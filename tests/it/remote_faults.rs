@@ -1,6 +1,7 @@
 //! Faults on the way to a remote, one at a time: what each leads to, and that the next run is well again.
 
-use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Ssh, WebProxy, until};
+use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Ssh, WebProxy};
+use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, hermetic};
 
 /// A run that ended so, said so, and kept every secret.

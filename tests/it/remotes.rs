@@ -2,7 +2,8 @@
 //! between and comes back.
 
 use crate::support::member::Member;
-use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Spy, Ssh, until};
+use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Spy, Ssh};
+use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth, config_map, hermetic, namespace};
 
 const MEMBERS: [&str; 2] = ["a", "c"];

@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use crate::support::faults::kubeconfig_of;
 use crate::support::member::Member;
-use crate::support::remote::{Fleet, Plain, Running as Remote, Server as _, until};
+use crate::support::remote::{Fleet, Plain, Running as Remote, Server as _};
+use crate::support::wait::until;
 use crate::support::{Ran, Repo, berth, small_fleet};
 
 /// The way to an API server, which can be closed and opened again.
@@ -34,13 +35,7 @@ impl Way {
         let mut command = member.plane.kubectl();
         command.arg("proxy").arg(format!("--port={}", self.port));
         self.open = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kubectl runs"));
-        for _ in 0..200 {
-            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        panic!("kubectl proxy does not listen");
+        until("kubectl proxy listens", || std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok());
     }
 
     fn close(&mut self) {

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::support::member::{Member, annotated};
+use crate::support::wait::until;
 use crate::support::{Ran, Repo, berth};
 
 /// A config map with these annotations of berth's.
@@ -451,12 +452,6 @@ fn objects_of_a_work_go_or_stay_as_its_delete_option_says() {
     member.sync(&[]).expect(0);
     member.publish(&[]);
     member.sync(&[]);
-    for _ in 0..100 {
-        if member.get("configmap", "gone").is_none() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    assert_eq!(member.get("configmap", "gone"), None);
+    until("the config map is gone", || member.get("configmap", "gone").is_none());
     assert_eq!(data(&member, "orphan"), json!({"key": "one"}));
 }

@@ -6,7 +6,8 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value as Json, json};
 
-use super::kube::{ControlPlane, eventually};
+use super::kube::ControlPlane;
+use super::wait::eventually_async;
 
 pub const SYSTEM: &str = "kube-federation-system";
 const CORE: &str = "core.kubefed.io";
@@ -69,7 +70,7 @@ impl Host {
         for kind in KINDS {
             // A definition is served a moment after it was made.
             let api = host.api(kind, (kind.4 == "Namespaced").then_some("default"));
-            eventually(kind.3, async || api.list(&Default::default()).await.ok()).await;
+            eventually_async(kind.3, async || api.list(&Default::default()).await.ok()).await;
         }
         host.namespace(SYSTEM, json!({})).await;
         host.namespace("shop", json!({"team": "sales"})).await;

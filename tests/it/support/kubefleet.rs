@@ -6,7 +6,8 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value as Json, json};
 
-use super::kube::{ControlPlane, eventually};
+use super::kube::ControlPlane;
+use super::wait::eventually_async;
 
 const CLUSTERS: &str = "cluster.kubernetes-fleet.io";
 const PLACEMENTS: &str = "placement.kubernetes-fleet.io";
@@ -58,7 +59,7 @@ impl Hub {
         for kind in kinds.iter().map(|(kind, _)| *kind) {
             // A definition is served a moment after it was made.
             let api = hub.api(kind, kind.4.then_some("default"));
-            eventually(kind.3, async || api.list(&Default::default()).await.ok()).await;
+            eventually_async(kind.3, async || api.list(&Default::default()).await.ok()).await;
         }
         hub
     }

@@ -17,6 +17,7 @@ pub mod random;
 pub mod remote;
 pub mod removals;
 pub mod running_member;
+pub mod wait;
 
 use crate::archive::Archive;
 use std::collections::BTreeMap;

@@ -7,9 +7,7 @@ use serde_json::Value as Json;
 
 use super::berth;
 use super::member::Member;
-
-/// How long anything may take before a test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(120);
+use super::wait::{PATIENCE, seen_in_time};
 
 pub struct Running<'m> {
     member: &'m Member,
@@ -64,17 +62,10 @@ impl Running<'_> {
 
     /// Looks until there is something to see.
     #[track_caller]
-    pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(found) = look() {
-                return found;
-            }
-            if Instant::now() >= deadline {
-                panic!("not in {PATIENCE:?}: {what}\n{}\n{}", self.log(), self.member.status());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    pub fn until<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        seen_in_time(look).unwrap_or_else(|| {
+            panic!("not within {PATIENCE:?}: {what}\n{}\n{}", self.log(), self.member.status())
+        })
     }
 
     /// Looks until the folder of this sequence is applied without a problem.

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use super::super::hermetic;
+use super::super::wait::until;
 use super::together::wait;
-use super::{PATIENCE, Wanted, audit_log};
+use super::{Wanted, audit_log};
 
 /// Runs `"$@"`, ends it at the end of input, and waits until it is gone.
 const GUARD: &str = r#""$@" </dev/null & program=$!; cat >/dev/null; kill "$program"; wait "$program"; true"#;
@@ -155,12 +155,4 @@ impl Drop for Processes {
 fn free_ports<const N: usize>() -> [u16; N] {
     let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
     listeners.map(|listener| listener.local_addr().expect("an address").port())
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -9,16 +9,12 @@ mod together;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use binaries::Binaries;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
 use super::hermetic;
-
-/// How long anything here may take before a test gives up on it: far more than it ever needs.
-const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What an instance is started with.
 #[derive(Debug, Clone, Copy)]
@@ -148,16 +144,4 @@ impl Drop for ControlPlane {
 
 fn audit_log(data: &Path) -> PathBuf {
     data.join("audit.log")
-}
-
-/// Looks until there is something to see, and fails the test when there is not.
-pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }

@@ -6,10 +6,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
 
 use super::super::hermetic;
-use super::{PATIENCE, Wanted, audit_log};
+use super::super::wait::{PATIENCE, seen_in_time};
+use super::{Wanted, audit_log};
 
 #[derive(Debug)]
 pub struct Process {
@@ -74,12 +74,5 @@ impl Drop for Process {
 
 /// Waits for a process, within bounds.
 pub fn wait(child: &mut Child) -> Option<ExitStatus> {
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait().expect("a child of ours") {
-            return Some(status);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    None
+    seen_in_time(|| child.try_wait().expect("a child of ours"))
 }

@@ -12,7 +12,6 @@ pub use servers::{Https, Plain, Server, Ssh};
 pub use spy::Spy;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use super::{Ran, Repo, berth, hermetic, small_fleet};
 
@@ -127,21 +126,4 @@ impl Fleet {
     pub fn web(&self, cluster: &str) -> PathBuf {
         self.target(cluster).join("shop/ConfigMap_web.yaml")
     }
-}
-
-/// Waits until something holds, within a generous time.
-#[track_caller]
-pub fn until(what: &str, holds: impl FnMut() -> bool) {
-    assert!(comes_true(holds), "it never came true that {what}");
-}
-
-fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while Instant::now() < deadline {
-        if holds() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    false
 }

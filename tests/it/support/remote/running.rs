@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use super::{Fleet, Server, comes_true};
+use super::{Fleet, Server};
+use crate::support::wait::seen_in_time;
 use crate::support::{berth, hermetic};
 
 /// Killed when the test ends.
@@ -53,8 +54,10 @@ impl Running {
     /// Waits for a log line with all these words.
     #[track_caller]
     pub fn wait_for(&self, words: &[&str]) {
-        let said = comes_true(|| self.log().lines().any(|line| words.iter().all(|word| line.contains(word))));
-        assert!(said, "no line with {words:?}; the log so far:\n{}", self.log());
+        let said = seen_in_time(|| {
+            self.log().lines().find(|line| words.iter().all(|word| line.contains(word))).map(drop)
+        });
+        assert!(said.is_some(), "no line with {words:?}; the log so far:\n{}", self.log());
     }
 
     /// Asks it to stop; gives its exit code and its log.

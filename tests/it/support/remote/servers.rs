@@ -4,9 +4,9 @@ use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use super::PASSWORD;
+use crate::support::wait::until;
 use crate::support::{Ran, hermetic};
 
 /// A server of the repository `fleet.git`.
@@ -40,11 +40,7 @@ fn free_port() -> u16 {
 }
 
 fn wait_for_port(port: u16) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < deadline, "nothing listens on port {port}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until(&format!("something listens on port {port}"), || TcpStream::connect(("127.0.0.1", port)).is_ok());
 }
 
 /// Ends with the test.
