@@ -77,7 +77,7 @@ pub struct File {
 /// The files' names, of those too that are only made where asked for.
 pub const FILES: [&str; 4] = ["1-namespace.yaml", "2-access.yaml", "3-syncer.yaml", "4-network-policy.yaml"];
 
-/// The manifests, in the order in which they are applied.
+/// Returns the manifests, in the order in which they are applied.
 pub fn files(install: &Install) -> Vec<File> {
     let [namespace, access, syncer, network] = FILES;
     let file = |name, about, objects| File { name, about, objects };

@@ -90,7 +90,7 @@ pub fn deployment(install: &Install) -> Json {
     })
 }
 
-/// All settings are in the environment, where each flag has a name.
+/// Returns the settings as environment variables: each flag has one.
 fn environment(install: &Install) -> Vec<Json> {
     let mut set = Map::new();
     let mut put = |name: &str, value: &str| drop(set.insert(name.to_owned(), json!(value)));
@@ -121,7 +121,7 @@ fn environment(install: &Install) -> Vec<Json> {
     set.into_iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
 }
 
-/// The syncer is only asked how it does; it calls names, the API server and the Git server.
+/// Returns the NetworkPolicy: in, the metrics port only; out, DNS, the API server and the Git server.
 pub fn network_policy(install: &Install) -> Json {
     let port = |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
     let mut ports = vec![port("UDP", 53), port("TCP", 53), port("TCP", 443), port("TCP", 6443)];

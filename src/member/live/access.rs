@@ -30,8 +30,8 @@ pub struct Access {
 /// The folder in which the kubelet puts a pod's credentials.
 const POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// A client for a member that writes, and where its server is. Without a kubeconfig, and where a pod's
-/// credentials are at hand, these are used. The client tries nothing again by itself.
+/// Connects a member that writes, and names its server. Without a kubeconfig it uses the pod's credentials,
+/// if there are some. The client retries nothing by itself.
 pub async fn connect_member(access: &Access) -> Result<(Client, String), LiveError> {
     let named = access.kubeconfig.is_some() || access.context.is_some();
     let elsewhere = named || std::env::var_os("KUBECONFIG").is_some();
@@ -90,7 +90,7 @@ fn of_pod(access: &Access) -> Option<(Kubeconfig, String)> {
     Some((kubeconfig, folder.display().to_string()))
 }
 
-/// A client, and where its server is.
+/// Connects to a server, and names it.
 pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveError> {
     let (config, from) = configure(access).await?;
     finish(config, access, &from, Some(access.patience))
@@ -205,7 +205,7 @@ fn fault(error: &KubeconfigError) -> String {
     }
 }
 
-/// A parser quotes what it stumbled over. Names of fields that are missing are the format's own.
+/// Returns the kind of a parser's fault. The rest of a message may quote the file; names of missing fields cannot.
 fn kind_of_fault(message: &str) -> String {
     let missing = message.split_once("missing field `").and_then(|(_, rest)| rest.split_once('`'));
     match missing {
@@ -217,7 +217,7 @@ fn kind_of_fault(message: &str) -> String {
     }
 }
 
-/// An address without credentials: no user, no password, no query.
+/// Returns an address without credentials: no user, no password, no query.
 pub fn public(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let rest = rest.split(['?', '#']).next().unwrap_or_default();

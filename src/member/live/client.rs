@@ -155,7 +155,7 @@ impl Host for Cluster {
 }
 
 impl Asker {
-    /// An answer in time, or why there was none.
+    /// Returns an answer within the time limit, or the reason why there is none.
     async fn within<T>(
         &self,
         what: &str,
@@ -172,7 +172,7 @@ impl Asker {
         }
     }
 
-    /// All pages of one list, sorted.
+    /// Returns all pages of one list, sorted.
     async fn list(&self, query: &Query) -> Result<Vec<Json>, LiveError> {
         let mut attempt = 1;
         loop {
@@ -217,7 +217,7 @@ impl Asker {
     }
 }
 
-/// The items of one page; servers leave out what all have in common.
+/// Returns the items of one page, and adds the version and kind that servers leave out.
 fn items(page: Json, resource: &Resource) -> Vec<Json> {
     let Json::Object(mut page) = page else { return Vec::new() };
     let Some(Json::Array(items)) = page.remove("items") else { return Vec::new() };

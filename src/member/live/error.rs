@@ -94,7 +94,7 @@ impl LiveError {
     }
 }
 
-/// The library's error → a sentence. `what` was asked for.
+/// Turns an error of the library into a sentence. `what` is the object of the request.
 pub(super) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str) -> LiveError {
     let (server, what) = (server.to_owned(), what.to_owned());
     match error {
@@ -140,7 +140,7 @@ fn login(error: &AuthError) -> String {
     }
 }
 
-/// The last of a chain of errors: the others only say who noticed.
+/// Returns the innermost of a chain of errors: the outer ones only say who noticed it.
 pub fn innermost(error: &dyn Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {

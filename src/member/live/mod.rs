@@ -26,13 +26,13 @@ pub trait Host {
     /// Returns the address of the API server.
     fn server(&self) -> &str;
 
-    /// The API groups it serves; the core group is the empty text.
+    /// Returns the API groups served; the core group is the empty text.
     fn groups(&self) -> Result<BTreeSet<String>, LiveError>;
 
-    /// Every resource that can be listed, each in the version its group prefers.
+    /// Returns every resource that can be listed, each in the version its group prefers.
     fn resources(&self) -> Result<Vec<Resource>, LiveError>;
 
-    /// The objects of each query, in the order of the queries; one that fails does not stop the others.
-    /// Objects come with their `apiVersion` and `kind`, by namespace and name.
+    /// Returns the objects of each query, in the order of the queries; a failed query does not stop the
+    /// others. Objects have their `apiVersion` and `kind`, and are sorted by namespace and name.
     fn list(&self, queries: &[Query]) -> Vec<Result<Vec<Json>, LiveError>>;
 }

@@ -100,14 +100,14 @@ impl Query {
         self.resource.fault().or(namespace)
     }
 
-    /// The field selector for the only object asked for, if one is.
+    /// Returns the field selector for the only object asked for, if one is.
     pub(super) fn fields(&self) -> Option<String> {
         let name = self.name.as_ref()?;
         let escape = |c: char| if ['\\', ',', '='].contains(&c) { format!("\\{c}") } else { c.to_string() };
         Some(format!("metadata.name={}", name.chars().map(escape).collect::<String>()))
     }
 
-    /// The path of the collection that is asked; of a query without [`Query::fault`].
+    /// Returns the path of the collection; requires that [`Query::fault`] found none.
     pub(super) fn path(&self) -> String {
         let Resource { group, version, plural, .. } = &self.resource;
         let root =

@@ -20,7 +20,7 @@ use berth_base::model::status::Problem;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanResult {
     pub written: BTreeSet<ObjectId>,
-    /// The objects removed or let go.
+    /// The objects removed or released.
     pub pruned: BTreeSet<ObjectId>,
     pub held: Vec<HeldRemoval>,
     pub problems: Vec<Problem>,
@@ -31,7 +31,7 @@ pub struct PlanResult {
 }
 
 impl PlanResult {
-    /// Says of removals what they wait for.
+    /// Reports the removals that wait for blockers.
     fn hold_behind(&mut self, behind: Vec<(Prune, Blocker)>) {
         for (prune, blocker) in behind {
             let words = blocker.words();
@@ -131,7 +131,7 @@ fn write_all(
     }
 }
 
-/// Says what was left unwritten. It is a problem where what it waits for will not come by itself.
+/// Reports the objects left unwritten. It is a problem if the object that they wait for will not come by itself.
 fn report_waiting(
     waits: &BTreeMap<ObjectId, (ObjectId, String)>,
     failed: &BTreeSet<ObjectId>,
@@ -247,7 +247,7 @@ impl MissingParents {
     }
 }
 
-/// The group and, where it is known, the kind that a CRD defines.
+/// Returns the group that a CRD defines, and the kind if it is known.
 pub(super) fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
     let spec = object.and_then(|object| object.object.get("spec"));
     let kind = spec.and_then(|spec| spec.get("names")?.get("kind")?.as_str().map(str::to_owned));

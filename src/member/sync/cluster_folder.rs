@@ -48,7 +48,7 @@ impl FolderError {
     }
 }
 
-/// The commit that a cluster's ref points to.
+/// Returns the commit that a cluster's ref points to.
 pub fn newest(repo: &Repo, refs: &Refs, cluster: &str) -> Result<CommitId, FolderError> {
     let name = refs.cluster(cluster);
     repo.read_ref(&name)?.map_or_else(

@@ -12,7 +12,7 @@ use berth_git::protocol::cluster_ref::{FORMAT_READ, read_cluster_ref};
 use berth_git::signature::AllowedSigners;
 use berth_git::{CommitId, GitError, Repo};
 
-/// Says which commits may be followed, and remembers the last one that was.
+/// Decides which commits are trusted, and remembers the last one that was.
 #[derive(Clone, Debug, Default)]
 pub struct CommitTrust {
     allowed: Option<PathBuf>,
@@ -27,13 +27,13 @@ impl CommitTrust {
         CommitTrust { allowed, ..CommitTrust::default() }
     }
 
-    /// The same, for commits of this fleet only.
+    /// Trusts commits of this fleet only.
     #[must_use]
     pub fn of_fleet(self, fleet: FleetPin) -> CommitTrust {
         CommitTrust { fleet, ..self }
     }
 
-    /// The same, noticing when the newest commit is older than this.
+    /// Notices when the newest commit is older than this.
     #[must_use]
     pub fn noticing(self, max_age: Option<Duration>) -> CommitTrust {
         CommitTrust { max_age, ..self }
@@ -63,7 +63,7 @@ impl CommitTrust {
         })
     }
 
-    /// The commit to apply, and why it is not the newest where it is not. An error where there is none.
+    /// Returns the commit to apply, and the reason if it is not the newest. An error if none is trusted.
     pub fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
         let why = match self.check(repo, newest) {
             Ok(()) => {
@@ -101,7 +101,7 @@ impl CommitTrust {
     }
 }
 
-/// The file of allowed signers.
+/// Reads the file of allowed signers.
 pub fn read(file: &Path) -> Result<AllowedSigners, String> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)

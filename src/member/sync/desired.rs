@@ -46,7 +46,7 @@ pub struct DesiredSet {
 pub struct Blocked {
     pub id: ObjectId,
     pub message: String,
-    /// The workload it is of, where that is known.
+    /// The object's workload, if it is known.
     pub workload: Option<String>,
 }
 
@@ -60,12 +60,12 @@ impl Desired {
         self.sealed || self.id.is_secret()
     }
 
-    /// The workload it is of; empty where it does not say.
+    /// Returns the object's workload; empty if the object names none.
     pub fn workload(&self) -> &str {
         self.annotation(annotation::WORKLOAD).unwrap_or_default()
     }
 
-    /// The annotations that are for the syncer.
+    /// Returns the annotations for the syncer.
     pub fn own_annotations(&self) -> BTreeMap<String, String> {
         let annotations = self.object.get("metadata").and_then(|metadata| metadata.get("annotations"));
         let own = |(name, value): (&String, &Json)| {
@@ -147,7 +147,7 @@ fn may_hold_secret(file: &str, bytes: &[u8]) -> bool {
     file.contains("Secret") || bytes.windows(word.len()).any(|window| window == word)
 }
 
-/// The identity a path stands for, as well as it can be told.
+/// Returns the identity that a path stands for, as far as the path tells it.
 fn id_from_path(file: &str) -> ObjectId {
     let parts = || {
         let (folder, rest) = file.split_once('/')?;

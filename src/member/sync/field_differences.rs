@@ -138,7 +138,7 @@ impl Walk {
         }
     }
 
-    /// A value that is not wanted: the fields of it that somebody has set.
+    /// Notes the fields of an unwanted value that somebody has set.
     fn all_of(&mut self, value: &Json, fields: &[&Json]) {
         let whole = fields.iter().any(|one| one.as_object().is_none_or(|map| map.keys().all(|it| it == ".")));
         match value {
@@ -214,7 +214,7 @@ pub fn is_below(difference: &Difference, paths: &[Vec<String>]) -> bool {
     paths.iter().any(fits)
 }
 
-/// The fields in words. Of a Secret only the names of fields are shown.
+/// Describes the differences. Of a Secret only the names of fields are shown.
 pub fn words(differences: &[Difference], is_secret: bool) -> String {
     let one = |it: &Difference| match (&it.here, &it.wanted) {
         _ if is_secret => format!("`{}`", it.path),

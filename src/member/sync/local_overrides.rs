@@ -125,8 +125,8 @@ fn labels_of(object: &Json) -> Labels {
     labels.and_then(Json::as_object).into_iter().flatten().filter_map(text).collect()
 }
 
-/// Applies the overrides to all objects they are for, and blocks the objects for which one fails. Gives the
-/// objects that were changed, and in words by what.
+/// Applies the overrides to their objects, and blocks an object for which one fails. Returns the changed
+/// objects, each with the override.
 pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) -> Vec<Problem> {
     let mut touched = Vec::new();
     let mut changed: BTreeMap<ObjectId, Result<Desired, String>> = BTreeMap::new();

@@ -231,7 +231,7 @@ fn previews(plan: &SyncPlan, desired: &DesiredSet, backend: &mut dyn Backend) ->
     named.filter_map(|(item, preview)| Some((item.desired.id.clone(), preview?))).collect()
 }
 
-/// Adds what is there and does not do well. What has time left only waits.
+/// Adds the objects that are not healthy: to the problems, or while they have time left, to the waiting.
 fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Backend) {
     let known: BTreeSet<ObjectId> = outcome
         .applied
@@ -277,7 +277,7 @@ fn check_record(earlier: &Record, record: &mut Record, options: &Options) -> Res
     Ok(())
 }
 
-/// An empty folder counts only under a sequence of its own.
+/// Reports whether an empty folder came without a higher sequence, and so does not count.
 fn is_sudden(earlier: &Record, record: &Record) -> bool {
     record.sequence <= earlier.sequence && record.tree != earlier.tree
 }

@@ -56,7 +56,7 @@ impl OverrideObjects {
         }
     }
 
-    /// The identity of an object of it.
+    /// Returns the identity of one of the objects.
     pub fn object(&self, namespace: &str, name: &str) -> ObjectId {
         ObjectId::new("", self.kind(), namespace, name)
     }
@@ -106,7 +106,7 @@ impl fmt::Display for OverrideObjects {
 }
 
 impl LastGoodOverrides {
-    /// Takes in an object as it is now, or why it cannot be had.
+    /// Reads an object as it is now, or falls back to its last good form and reports the reason.
     pub fn heed(
         &mut self,
         from: &OverrideObjects,
@@ -134,7 +134,7 @@ impl LastGoodOverrides {
         }
     }
 
-    /// The objects of a source that were good once.
+    /// Returns the objects of a source that were good once.
     pub fn of(&self, from: &OverrideObjects) -> Vec<ObjectId> {
         let from = from.to_string();
         self.0.keys().filter(|(source, _)| *source == from).map(|(_, id)| id.clone()).collect()

@@ -205,7 +205,7 @@ fn id_to_json(id: &ObjectId) -> Json {
     json!({ "group": &*id.group, "kind": &*id.kind, "namespace": &*id.namespace, "name": &*id.name })
 }
 
-/// Compares what is wanted with what is there.
+/// Compares the wanted objects with the live ones.
 pub fn plan(
     desired: &DesiredSet,
     live: &BTreeMap<ObjectId, Live>,

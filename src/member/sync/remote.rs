@@ -94,13 +94,13 @@ impl MemberRemote {
         }
     }
 
-    /// The same, taking over only what this vouches for.
+    /// Accepts only commits that are trusted.
     #[must_use]
     pub fn vouched_for(self, vouching: CommitTrust) -> MemberRemote {
         MemberRemote { vouching, ..self }
     }
 
-    /// The same, with statuses going to another remote.
+    /// Sends statuses to another remote, if one is given.
     #[must_use]
     pub fn reporting_to(self, elsewhere: Option<Box<dyn Transport>>) -> MemberRemote {
         MemberRemote { elsewhere, ..self }
@@ -115,12 +115,12 @@ impl MemberRemote {
         self.copy.path()
     }
 
-    /// The remote as messages may show it.
+    /// Returns the remote's address as messages may show it.
     pub fn shown(&self) -> &str {
         self.transport.shown()
     }
 
-    /// Takes over the remote's newest folder. True where it is another one than before.
+    /// Fetches the remote's newest folder. Returns true if it is new.
     pub fn fetch(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.cluster(&self.cluster);
@@ -153,7 +153,7 @@ impl MemberRemote {
         Ok(true)
     }
 
-    /// Brings the member's status to the remote. True where the remote did not have it.
+    /// Pushes the member's status. Returns true if the remote did not have it.
     pub fn push_status(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.status_of(&self.cluster);
@@ -193,7 +193,7 @@ impl MemberRemote {
         }
     }
 
-    /// The lock files of processes that are gone, removed where statuses go since the last call.
+    /// Returns the stale lock files removed at the statuses' remote since the last call.
     pub fn cleared_locks(&self) -> Vec<String> {
         self.for_statuses().cleared_locks()
     }

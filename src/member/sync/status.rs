@@ -10,7 +10,7 @@ use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_git::protocol::{Refs, STATUS_FILE, read_status};
 use berth_git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
 
-/// The status of a member that applied a folder.
+/// Returns the status of a member that applied a folder.
 pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i64) -> ClusterStatus {
     let applied = bounded(applied);
     ClusterStatus {
@@ -27,7 +27,7 @@ const MOST_PROBLEMS: usize = 100;
 const MOST_NOTES: usize = 25;
 const LONGEST_MESSAGE: usize = 1_000;
 
-/// The same, small enough for a repository that thousands share; what is left out is counted.
+/// Cuts a status to a size for a repository that thousands share, and counts the parts left out.
 fn bounded(mut applied: Applied) -> Applied {
     for (list, most) in [(&mut applied.problems, MOST_PROBLEMS), (&mut applied.notes, MOST_NOTES)] {
         applied.left_out = applied.left_out.saturating_add(list.len().saturating_sub(most));
@@ -52,7 +52,7 @@ fn cut(message: &mut String) {
 /// The number of waiting objects named. With more of them, a report at each step would be too much.
 const MOST_WAITING: usize = 20;
 
-/// The same, with what may still become as wanted.
+/// Adds the objects that may still become as wanted.
 pub fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
     let mut ids: Vec<ObjectId> = waiting.iter().map(|problem| problem.object.clone()).collect();
     ids.dedup();
@@ -62,7 +62,7 @@ pub fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
     Applied { progressing: !waiting.is_empty(), waiting: ids, ..applied }
 }
 
-/// The status of the last sync, with the failure of now, and since when syncs fail.
+/// Adds a failure to the status of the last sync, with the start of the failures.
 pub fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> Applied {
     let mut applied = earlier.unwrap_or_default();
     let since = applied.failing.take().map_or_else(|| whole_seconds(now), |failing| failing.since);
@@ -80,7 +80,7 @@ pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Pr
     applied
 }
 
-/// The status of a sync, with a fault of the cluster as a whole.
+/// Adds a fault of the cluster as a whole.
 pub fn with_fault(applied: Option<Applied>, cluster: &str, message: &str) -> Applied {
     let mut applied = applied.unwrap_or_default();
     let object = ObjectId::new("berth.dev", "Cluster", "", cluster);
@@ -102,7 +102,7 @@ fn whole_seconds(moment: Timestamp) -> Timestamp {
     Timestamp::from_second(moment.as_second()).unwrap_or(moment)
 }
 
-/// Reports a status, if it says something new or the last one is due again. True where it was written.
+/// Writes a status if it says something new or the last one is due again. Returns true if it was written.
 pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -> Result<bool, GitError> {
     let name = refs.status_of(&status.cluster);
     let old = repo.read_ref(&name)?;

@@ -32,7 +32,7 @@ pub fn read(reason: Option<&str>, until: Option<&str>, now: Timestamp) -> Option
     Some(Suspension { reason, until: end })
 }
 
-/// Takes out of a plan what would touch a suspended workload. Gives the first end of a suspension.
+/// Removes the changes of suspended workloads from a plan. Returns the first end of a suspension.
 pub fn hold(plan: &mut SyncPlan, desired: &DesiredSet, now: Timestamp) -> Option<Timestamp> {
     let mut suspended: BTreeMap<&str, Suspension> = BTreeMap::new();
     for object in desired.objects.values() {

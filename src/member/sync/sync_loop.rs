@@ -35,17 +35,17 @@ pub struct Config {
 pub trait SyncHooks {
     fn now(&mut self) -> Timestamp;
 
-    /// Brings the local repository up to date, where it is a copy of another one.
+    /// Fetches the newest folder, if the local repository is a copy of another one.
     fn refresh(&mut self) -> Freshness {
         Freshness::Newest
     }
 
-    /// The commit to apply, given the newest, and why it is another one where it is.
+    /// Returns the commit to apply, and the reason if it is not the newest.
     fn choose(&mut self, _repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
         Ok((newest, None))
     }
 
-    /// The member's own overrides as they are now.
+    /// Returns the member's own overrides.
     fn overrides(&mut self) -> Result<LocalOverrides, String> {
         Ok(LocalOverrides::default())
     }
@@ -60,10 +60,10 @@ pub trait SyncHooks {
         Ok(ClusterStatus::default())
     }
 
-    /// Hears how a sync went, and may push the status.
+    /// Handles a finished sync, and may push the status.
     fn after(&mut self, sync: &Sync);
 
-    /// Hears, now and then, that there was nothing to do, and whether the last status was reported again.
+    /// Handles an interval in which nothing was done; the argument is whether the last status was reported again.
     fn between(&mut self, _reported: &Result<bool, GitError>) {}
 }
 
@@ -165,7 +165,7 @@ impl<'a> Syncer<'a> {
         Inputs { refreshed, chosen, overrides: self.hooks.overrides() }
     }
 
-    /// The commit to follow, where the newest may not be.
+    /// Returns the commit to apply, and notes in `refreshed` if the newest is refused.
     fn choose(&mut self, refreshed: &mut Freshness) -> Result<CommitId, SyncError> {
         let newest = cluster_folder::newest(self.repo, &self.config.refs, &self.config.cluster)?;
         let (chosen, refused) = self.hooks.choose(self.repo, newest).map_err(SyncError::Refused)?;
@@ -175,7 +175,7 @@ impl<'a> Syncer<'a> {
         Ok(chosen)
     }
 
-    /// Waits for what asks for a sync. True where somebody asks to stop.
+    /// Waits until something asks for a sync. Returns true if somebody asks to stop.
     fn is_stopped(&mut self, idle: &Idle<'_>, wakeups: &Wakeups) -> bool {
         let interval = self.config.interval;
         loop {
@@ -228,7 +228,7 @@ impl<'a> Syncer<'a> {
         Sync { result, reported }
     }
 
-    /// A sync without a turn. That is reported where nobody is known to have it: the cluster may be gone.
+    /// Ends a sync without the lease. It is reported only if no other holder is known: the cluster may be down.
     fn turned_away(&mut self, why: NotAdmitted) -> Sync {
         let is_trouble = matches!(why, NotAdmitted::Trouble(_));
         let (result, now) = (Err(why.into()), self.hooks.now());
@@ -333,7 +333,7 @@ impl Sync {
     }
 }
 
-/// The interval, doubled for each failure in a row.
+/// Returns the interval, doubled for each failure in a row.
 fn pause(interval: Duration, failures: u32) -> Duration {
     let doubled = interval.saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX));
     doubled.min(LONGEST_PAUSE.max(interval))

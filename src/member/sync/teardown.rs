@@ -72,7 +72,7 @@ pub struct TeardownResult {
 }
 
 impl Teardown {
-    /// Looks at what is there. Changes nothing.
+    /// Finds the owned objects and plans their end. Changes nothing.
     pub fn look(&self, backend: &mut dyn Backend) -> Result<OwnedObjects, ApplyError> {
         let fresh =
             || Record { fleet: self.fleet.clone(), cluster: self.cluster.clone(), ..Record::default() };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::backends::RequestSync;
 
-/// Hears of both. It lives as long as the syncs do.
+/// The channel of wakeups. It lives as long as the loop.
 #[derive(Debug)]
 pub struct Wakeups {
     sender: Sender<Wakeup>,
@@ -53,7 +53,7 @@ impl Wakeups {
         }
     }
 
-    /// Waits out a pause, whoever asks for a sync. True where somebody asks to stop.
+    /// Waits out a pause, despite requests for a sync. Returns true if somebody asks to stop.
     pub fn is_stopped_within(&self, pause: Duration) -> bool {
         let end = Instant::now() + pause;
         loop {

@@ -89,13 +89,13 @@ pub trait Backend {
         Ok(())
     }
 
-    /// Says from now on there how far work is.
+    /// Reports the progress of work there from now on.
     fn show_progress(&mut self, _progress: &Progress) {}
 
     /// Returns the last record. `None` if berth has never applied anything here.
     fn record(&mut self) -> Result<Option<Record>, BackendError>;
 
-    /// The member's own overrides that are kept where its objects are, as they are now.
+    /// Returns the member's local overrides that are kept in the backend.
     fn local_overrides(&mut self) -> BackendOverrides {
         BackendOverrides::default()
     }
@@ -105,7 +105,7 @@ pub trait Backend {
         None
     }
 
-    /// All that berth owns here, and what else stands where an object is wanted. Changes nothing.
+    /// Returns all objects that berth owns here, and others in the places of wanted ones. Changes nothing.
     fn survey(
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
@@ -122,7 +122,7 @@ pub trait Backend {
     /// cease to be owned.
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>>;
 
-    /// Takes the record away, once nothing is owned any more.
+    /// Removes the record, once berth owns no object.
     fn remove_record(&mut self) -> Result<(), BackendError> {
         Ok(())
     }
@@ -135,8 +135,8 @@ pub trait Backend {
         ObjectHealth::default()
     }
 
-    /// Takes in which objects are not as wanted. Returns those that had all the time they may take; `None`
-    /// where a backend sets no time.
+    /// Notes which objects are not as wanted. Returns those that had all the time they may take; `None` if
+    /// the backend sets no time.
     fn given_up(&mut self, _ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
         None
     }
@@ -146,7 +146,7 @@ pub trait Backend {
         batch.iter().map(|_| None).collect()
     }
 
-    /// Says what objects would take along that is not berth's, if they went. Changes nothing.
+    /// Describes the foreign objects that removals would take along. Changes nothing.
     fn collateral(&mut self, _ids: &[ObjectId]) -> Vec<Problem> {
         Vec::new()
     }

@@ -147,7 +147,7 @@ fn condition<'a>(object: &'a Json, name: &str) -> Option<&'a Json> {
     conditions.iter().find(|one| one.get("type").and_then(Json::as_str) == Some(name))
 }
 
-/// A condition in words: what it is, and what its controller says about it.
+/// Describes a condition: its status, and its controller's reason.
 fn describe(name: &str, status: &str, condition: Option<&Json>) -> String {
     let Some(condition) = condition else { return format!("it has no condition {name}") };
     let text = |key: &str| condition.get(key).and_then(Json::as_str).unwrap_or_default();

@@ -40,7 +40,7 @@ impl Drop for Lock {
 }
 
 impl Root {
-    /// The folder a path leads to, which need not be there yet.
+    /// Opens the folder at a path, which may not exist yet.
     pub fn new(path: &Path) -> Result<Root, BackendError> {
         match fs::canonicalize(path) {
             Ok(real) if real.is_dir() => Ok(Root { path: real }),
@@ -53,14 +53,14 @@ impl Root {
         }
     }
 
-    /// Makes the folder where it is not there.
+    /// Creates the folder if it is missing.
     pub fn make(&mut self) -> Result<(), BackendError> {
         fs::create_dir_all(&self.path).map_err(|error| failed("make", &self.path, &error))?;
         self.path = fs::canonicalize(&self.path).map_err(|error| failed("open", &self.path, &error))?;
         Ok(())
     }
 
-    /// The SHA-256 of a file and its size. `None` where nothing is there.
+    /// Returns the SHA-256 of a file and its size. `None` if the file is missing.
     pub fn hash(&self, path: &str) -> Result<Option<(String, u64)>, BackendError> {
         let Some(mut file) = self.open(path)? else { return Ok(None) };
         let mut hasher = Sha256::new();
@@ -79,7 +79,7 @@ impl Root {
         }
     }
 
-    /// A file's content. `None` where nothing is there.
+    /// Returns a file's content. `None` if the file is missing.
     pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>, BackendError> {
         let Some(mut file) = self.open(path)? else { return Ok(None) };
         let mut content = Vec::new();
@@ -155,7 +155,7 @@ impl Root {
         }
     }
 
-    /// A lock that one process at a time can hold.
+    /// Takes a lock that one process at a time can hold.
     pub fn lock(&self, path: &str) -> Result<Lock, BackendError> {
         self.make_parents(path)?;
         let place = self.path.join(path);
@@ -232,12 +232,12 @@ impl Root {
     }
 }
 
-/// The SHA-256 of some bytes, as [`Root::hash`] gives it.
+/// Returns the SHA-256 of some bytes, as [`Root::hash`] does.
 pub fn hash_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The folders on the way to a file, outermost first.
+/// Returns the folders on the way to a file, outermost first.
 fn parents(path: &str) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> =
         Path::new(path).ancestors().skip(1).map(Path::to_owned).filter(|p| p.file_name().is_some()).collect();
@@ -264,7 +264,7 @@ fn fill(place: &Path, content: &[u8], how: WriteOptions) -> io::Result<()> {
     if how.durable { file.sync_data() } else { Ok(()) }
 }
 
-/// Moves a file to a place where nothing may be yet.
+/// Moves a file to a place that must be free.
 fn put_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),

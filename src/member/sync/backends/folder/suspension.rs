@@ -24,7 +24,7 @@ pub(super) fn read(root: &Root, now: Timestamp) -> Option<Suspension> {
     suspension::read(text("reason").or(Some("")), text("until"), now)
 }
 
-/// Writes a suspension into a folder, or takes it off. Gives back whether there was one before.
+/// Suspends or resumes a folder. Returns true if it was suspended before.
 pub fn suspend(folder: &Path, suspension: Option<&Suspension>) -> Result<bool, BackendError> {
     let mut root = Root::new(folder)?;
     let was = root.read(FILE)?.is_some();

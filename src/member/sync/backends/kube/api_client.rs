@@ -123,19 +123,19 @@ impl ApiClient {
         }
     }
 
-    /// The same, for what is done on behalf of tenants.
+    /// Returns a client that writes as the tenants' accounts.
     #[must_use]
     pub fn acting(&self, tenants: Option<&Tenants>) -> ApiClient {
         ApiClient { tenants: tenants.cloned(), ..self.clone() }
     }
 
-    /// The same, with other credentials.
+    /// Returns the client with other credentials.
     #[must_use]
     pub fn with(&self, client: Client) -> ApiClient {
         ApiClient { client, ..self.clone() }
     }
 
-    /// The same, writing only where the fence leaves a write all the time it may take.
+    /// Returns the client with a fence: each write needs this time left before the fence closes.
     #[must_use]
     pub fn fenced(self, fence: Fence, patience: Duration) -> ApiClient {
         ApiClient { fence: Some((fence, patience)), ..self }
@@ -158,7 +158,7 @@ impl ApiClient {
         self.send_counted(ask).await.0
     }
 
-    /// The same, with the number of times that it was asked.
+    /// Does the same as [`ApiClient::send`], and returns the number of attempts.
     pub async fn send_counted(&self, ask: &ApiRequest) -> (Result<Response, Failure>, u32) {
         let mut attempt = 1;
         loop {
@@ -231,8 +231,7 @@ impl ApiClient {
         }
     }
 
-    /// Every object with a label, page by page.
-    /// Returns the version of the whole list.
+    /// Reads every object with a label, page by page. Returns the version of the whole list.
     pub async fn list(
         &self,
         path: &str,

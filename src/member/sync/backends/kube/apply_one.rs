@@ -35,7 +35,7 @@ pub struct ApplyJob {
     /// The collection it stands in.
     pub path: String,
     pub payload: Arc<Json>,
-    /// The object as it is, where it is there.
+    /// The live object, if it exists.
     pub live: Option<Arc<Json>>,
     /// True if the object is berth's already.
     pub owned: bool,
@@ -115,12 +115,12 @@ impl ApplyJob {
         }
     }
 
-    /// The same, with the object that is there.
+    /// Returns the job with the live object.
     pub fn with(self, live: Json, identity: &Identity) -> ApplyJob {
         ApplyJob { owned: identity.owns(&live), live: Some(Arc::new(live)), older: None, ..self }
     }
 
-    /// The same, where it is berth's and only to be brought to another form.
+    /// Returns the job for an owned object with this UID, which gets a new form whatever its content.
     pub fn older(self, uid: Option<String>) -> ApplyJob {
         ApplyJob { owned: self.owned || uid.is_some(), older: uid, ..self }
     }
@@ -169,7 +169,7 @@ impl ApplyJob {
         Ok(ApplyResult { answer: Some(answer), ..brought })
     }
 
-    /// The hand-over of an object that is taken over.
+    /// Returns the hand-over of an object that is taken over.
     fn take_over_from(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
         let may = self.take_over || self.take_over_equal;
         if self.owned || !may || self.strategy.way != WriteLimit::Write {
@@ -178,7 +178,7 @@ impl ApplyJob {
         self.hand_over(live, identity).filter(|handover| !handover.from.is_empty())
     }
 
-    /// The hand-over before a write.
+    /// Returns the hand-over before a write.
     fn hand_over(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
         let legacy = match (self.owned, self.take_over_equal) {
             (true, _) => Vec::new(),
@@ -192,7 +192,7 @@ impl ApplyJob {
         HandOver::of(live, identity, self.owned, &legacy, &leaving)
     }
 
-    /// Brings it about.
+    /// Applies the object.
     pub async fn bring(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
         if let Some(uid) = &self.older {
             let mut object = (*self.payload).clone();

@@ -145,7 +145,7 @@ impl ClusterSession {
         Err(BackendError("another syncer is at work on this cluster".to_owned()))
     }
 
-    /// Takes the parent object away, as it was read.
+    /// Removes the parent object in the version that was read.
     pub async fn remove_parent(&mut self) -> Result<(), BackendError> {
         let Some(parent) = self.parent.take() else { return Ok(()) };
         self.remove_status().await;
@@ -181,7 +181,7 @@ impl ClusterSession {
         ApiRequest::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
     }
 
-    /// A failure of the whole cluster, not of one object.
+    /// Turns a failure of the whole cluster, not of one object, into an error.
     pub fn whole(&self, failure: &Failure) -> BackendError {
         let words = failure.words(false);
         let server = &self.api.server;

@@ -125,7 +125,7 @@ impl ClusterSession {
         BackendError(message)
     }
 
-    /// The work on an object, with all that is known of it.
+    /// Makes the job for an object, with the present knowledge of it.
     pub(super) fn job(&self, object: &Desired, path: String) -> ApplyJob {
         let seen = self.tracked.get(&object.id);
         let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();

@@ -36,7 +36,7 @@ struct KindListing {
 }
 
 impl ClusterSession {
-    /// Says of each of these what it would take along, if that is anything.
+    /// Describes the foreign objects that the removal of each of these would take along.
     pub async fn collateral(&self, ids: &[ObjectId]) -> Vec<Problem> {
         let mut said = Vec::new();
         for id in ids {

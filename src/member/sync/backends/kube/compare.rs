@@ -38,7 +38,7 @@ pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     content(live) == content(after)
 }
 
-/// The hash that an object carries.
+/// Returns the hash that an object carries.
 pub fn applied_hash(live: &Json) -> Option<&str> {
     live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
 }

@@ -125,7 +125,7 @@ impl ClusterSession {
         }
     }
 
-    /// Takes in what a trial has shown.
+    /// Takes the result of a dry run into the survey.
     fn heed(
         &mut self,
         wanted: Option<&Desired>,

@@ -145,7 +145,7 @@ impl ClusterSession {
         (format!("/api/v1/namespaces/{namespace}/events"), name, object)
     }
 
-    /// Takes the status away, where it is this fleet's. That this may fail is no problem.
+    /// Removes the status, if it is this fleet's. A failure is no problem.
     pub async fn remove_status(&mut self) {
         let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
         let Ok(Some(there)) = self.api.get(&path, &name).await else { return };

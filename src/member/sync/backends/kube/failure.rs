@@ -84,7 +84,7 @@ impl Failure {
         Failure::Unreachable(innermost(error))
     }
 
-    /// The same, where the library has read the server's refusal already.
+    /// Makes a failure of an error whose refusal the library has read already.
     pub fn of_answer(error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => {
@@ -149,7 +149,7 @@ impl Failure {
         matches!(self, Failure::Refused(refusal) if refusal.message.contains(TYPED))
     }
 
-    /// The fields that others own, where that is what is wrong.
+    /// Returns the fields that others own, if the failure is a conflict.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let Failure::Refused(refusal) = self else { return Vec::new() };
         let conflict = |cause: &Cause| {
@@ -216,7 +216,7 @@ impl Failure {
     }
 }
 
-/// Says in what a manifest does not fit its kind. Of a Secret only fields are named.
+/// Describes the misfit of a manifest and its kind. Of a Secret only fields are named.
 fn misfit_words(message: &str, is_secret: bool) -> String {
     let (_, faults) = message.split_once(TYPED).unwrap_or_default();
     let faults = faults.split_once("): ").map_or(faults, |(_, faults)| faults);

@@ -33,7 +33,7 @@ pub struct Kept {
     pub whole: bool,
 }
 
-/// All that an object's annotations leave to the member.
+/// Returns all fields that an object's annotations leave to the member.
 pub fn all_kept(retained: Option<&str>, initial: Option<&str>) -> Vec<Kept> {
     let read = |text: Option<&str>, whole: bool| {
         let paths = text.map(pointers).unwrap_or_default().into_iter();

@@ -23,7 +23,7 @@ pub struct HandOver {
 }
 
 impl HandOver {
-    /// Returns the hand-over that a live object needs, if it needs one. `leaving` are fields that berth lets go.
+    /// Returns the hand-over that a live object needs, if it needs one. Berth releases the fields in `leaving`.
     pub fn of(
         live: &Json,
         identity: &Identity,
@@ -61,7 +61,7 @@ impl HandOver {
         json!(operations)
     }
 
-    /// Says from whom fields are taken over, and which of them go.
+    /// Describes the former owners, and the fields that the hand-over removes.
     pub fn words(&self, live: &Json, wanted: &Json) -> String {
         const MOST: usize = 10;
         let gone = self.remove_gone(&mut live.clone(), wanted);
@@ -164,7 +164,7 @@ pub fn content_operations(live: &Json, after: &Json) -> Json {
     json!(operations)
 }
 
-/// An item of a list by what tells it apart: `k:{"name":"web"}` is `web`.
+/// Returns the name of a list item: `k:{"name":"web"}` is `web`.
 fn item_name(key: &str) -> String {
     let shown = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (_, text) = key.split_once(':').unwrap_or_default();

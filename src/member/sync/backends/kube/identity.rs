@@ -59,7 +59,7 @@ impl Identity {
         part_of(object) == Some(&self.set) && managed_fields::applied_by(object, &self.manager).is_some()
     }
 
-    /// A wanted object as it is sent: without what is the server's, with the label and the hash.
+    /// Returns a wanted object as it is sent: without the server's fields, with the label and the hash.
     pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
         let mut object = stored_shape::as_kept(&desired.object).into_owned();
         let Some(map) = object.as_object_mut() else { return object };
@@ -86,7 +86,7 @@ impl Identity {
         base64url(&hasher.finalize())
     }
 
-    /// The parent object, as it is sent.
+    /// Returns the parent object as it is sent.
     pub fn parent_object(&self, record: &Record, kinds: &str, version: Option<&str>) -> Json {
         let mut object = json!({
             "apiVersion": "v1",
@@ -126,7 +126,7 @@ pub fn legacy_hubs_of(live: &Json) -> Vec<&'static str> {
     std::iter::once(&LEGACY_KUBEFLEET).chain(kubefed).copied().collect()
 }
 
-/// The ApplySet that an object says it is of.
+/// Returns the ApplySet that an object's label names.
 pub fn part_of(object: &Json) -> Option<&String> {
     match object.get("metadata")?.get("labels")?.get(PART_OF)? {
         Json::String(set) => Some(set),
@@ -162,7 +162,7 @@ fn shortened(name: &str) -> String {
     format!("berth/{}", base64url(&Sha256::digest(name.as_bytes())))
 }
 
-/// A name that an object can have: the fleet's own where it can be one.
+/// Returns a valid object name for a fleet: with the fleet's own name, if that is valid.
 pub fn object_name(fleet: &str) -> String {
     let fine = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     let plain =

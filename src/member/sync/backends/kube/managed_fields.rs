@@ -6,12 +6,12 @@
 
 use serde_json::{Map, Value as Json, json};
 
-/// The fields that a manager applied. `None` where it applied none.
+/// Returns the fields that a manager applied. `None` if it applied none.
 pub fn applied_by<'a>(object: &'a Json, manager: &str) -> Option<&'a Json> {
     entries(object)?.iter().find(|entry| is_apply(entry, manager))?.get("fieldsV1")
 }
 
-/// All who set fields, status aside.
+/// Returns all managers of fields, those of the status aside.
 pub fn managers(object: &Json) -> impl Iterator<Item = (&str, &str)> {
     let entries = entries(object).map(Vec::as_slice).unwrap_or_default();
     let own = entries.iter().filter(|entry| text(entry, "subresource").is_empty());
@@ -32,7 +32,7 @@ fn is_apply(entry: &Json, manager: &str) -> bool {
         && text(entry, "subresource").is_empty()
 }
 
-/// The entries of all but these managers. A server heeds an empty list only as a list of one empty entry.
+/// Returns the entries of all other managers. A server heeds an empty list only as a list of one empty entry.
 pub fn without(object: &Json, names: &[&str]) -> Vec<Json> {
     let all = entries(object).map(Vec::as_slice).unwrap_or_default();
     let rest: Vec<Json> =
@@ -112,7 +112,7 @@ pub struct Rearrange<'a> {
     pub leaving: &'a [Vec<String>],
 }
 
-/// The entries as they should be before berth applies; `None` where they are so already.
+/// Returns the entries as they should be before berth applies; `None` if they need no change.
 pub fn rearranged(object: &Json, how: &Rearrange<'_>) -> Option<Vec<Json>> {
     let entries = entries(object)?;
     let is_legacy = |entry: &Json| {

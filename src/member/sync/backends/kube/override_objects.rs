@@ -10,7 +10,7 @@ use crate::sync::override_objects::{BackendOverrides, ObjectChoice, OverrideObje
 use berth_base::model::ObjectId;
 
 impl ClusterSession {
-    /// All of them as they are now, sources in their order.
+    /// Reads all local overrides, in the order of their sources.
     pub async fn local_overrides(&mut self) -> BackendOverrides {
         let mut into = BackendOverrides::default();
         for source in self.overrides_from.clone() {

@@ -40,7 +40,7 @@ impl ClusterSession {
     }
 }
 
-/// The label selector for the pods of a workload.
+/// Returns the label selector for the pods of a workload.
 pub fn selector_of(object: &Json) -> Option<String> {
     let labels = object.pointer("/spec/selector/matchLabels")?.as_object()?;
     let pairs = labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));

@@ -47,7 +47,7 @@ pub async fn release(
     Err(Failure::rule("it changes all the time"))
 }
 
-/// The options of a removal: in the background unless told otherwise, and of the very object that was seen.
+/// Returns the options of a removal: in the background by default, and of the very object that was seen.
 pub fn delete_params(options: Option<&str>, uid: String) -> Result<DeleteParams, Failure> {
     let mut params = DeleteParams {
         preconditions: Some(Preconditions { uid: Some(uid), resource_version: None }),

@@ -24,7 +24,7 @@ pub struct Retry {
 /// The shortest and the longest pause after an object failed.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// The longest pause before it is looked whether something is still in the way.
+/// The longest pause before berth looks whether an obstacle is still in the way.
 const IN_THE_WAY: Duration = Duration::from_secs(60);
 
 /// The interval at which overrides kept in the cluster are read.
@@ -48,7 +48,7 @@ impl ClusterSession {
         self.put_off_to(id, hash, at, message.to_owned(), found);
     }
 
-    /// Notes that something else is in the way of an object.
+    /// Notes that an obstacle is in the way of an object.
     pub fn put_off_as_found(&mut self, id: &ObjectId, hash: &Arc<str>, found: Live) {
         let at = Instant::now() + self.next_pause(id, hash).min(IN_THE_WAY);
         self.put_off_to(id, hash, at, String::new(), Some(found));
@@ -76,12 +76,12 @@ impl ClusterSession {
         shortest.saturating_mul(1 << (self.failures_of(id, hash) + 1).min(9)).min(longest)
     }
 
-    /// An object that is not tried now, if it is to wait.
+    /// Returns the pending retry of an object that must not be tried now.
     pub fn put_off_until(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Retry> {
         self.retries.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
     }
 
-    /// Takes in which objects are not as wanted. Returns those that had all the time they may take.
+    /// Notes which objects are not as wanted. Returns those that had all the time they may take.
     pub fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> BTreeSet<ObjectId> {
         let (wanted, now) = (self.watching.shared.cache().wanted(), Instant::now());
         let hash = |id: &ObjectId| wanted.get(id).map(|form| form.hash.clone()).unwrap_or_default();

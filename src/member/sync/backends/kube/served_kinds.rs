@@ -26,7 +26,7 @@ pub struct ServedKinds {
 }
 
 impl ServedKinds {
-    /// Asks the server: two questions, or one for each group where it is older than the short way.
+    /// Asks the server: with two requests, or with one for each group if the server is too old for that.
     pub async fn ask(client: &Client) -> Result<ServedKinds, Failure> {
         let answers = tokio::try_join!(
             patiently(|| client.list_core_api_versions_aggregated()),
@@ -101,24 +101,24 @@ impl ServedKinds {
         self.served.is_empty()
     }
 
-    /// A kind in the version that the server prefers.
+    /// Returns a kind in the version that the server prefers.
     pub fn preferred(&self, group: &str, kind: &str) -> Option<&ServedKind> {
         self.served.get(&(group.to_owned(), kind.to_owned()))?.first()
     }
 
-    /// A kind in one version.
+    /// Returns a kind in one version.
     pub fn version(&self, group: &str, kind: &str, version: &str) -> Option<&ServedKind> {
         self.served.get(&(group.to_owned(), kind.to_owned()))?.iter().find(|served| served.version == version)
     }
 
-    /// Every kind by group and name, in the version that the server prefers.
+    /// Returns every kind by group and name, in the version that the server prefers.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str, &ServedKind)> {
         self.served
             .iter()
             .filter_map(|((group, kind), served)| Some((group.as_str(), kind.as_str(), served.first()?)))
     }
 
-    /// Every kind whose objects berth could own.
+    /// Returns every kind whose objects berth could own.
     pub fn managed(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let usable = |served: &Vec<ServedKind>| served.first().is_some_and(|served| served.managed);
         self.served.iter().filter(move |(_, served)| usable(served)).map(|(name, _)| name.clone())
@@ -130,7 +130,7 @@ fn is_managed(verbs: &[String]) -> bool {
 }
 
 impl ServedKind {
-    /// The path of all its objects, or of those in one namespace.
+    /// Returns the path of all its objects, or of those in one namespace.
     pub fn path(&self, group: &str, namespace: &str) -> String {
         let root = match group {
             "" => format!("/api/{}", self.version),
@@ -142,7 +142,7 @@ impl ServedKind {
         }
     }
 
-    /// The path of the collection an object stands in, where it stands rightly.
+    /// Returns the path of an object's collection, if the object rightly has or lacks a namespace.
     pub fn place_of(&self, id: &ObjectId) -> Result<String, Failure> {
         match (self.namespaced, id.namespace.is_empty()) {
             (true, true) => Err(Failure::rule(format!("objects of kind {} need a namespace", id.kind))),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use berth_git::signature::base64;
 
-/// An object as the server would keep it.
+/// Returns an object as the server would keep it.
 pub fn as_kept(object: &Json) -> Cow<'_, Json> {
     let text = |key: &str| object.get(key).and_then(Json::as_str);
     if (text("apiVersion"), text("kind")) != (Some("v1"), Some("Secret")) {

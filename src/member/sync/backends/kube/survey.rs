@@ -73,7 +73,7 @@ impl ClusterSession {
         }
     }
 
-    /// The collection a wanted object stands in.
+    /// Returns the path of a wanted object's collection.
     pub fn path_of(&self, object: &Desired) -> Result<String, Failure> {
         let version = api_version(object);
         match self.kinds.version(&object.id.group, &object.id.kind, version_of(version)) {
@@ -109,7 +109,7 @@ impl ClusterSession {
         self.watching.shared.cache().want(Arc::new(desired.iter().map(form).collect()));
     }
 
-    /// The kinds that berth may own objects of, and whether they are followed from now on.
+    /// Returns the kinds of which berth may own objects, and whether they are watched from now on.
     async fn scopes(&self, desired: &DesiredMap) -> BTreeMap<KindScope, bool> {
         let mut kinds: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
         for object in desired.values() {
@@ -253,7 +253,7 @@ pub fn refuse(found: &mut LiveMap, id: &ObjectId, message: String) {
     }
 }
 
-/// An object that is not berth's.
+/// Returns the live side of an object that is not berth's.
 pub fn not_ours(form: Form) -> Live {
     Live { owned: false, form, annotations: BTreeMap::new(), stays: None }
 }

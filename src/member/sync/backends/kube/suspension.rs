@@ -10,7 +10,7 @@ use crate::live::Access;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 use berth_base::model::status::Suspension;
 
-/// Writes a suspension, or takes it off. Gives back whether there was one before.
+/// Suspends or resumes a cluster. Returns true if it was suspended before.
 pub fn suspend(
     access: &Access,
     fleet: &str,

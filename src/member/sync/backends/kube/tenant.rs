@@ -63,7 +63,7 @@ impl Tenants {
     }
 }
 
-/// The namespace in the path of a collection.
+/// Returns the namespace in the path of a collection.
 fn namespace_of(path: &str) -> Option<&str> {
     let (_, rest) = path.split_once("/namespaces/")?;
     rest.split_once('/').map(|(namespace, _)| namespace)

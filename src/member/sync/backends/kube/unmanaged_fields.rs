@@ -30,7 +30,7 @@ impl UnmanagedFields {
         self.pointers.is_empty() && self.managers.is_empty()
     }
 
-    /// The pointers under which a live object has something that berth lets go.
+    /// Returns the pointers under which a live object has fields for berth to release.
     pub fn leaving(&self, live: &Json) -> Vec<Vec<String>> {
         self.pointers.iter().filter(|path| has(live, path)).cloned().collect()
     }
@@ -67,7 +67,7 @@ fn has(value: &Json, path: &[String]) -> bool {
     }
 }
 
-/// Takes a field out, or makes it what is there, if there is something.
+/// Removes a field, or copies the live value over it. A field without a live value stays.
 fn leave(wanted: &mut Json, live: &Json, path: &[String], copy: bool) {
     let Some((first, rest)) = path.split_first() else { return };
     match (wanted, live) {

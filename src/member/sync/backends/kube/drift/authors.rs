@@ -20,7 +20,7 @@ pub struct Change {
     pub fields: BTreeSet<String>,
 }
 
-/// The wanted fields that are no longer a manager's, by who has them now.
+/// Returns the wanted fields that a manager has lost, by their present managers.
 pub fn changes(live: &Json, wanted: &Json, manager: &str) -> Vec<Change> {
     let own = managed_fields::applied_by(live, manager).unwrap_or(&Json::Null);
     let mut lost = Vec::new();

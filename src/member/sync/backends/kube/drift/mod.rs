@@ -75,7 +75,7 @@ impl ClusterSession {
         true
     }
 
-    /// Says who changed what. False where only a trial can tell whether anything is changed at all.
+    /// Reports who changed which fields. Returns false if only a dry run can tell whether there is a change at all.
     fn only_say(&mut self, object: &Desired, found: &mut LiveMap) -> bool {
         let id = &object.id;
         let live = self.tracked.get(id).and_then(|seen| seen.live.clone());

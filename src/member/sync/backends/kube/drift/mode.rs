@@ -16,7 +16,7 @@ pub enum DriftMode {
     IgnoreUntil(Timestamp),
 }
 
-/// The mode of an object at a moment.
+/// Returns the mode of an object at a moment.
 pub fn of(desired: &Desired, otherwise: DriftMode, now: Timestamp) -> Result<DriftMode, String> {
     let Some(text) = desired.annotation(DRIFT) else { return Ok(otherwise) };
     read(text.trim(), otherwise, now).ok_or_else(|| {

@@ -361,7 +361,7 @@ impl LeaseThread {
         self.send(&LeaseRequest::Replace { object }, 409).await
     }
 
-    /// The object in the answer; nothing where the answer is the code that is passed over.
+    /// Sends a request. `None` if the server answers with the code `passed_over`.
     async fn send(&self, ask: &LeaseRequest, passed_over: u16) -> Result<Option<Json>, String> {
         let params = PostParams { field_manager: Some("berth".to_owned()), ..PostParams::default() };
         let bytes = |object: &Json| object.to_string().into_bytes();
@@ -393,7 +393,7 @@ enum LeaseRequest {
 
 const TAKEN: &str = "somebody else was first";
 
-/// The time as leases have it.
+/// Returns the present time as leases write it.
 fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

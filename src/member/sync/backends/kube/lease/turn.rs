@@ -51,7 +51,7 @@ impl LeaseSpec {
         }
     }
 
-    /// The same lease in the hands of `holder`. The times are for people.
+    /// Returns the lease with this holder. The times in it are for people.
     pub fn spec_for(&self, holder: &str, duration: Duration, now: &str) -> Json {
         let same = self.holder == holder && !self.acquired.is_empty();
         let acquired = if same { self.acquired.as_str() } else { now };

@@ -72,7 +72,7 @@ const ATTEMPTS: usize = 3;
 enum WatchEnd {
     /// The usual end; the next watch goes on from there.
     Closed,
-    /// The server does not know any more what happened since, or nothing was heard for too long.
+    /// The server has forgotten the changes since, or the watch was silent for too long.
     Lost,
     /// The account or server does not allow a watch.
     Refused,
@@ -80,7 +80,7 @@ enum WatchEnd {
 }
 
 impl KindWatch {
-    /// Lists all there is. Gives the version to watch from.
+    /// Lists all objects. Returns the version to watch from.
     pub async fn list(&self) -> Result<String, Failure> {
         let mut attempt = 1;
         loop {

@@ -108,8 +108,8 @@ impl Watching {
         lock(&self.shared.faults).clear();
     }
 
-    /// Looks at each kind that is not followed already, some at once, and follows those that are to be
-    /// followed. Gives the kinds that could not be looked at.
+    /// Lists each kind that is not watched already, several at once, and starts the watches. Returns the
+    /// kinds that could not be listed.
     pub async fn look(
         &mut self,
         scopes: BTreeMap<KindScope, bool>,

@@ -55,7 +55,8 @@ impl ObjectCache {
         self.muted.get(id).is_some_and(|until| Instant::now() < *until)
     }
 
-    /// Takes in how an object is. Nothing for one that does not concern berth. True where that asks for a sync.
+    /// Puts an object's present entry; `None` if the object no longer concerns berth. Returns true if that
+    /// asks for a sync.
     pub fn put(&mut self, id: ObjectId, entry: Option<CachedObject>, version: Version) -> bool {
         let before = self.entries.get(&id);
         if before.is_some_and(|before| is_older(version, before.version)) {
@@ -92,7 +93,7 @@ impl ObjectCache {
         }
     }
 
-    /// Takes in that one very object is gone.
+    /// Removes one very object. Returns true if that asks for a sync.
     pub fn gone(&mut self, id: &ObjectId, uid: &str) -> bool {
         if self.entries.get(id).is_none_or(|entry| &*entry.uid != uid) {
             return false;
@@ -110,7 +111,7 @@ impl ObjectCache {
         self.gone.clear();
     }
 
-    /// Takes in an object that berth has written, so that its echo from a watch is no news.
+    /// Puts an object that berth has written, so that its echo from a watch is no news.
     pub fn wrote(&mut self, id: ObjectId, entry: CachedObject) {
         if self.gone.contains(&entry.uid) {
             return;
@@ -127,7 +128,7 @@ impl ObjectCache {
         }
     }
 
-    /// An object in this version is as wanted, though its owners do not show it.
+    /// Marks an object in this version as wanted, although its managers do not show it.
     pub fn trust(&mut self, id: &ObjectId, version: Version) {
         if let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.version == version) {
             (entry.intact, entry.live) = (true, None);

@@ -17,7 +17,7 @@ use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 /// The pause between two watches.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The same where it may not be watched: a sync still looks before it writes.
+/// The pause if berth may not watch the object: each sync reads it before it writes anyway.
 const REFUSED: Duration = Duration::from_secs(300);
 
 /// Follows the parent object for ever, and asks for a sync where its suspension is another one.
