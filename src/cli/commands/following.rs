@@ -27,7 +27,7 @@ impl FollowArgs {
     /// Finds a file of allowed signers that cannot be used before any work is done.
     pub fn check(&self) -> Result<(), CommandError> {
         let Some(file) = &self.allowed_signers else { return Ok(()) };
-        commit_trust::read(file).map(|_| ()).map_err(CommandError::usage)
+        commit_trust::read_allowed_signers(file).map(|_| ()).map_err(CommandError::usage)
     }
 
     pub fn vouching(&self, cluster: &str, fleet: &str) -> CommitTrust {

@@ -269,7 +269,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, C
     let elsewhere = args.telling.status_remote(&args.remote, &copy, cancel)?;
     Ok(Some(
         MemberRemote::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
-            .vouched_for(args.follow.vouching(&args.cluster, &args.fleet))
+            .trusting(args.follow.vouching(&args.cluster, &args.fleet))
             .reporting_to(elsewhere),
     ))
 }

@@ -45,7 +45,7 @@ impl TrustArgs {
     pub fn anchors(&self, signer: Option<&Signer>) -> Result<Anchors, CommandError> {
         let own = signer.map(|signer| AllowedSigners::of(signer.public()));
         let others = match &self.allowed_signers {
-            Some(file) => Some(commit_trust::read(file).map_err(CommandError::usage)?),
+            Some(file) => Some(commit_trust::read_allowed_signers(file).map_err(CommandError::usage)?),
             None => None,
         };
         let keys = match (own, others) {

@@ -18,7 +18,7 @@ pub struct CommitTrust {
     allowed: Option<PathBuf>,
     fleet: FleetPin,
     max_age: Option<Duration>,
-    good: Option<CommitId>,
+    last_trusted: Option<CommitId>,
 }
 
 impl CommitTrust {
@@ -67,13 +67,13 @@ impl CommitTrust {
     pub fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
         let why = match self.check(repo, newest) {
             Ok(()) => {
-                self.good = Some(newest);
+                self.last_trusted = Some(newest);
                 return Ok((newest, None));
             }
             Err(why) => why,
         };
-        match self.good.filter(|good| self.check(repo, *good).is_ok()) {
-            Some(good) => Ok((good, Some(why))),
+        match self.last_trusted.filter(|last_trusted| self.check(repo, *last_trusted).is_ok()) {
+            Some(last_trusted) => Ok((last_trusted, Some(why))),
             None => Err(why),
         }
     }
@@ -91,7 +91,7 @@ impl CommitTrust {
             ));
         }
         if let Some(file) = &self.allowed {
-            let vouched = repo.vouch(commit, &read(file)?).map_err(failed)?;
+            let vouched = repo.vouch(commit, &read_allowed_signers(file)?).map_err(failed)?;
             vouched.map_err(|why| format!("commit {short} does not count: {why}"))?;
         }
         // The fleet's name is read after the signature: only then can it be trusted.
@@ -102,7 +102,7 @@ impl CommitTrust {
 }
 
 /// Reads the file of allowed signers.
-pub fn read(file: &Path) -> Result<AllowedSigners, String> {
+pub fn read_allowed_signers(file: &Path) -> Result<AllowedSigners, String> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("the allowed signers `{name}` can not be read: {error}"))?;

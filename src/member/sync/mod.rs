@@ -184,7 +184,7 @@ pub fn sync_set(
     let mut plan = plan::plan(desired, &live, |id| {
         options.allow_risky_prune || !is_old && folder.allow_prune.contains(&path::of_object(id))
     });
-    strategy::heed(&mut plan, desired, &live, backend.findings());
+    strategy::apply_findings(&mut plan, desired, &live, backend.findings());
     let suspended = options.now.and_then(|now| backend.suspended(now));
     let resumes_at = match (&suspended, options.now) {
         (Some(suspension), _) => {

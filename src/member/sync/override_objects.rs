@@ -107,7 +107,7 @@ impl fmt::Display for OverrideObjects {
 
 impl LastGoodOverrides {
     /// Reads an object as it is now, or falls back to its last good form and reports the reason.
-    pub fn heed(
+    pub fn take_object(
         &mut self,
         from: &OverrideObjects,
         id: &ObjectId,
@@ -224,18 +224,22 @@ mod tests {
         let id = ObjectId::new("", "ConfigMap", "berth-system", "local");
         let source: OverrideObjects = "configmap/local".parse().unwrap();
         let mut last = LastGoodOverrides::default();
-        let mut heed = |object: Json| {
+        let mut take_object = |object: Json| {
             let mut into = BackendOverrides::default();
-            last.heed(&source, &id, Ok(&object), &mut into);
+            last.take_object(&source, &id, Ok(&object), &mut into);
             (
                 into.overrides.overrides.len(),
                 into.problems.iter().map(|it| it.message.clone()).collect::<String>(),
             )
         };
-        let (count, problem) = heed(json!({"data": {"a.yaml": "kind: LocalOverrides\noverrides: 1\n"}}));
+        let (count, problem) =
+            take_object(json!({"data": {"a.yaml": "kind: LocalOverrides\noverrides: 1\n"}}));
         assert!(count == 0 && problem.contains("no override of it is in force"), "{problem}");
-        assert_eq!(heed(json!({"data": {"a.yaml": GOOD, "b.yaml": GOOD, "note": "x"}})), (2, String::new()));
-        let (count, problem) = heed(json!({"data": {"note": "x"}}));
+        assert_eq!(
+            take_object(json!({"data": {"a.yaml": GOOD, "b.yaml": GOOD, "note": "x"}})),
+            (2, String::new())
+        );
+        let (count, problem) = take_object(json!({"data": {"note": "x"}}));
         assert!(count == 2 && problem.contains("what it held before stays in force"), "{problem}");
     }
 
@@ -246,7 +250,7 @@ mod tests {
         // `kind: hunter2`
         let object = json!({"data": {"a.yaml": "a2luZDogaHVudGVyMgo="}});
         let mut into = BackendOverrides::default();
-        LastGoodOverrides::default().heed(&source, &id, Ok(&object), &mut into);
+        LastGoodOverrides::default().take_object(&source, &id, Ok(&object), &mut into);
         let message = &into.problems[0].message;
         assert!(message.contains("`a.yaml` has a fault at 1:") && !message.contains("hunter2"), "{message}");
     }

@@ -238,7 +238,7 @@ pub fn plan(
 
 /// Decides the write of a wanted object. `None` if it is in place already.
 fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, String> {
-    if let Some(settled) = strategy::settled(wanted, live) {
+    if let Some(settled) = strategy::decide_by_limit(wanted, live) {
         return settled;
     }
     let Some(live) = live else { return Ok(Some(Action::Create)) };

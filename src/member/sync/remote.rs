@@ -12,8 +12,8 @@ use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy
 use berth_git::{CommitId, GitError, RefMove, Repo};
 
 /// The local refs into which the remote's refs are fetched.
-const ARRIVED: &str = "refs/berth-local/cluster";
-const REPORTED: &str = "refs/berth-local/status";
+const FETCHED_REF: &str = "refs/berth-local/cluster";
+const FETCHED_STATUS_REF: &str = "refs/berth-local/status";
 
 /// A member's remote.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct MemberRemote {
     cluster: String,
     /// Accept a folder with a lower sequence number, too.
     allow_rewind: bool,
-    vouching: CommitTrust,
+    trust: CommitTrust,
     /// The remote of statuses, if it is another one.
     elsewhere: Option<Box<dyn Transport>>,
     /// The status ref at the remote. `None` if unknown.
@@ -88,7 +88,7 @@ impl MemberRemote {
             refs,
             cluster: cluster.to_owned(),
             allow_rewind,
-            vouching: CommitTrust::default(),
+            trust: CommitTrust::default(),
             elsewhere: None,
             reported: None,
         }
@@ -96,8 +96,8 @@ impl MemberRemote {
 
     /// Accepts only commits that are trusted.
     #[must_use]
-    pub fn vouched_for(self, vouching: CommitTrust) -> MemberRemote {
-        MemberRemote { vouching, ..self }
+    pub fn trusting(self, trust: CommitTrust) -> MemberRemote {
+        MemberRemote { trust, ..self }
     }
 
     /// Sends statuses to another remote, if one is given.
@@ -125,11 +125,11 @@ impl MemberRemote {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.cluster(&self.cluster);
         // Without a depth, an unmoved ref ends the exchange; its commits have no parents anyway.
-        let depth = if repo.read_ref(ARRIVED)?.is_some() { None } else { Some(1) };
-        let want = Want::One { there: name.clone(), here: ARRIVED.to_owned() };
+        let depth = if repo.read_ref(FETCHED_REF)?.is_some() { None } else { Some(1) };
+        let want = Want::One { there: name.clone(), here: FETCHED_REF.to_owned() };
         self.transport.fetch(self.copy.path(), &[want], depth)?;
         let before = repo.read_ref(&name)?;
-        let arrived = repo.read_ref(ARRIVED)?;
+        let arrived = repo.read_ref(FETCHED_REF)?;
         let Some(arrived) = arrived.filter(|arrived| Some(*arrived) != before) else { return Ok(false) };
         let not_ours = |message: String| RemoteError::NotOurs { name: name.clone(), message };
         let Some(offered) = read_cluster_ref(&repo, arrived)? else {
@@ -146,9 +146,7 @@ impl MemberRemote {
             }
             return Err(RemoteError::Rewound { name, offered: offered.seq, known: known.seq });
         }
-        self.vouching
-            .check(&repo, arrived)
-            .map_err(|why| RemoteError::Refused { name: name.clone(), why })?;
+        self.trust.check(&repo, arrived).map_err(|why| RemoteError::Refused { name: name.clone(), why })?;
         repo.move_refs(&[RefMove { name, old: before, new: arrived }])?;
         Ok(true)
     }
@@ -182,13 +180,13 @@ impl MemberRemote {
     }
 
     fn look_up(&self, repo: &Repo, name: &str) -> Result<Option<CommitId>, RemoteError> {
-        let want = Want::One { there: name.to_owned(), here: REPORTED.to_owned() };
-        let depth = if repo.read_ref(REPORTED)?.is_some() { None } else { Some(1) };
+        let want = Want::One { there: name.to_owned(), here: FETCHED_STATUS_REF.to_owned() };
+        let depth = if repo.read_ref(FETCHED_STATUS_REF)?.is_some() { None } else { Some(1) };
         match self.for_statuses().fetch(self.copy.path(), &[want], depth) {
             Err(TransportError::NoSuchRef { .. }) => Ok(None),
             done => {
                 done?;
-                Ok(repo.read_ref(REPORTED)?)
+                Ok(repo.read_ref(FETCHED_STATUS_REF)?)
             }
         }
     }

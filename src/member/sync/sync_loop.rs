@@ -104,7 +104,7 @@ pub enum SyncError {
 }
 
 /// The shortest time from one sync to the next that a backend asks for: what happens together is one change.
-pub(super) const SHORTEST: Duration = Duration::from_millis(250);
+pub(super) const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// A syncer at work: what it goes by, what it changes, and what it remembers.
 #[expect(missing_debug_implementations, reason = "borrows of a sync at work, never printed")]
@@ -150,7 +150,7 @@ impl<'a> Syncer<'a> {
             };
             let again = (unsettled > 0).then(|| Instant::now() + pause(interval, unsettled - 1));
             let again = again.into_iter().chain(sync.resumes(self.hooks.now())).min();
-            let earliest = begun + if failures > 0 { pause(interval, failures) } else { SHORTEST };
+            let earliest = begun + if failures > 0 { pause(interval, failures) } else { SHORTEST_PAUSE };
             let idle = Idle { sync: &sync, inputs, again, earliest };
             if self.is_stopped(&idle, wakeups) {
                 return;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::SyncOutcome;
-use super::sync_loop::{SHORTEST, Sync, Syncer};
+use super::sync_loop::{SHORTEST_PAUSE, Sync, Syncer};
 use super::wakeups::Wakeups;
 use berth_base::model::ObjectId;
 
 /// The pause before a sync that only waits for others, where the backend does not tell of changes.
-const MOMENT: Duration = Duration::from_secs(1);
+const POLL_PAUSE: Duration = Duration::from_secs(1);
 
 /// Syncs until nothing is left that may still become as wanted by itself: for a backend with a deadline
 /// for each object, that is an end. What all syncs did counts as done by one.
@@ -21,7 +21,7 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
         let mut last = syncer.sync();
         let Ok(outcome) = &mut last.result else { return last };
         if let Some(earlier) = whole.take() {
-            *outcome = together(earlier, std::mem::take(outcome));
+            *outcome = merged(earlier, std::mem::take(outcome));
         }
         if outcome.waiting.is_empty() || outcome.applied.suspended.is_some() || config.options.dry_run {
             return last;
@@ -30,17 +30,17 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
         if tells {
             let due = syncer.backend.next_sync_due().map(|due| due.saturating_duration_since(Instant::now()));
             wakeups.wait(due.map_or(config.interval, |due| due.min(config.interval)));
-            wakeups.is_stopped_within(SHORTEST);
+            wakeups.is_stopped_within(SHORTEST_PAUSE);
         } else {
             // From the next sync on the backend tells of changes, and need not list all its objects again.
             tells = syncer.backend.watch_changes(wakeups.sync_requester());
-            std::thread::sleep(MOMENT);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 }
 
 /// Two syncs' outcomes as one: what either did, and what the later one left.
-fn together(earlier: SyncOutcome, mut later: SyncOutcome) -> SyncOutcome {
+fn merged(earlier: SyncOutcome, mut later: SyncOutcome) -> SyncOutcome {
     let mut plan = earlier.plan;
     let mut written: BTreeSet<ObjectId> = plan.writes.iter().map(|write| write.id.clone()).collect();
     let fresh = std::mem::take(&mut later.plan.writes).into_iter();

@@ -15,7 +15,7 @@ use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_
 use berth_base::model::status::Problem;
 
 /// The number of differences in a report.
-const MOST: usize = 100;
+const MOST_DIFFERENCES: usize = 100;
 
 /// The limit of writes to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,7 +165,7 @@ pub fn is_of_a_hub(owner: &Json) -> bool {
 }
 
 /// Decides by the write limit alone. `None` if a comparison has to decide.
-pub fn settled(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Action>, String>> {
+pub fn decide_by_limit(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Action>, String>> {
     let form = live.map(|live| &live.form);
     match (Strategy::of(wanted).way, form) {
         (WriteLimit::Write, _) => None,
@@ -185,7 +185,7 @@ pub fn is_only_compared(wanted: &Desired) -> bool {
 }
 
 /// Takes the findings into a plan: what is refused is not written, and what differs is said.
-pub fn heed(
+pub fn apply_findings(
     plan: &mut SyncPlan,
     desired: &DesiredSet,
     live: &BTreeMap<ObjectId, Live>,
@@ -224,7 +224,7 @@ pub fn heed(
     for (object, finding) in findings.into_iter().filter(|(id, _)| desired.objects.contains_key(id)) {
         let problem = Problem { object: object.clone(), message: finding.message };
         match finding.effect {
-            Effect::Reported if plan.differences.len() < MOST => plan.differences.push(problem),
+            Effect::Reported if plan.differences.len() < MOST_DIFFERENCES => plan.differences.push(problem),
             Effect::Reported => {}
             Effect::Refused => {
                 plan.writes.retain(|write| write.id != object);

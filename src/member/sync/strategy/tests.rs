@@ -126,7 +126,7 @@ fn a_comparison_only_says_what_differs_and_touches_nothing() {
         ("create-only", Some(&there), Some(None)),
         ("anything", Some(&there), None),
     ] {
-        let settled = settled(&wanted(json!({"berth.dev/apply": way})), live);
-        assert_eq!(settled.map(|action| action.unwrap()), action, "{way} {live:?}");
+        let decided = decide_by_limit(&wanted(json!({"berth.dev/apply": way})), live);
+        assert_eq!(decided.map(|action| action.unwrap()), action, "{way} {live:?}");
     }
 }

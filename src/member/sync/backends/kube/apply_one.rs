@@ -24,7 +24,7 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
 
 /// The longest wait for the removal of an object that is made anew.
-const GOING: Duration = Duration::from_secs(15);
+const LONGEST_REMOVAL: Duration = Duration::from_secs(15);
 
 /// Everything needed to apply one object.
 #[derive(Clone, Debug)]
@@ -149,24 +149,24 @@ impl ApplyJob {
     }
 
     /// Applies the object as a dry run, for people and for comparison.
-    pub async fn try_out(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
+    pub async fn dry_run_once(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
         let mut object = (*self.payload).clone();
         if let Some(live) = &self.live {
             self.retained.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::Copy));
             self.left.copy(&mut object, live);
         }
-        let brought = self.apply(api, identity, object.clone(), true).await?;
-        let (Some(live), Some(answer)) = (&self.live, &brought.answer) else { return Ok(brought) };
-        let Some(handover) = self.take_over_from(live, identity) else { return Ok(brought) };
+        let applied = self.apply(api, identity, object.clone(), true).await?;
+        let (Some(live), Some(answer)) = (&self.live, &applied.answer) else { return Ok(applied) };
+        let Some(handover) = self.take_over_from(live, identity) else { return Ok(applied) };
         let mut after: Json = answer.read()?;
         if handover.remove_gone(&mut after, &object).is_empty() {
-            return Ok(brought);
+            return Ok(applied);
         }
         // The server computes the rest, defaults included.
         let operations = handover::content_operations(live, &after);
         let answer =
             self.edit(api, identity, operations, true).await.map_err(|failure| self.explain(failure))?;
-        Ok(ApplyResult { answer: Some(answer), ..brought })
+        Ok(ApplyResult { answer: Some(answer), ..applied })
     }
 
     /// Returns the hand-over of an object that is taken over.
@@ -193,15 +193,15 @@ impl ApplyJob {
     }
 
     /// Applies the object.
-    pub async fn bring(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
+    pub async fn write(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
         if let Some(uid) = &self.older {
             let mut object = (*self.payload).clone();
             object["metadata"]["uid"] = json!(uid);
             return self.apply_or_recreate(api, identity, object).await;
         }
         let Some(live) = &self.live else {
-            let brought = self.apply(api, identity, (*self.payload).clone(), false).await?;
-            return self.check_made(api, identity, brought).await;
+            let applied = self.apply(api, identity, (*self.payload).clone(), false).await?;
+            return self.check_made(api, identity, applied).await;
         };
         let mut notes = Vec::new();
         if let Some(handover) = self.hand_over(live, identity) {
@@ -215,9 +215,9 @@ impl ApplyJob {
         kept.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::LeaveOut));
         self.left.take_out(&mut object, live);
         object["metadata"]["uid"] = json!(self.uid().unwrap_or_default());
-        let mut brought = self.apply_or_recreate(api, identity, object).await?;
-        brought.notes.splice(0..0, notes);
-        Ok(brought)
+        let mut applied = self.apply_or_recreate(api, identity, object).await?;
+        applied.notes.splice(0..0, notes);
+        Ok(applied)
     }
 
     async fn apply_or_recreate(
@@ -229,9 +229,9 @@ impl ApplyJob {
         match self.apply(api, identity, object, false).await {
             Err(failure) if failure.is_immutable() && self.may_recreate() => {
                 self.remove(api).await?;
-                let mut brought = self.apply(api, identity, (*self.payload).clone(), false).await?;
-                brought.notes.insert(0, "removed and made anew, since it can not be changed".to_owned());
-                Ok(brought)
+                let mut applied = self.apply(api, identity, (*self.payload).clone(), false).await?;
+                applied.notes.insert(0, "removed and made anew, since it can not be changed".to_owned());
+                Ok(applied)
             }
             result => result,
         }
@@ -367,7 +367,7 @@ impl ApplyJob {
                 }
             }
         };
-        match tokio::time::timeout(GOING, gone).await {
+        match tokio::time::timeout(LONGEST_REMOVAL, gone).await {
             Ok(result) => result,
             Err(_) => Err(Failure::rule("it is being removed to be made anew, and is still there")),
         }
@@ -378,12 +378,12 @@ impl ApplyJob {
         &self,
         api: &ApiClient,
         identity: &Identity,
-        brought: ApplyResult,
+        applied: ApplyResult,
     ) -> Result<ApplyResult, Failure> {
-        if brought.created || self.take_over {
-            return Ok(brought);
+        if applied.created || self.take_over {
+            return Ok(applied);
         }
-        let Some(answer) = &brought.answer else { return Ok(brought) };
+        let Some(answer) = &applied.answer else { return Ok(applied) };
         let object: Json = answer.read()?;
         let others: Vec<&str> = managed_fields::managers(&object)
             .map(|(manager, _)| manager)
@@ -391,7 +391,7 @@ impl ApplyJob {
             .collect();
         // An earlier attempt, whose answer was lost, made the object, and then others changed it.
         if others.is_empty() || (answer.again && managed_fields::is_maker(&object, &identity.manager)) {
-            return Ok(brought);
+            return Ok(applied);
         }
         release(api, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
         Err(Failure::rule(format!("it came into being meanwhile, made by {}", quoted(&others))))

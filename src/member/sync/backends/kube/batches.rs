@@ -25,7 +25,7 @@ use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
 /// The longest wait for a stage's definitions to be served.
-const DEFINING: Duration = Duration::from_secs(15);
+const LONGEST_DEFINITION: Duration = Duration::from_secs(15);
 
 impl ClusterSession {
     /// Writes a stage: all of it on trial first, and then whatever the server accepts.
@@ -46,7 +46,7 @@ impl ClusterSession {
         for (_, _, job) in &mut jobs {
             job.lively |= self.rules.are_for(&job.id.group, &job.id.kind);
         }
-        self.try_first(&mut jobs, &mut results).await;
+        self.dry_run_first(&mut jobs, &mut results).await;
         self.api.progress.add(batch.len() - jobs.len());
         let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
         self.watching.shared.cache().writing(ids);
@@ -55,7 +55,7 @@ impl ClusterSession {
         let brought = each(tasks, self.at_once, |job| {
             let (api, identity, rules) = (api.clone(), identity.clone(), rules.clone());
             async move {
-                let brought = job.bring(&api, &identity).await;
+                let brought = job.write(&api, &identity).await;
                 api.progress.add(1);
                 let brought = brought?;
                 let made = brought
@@ -92,7 +92,7 @@ impl ClusterSession {
         if self.has_drifted(id, &hash) {
             self.fights.corrected(id, &hash, Instant::now());
         }
-        self.settled.insert(id.clone(), hash.clone());
+        self.in_place.insert(id.clone(), hash.clone());
         let entry = CachedObject {
             uid: made.uid.into(),
             version: made.version.parse().ok(),
@@ -133,7 +133,7 @@ impl ClusterSession {
     }
 
     /// Tries untried objects as a dry run. Objects that the server refuses are not written.
-    async fn try_first(
+    async fn dry_run_first(
         &mut self,
         jobs: &mut Vec<(usize, bool, ApplyJob)>,
         results: &mut [Option<Result<(), Failure>>],
@@ -148,7 +148,7 @@ impl ClusterSession {
         let tried = each(tasks, self.at_once, |job| {
             let (api, identity) = (api.clone(), identity.clone());
             async move {
-                match job.try_out(&api, &identity).await {
+                match job.dry_run_once(&api, &identity).await {
                     Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
                     // The object was missing when it was planned; its owner must be known first.
                     Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
@@ -177,7 +177,7 @@ impl ClusterSession {
         if waiting.is_empty() {
             return;
         }
-        let deadline = tokio::time::Instant::now() + DEFINING;
+        let deadline = tokio::time::Instant::now() + LONGEST_DEFINITION;
         while !waiting.is_empty() && tokio::time::Instant::now() < deadline {
             let mut left = Vec::new();
             for (id, path) in waiting {
@@ -296,7 +296,7 @@ impl ClusterSession {
                     None if job.is_older() => api.get(&job.path, &job.id.name).await?.map(Arc::new),
                     live => live.clone(),
                 };
-                let after = match job.try_out(&api, &identity).await {
+                let after = match job.dry_run_once(&api, &identity).await {
                     Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose()?,
                     Err(_) => None,
                 };

@@ -19,14 +19,14 @@ use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
 /// The number of objects named.
-const MOST: usize = 20;
+const MOST_NAMED: usize = 20;
 
 /// The number of objects looked at for each kind.
 const PAGE: u32 = 500;
 
 /// Objects that exist in every namespace, or come and go by themselves.
 const EVERYWHERE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
-const PASSING: [&str; 3] = ["Endpoints", "EndpointSlice", "Event"];
+const SHORT_LIVED: [&str; 3] = ["Endpoints", "EndpointSlice", "Event"];
 
 /// The result of one look at a kind.
 struct KindListing {
@@ -67,7 +67,7 @@ impl ClusterSession {
         namespace: &str,
     ) -> Vec<KindListing> {
         let scopes: Vec<_> =
-            scopes.into_iter().filter(|(_, kind, _)| !PASSING.contains(&kind.as_str())).collect();
+            scopes.into_iter().filter(|(_, kind, _)| !SHORT_LIVED.contains(&kind.as_str())).collect();
         let (client, kinds) = (self.api.client().clone(), scopes.clone());
         let answers = each(scopes, self.at_once, |(group, _, served)| {
             let (client, path) = (client.clone(), served.path(&group, namespace));
@@ -119,9 +119,9 @@ impl ClusterSession {
         let count = others.len();
         let mut parts = Vec::new();
         if count > 0 {
-            let mut names: Vec<String> = others.into_iter().take(MOST).collect();
-            if count > MOST {
-                names.push(format!("and {} more", count - MOST));
+            let mut names: Vec<String> = others.into_iter().take(MOST_NAMED).collect();
+            if count > MOST_NAMED {
+                names.push(format!("and {} more", count - MOST_NAMED));
             }
             let objects = if count == 1 { "object" } else { "objects" };
             parts.push(format!(

@@ -28,7 +28,7 @@ use berth_base::model::ObjectId;
 
 impl ClusterSession {
     /// Tries the uncertain objects: namespaces first, since no object can be tried in a missing one.
-    pub async fn try_unsure(
+    pub async fn dry_run_uncertain(
         &mut self,
         desired: &DesiredMap,
         found: &mut LiveMap,
@@ -39,17 +39,17 @@ impl ClusterSession {
         };
         let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
             desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
-        self.try_all(namespaces, desired, found).await?;
+        self.dry_run_all(namespaces, desired, found).await?;
         // Nothing can be tried in a namespace that cannot be made or is being removed.
         let is_missing =
             |id: &ObjectId| matches!(found.get(id).map(|live| &live.form), None | Some(Form::Faulty(_)));
         let to_come: BTreeSet<&str> =
             desired.keys().filter(|id| is_namespace(id) && is_missing(id)).map(|id| &*id.name).collect();
         let now = rest.into_iter().filter(|object| !to_come.contains(&*object.id.namespace));
-        self.try_all(now.collect(), desired, found).await
+        self.dry_run_all(now.collect(), desired, found).await
     }
 
-    async fn try_all(
+    async fn dry_run_all(
         &mut self,
         objects: Vec<&Desired>,
         desired: &DesiredMap,
@@ -96,7 +96,7 @@ impl ClusterSession {
         let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
         let results = each(tasks, self.at_once, |job| {
             let (api, identity) = (api.clone(), identity.clone());
-            async move { Ok(try_one(job, &api, &identity).await) }
+            async move { Ok(dry_run_one(job, &api, &identity).await) }
         })
         .await;
         let mut lost = None;
@@ -108,7 +108,7 @@ impl ClusterSession {
                     self.put_off(&job.id, &hash, &message, failure.pause(), Some(live.clone()));
                     found.insert(job.id.clone(), live);
                 }
-                Ok(Ok(tried)) => self.heed(desired.get(&job.id), &job, hash, tried, found),
+                Ok(Ok(tried)) => self.take_result(desired.get(&job.id), &job, hash, tried, found),
                 Ok(Err(failure)) | Err(failure) => {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
@@ -126,7 +126,7 @@ impl ClusterSession {
     }
 
     /// Takes the result of a dry run into the survey.
-    fn heed(
+    fn take_result(
         &mut self,
         wanted: Option<&Desired>,
         job: &ApplyJob,
@@ -170,7 +170,7 @@ impl ClusterSession {
         if owned && same {
             self.watching.shared.cache().trust(id, version_of(&live));
             self.retries.remove(id);
-            self.settled.insert(id.clone(), hash.clone());
+            self.in_place.insert(id.clone(), hash.clone());
         }
         let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
         // A difference is reported in each sync, so the object is compared in each.
@@ -212,7 +212,7 @@ enum DryRun {
     Older,
 }
 
-async fn try_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> Result<DryRun, Failure> {
+async fn dry_run_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> Result<DryRun, Failure> {
     let there = |live, same| DryRun::There { live, same, changes: Vec::new() };
     if job.strategy.only_looks() {
         let live = match job.live.clone() {
@@ -226,7 +226,7 @@ async fn try_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> 
             return Ok(DryRun::New { checked: false });
         }
     }
-    let first = job.try_out(api, identity).await;
+    let first = job.dry_run_once(api, identity).await;
     match first {
         Ok(ApplyResult { created: true, .. }) => return Ok(DryRun::New { checked: true }),
         Ok(_) if job.is_older() => return Ok(DryRun::Older),
@@ -240,7 +240,7 @@ async fn try_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> 
             (Some(live), first) => {
                 let job = job.with(live, identity);
                 // The dry run before did not know the owners of the conflicting fields.
-                let again = if first.is_ok() { first } else { job.try_out(api, identity).await };
+                let again = if first.is_ok() { first } else { job.dry_run_once(api, identity).await };
                 (job, again)
             }
             // The namespace is missing, or made by this very sync.

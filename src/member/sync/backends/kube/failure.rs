@@ -11,10 +11,10 @@ use crate::live::error::innermost;
 use berth_base::model::annotation::ON_CONFLICT;
 
 /// The start of a server's message about a manifest that does not fit its kind.
-const TYPED: &str = "failed to create typed patch object";
+const MISFIT_START: &str = "failed to create typed patch object";
 
 /// The pause before such an object is tried again: its kind may be defined anew, though that is rare.
-const MISFIT: Duration = Duration::from_secs(300);
+const MISFIT_PAUSE: Duration = Duration::from_secs(300);
 
 /// A request that did not do what it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,14 +139,14 @@ impl Failure {
     pub fn pause(&self) -> Option<Duration> {
         let Failure::Refused(refusal) = self else { return None };
         if self.is_misfit() {
-            return Some(MISFIT);
+            return Some(MISFIT_PAUSE);
         }
         refusal.retry_after.map(Duration::from_secs)
     }
 
     /// Reports whether the manifest does not fit its kind: an unknown field, a text for a number. Servers answer 500.
     fn is_misfit(&self) -> bool {
-        matches!(self, Failure::Refused(refusal) if refusal.message.contains(TYPED))
+        matches!(self, Failure::Refused(refusal) if refusal.message.contains(MISFIT_START))
     }
 
     /// Returns the fields that others own, if the failure is a conflict.
@@ -218,7 +218,7 @@ impl Failure {
 
 /// Describes the misfit of a manifest and its kind. Of a Secret only fields are named.
 fn misfit_words(message: &str, is_secret: bool) -> String {
-    let (_, faults) = message.split_once(TYPED).unwrap_or_default();
+    let (_, faults) = message.split_once(MISFIT_START).unwrap_or_default();
     let faults = faults.split_once("): ").map_or(faults, |(_, faults)| faults);
     let faults = faults.trim_start_matches("errors:").trim();
     let hint = "correct the manifest, which is hardly tried again until it changes";

@@ -147,7 +147,7 @@ struct ClusterSession {
     /// The start of the time for which an object that a removal waits for is refused, and the hash of its form.
     refused: BTreeMap<ObjectId, (Arc<str>, Instant)>,
     /// The form in which each object was last in place, as far as this process knows.
-    settled: BTreeMap<ObjectId, Arc<str>>,
+    in_place: BTreeMap<ObjectId, Arc<str>>,
     drift: DriftMode,
     /// The end of the time for which an object's drift is ignored.
     ignored: BTreeMap<ObjectId, Instant>,
@@ -220,7 +220,7 @@ impl KubeBackend {
             tracked: BTreeMap::new(),
             unhealthy: BTreeMap::new(),
             refused: BTreeMap::new(),
-            settled: BTreeMap::new(),
+            in_place: BTreeMap::new(),
             drift: settings.drift,
             ignored: BTreeMap::new(),
             fights: DriftFights::default(),
@@ -323,7 +323,7 @@ impl Backend for KubeBackend {
         // Further changes by the same author do not ask for a sync each.
         let mut cache = self.session.watching.shared.cache();
         for (id, _) in findings.iter().filter(|(_, finding)| finding.effect == Effect::Refused) {
-            cache.mute(id, Instant::now() + drift::SAID);
+            cache.mute(id, Instant::now() + drift::REPORT_PAUSE);
         }
         drop(cache);
         findings

@@ -23,7 +23,12 @@ impl ClusterSession {
                         Ok(None) => Err("it is not there".to_owned()),
                         Err(failure) => Err(unreadable(&failure, source.secret)),
                     };
-                    self.good_overrides.heed(&source, &id, found.as_ref().map_err(Clone::clone), &mut into);
+                    self.good_overrides.take_object(
+                        &source,
+                        &id,
+                        found.as_ref().map_err(Clone::clone),
+                        &mut into,
+                    );
                 }
                 ObjectChoice::Labelled(label) => self.labelled(&source, &path, label, &mut into).await,
             }
@@ -53,7 +58,7 @@ impl ClusterSession {
                 // Somebody removed the missing object, or its label.
                 self.good_overrides.keep(source, &there);
                 for (id, object) in found {
-                    self.good_overrides.heed(source, &id, Ok(object), into);
+                    self.good_overrides.take_object(source, &id, Ok(object), into);
                 }
             }
             Err(failure) => {
@@ -63,7 +68,7 @@ impl ClusterSession {
                     all.push(source.object(&namespace, "*"));
                 }
                 for id in all {
-                    self.good_overrides.heed(source, &id, Err(why.clone()), into);
+                    self.good_overrides.take_object(source, &id, Err(why.clone()), into);
                 }
             }
         }

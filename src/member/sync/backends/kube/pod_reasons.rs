@@ -10,10 +10,10 @@ use super::api_client::ApiRequest;
 use berth_base::model::ObjectId;
 
 /// The number of pods looked at.
-const LOOKED_AT: u32 = 50;
+const MOST_PODS: u32 = 50;
 
 /// The number of objects asked about in one sync, or while their answers are good.
-const ASKED: usize = 20;
+const MOST_OBJECTS: usize = 20;
 
 /// For how long an answer is good where syncs follow each other.
 pub const GOOD_FOR: Duration = Duration::from_secs(30);
@@ -25,12 +25,12 @@ impl ClusterSession {
             return known.1.clone();
         }
         let selector = self.tracked.get(id)?.pods.clone()?;
-        if self.reasons.len() >= ASKED {
+        if self.reasons.len() >= MOST_OBJECTS {
             return None;
         }
         let path = format!("/api/v1/namespaces/{}/pods", id.namespace);
         let params =
-            ListParams { label_selector: Some(selector), limit: Some(LOOKED_AT), ..ListParams::default() };
+            ListParams { label_selector: Some(selector), limit: Some(MOST_PODS), ..ListParams::default() };
         let answer = self.api.send(&ApiRequest::List { path, params }).await.ok();
         let list: Option<Json> = answer.and_then(|answer| answer.read().ok());
         let pods = list.as_ref().and_then(|list| list.get("items")?.as_array());

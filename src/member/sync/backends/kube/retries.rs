@@ -25,13 +25,13 @@ pub struct Retry {
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 /// The longest pause before berth looks whether an obstacle is still in the way.
-const IN_THE_WAY: Duration = Duration::from_secs(60);
+const LONGEST_OBSTACLE_PAUSE: Duration = Duration::from_secs(60);
 
 /// The interval at which overrides kept in the cluster are read.
-const OVERRIDES: Duration = Duration::from_secs(10);
+const OVERRIDES_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The interval at which objects are read that no watch covers: foreign ones, and those only compared.
-const LOOKS: Duration = Duration::from_secs(60);
+const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
 
 impl ClusterSession {
     /// Notes a failure, so that the object is not tried again at once.
@@ -50,7 +50,7 @@ impl ClusterSession {
 
     /// Notes that an obstacle is in the way of an object.
     pub fn put_off_as_found(&mut self, id: &ObjectId, hash: &Arc<str>, found: Live) {
-        let at = Instant::now() + self.next_pause(id, hash).min(IN_THE_WAY);
+        let at = Instant::now() + self.next_pause(id, hash).min(LONGEST_OBSTACLE_PAUSE);
         self.put_off_to(id, hash, at, String::new(), Some(found));
     }
 
@@ -68,7 +68,7 @@ impl ClusterSession {
     }
 
     fn failures_of(&self, id: &ObjectId, hash: &Arc<str>) -> u32 {
-        self.retries.get(id).filter(|later| later.hash == *hash).map_or(0, |later| later.failures.min(30))
+        self.retries.get(id).filter(|retry| retry.hash == *hash).map_or(0, |retry| retry.failures.min(30))
     }
 
     fn next_pause(&self, id: &ObjectId, hash: &Arc<str>) -> Duration {
@@ -78,7 +78,7 @@ impl ClusterSession {
 
     /// Returns the pending retry of an object that must not be tried now.
     pub fn put_off_until(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Retry> {
-        self.retries.get(id).filter(|later| later.hash == *hash && Instant::now() < later.at)
+        self.retries.get(id).filter(|retry| retry.hash == *hash && Instant::now() < retry.at)
     }
 
     /// Notes which objects are not as wanted. Returns those that had all the time they may take.
@@ -104,16 +104,16 @@ impl ClusterSession {
             strategy.compares() || strategy.only_looks()
         };
         let pause = if !self.overrides_from.is_empty() {
-            Some(OVERRIDES)
+            Some(OVERRIDES_INTERVAL)
         } else {
             let wanted = self.watching.shared.cache().wanted();
-            wanted.values().any(|it| looks(&it.desired)).then_some(LOOKS)
+            wanted.values().any(|it| looks(&it.desired)).then_some(LOOKS_INTERVAL)
         };
         let look = self.surveyed.zip(pause).map(|(at, pause)| at + pause);
         let all = self
             .retries
             .values()
-            .map(|later| later.at)
+            .map(|retry| retry.at)
             .chain(late)
             .chain(self.refused.values().map(|(_, since)| *since + self.deadline))
             .chain(self.fights.ends())

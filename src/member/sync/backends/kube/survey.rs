@@ -42,9 +42,9 @@ impl ClusterSession {
         self.look_for_accounts(desired.keys().chain(found.keys())).await;
         self.retries.retain(|id, _| desired.contains_key(id));
         self.unhealthy.retain(|id, _| desired.contains_key(id));
-        self.settled.retain(|id, _| desired.contains_key(id));
+        self.in_place.retain(|id, _| desired.contains_key(id));
         self.fights.retain(|id| desired.contains_key(id));
-        self.try_unsure(desired, &mut found).await?;
+        self.dry_run_uncertain(desired, &mut found).await?;
         Ok(found)
     }
 
@@ -96,8 +96,8 @@ impl ClusterSession {
         if same {
             return;
         }
-        let settled = &mut self.settled;
-        settled.retain(|id, _| match (before.get(id), desired.get(id)) {
+        let in_place = &mut self.in_place;
+        in_place.retain(|id, _| match (before.get(id), desired.get(id)) {
             (Some(before), Some(desired)) => is_kept(&before.desired, desired),
             _ => true,
         });
@@ -188,7 +188,7 @@ impl ClusterSession {
             let same = form.is_some_and(|form| entry.is_same(form));
             if let Some(form) = form.filter(|_| same) {
                 self.retries.remove(id);
-                self.settled.insert(id.clone(), form.hash.clone());
+                self.in_place.insert(id.clone(), form.hash.clone());
             }
             let live = match (&entry.leaving, form) {
                 (Some(why), Some(_)) => Form::Faulty(why.to_string()),

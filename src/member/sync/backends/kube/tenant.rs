@@ -33,7 +33,7 @@ pub struct Tenants {
 }
 
 /// The time for which that look counts.
-const KNOWN: Duration = Duration::from_secs(30);
+const LOOK_GOOD_FOR: Duration = Duration::from_secs(30);
 
 impl Tenants {
     pub fn new(tenant: Tenant) -> Tenants {
@@ -81,7 +81,11 @@ impl ClusterSession {
         let namespaces: BTreeSet<String> =
             ids.map(|id| id.namespace.to_string()).filter(|namespace| !namespace.is_empty()).collect();
         let now = Instant::now();
-        if tenants.looked.as_ref().is_some_and(|(at, known)| now < *at + KNOWN && *known == namespaces) {
+        if tenants
+            .looked
+            .as_ref()
+            .is_some_and(|(at, known)| now < *at + LOOK_GOOD_FOR && *known == namespaces)
+        {
             return;
         }
         let tenant = tenants.tenant.clone();

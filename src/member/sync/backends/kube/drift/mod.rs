@@ -20,12 +20,12 @@ use berth_base::model::{ObjectId, Timestamp};
 use mode::DriftMode;
 
 /// For how long further changes to an object whose drift was just said ask for no sync.
-pub const SAID: Duration = Duration::from_secs(10);
+pub const REPORT_PAUSE: Duration = Duration::from_secs(10);
 
 impl ClusterSession {
     /// Reports whether somebody changed the object after its present form was in place.
     pub fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>) -> bool {
-        self.tracked.get(id).is_some_and(|seen| seen.drifted) || self.settled.get(id) == Some(hash)
+        self.tracked.get(id).is_some_and(|seen| seen.drifted) || self.in_place.get(id) == Some(hash)
     }
 
     /// Returns the message about an object that is no longer corrected, because somebody else keeps changing it.
@@ -95,7 +95,7 @@ impl ClusterSession {
             return false;
         }
         let words = authors::words(&changes, true);
-        self.watching.shared.cache().mute(id, Instant::now() + SAID);
+        self.watching.shared.cache().mute(id, Instant::now() + REPORT_PAUSE);
         self.leave_as_is(id, Some(format!("{words}; its drift is only reported")), found);
         true
     }

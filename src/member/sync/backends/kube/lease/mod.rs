@@ -72,14 +72,14 @@ pub struct LeaseKeeper {
 
 #[derive(Debug)]
 struct Shared {
-    hands: Mutex<LeaseOwner>,
+    owner: Mutex<LeaseOwner>,
     changed: Condvar,
 }
 
 impl Shared {
-    fn set(&self, hands: LeaseOwner) -> LeaseOwner {
-        let mut now = self.hands.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *now, hands);
+    fn set(&self, owner: LeaseOwner) -> LeaseOwner {
+        let mut now = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *now, owner);
         self.changed.notify_all();
         before
     }
@@ -99,7 +99,7 @@ impl LeaseKeeper {
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let access = Access { patience: access.patience.min(lease.patience()), ..access.clone() };
         let (client, server) = runtime.block_on(crate::live::access::connect_member(&access))?;
-        let shared = Arc::new(Shared { hands: Mutex::new(LeaseOwner::Unknown), changed: Condvar::new() });
+        let shared = Arc::new(Shared { owner: Mutex::new(LeaseOwner::Unknown), changed: Condvar::new() });
         let fence = Fence::default();
         let mut work = LeaseThread {
             client,
@@ -127,16 +127,16 @@ impl LeaseKeeper {
 
     /// Reports whether this process may write, and why not. Waits for the first answer.
     pub fn admit(&self) -> Result<(), NotAdmitted> {
-        let undecided = |hands: &mut LeaseOwner| match hands {
+        let undecided = |owner: &mut LeaseOwner| match owner {
             LeaseOwner::Unknown => true,
             LeaseOwner::Others { alive, .. } => self.lease.once && !*alive,
             LeaseOwner::Ours { .. } | LeaseOwner::Trouble(_) => false,
         };
         let longest = self.lease.duration.saturating_mul(2);
-        let hands = self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.shared.changed.wait_timeout_while(hands, longest, undecided);
-        let (hands, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match &*hands {
+        let owner = self.shared.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.shared.changed.wait_timeout_while(owner, longest, undecided);
+        let (owner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match &*owner {
             LeaseOwner::Ours { .. } if self.fence.leaves(self.lease.patience()) => Ok(()),
             LeaseOwner::Ours { failing } => {
                 let why = failing.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -185,7 +185,7 @@ struct LeaseThread {
 }
 
 /// The number of failures from which on they are published.
-const PATIENT: u32 = 4;
+const FAILURES_TO_PUBLISH: u32 = 4;
 
 impl LeaseThread {
     fn run(&mut self, runtime: &tokio::runtime::Runtime, stopped: &Receiver<()>) {
@@ -194,12 +194,12 @@ impl LeaseThread {
             let step = async { tokio::time::timeout(self.lease.patience(), self.step()).await };
             let stepped = runtime.block_on(step);
             self.refused = matches!(&stepped, Ok(Err(why)) if why.ends_with("(401)"));
-            let hands = match stepped {
-                Ok(Ok(hands)) => {
+            let owner = match stepped {
+                Ok(Ok(owner)) => {
                     if std::mem::take(&mut self.is_failing) {
                         info!("the lease can be read and renewed again");
                     }
-                    hands
+                    owner
                 }
                 failed => {
                     let why = failed.ok().and_then(Result::err);
@@ -225,12 +225,12 @@ impl LeaseThread {
             }
             self.refused = false;
             self.failures =
-                if matches!(hands, LeaseOwner::Trouble(_)) { self.failures.saturating_add(1) } else { 0 };
-            let soon = (1..PATIENT).contains(&self.failures);
+                if matches!(owner, LeaseOwner::Trouble(_)) { self.failures.saturating_add(1) } else { 0 };
+            let soon = (1..FAILURES_TO_PUBLISH).contains(&self.failures);
             if !soon {
-                self.publish(hands);
+                self.publish(owner);
             }
-            let pause = match &*self.shared.hands.lock().unwrap_or_else(PoisonError::into_inner) {
+            let pause = match &*self.shared.owner.lock().unwrap_or_else(PoisonError::into_inner) {
                 LeaseOwner::Ours { .. } => self.lease.every(),
                 _ if self.lease.once || soon => Duration::from_millis(250),
                 _ => self.lease.every(),
@@ -248,19 +248,19 @@ impl LeaseThread {
         }
     }
 
-    fn publish(&self, hands: LeaseOwner) {
-        let before = self.shared.set(hands.clone());
-        let whose = |hands: &LeaseOwner| match hands {
+    fn publish(&self, owner: LeaseOwner) {
+        let before = self.shared.set(owner.clone());
+        let whose = |owner: &LeaseOwner| match owner {
             LeaseOwner::Others { holder, .. } => Some(holder.clone()),
             LeaseOwner::Ours { .. } => Some(String::new()),
             _ => None,
         };
-        let still_in_trouble = matches!((&before, &hands), (LeaseOwner::Trouble(_), LeaseOwner::Trouble(_)));
-        if still_in_trouble || before == hands || whose(&before).is_some() && whose(&before) == whose(&hands)
+        let still_in_trouble = matches!((&before, &owner), (LeaseOwner::Trouble(_), LeaseOwner::Trouble(_)));
+        if still_in_trouble || before == owner || whose(&before).is_some() && whose(&before) == whose(&owner)
         {
             return;
         }
-        match hands {
+        match owner {
             LeaseOwner::Ours { .. } => info!(holder = self.me, "holding the lease"),
             LeaseOwner::Others { holder, .. } => {
                 info!(holder, "another syncer holds the lease; waiting for it")
@@ -342,7 +342,7 @@ impl LeaseThread {
         let lease = LeaseRequest::Create { path: self.path(), object: lease };
         match self.send(&lease, 404).await {
             Ok(None) => {}
-            Err(why) if why == TAKEN => return Ok(None),
+            Err(why) if why == LOST_RACE => return Ok(None),
             result => return result,
         }
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
@@ -376,7 +376,7 @@ impl LeaseThread {
         match self.client.request::<Json>(request).await {
             Ok(object) => Ok(Some(object)),
             Err(kube::Error::Api(status)) if status.code == passed_over => Ok(None),
-            Err(kube::Error::Api(status)) if status.code == 409 => Err(TAKEN.to_owned()),
+            Err(kube::Error::Api(status)) if status.code == 409 => Err(LOST_RACE.to_owned()),
             Err(kube::Error::Api(status)) => Err(format!("{} ({})", status.message, status.code)),
             Err(error) => Err(format!("the API server can not be reached: {}", innermost(&error))),
         }
@@ -391,7 +391,7 @@ enum LeaseRequest {
     Replace { object: Json },
 }
 
-const TAKEN: &str = "somebody else was first";
+const LOST_RACE: &str = "somebody else was first";
 
 /// Returns the present time as leases write it.
 fn now() -> String {

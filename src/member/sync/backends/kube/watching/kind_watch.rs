@@ -50,19 +50,19 @@ pub struct KindWatch {
 }
 
 /// The longest time a server keeps a watch open, and the random part added to it.
-const OPEN: (u64, u64) = (240, 50);
+const OPEN_SECONDS: (u64, u64) = (240, 50);
 
 /// The shortest and the longest pause before a watch is begun again that does not hold.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
 /// A watch that was open for so long did hold.
-const HELD: Duration = Duration::from_secs(5);
+const LASTING: Duration = Duration::from_secs(5);
 
 /// The interval at which a kind is listed that cannot be watched.
-const UNWATCHED: Duration = Duration::from_secs(30);
+const RELIST_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The number of short watches in a row after which the kind is listed as well.
-const DEAF: u32 = 6;
+const MOST_BROKEN: u32 = 6;
 
 /// The number of attempts at a list whose continuation the server has forgotten.
 const ATTEMPTS: usize = 3;
@@ -120,11 +120,11 @@ impl KindWatch {
         loop {
             let begun = Instant::now();
             let end = self.watch(&mut from).await;
-            failures = if begun.elapsed() >= HELD { 0 } else { failures.saturating_add(1) };
+            failures = if begun.elapsed() >= LASTING { 0 } else { failures.saturating_add(1) };
             match end {
                 WatchEnd::Closed if failures < 2 => continue,
                 WatchEnd::Closed | WatchEnd::Broken => sleep(pause(failures)).await,
-                WatchEnd::Refused => sleep(UNWATCHED).await,
+                WatchEnd::Refused => sleep(RELIST_INTERVAL).await,
                 WatchEnd::Lost => {
                     if failures > 1 {
                         sleep(pause(failures)).await;
@@ -132,8 +132,8 @@ impl KindWatch {
                 }
             }
             // A kind whose watches keep breaking is listed now and then.
-            let is_deaf = matches!(end, WatchEnd::Broken) && failures >= DEAF;
-            if !is_deaf && !matches!(end, WatchEnd::Lost | WatchEnd::Refused) {
+            let keeps_breaking = matches!(end, WatchEnd::Broken) && failures >= MOST_BROKEN;
+            if !keeps_breaking && !matches!(end, WatchEnd::Lost | WatchEnd::Refused) {
                 continue;
             }
             loop {
@@ -162,7 +162,7 @@ impl KindWatch {
     async fn watch(&self, from: &mut String) -> WatchEnd {
         let params = WatchParams {
             label_selector: Some(self.identity.selector()),
-            timeout: u32::try_from(OPEN.0 + chance() % OPEN.1).ok(),
+            timeout: u32::try_from(OPEN_SECONDS.0 + chance() % OPEN_SECONDS.1).ok(),
             bookmarks: true,
             ..WatchParams::default()
         };
