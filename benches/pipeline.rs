@@ -55,11 +55,11 @@ fn stages(c: &mut Criterion) {
         group.finish();
 
         let mut parsed = FileCache::default();
-        load::load_knowing(&tree, History::None, &mut parsed);
+        load::load_with_cache(&tree, History::None, &mut parsed);
         let mut group = c.benchmark_group("load, parsed before");
         group.throughput(files);
         group.bench_function(size(), |b| {
-            b.iter(|| black_box(load::load_knowing(&tree, History::None, &mut parsed)));
+            b.iter(|| black_box(load::load_with_cache(&tree, History::None, &mut parsed)));
         });
         group.finish();
 

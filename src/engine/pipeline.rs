@@ -41,7 +41,7 @@ pub struct Built {
     pub next_change: Option<Timestamp>,
 }
 
-/// Reads the tree and decides, without rendering.
+/// Loads the tree and decides, without rendering.
 pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
     decide_loaded(load::load(inputs.tree, inputs.history), inputs)
 }
@@ -55,20 +55,21 @@ pub fn decide_loaded(loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Di
 fn decide_after(
     mut loaded: Loaded,
     inputs: Inputs<'_>,
-    memo: Option<&decide::DecisionCache>,
+    cache: Option<&decide::DecisionCache>,
 ) -> (Loaded, Decided, Diagnostics, decide::DecisionCache) {
     let previous = &inputs.previous.decisions;
     let statuses = with_first_seen(inputs.previous, inputs.statuses);
-    let (mut decided, memo) = decide::decide_after(memo, &loaded.fleet, previous, &statuses, inputs.now);
+    let (mut decided, cache) = decide::decide_after(cache, &loaded.fleet, previous, &statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
     diagnostics.extend(release::release(&loaded.fleet, &inputs.previous.decisions, &mut decided.decisions));
     diagnostics.sort();
-    (loaded, decided, diagnostics, memo)
+    (loaded, decided, diagnostics, cache)
 }
 
-/// Decides without rendering: who has which objects, and when that changes by itself.
+/// Decides without rendering. Returns the decisions with their objects, and the next moment at which they
+/// change by themselves.
 pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
     let (loaded, mut decided, _, _) = decide_after(loaded, inputs, None);
     let previous =
@@ -93,20 +94,20 @@ impl PipelineCache {
     /// Returns the entries to store for another process. `published` holds the folders that the build became.
     pub fn to_stored(&self, published: &Folders) -> Option<render::StoredCache> {
         match &self.rendered {
-            render::RenderCache::Process(memo) => memo.to_stored(published),
+            render::RenderCache::Process(cache) => cache.to_stored(published),
             render::RenderCache::Stored(stored) => Some(stored.clone()),
         }
     }
 
-    /// Forgets what was rendered and then not published: it may be gone.
+    /// Forgets rendered contents that were not published: they may be missing from the store.
     pub fn keep_published(&mut self, published: &Folders) {
-        if let render::RenderCache::Process(memo) = &mut self.rendered {
-            memo.keep_published(published);
+        if let render::RenderCache::Process(cache) = &mut self.rendered {
+            cache.keep_published(published);
         }
     }
 }
 
-/// The statuses with what the state in force remembers of taints.
+/// Returns the statuses with the moments of taints that the current state records.
 pub fn with_first_seen<'s>(
     previous: &State,
     statuses: &'s BTreeMap<String, ClusterStatus>,
@@ -127,21 +128,21 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
     Ok(build_loaded(loaded, inputs, None, contents)?.0)
 }
 
-/// [`build`] over a tree that was read already, taking over what was rendered before and did not change.
+/// [`build`] over a tree that was read already, reusing cached decisions and copies.
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
-    memo: Option<&PipelineCache>,
+    cache: Option<&PipelineCache>,
     contents: &mut dyn Contents,
 ) -> Result<(Built, PipelineCache), ContentError> {
-    let (loaded, decided, mut diagnostics, decided_memo) =
-        decide_after(loaded, inputs, memo.and_then(|memo| memo.decided.as_ref()));
+    let (loaded, decided, mut diagnostics, decision_cache) =
+        decide_after(loaded, inputs, cache.and_then(|cache| cache.decided.as_ref()));
     let mut decisions = decided.decisions;
     let previous =
         render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
-    let memo = memo.map(|memo| &memo.rendered);
-    let (rendered, rendered_memo) =
-        render::render_after(memo, &loaded.fleet, &mut decisions, previous, contents)?;
+    let cache = cache.map(|cache| &cache.rendered);
+    let (rendered, render_cache) =
+        render::render_after(cache, &loaded.fleet, &mut decisions, previous, contents)?;
     diagnostics.extend(rendered.diagnostics);
     diagnostics.sort();
     let mut kept = BTreeMap::new();
@@ -149,7 +150,7 @@ pub fn build_loaded(
         kept.insert(path, contents.put(&bytes)?);
     }
     let state = State { decisions: decisions.into(), folders: rendered.folders, facts: decided.facts, kept };
-    let memo =
-        PipelineCache { decided: Some(decided_memo), rendered: render::RenderCache::Process(rendered_memo) };
-    Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, memo))
+    let cache =
+        PipelineCache { decided: Some(decision_cache), rendered: render::RenderCache::Process(render_cache) };
+    Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, cache))
 }

@@ -14,12 +14,12 @@ use berth_base::yaml::{Mark, Node};
 const FLEET_WIDE: [(&str, &str); 3] = [
     ("core.kubefed.io", "FederatedTypeConfig"),
     ("core.kubefed.io", "KubeFedConfig"),
-    // It lets go what it names, whoever's that is.
+    // It deletes the object that it names, whoever owns it.
     (OWN_GROUP, "Approval"),
 ];
 
-/// Groups of objects that say where others go. What they place is asked for where it is known.
-/// Other groups of the same domains hold objects like any other.
+/// Groups of objects that place others. Their targets are checked where they are known. Other groups of the
+/// same domains hold plain objects.
 const POLICY_GROUPS: [&str; 9] = [
     OWN_GROUP,
     "core.kubefed.io",
@@ -35,7 +35,7 @@ const POLICY_GROUPS: [&str; 9] = [
 /// The verdict of the rules on a commit's documents.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
-    /// Indexes of those refused.
+    /// Indexes of the refused documents.
     pub refused: BTreeSet<usize>,
     pub found: Vec<Diagnostic>,
     /// Objects of the commit before that are missing now and may not be removed.
@@ -44,7 +44,7 @@ pub struct Judged {
     pub facts: Facts,
 }
 
-/// A right that is lacking: what may not be done, and what a rule would have to say.
+/// A missing right: the forbidden action, and the grant that a rule would need.
 #[derive(Debug)]
 pub struct Words {
     /// `may not …`, after the folder's name.
@@ -88,14 +88,13 @@ pub(super) fn folder_of(path: &str) -> String {
 pub(super) type Lack = (Mark, Words);
 
 impl World {
-    /// Judges documents against the rules. What is granted to some document never depends on another that is
-    /// refused.
+    /// Judges documents by the rules. A document's verdict never depends on a refused document.
     pub fn judge(&self, documents: &[&Document]) -> Judged {
         let mut judged = Judged::default();
         if self.is_free() {
             return judged;
         }
-        // Sets first: which clusters are in them is part of what is asked of clusters.
+        // Sets come first: their members are part of the rights on clusters.
         for (index, document) in documents.iter().enumerate().filter(|(_, one)| !is_cluster(&one.key)) {
             let lacks = |rules: &Rules| lacks(rules, document);
             self.tell(&mut judged, index, document, &lacks);
@@ -106,7 +105,7 @@ impl World {
             .filter(|(index, one)| is_set(&one.key) && !judged.refused.contains(index));
         let mut now = Facts::of(sets.map(|(_, document)| *document));
         for (set, members) in &self.before.by_labels {
-            // A refused change of a set leaves it as it was.
+            // A refused change of a set has no effect on it.
             let stays = |one: &&&Document| is_set(&one.key) && *one.key.name == **set;
             if now.path(&set_key(set)).is_none() && documents.iter().any(|one| stays(&one)) {
                 now.by_labels.insert(set.clone(), members.clone());

@@ -135,7 +135,7 @@ fn labels(document: &Document) -> Labels {
     entries.iter().filter_map(|entry| Some((entry.key.clone(), text(&entry.value)?))).collect()
 }
 
-/// The selector of a set that has one. A faulty one takes in nothing: it is told by its reader.
+/// Returns the selector of a set. A faulty one matches no cluster; its reader reports it.
 fn members(document: &Document) -> Option<Selector> {
     let selector = document.root.get("spec")?.get("clusterSelector")?;
     if selector.get("selectorType")?.as_str() != Some("LabelSelector") {

@@ -31,13 +31,13 @@ pub const FOLDER: &str = "access/";
 pub const KIND: &str = "AccessRule";
 pub(crate) const OWN_GROUP: &str = "berth.dev";
 
-/// The rules in force and what they were in force over.
+/// The current rules and facts, by which the next commit is judged.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     pub rules: Rules,
     /// The facts of the commit before; empty for the first commit.
     pub before: Facts,
-    /// The rules that will be in force next, for hints.
+    /// The rules of the next commit, for hints.
     pub next: Rules,
 }
 
@@ -48,8 +48,8 @@ impl World {
     }
 }
 
-/// The rules among documents. `unreadable` says whether a file beside them can not be read: it may be a rule,
-/// so what is not granted is forbidden.
+/// Reads the rules among documents. `unreadable` says that a file beside them cannot be read. It may be a
+/// rule, so everything not granted is forbidden.
 pub fn rules<'d>(documents: impl Iterator<Item = &'d Document>, unreadable: bool) -> Rules {
     let mut rules = Rules { enforced: unreadable, rules: Vec::new() };
     let mut roles = Roles::default();
@@ -61,7 +61,7 @@ pub fn rules<'d>(documents: impl Iterator<Item = &'d Document>, unreadable: bool
         } else if is_role(document) {
             roles.read(&scope, document);
         } else {
-            // A misspelt rule is a rule that somebody wanted.
+            // A misspelt rule was meant as a rule.
             let is_ours = *document.key.group == *OWN_GROUP || *document.key.kind == *KIND;
             rules.enforced |= is_ours && !["Approval", "ClusterStatus"].contains(&&*document.key.kind);
         }

@@ -15,7 +15,7 @@ use berth_base::yaml::{Fields, Mark, Scope};
 
 /// The group that roles are of.
 const GROUP: &str = "rbac.authorization.k8s.io";
-/// The group of what they speak of.
+/// The group of the resources in these rules.
 const CLUSTERS: &str = "cluster.open-cluster-management.io";
 /// The hub makes roles of these names for each set.
 const MADE_BY_HUB: &str = "open-cluster-management:managedclusterset:";
@@ -113,7 +113,7 @@ impl Roles {
     }
 }
 
-/// The roles that the hub makes for each set: their names say what they are.
+/// The roles that the hub makes for each set, recognized by name.
 fn made_by_hub(name: &str) -> Option<Vec<Grants>> {
     let (what, set) = name.strip_prefix(MADE_BY_HUB)?.split_once(':')?;
     let set = Names::of([set]);
@@ -202,7 +202,7 @@ fn grants(mut fields: Fields<'_>) -> Grants {
     grants
 }
 
-/// A role that names rights on cluster sets and stands where it is no rule.
+/// Warns of a role with rights on cluster sets in a folder where it has no effect.
 pub fn misplaced(document: &Document) -> Option<Diagnostic> {
     if *document.key.kind != *"ClusterRole" || !is_role(document) {
         return None;

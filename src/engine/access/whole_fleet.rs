@@ -17,7 +17,7 @@ use berth_base::model::{Cluster, Condition, Fleet, Key, ObjectId, Override, Shar
 /// Maximal number of missing rights that are reported for one workload.
 const MOST_TOLD: usize = 5;
 
-/// Holds back what the rules do not allow. `now` are the facts of what counts today.
+/// Freezes workloads and narrows placements that the rules do not allow. `now` are the facts of this commit.
 pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
     let mut found = Diagnostics::new();
     if world.is_free() {
@@ -132,7 +132,7 @@ fn no_cluster(cluster: &str) -> Words {
 /// Each cluster with the sets it is in.
 fn sets_of_clusters(now: &Facts, fleet: &Fleet) -> BTreeMap<String, BTreeSet<String>> {
     let one = |(name, cluster): (&String, &Shared<Cluster>)| {
-        // A file that reports a cluster says of its labels what the cluster's own does not.
+        // A status file may report labels that the cluster's own file does not have.
         let mut labels = fleet.statuses.get(name).map(|status| status.labels.clone()).unwrap_or_default();
         labels.extend(cluster.labels.clone());
         (name.clone(), now.sets_of(&labels))

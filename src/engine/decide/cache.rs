@@ -8,14 +8,14 @@ use super::status_overlay::{self, Spoken};
 use berth_base::diag::Diagnostic;
 use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Shared, Timestamp};
 
-/// A run, to go on from.
+/// The cached decisions of one pass, with the inputs that all of them share.
 #[derive(Clone, Debug, Default)]
 pub struct DecisionCache {
     clusters: BTreeMap<String, Shared<Cluster>>,
     /// The parts of statuses that a decision could read: of those in files, and of the members' own.
     spoken: [Spoken; 2],
     now: Timestamp,
-    settled: BTreeMap<Key, Shared<CacheEntry>>,
+    entries: BTreeMap<Key, Shared<CacheEntry>>,
 }
 
 /// A decision that depends on nothing but its placement and the world, until the moment given.
@@ -30,7 +30,7 @@ pub(super) struct CacheEntry {
 }
 
 impl DecisionCache {
-    /// A memo of this world, with nothing settled.
+    /// Makes an empty cache for these clusters and statuses.
     pub(super) fn of(
         fleet: &Fleet,
         statuses: &BTreeMap<String, ClusterStatus>,
@@ -40,26 +40,26 @@ impl DecisionCache {
             clusters: fleet.clusters.clone(),
             spoken: [&fleet.statuses, statuses].map(status_overlay::spoken),
             now,
-            settled: BTreeMap::new(),
+            entries: BTreeMap::new(),
         }
     }
 
     /// Reports whether clusters and statuses are the same now, and time went on.
-    pub(super) fn is_of_the_world_of(&self, now: &DecisionCache) -> bool {
+    pub(super) fn has_equal_inputs(&self, now: &DecisionCache) -> bool {
         self.now <= now.now && self.clusters == now.clusters && self.spoken == now.spoken
     }
 
-    pub(super) fn settle(&mut self, settled: Shared<CacheEntry>) {
-        self.settled.insert(settled.placement.key.clone(), settled);
+    pub(super) fn insert(&mut self, entry: Shared<CacheEntry>) {
+        self.entries.insert(entry.placement.key.clone(), entry);
     }
 
     /// Returns the entry of a placement while it is valid.
     pub(super) fn get(&self, placement: &Shared<Placement>, now: Timestamp) -> Option<&Shared<CacheEntry>> {
-        let settled = self.settled.get(&placement.key)?;
+        let entry = self.entries.get(&placement.key)?;
         // Limits may have fractions, so that a verdict may change within the second before it flips.
         let is_settled = |flips: Timestamp| now == self.now || now.as_second() + 1 < flips.as_second();
-        let holds = settled.placement.is_same(placement) && settled.flips.is_none_or(is_settled);
-        holds.then_some(settled)
+        let holds = entry.placement.is_same(placement) && entry.flips.is_none_or(is_settled);
+        holds.then_some(entry)
     }
 }
 

@@ -9,7 +9,7 @@ use super::filter::{Checked, looks_at_own_picks};
 use super::policy_encoding::{self, Encoder};
 use berth_base::model::placement::Filter;
 
-/// The rows of candidates, ascending, and a number that stands for them in memos.
+/// The rows of candidates, ascending, and a number for them in cache keys.
 #[derive(Clone)]
 pub(super) struct Candidates {
     pub(super) id: u32,
@@ -24,22 +24,22 @@ pub(super) struct CandidateSets {
 }
 
 impl CandidateSets {
-    pub(super) fn of(&self, table: &Table<'_>, filters: &[Filter], in_force: &[bool]) -> Candidates {
+    pub(super) fn of(&self, table: &Table<'_>, filters: &[Filter], is_current: &[bool]) -> Candidates {
         if filters.iter().any(looks_at_own_picks) {
-            return self.make(table, filters, in_force);
+            return self.make(table, filters, is_current);
         }
         let mut encoder = Encoder::default();
         policy_encoding::filters(&mut encoder, filters);
         if let Some(found) = self.by_rules.borrow().get(&encoder.bytes) {
             return found.clone();
         }
-        let made = self.make(table, filters, in_force);
+        let made = self.make(table, filters, is_current);
         self.by_rules.borrow_mut().insert(encoder.bytes, made.clone());
         made
     }
 
-    fn make(&self, table: &Table<'_>, filters: &[Filter], in_force: &[bool]) -> Candidates {
-        let checks: Vec<_> = filters.iter().map(|filter| Checked::new(table, filter, in_force)).collect();
+    fn make(&self, table: &Table<'_>, filters: &[Filter], is_current: &[bool]) -> Candidates {
+        let checks: Vec<_> = filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
         let passes = |row: &Row| checks.iter().all(|check| check.refuse(*row).is_none());
         let rows = Rc::new(table.rows().filter(passes).collect());
         let id = *self.made.borrow();

@@ -87,7 +87,7 @@ impl<'a> Table<'a> {
         self.clusters.binary_search_by(|cluster| cluster.name.as_str().cmp(name)).ok().map(number)
     }
 
-    /// The rows of picked clusters; those no longer in the fleet have none.
+    /// Returns the rows of picked clusters, without clusters that left the fleet.
     pub(super) fn rows_of(&self, picks: &[Pick]) -> Vec<Row> {
         let rows = rows_among(picks, self.len(), |row| &self.clusters[row].name);
         let mut rows: Vec<Row> = rows.flatten().map(number).collect();
@@ -133,7 +133,7 @@ impl<'a> Table<'a> {
         self.tainted[row as usize]
     }
 
-    /// The number that stands for a taint, whatever cluster bears it.
+    /// Returns the number of a taint, the same on every cluster.
     pub(super) fn taint(&self, taint: &Taint) -> u32 {
         self.taints.get(&taint_name(taint)).copied().unwrap_or(0)
     }

@@ -92,7 +92,7 @@ impl<'f> Digests<'f> {
     }
 }
 
-/// Writes what one cluster has of the thing read, and says when that changes by itself.
+/// Encodes one cluster's value of the thing read, and returns the next moment at which it changes by itself.
 fn encode_read(
     encoder: &mut Encoder,
     table: &Table<'_>,
@@ -147,7 +147,7 @@ fn encode_read(
             flips = score.and_then(|score| score.valid_until).map(flip);
         }
         Read::Ready => encoder.tag(u8::from(is_ready(cluster))),
-        // Without asking what the expression looks at. Methods may answer with any score, however old.
+        // The whole view counts, whatever the expression reads. Methods may return any score, however old.
         Read::Shown(view) => {
             encoder.text(&(view.shown)(cluster).to_string());
             encoder.all(cluster.scores.iter(), |encoder, ((resource, name), score)| {
@@ -165,7 +165,7 @@ fn encode_read(
     flips
 }
 
-/// The earlier of two moments, where there are any.
+/// Returns the earlier of two moments.
 pub(super) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     a.into_iter().chain(b).min()
 }

@@ -41,7 +41,7 @@ struct Group {
     turn: Option<Turn>,
 }
 
-/// In the order they were picked, and those that a constraint keeps out, with its key.
+/// Picks in order, and the clusters that a constraint refuses, with its key.
 pub(super) struct Evened<'a> {
     pub(super) chosen: Vec<u32>,
     pub(super) refused: BTreeMap<u32, &'a str>,

@@ -14,7 +14,7 @@ use berth_base::model::{Condition, Decision, Fleet, Key, Pick, Source};
 pub(super) struct Followed {
     pub(super) picks: Vec<Pick>,
     pub(super) condition: Option<Condition>,
-    /// Every reference was found; otherwise what was picked earlier must not go.
+    /// Every reference was found; otherwise current picks may not be lost.
     pub(super) complete: bool,
 }
 
@@ -43,15 +43,17 @@ pub(super) fn union<'d>(
     Union { rows: rows.into_iter().collect(), complete }
 }
 
-/// `in_force` says by row what it has now, where a filter looks at that.
+/// Filters the union's clusters. `is_current` marks, by row, the placement's current picks where a filter
+/// reads them.
 pub(super) fn follow(
     table: &Table<'_>,
     follow: &Follow,
     union: &Union<'_>,
-    in_force: &[bool],
+    is_current: &[bool],
     recorder: &mut impl Recorder,
 ) -> Followed {
-    let checks: Vec<_> = follow.filters.iter().map(|filter| Checked::new(table, filter, in_force)).collect();
+    let checks: Vec<_> =
+        follow.filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
     let mut picks = Vec::with_capacity(union.rows.len());
     for (row, by) in &union.rows {
         let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(*row)?)));
@@ -75,7 +77,7 @@ pub(super) fn follow(
     Followed { picks, condition, complete: union.complete }
 }
 
-/// The decision a reference means: made in this run, or kept because its file is in doubt.
+/// Finds the decision of a reference: made in this pass, or kept because it is uncertain.
 fn find<'d>(
     fleet: &Fleet,
     decisions: &'d BTreeMap<Key, Decision>,
@@ -100,7 +102,7 @@ fn find<'d>(
     {
         return Some(decision);
     }
-    // Reading the fleet has reported what is not there.
+    // Loading has reported the missing placement already.
     None
 }
 

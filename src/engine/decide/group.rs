@@ -13,7 +13,8 @@ pub(super) fn assign(table: &Table<'_>, grouping: &Grouping, picks: &mut [Pick])
     let mut index = 0;
     for (name, term) in &grouping.named {
         let needs = TermNeeds::new(table, term);
-        // A cluster that is kept in doubt may be in no inventory, and so in no named group.
+        // A cluster of an uncertain decision may be missing from the inventory, and so from every named
+        // group.
         let fits = |pick: &Pick| table.row(&pick.cluster).is_some_and(|row| needs.matches(row));
         index = fill(picks, fits, name, size, index);
     }

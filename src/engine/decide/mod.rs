@@ -51,7 +51,7 @@ pub struct Decided {
     pub diagnostics: Diagnostics,
     /// Counts of new decisions, and of sticky ones.
     pub decided: usize,
-    pub stood: usize,
+    pub sticky: usize,
     /// The next moment at which time alone changes a verdict: a toleration, heartbeat or score expires.
     pub next_change: Option<Timestamp>,
 }
@@ -66,9 +66,9 @@ pub fn decide(
     decide_after(None, fleet, previous, statuses, now).0
 }
 
-/// [`decide`], going on from an earlier run.
+/// [`decide`] with the cache of an earlier pass.
 pub fn decide_after(
-    memo: Option<&DecisionCache>,
+    cache: Option<&DecisionCache>,
     fleet: &Fleet,
     previous: &BTreeMap<Key, Decision>,
     statuses: &BTreeMap<String, ClusterStatus>,
@@ -79,24 +79,24 @@ pub fn decide_after(
     let mut clusters = status_overlay::overlay(fleet, statuses);
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
-    let world = DecisionCache::of(fleet, statuses, now);
-    // What is seen for the first time is seen at another moment by every run. While anything is in doubt,
-    // nothing is settled.
-    let settles = !any_new && fleet.doubt == Doubt::default();
-    let memo = memo.filter(|memo| settles && memo.is_of_the_world_of(&world));
-    let mut run = pass::Pass::new(fleet, previous, &table, world);
-    run.all(memo);
+    let next_cache = DecisionCache::of(fleet, statuses, now);
+    // A taint seen for the first time has a different moment in every pass. While a decision is uncertain,
+    // nothing is taken from the cache.
+    let is_usable = !any_new && fleet.doubt == Doubt::default();
+    let cache = cache.filter(|cache| is_usable && cache.has_equal_inputs(&next_cache));
+    let mut pass = pass::Pass::new(fleet, previous, &table, next_cache);
+    pass.all(cache);
     let mut facts = status_overlay::facts(fleet, statuses, &reads);
     taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
     let decided = Decided {
         facts,
-        decisions: run.decisions,
-        diagnostics: run.diagnostics,
-        decided: run.decided,
-        stood: run.stood,
-        next_change: run.next_change,
+        decisions: pass.decisions,
+        diagnostics: pass.diagnostics,
+        decided: pass.decided,
+        sticky: pass.sticky,
+        next_change: pass.next_change,
     };
-    (decided, run.settled)
+    (decided, pass.next_cache)
 }
 
 /// Explains for each cluster why one placement picks it or not; `None` for an unknown placement.
@@ -112,10 +112,10 @@ pub fn explain(
     taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);
     let previous = &*without_leaving(previous);
-    let mut run = pass::Pass::new(fleet, previous, &table, DecisionCache::default());
-    run.watch(key);
-    run.all(None);
-    run.trace
+    let mut pass = pass::Pass::new(fleet, previous, &table, DecisionCache::default());
+    pass.watch(key);
+    pass.all(None);
+    pass.trace
 }
 
 /// Earlier decisions without the clusters that only keep a copy: no decision goes on from these.

@@ -19,13 +19,13 @@ pub(super) struct Case<'a> {
     pub(super) policy: &'a Policy,
     pub(super) candidates: &'a [Row],
     pub(super) previous: Option<&'a Decision>,
-    /// The rows of the earlier picks.
-    pub(super) earlier: &'a [Row],
-    /// By row: whether it was picked earlier; empty where nothing was.
-    pub(super) in_force: &'a [bool],
+    /// The rows of the current picks.
+    pub(super) current_rows: &'a [Row],
+    /// Marks current picks, by row; empty without any.
+    pub(super) is_current: &'a [bool],
     pub(super) load: &'a Load,
-    /// In doubt: the decision may not lose a cluster.
-    pub(super) held: bool,
+    /// The decision is uncertain: it may not lose a cluster.
+    pub(super) is_uncertain: bool,
 }
 
 /// The picks by name ascending, and the condition.
@@ -47,12 +47,13 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
     let kept = kept(case);
     let passed = filter(case, &filters, &kept, recorder);
     let mut parts: Vec<Vec<i64>> = {
-        let around = ScoreContext { in_force: case.in_force, earlier: case.earlier, load: case.load };
+        let around =
+            ScoreContext { is_current: case.is_current, current_rows: case.current_rows, load: case.load };
         case.policy.scorers.iter().map(|scorer| score(case.table, scorer, &passed.rows, &around)).collect()
     };
     let chosen = select::choose(case, &kept, &passed.rows, &mut parts, recorder);
     let mut picks: Vec<(Row, Pick)> =
-        chosen.kept.iter().map(|row| (*row, earlier_pick(case, *row))).collect();
+        chosen.kept.iter().map(|row| (*row, current_pick(case, *row))).collect();
     let reason = reason(case, &filters);
     picks.extend(chosen.new.iter().map(|index| {
         let row = passed.rows[*index as usize];
@@ -79,19 +80,20 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
     Chosen { picks: picks.into_iter().map(|(_, pick)| pick).collect(), condition }
 }
 
-/// Rows that passed the filters, ascending, without those kept anyway; and names asked for that did not pass.
+/// Rows that passed the filters, ascending, without current picks that stay; and wanted names that did not
+/// pass.
 struct Passed {
     rows: Vec<Row>,
     unmet: Vec<String>,
 }
 
 fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut impl Recorder) -> Passed {
-    // What stays under an unchanged policy is not looked at; under another one nothing is in force yet.
-    let in_force = match case.policy.retention {
-        Retention::None => case.in_force,
+    // Picks that stay under an unchanged policy pass no filters; under a new policy no pick is current yet.
+    let is_current = match case.policy.retention {
+        Retention::None => case.is_current,
         Retention::SamePolicy(_) => &[],
     };
-    let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, in_force)).collect();
+    let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, is_current)).collect();
     let first_refusal = |row: Row| -> Option<(usize, Code)> {
         checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
     };
@@ -136,13 +138,12 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
     Passed { rows, unmet: unmet.cloned().collect() }
 }
 
-/// The rows that stay without being looked at again.
+/// Returns the current picks that stay without passing the filters again.
 fn kept(case: &Case<'_>) -> Vec<Row> {
     let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
         return Vec::new();
     };
-    let is_another =
-        |earlier: &serde_json::Value| *earlier != case.policy.text && form(earlier) != case.policy.text;
+    let is_another = |text: &serde_json::Value| *text != case.policy.text && form(text) != case.policy.text;
     if previous.policy.as_ref().is_some_and(is_another) {
         return Vec::new();
     }
@@ -151,17 +152,17 @@ fn kept(case: &Case<'_>) -> Vec<Row> {
         Selection::All | Selection::First(_) => true,
     };
     let stays = |row: &Row| !case.table.cluster(*row).leaving && named(row);
-    case.earlier.iter().copied().filter(stays).collect()
+    case.current_rows.iter().copied().filter(stays).collect()
 }
 
-/// The earlier picks whose clusters are still there, or none.
+/// Keeps the current picks whose clusters still exist, or none.
 fn stand_blocked(case: &Case<'_>, blocked: &Blocked) -> Chosen {
-    let earlier: &[Row] = if blocked.keep_earlier { case.earlier } else { &[] };
-    let picks = earlier.iter().map(|row| earlier_pick(case, *row)).collect();
+    let current_rows: &[Row] = if blocked.keep_earlier { case.current_rows } else { &[] };
+    let picks = current_rows.iter().map(|row| current_pick(case, *row)).collect();
     Chosen { picks, condition: Some(blocked.condition.clone()) }
 }
 
-fn earlier_pick(case: &Case<'_>, row: Row) -> Pick {
+fn current_pick(case: &Case<'_>, row: Row) -> Pick {
     let name = case.table.name(row);
     let mut pick = case.previous.and_then(|previous| find(&previous.picks, name)).unwrap_or_default();
     if pick.reason.is_empty() {
@@ -176,19 +177,20 @@ fn find(picks: &[Pick], name: &str) -> Option<Pick> {
     sorted.map(|index| &picks[index]).or_else(|| picks.iter().find(|pick| pick.cluster == name)).cloned()
 }
 
-/// The earlier picks with their replicas, where those may still be.
+/// Keeps the current picks with their replicas, if they pass these filters.
 fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Chosen {
-    let checks: Vec<_> = then.iter().map(|filter| Checked::new(case.table, filter, case.in_force)).collect();
+    let checks: Vec<_> =
+        then.iter().map(|filter| Checked::new(case.table, filter, case.is_current)).collect();
     let mut picks = Vec::new();
     for row in case.candidates.iter().copied() {
         let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)));
-        if case.earlier.binary_search(&row).is_err() {
+        if case.current_rows.binary_search(&row).is_err() {
             recorder.not_chosen(row, "nothing is divided now, and the placement was not there before");
         } else if let Some((index, code)) = refusal {
             recorder.refused(row, index, code);
         } else {
             recorder.kept(row);
-            picks.push(earlier_pick(case, row));
+            picks.push(current_pick(case, row));
         }
     }
     recorder.checks(&checks);
@@ -204,7 +206,7 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
         Selection::First(count) => format!("among the first {count} {}", by_what(case.policy)),
         Selection::All if filters.is_empty() => "every cluster is wanted".to_owned(),
         Selection::All => {
-            let words = |filter: &&Filter| Checked::new(case.table, filter, case.in_force).words();
+            let words = |filter: &&Filter| Checked::new(case.table, filter, case.is_current).words();
             // A selector without requirements asks for nothing.
             let asked: Vec<_> = filters.iter().map(words).filter(|words| !words.is_empty()).collect();
             if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }

@@ -31,20 +31,20 @@ pub(super) struct Pass<'f, 't> {
     sets: CandidateSets,
     digests: Digests<'f>,
     load: Load,
-    /// Some policy looks at the load; otherwise nobody keeps count.
+    /// A policy reads the load; otherwise nothing counts it.
     balances: bool,
     /// The placement to trace.
     watched: Option<&'f Key>,
     pub(super) decisions: BTreeMap<Key, Decision>,
     pub(super) diagnostics: Diagnostics,
     pub(super) decided: usize,
-    pub(super) stood: usize,
+    pub(super) sticky: usize,
     pub(super) next_change: Option<Timestamp>,
     pub(super) trace: Option<Trace>,
     /// The cache for the next pass.
-    pub(super) settled: DecisionCache,
-    /// Placements whose decision was settled before, and stays.
-    unmoved: BTreeSet<&'f Key>,
+    pub(super) next_cache: DecisionCache,
+    /// Placements whose decision came from the cache.
+    reused: BTreeSet<&'f Key>,
 }
 
 impl<'f, 't> Pass<'f, 't> {
@@ -52,7 +52,7 @@ impl<'f, 't> Pass<'f, 't> {
         fleet: &'f Fleet,
         previous: &'f BTreeMap<Key, Decision>,
         table: &'t Table<'t>,
-        settled: DecisionCache,
+        next_cache: DecisionCache,
     ) -> Pass<'f, 't> {
         let policies = fleet.placements.values().filter_map(|placement| own_policy(placement));
         let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
@@ -68,11 +68,11 @@ impl<'f, 't> Pass<'f, 't> {
             decisions: BTreeMap::new(),
             diagnostics: Diagnostics::new(),
             decided: 0,
-            stood: 0,
+            sticky: 0,
             next_change: None,
             trace: None,
-            settled,
-            unmoved: BTreeSet::new(),
+            next_cache,
+            reused: BTreeSet::new(),
         }
     }
 
@@ -82,7 +82,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     /// Decides everything; `memo` is of the same world.
-    pub(super) fn all(&mut self, memo: Option<&DecisionCache>) {
+    pub(super) fn all(&mut self, cache: Option<&DecisionCache>) {
         self.keep_vanished();
         if self.balances {
             self.count_load();
@@ -90,11 +90,10 @@ impl<'f, 't> Pass<'f, 't> {
         let fleet = self.fleet;
         for placement in fleet.placements.values() {
             if let Source::Own(policy) = &placement.source {
-                let settled = memo.and_then(|memo| memo.get(placement, self.table.now));
-                match self.previous.get(&placement.key).zip(settled).filter(|(now, settled)| settled.is(now))
-                {
-                    Some((previous, settled)) => {
-                        self.reuse(placement, stand(placement, previous), settled);
+                let cached = cache.and_then(|cache| cache.get(placement, self.table.now));
+                match self.previous.get(&placement.key).zip(cached).filter(|(now, cached)| cached.is(now)) {
+                    Some((previous, cached)) => {
+                        self.reuse(placement, stand(placement, previous), cached);
                     }
                     None => self.own(placement, policy),
                 }
@@ -102,35 +101,35 @@ impl<'f, 't> Pass<'f, 't> {
         }
         for placement in fleet.placements.values() {
             if let Source::Follows(follow) = &placement.source {
-                let settled = memo.and_then(|memo| memo.get(placement, self.table.now));
-                match settled.filter(|settled| self.follows_the_same(follow, &settled.followed)) {
-                    Some(settled) => self.reuse(placement, settled.decision.clone(), settled),
+                let cached = cache.and_then(|cache| cache.get(placement, self.table.now));
+                match cached.filter(|cached| self.follows_the_same(follow, &cached.followed)) {
+                    Some(cached) => self.reuse(placement, cached.decision.clone(), cached),
                     None => self.follow(placement, follow),
                 }
             }
         }
     }
 
-    /// Takes over what was settled.
-    fn reuse(&mut self, placement: &'f Placement, decision: Decision, settled: &Shared<CacheEntry>) {
-        self.next_change = earlier(self.next_change, settled.flips);
-        self.diagnostics.extend(settled.diagnostics.iter().cloned());
-        self.stood += 1;
-        self.unmoved.insert(&placement.key);
+    /// Reuses a cached decision.
+    fn reuse(&mut self, placement: &'f Placement, decision: Decision, cached: &Shared<CacheEntry>) {
+        self.next_change = earlier(self.next_change, cached.flips);
+        self.diagnostics.extend(cached.diagnostics.iter().cloned());
+        self.sticky += 1;
+        self.reused.insert(&placement.key);
         self.decisions.insert(placement.key.clone(), decision);
-        self.settled.settle(settled.clone());
+        self.next_cache.insert(cached.clone());
     }
 
     /// Reports whether the references resolve to the same placements, and their decisions are unchanged.
     fn follows_the_same(&self, follow: &Follow, followed: &[Key]) -> bool {
         follow.placements.len() == followed.len()
             && follow.placements.iter().zip(followed).all(|(wanted, key)| {
-                self.unmoved.contains(key)
+                self.reused.contains(key)
                     && self.fleet.find(wanted).is_some_and(|placement| placement.key == *key)
             })
     }
 
-    /// Decisions whose placement is gone, but perhaps only because its file cannot be read.
+    /// Keeps decisions whose placement is missing, if it may only be in an unreadable file.
     fn keep_vanished(&mut self) {
         for (key, previous) in self.previous {
             if !self.fleet.placements.contains_key(key)
@@ -156,9 +155,9 @@ impl<'f, 't> Pass<'f, 't> {
 
     fn own(&mut self, placement: &'f Shared<Placement>, policy: &'f Policy) {
         let (table, previous) = (self.table, self.previous.get(&placement.key));
-        let earlier_rows = previous.map(|previous| table.rows_of(&previous.picks)).unwrap_or_default();
-        let in_force = if looks_back(policy) { marks(table, &earlier_rows) } else { Vec::new() };
-        let candidates = self.sets.of(table, &policy.candidates, &in_force);
+        let current_rows = previous.map(|previous| table.rows_of(&previous.picks)).unwrap_or_default();
+        let is_current = if looks_back(policy) { marks(table, &current_rows) } else { Vec::new() };
+        let candidates = self.sets.of(table, &policy.candidates, &is_current);
         let (digest, flips) = self.digests.of(table, &candidates, policy);
         self.next_change = earlier(self.next_change, flips);
         let case = Case {
@@ -166,10 +165,10 @@ impl<'f, 't> Pass<'f, 't> {
             policy,
             candidates: &candidates.rows,
             previous,
-            earlier: &earlier_rows,
-            in_force: &in_force,
+            current_rows: &current_rows,
+            is_current: &is_current,
             load: &self.load,
-            held: previous.is_some_and(|previous| uncertain::applies(&self.fleet.doubt, previous)),
+            is_uncertain: previous.is_some_and(|previous| uncertain::applies(&self.fleet.doubt, previous)),
         };
         let standing = previous.filter(|previous| stands(&case, previous, digest));
         let decision = match standing {
@@ -183,24 +182,24 @@ impl<'f, 't> Pass<'f, 't> {
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
         warnings::about_names(placement, policy, table, &mut said);
         warnings::about(placement, &decision, &mut said);
-        // What a new division has to say is said once.
-        let settled = !case.held && (standing.is_some() || policy.division.is_none());
+        // A new division's warnings appear once.
+        let is_cacheable = !case.is_uncertain && (standing.is_some() || policy.division.is_none());
         match standing {
-            Some(_) => self.stood += 1,
+            Some(_) => self.sticky += 1,
             None => self.decided += 1,
         }
         if self.balances && standing.is_none() {
-            self.load.remove(&earlier_rows);
+            self.load.remove(&current_rows);
             self.load.add(&table.rows_of(&decision.picks));
         }
-        if settled {
-            self.settle(placement, &decision, &said, flips, Vec::new());
+        if is_cacheable {
+            self.remember(placement, &decision, &said, flips, Vec::new());
         }
         self.diagnostics.extend(said);
         self.decisions.insert(placement.key.clone(), decision);
     }
 
-    fn settle(
+    fn remember(
         &mut self,
         placement: &Shared<Placement>,
         decision: &Decision,
@@ -210,7 +209,7 @@ impl<'f, 't> Pass<'f, 't> {
     ) {
         let (placement, decision) = (placement.clone(), decision.clone());
         let diagnostics = said.iter().cloned().collect();
-        self.settled.settle(CacheEntry { placement, decision, diagnostics, flips, followed }.into());
+        self.next_cache.insert(CacheEntry { placement, decision, diagnostics, flips, followed }.into());
     }
 
     fn follow(&mut self, placement: &'f Shared<Placement>, follow: &'f Follow) {
@@ -220,13 +219,13 @@ impl<'f, 't> Pass<'f, 't> {
         let mut said = Diagnostics::new();
         let union = followed_placements::union(self.fleet, table, &self.decisions, follow, &mut said);
         let mut counts = Counts::default();
-        let in_force = match previous {
+        let is_current = match previous {
             Some(previous) if follow.filters.iter().any(super::filter::looks_at_own_picks) => {
                 marks(table, &table.rows_of(&previous.picks))
             }
             _ => Vec::new(),
         };
-        let followed = followed_placements::follow(table, follow, &union, &in_force, &mut counts);
+        let followed = followed_placements::follow(table, follow, &union, &is_current, &mut counts);
         let followed_all = followed.complete;
         let mut decision = Decision {
             picks: followed.picks.into(),
@@ -235,7 +234,7 @@ impl<'f, 't> Pass<'f, 't> {
             ..empty(placement)
         };
         if let Some(previous) = previous {
-            // Who is served is another step's business: until then it is as it was.
+            // Which picks are served is decided later, in `release`: until then they stay.
             let waited = |pick: &berth_base::model::Pick| {
                 previous.pick(&pick.cluster).is_some_and(|pick| pick.pending)
             };
@@ -249,11 +248,11 @@ impl<'f, 't> Pass<'f, 't> {
             }
         }
         if self.watched == Some(&placement.key) {
-            self.trace = Some(trace_follow(table, placement, follow, &union, &in_force, &decision));
+            self.trace = Some(trace_follow(table, placement, follow, &union, &is_current, &decision));
         }
         let same = previous.is_some_and(|previous| stand(placement, previous) == decision);
         if same {
-            self.stood += 1;
+            self.sticky += 1;
         } else {
             self.decided += 1;
         }
@@ -262,7 +261,7 @@ impl<'f, 't> Pass<'f, 't> {
         let followed: Option<Vec<Key>> = follow.placements.iter().map(found).collect();
         let doubtless = followed_all && self.fleet.doubt == Doubt::default();
         if let Some(followed) = followed.filter(|_| doubtless) {
-            self.settle(placement, &decision, &said, flips, followed);
+            self.remember(placement, &decision, &said, flips, followed);
         }
         self.diagnostics.extend(said);
         self.decisions.insert(placement.key.clone(), decision);
@@ -292,15 +291,16 @@ fn marks(table: &Table<'_>, rows: &[Row]) -> Vec<bool> {
     marks
 }
 
-/// Nothing the decision read has changed, and its clusters are still there.
+/// Reports whether the decision is sticky: its digest is equal, and its clusters still exist.
 fn stands(case: &Case<'_>, previous: &Decision, digest: Digest) -> bool {
     let leaves = |row: &Row| case.table.cluster(*row).leaving;
     previous.digest == Some(digest)
-        && case.earlier.len() == previous.picks.len()
-        && !(matches!(case.policy.retention, Retention::SamePolicy(_)) && case.earlier.iter().any(leaves))
+        && case.current_rows.len() == previous.picks.len()
+        && !(matches!(case.policy.retention, Retention::SamePolicy(_))
+            && case.current_rows.iter().any(leaves))
 }
 
-/// An earlier decision without what rendering adds to it.
+/// Copies a current decision without the parts that rendering adds.
 fn stand(placement: &Placement, previous: &Decision) -> Decision {
     Decision {
         picks: previous.picks.clone(),
@@ -338,26 +338,26 @@ fn decide(case: &Case<'_>, placement: &Placement, digest: Digest) -> Decision {
         policy: Some(case.policy.text.clone()),
         ..empty(placement)
     };
-    if let Some(previous) = case.previous.filter(|_| case.held) {
+    if let Some(previous) = case.previous.filter(|_| case.is_uncertain) {
         uncertain::restore(&mut decision, previous, Some(case.policy), IN_DOUBT);
     }
-    // What is left as it is keeps its groups too.
+    // A blocked placement keeps its groups too.
     if let (Some(grouping), None) = (&case.policy.groups, &case.policy.blocked) {
         group::assign(case.table, grouping, &mut decision.picks);
     }
     decision
 }
 
-fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, stood: bool) -> Trace {
+fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, sticky: bool) -> Trace {
     let mut steps = Steps::default();
     own_policy::decide(case, &mut steps);
-    // A cluster that stays is not looked at again: its steps are those that it would go through today.
+    // A retained pick passes no filters: its trace shows the steps that it would take now.
     let mut anew = Steps::default();
     if matches!(case.policy.retention, Retention::SamePolicy(_)) && steps.keeps_any() {
-        own_policy::decide(&Case { previous: None, earlier: &[], in_force: &[], ..*case }, &mut anew);
+        own_policy::decide(&Case { previous: None, current_rows: &[], is_current: &[], ..*case }, &mut anew);
     }
-    let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.in_force);
-    let trace = trace::finish(decision, placement.origin.clone(), stood, case.table, |row| {
+    let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.is_current);
+    let trace = trace::finish(decision, placement.origin.clone(), sticky, case.table, |row| {
         if steps.keeps(row) {
             anew.kept_cluster(row, candidate(row), case.policy)
         } else {
@@ -372,11 +372,11 @@ fn trace_follow(
     placement: &Placement,
     follow: &Follow,
     union: &followed_placements::Union<'_>,
-    in_force: &[bool],
+    is_current: &[bool],
     decision: &Decision,
 ) -> Trace {
     let mut steps = Steps::default();
-    followed_placements::follow(table, follow, union, in_force, &mut steps);
+    followed_placements::follow(table, follow, union, is_current, &mut steps);
     let followed: Vec<_> = follow.placements.iter().map(|one| one.describe()).collect();
     let followed = followed.join(" or ");
     trace::finish(decision, placement.origin.clone(), false, table, |row| -> ClusterTrace {

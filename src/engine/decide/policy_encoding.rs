@@ -79,7 +79,7 @@ pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
     });
     encoder.maybe(policy.groups.as_ref(), grouping);
     encoder.maybe(policy.blocked.as_ref(), blocked);
-    // Left out where there is none: decisions made before there were divisions stand.
+    // Left out without a division, so that decisions made before divisions existed stay sticky.
     if let Some(division) = &policy.division {
         divided(encoder, division);
     }

@@ -7,7 +7,7 @@ use super::divide::Divided;
 use super::filter::{Checked, Code};
 use berth_base::model::Refused;
 
-/// Is told what happens to each cluster.
+/// Records the verdicts on each cluster.
 pub(super) trait Recorder {
     /// Records the division of replicas, before any cluster is picked.
     fn divided(&mut self, _divided: &Divided<'_>) {}
@@ -15,7 +15,7 @@ pub(super) trait Recorder {
     /// A filter, by its index, refused the cluster.
     fn refused(&mut self, row: Row, filter: usize, code: Code);
 
-    /// The cluster was picked earlier and stays.
+    /// The cluster is a current pick and stays.
     fn kept(&mut self, _row: Row) {}
 
     /// The cluster passed but is not picked.
@@ -25,7 +25,7 @@ pub(super) trait Recorder {
         self.not_chosen_with(row, || reason.to_owned());
     }
 
-    /// The cluster was picked earlier, or could be, and is one too many; each such has its own reason.
+    /// The cluster is or could be picked, and is one too many; each such cluster has its own reason.
     fn dropped(&mut self, row: Row, reason: &str);
 
     /// The filters, once all clusters have gone through them.

@@ -31,9 +31,10 @@ pub(super) fn choose(
     recorder: &mut impl Recorder,
 ) -> Chosen {
     let mut order: Vec<u32> = (0..super::cluster_table::number(passed.len())).collect();
-    // In doubt a decision loses nothing, so what it has competes with nothing.
-    let is_earlier = |row: &Row| case.earlier.binary_search(row).is_ok();
-    let first: Vec<bool> = if case.held { passed.iter().map(is_earlier).collect() } else { Vec::new() };
+    // An uncertain decision loses no pick, so its current picks do not compete.
+    let is_earlier = |row: &Row| case.current_rows.binary_search(row).is_ok();
+    let first: Vec<bool> =
+        if case.is_uncertain { passed.iter().map(is_earlier).collect() } else { Vec::new() };
     if let Some(evenly) = Evenly::of(case.table, case.policy, passed) {
         return choose_evenly(case, passed, parts, &first, evenly, order, recorder);
     }
@@ -118,7 +119,7 @@ pub(super) fn is_first(first: &[bool], a: u32, b: u32) -> Ordering {
     first.get(b as usize).cmp(&first.get(a as usize))
 }
 
-/// Brings the best to the front, sorted; those behind the cut stay in any order. `first` go before others.
+/// Sorts the best to the front; those behind the cut stay in any order. `first` go before others.
 fn sort(policy: &Policy, parts: &[Vec<i64>], first: &[bool], order: &mut [u32], cut: usize) {
     let sums: Vec<i64> = match policy.ranking {
         Ranking::SumThenName => order.iter().map(|index| sum(&policy.scorers, parts, *index)).collect(),
@@ -183,7 +184,8 @@ pub(super) fn scores(policy: &Policy, parts: &[Vec<i64>], index: u32) -> BTreeMa
     }
 }
 
-/// Keeps the best of the earlier picks by the scores they were picked with; one without scores is the worst.
+/// Keeps the best of the current picks by the scores they were picked with; a pick without scores is the
+/// worst.
 fn scale_down(case: &Case<'_>, kept: &[Row], count: usize, recorder: &mut impl Recorder) -> Vec<Row> {
     let rank = |row: &Row| {
         let pick = case.previous.and_then(|previous| previous.pick(case.table.name(*row)));

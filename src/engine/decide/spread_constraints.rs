@@ -40,7 +40,7 @@ impl<'a> Spreading<'a> {
                 ScoreRule::Spread(constraints) if !constraints.is_empty() => Some((part, constraints)),
                 _ => None,
             })?;
-        // Required ones are looked at first: what they refuse, the others need not score.
+        // Required constraints come first: a cluster that they refuse needs no score.
         let mut constraints: Vec<_> = constraints.iter().collect();
         constraints.sort_by_key(|constraint| !constraint.required);
         let counted = |constraint: &'a SpreadConstraint| {

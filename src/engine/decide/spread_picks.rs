@@ -50,7 +50,7 @@ pub(super) fn pick(
         spreading.add(passed[best as usize]);
         let prefers = chosen.is_empty() && forget_earlier(case.policy, parts);
         chosen.push(best);
-        // Inside a group what the constraints say is the same for all.
+        // Inside a group the constraints score all clusters alike.
         for group in &groups {
             group.left.last().into_iter().for_each(|head| parts[part][*head as usize] = 0);
         }
@@ -77,8 +77,8 @@ fn sort(policy: &Policy, groups: &mut [Group<'_>], parts: &[Vec<i64>], first: &[
     groups.iter_mut().for_each(|group| group.left.sort_unstable_by(order));
 }
 
-/// The first pick replaces all that was there under another policy: from then on nothing is there to prefer.
-/// True where something was.
+/// The first pick replaces all picks of the earlier policy: from then on no current pick is preferred.
+/// Returns whether there were any.
 fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) -> bool {
     let mut prefers = false;
     for (scorer, part) in policy.scorers.iter().zip(parts) {

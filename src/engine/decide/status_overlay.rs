@@ -10,7 +10,7 @@ use super::policy_reads::{Read, Reads};
 use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::{Cluster, ClusterStatus, Fleet, Shared};
 
-/// The clusters with what statuses add to them, by name ascending.
+/// Returns the clusters with the values of their statuses, by name ascending.
 pub(super) fn overlay<'a>(
     fleet: &'a Fleet,
     statuses: &BTreeMap<String, ClusterStatus>,
@@ -36,7 +36,7 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && status.workloads.is_empty()
 }
 
-/// Of each status that says anything, what it says.
+/// Returns the parts of each status that are not empty.
 pub(super) type Spoken = BTreeMap<String, ClusterStatus>;
 
 pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {

@@ -11,8 +11,8 @@ use super::policy_reads::{Read, Reads};
 use berth_base::model::status::TaintName;
 use berth_base::model::{Cluster, ClusterStatus, Timestamp};
 
-/// Gives each such taint its moment; `statuses` hold those seen before. Says whether any is seen for the
-/// first time.
+/// Gives each undated taint its moment; `statuses` hold the moments known already. Reports whether a taint is
+/// seen for the first time.
 pub(super) fn date(
     clusters: &mut [Cow<'_, Cluster>],
     statuses: &BTreeMap<String, ClusterStatus>,

@@ -16,8 +16,7 @@ use berth_base::model::{Condition, Decision, Group, Key};
 pub struct Trace {
     pub key: Key,
     pub origin: Pos,
-    /// The decision was made earlier and its inputs are the same. The scores here are today's; the
-    /// decision keeps those it was made with.
+    /// The decision is sticky. The scores here are today's; the decision keeps those it was made with.
     pub stood: bool,
     pub condition: Option<Condition>,
     /// The division of replicas among the clusters, if the policy divides any.
@@ -191,7 +190,7 @@ impl Steps {
         self.words.iter().take(until).enumerate().map(step).collect()
     }
 
-    /// Reports whether the cluster was picked earlier and stays without being looked at.
+    /// Reports whether the cluster is a current pick that stays without passing the filters.
     pub(super) fn keeps(&self, row: Row) -> bool {
         self.kept.contains(&row)
     }
@@ -200,7 +199,7 @@ impl Steps {
         !self.kept.is_empty()
     }
 
-    /// The trace of a cluster that stays, from the steps of a decision without an earlier one.
+    /// The trace of a pick that stays, from the steps of a decision without a current one.
     pub(super) fn kept_cluster(&self, row: Row, steps: Vec<Step>, policy: &Policy) -> ClusterTrace {
         let mut trace = self.cluster(row, steps, Some(policy));
         trace.steps.push(Step {
@@ -246,9 +245,9 @@ impl Steps {
 pub(super) fn candidate_steps<'a>(
     table: &'a Table<'a>,
     filters: &'a [Filter],
-    in_force: &'a [bool],
+    is_current: &'a [bool],
 ) -> impl Fn(Row) -> Vec<Step> + 'a {
-    let checks: Vec<_> = filters.iter().map(|filter| Checked::new(table, filter, in_force)).collect();
+    let checks: Vec<_> = filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
     move |row| {
         let mut steps = Vec::new();
         for check in &checks {
@@ -268,7 +267,7 @@ pub(super) fn candidate_steps<'a>(
     }
 }
 
-/// Puts the decision as it came out beside what the steps say.
+/// Combines the decision with the steps that led to it.
 pub(super) fn finish(
     decision: &Decision,
     origin: Pos,
@@ -284,7 +283,7 @@ pub(super) fn finish(
         })
         .collect();
     for pick in &decision.picks {
-        // A cluster kept in doubt may be in no inventory any more.
+        // A cluster of an uncertain decision may be missing from the inventory.
         let trace = clusters.entry(pick.cluster.clone()).or_default();
         trace.cluster.clone_from(&pick.cluster);
         trace.picked = true;

@@ -21,7 +21,7 @@ pub(super) fn may_have_moved(doubt: &Doubt, previous: &Decision) -> bool {
     doubt.objects || doubt.files.contains(&previous.source)
 }
 
-/// Puts back what the decision lost. Says whether that was anything.
+/// Puts back the picks that the decision lost. Reports whether there were any.
 pub(super) fn restore(
     decision: &mut Decision,
     previous: &Decision,
@@ -34,12 +34,13 @@ pub(super) fn restore(
     if lost.is_empty() {
         return false;
     }
-    // It is decided again and again until the doubt is over: what it had keeps its record, or it would never settle.
+    // The decision is made again in every pass while it is uncertain: picks that stay keep their record, so
+    // that it does not change each time.
     for pick in &mut decision.picks {
         if let Some(earlier) = previous.pick(&pick.cluster) {
             pick.reason.clone_from(&earlier.reason);
             pick.scores.clone_from(&earlier.scores);
-            // What the lost ones have is theirs, so that nobody else may be given it.
+            // The lost picks keep their replicas, so that no other cluster gets them.
             pick.replicas = earlier.replicas.or(pick.replicas);
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn about_names(
     table: &Table<'_>,
     diagnostics: &mut Diagnostics,
 ) {
-    // What a namespace names is said at the namespace.
+    // Names from a namespace are reported at the namespace.
     for filter in policy.filters.iter().filter(|filter| filter.by.is_none()) {
         let Rule::Named(names) = &filter.rule else { continue };
         let unknown: Vec<&String> = names.iter().filter(|name| table.row(name).is_none()).collect();

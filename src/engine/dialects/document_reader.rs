@@ -62,7 +62,7 @@ impl Reader<'_, '_> {
         wanted: impl Fn(&Document) -> bool,
         mut read: impl FnMut(&Scope, &Document, &mut Lowered),
     ) {
-        let (memory, nulls) = (self.input.memory, self.refuses_nulls);
+        let (readings, nulls) = (self.input.readings, self.refuses_nulls);
         self.all(wanted, |document, unknown_fields, lowered, index| {
             let mut fresh =
                 || read_one(document, unknown_fields, nulls, |scope, made| read(scope, document, made));
@@ -70,7 +70,7 @@ impl Reader<'_, '_> {
                 return keep(lowered, index, &fresh());
             }
             let against = ReadingContext { stage: recall.stage, context: recall.context, unknown_fields };
-            let reading = memory.recall(document, against, fresh);
+            let reading = readings.recall(document, against, fresh);
             keep(lowered, index, &reading);
         });
     }
@@ -106,10 +106,10 @@ fn read_one(
 
 fn keep(lowered: &mut Lowered, index: usize, reading: &Reading) {
     let made = &reading.made;
-    // What is wrong, and yet no fault of the document itself.
+    // Other diagnostics are no fault of the document itself.
     lowered.diagnostics.extend(made.diagnostics.iter().cloned());
     if reading.faulty {
-        // What was made of a document with errors is dropped: its last good form counts.
+        // The result of a document with errors is dropped: its last good form counts.
         lowered.faulty.insert(index);
     } else {
         lowered.clusters.extend_from_slice(&made.clusters);

@@ -30,7 +30,7 @@ pub struct Document {
     pub key: Key,
     pub version: String,
     pub at: Pos,
-    /// Shared, since most documents are the same from run to run.
+    /// Shared, since most documents are equal from pass to pass.
     pub root: Arc<Node>,
 }
 
@@ -39,9 +39,9 @@ pub struct Document {
 pub enum Claim {
     /// Not of this dialect.
     Foreign,
-    /// Clusters: what every placement may depend on.
+    /// Clusters, on which every placement may depend.
     Inventory,
-    /// Placements, sets, bindings: what some placements depend on.
+    /// Placements, sets and bindings, on which some placements depend.
     Policy,
     /// Workloads and their overrides.
     Workload,
@@ -75,10 +75,10 @@ pub struct Input<'a> {
     pub plain: &'a [Arc<Object>],
     /// The severity of an unknown field.
     pub unknown_fields: Severity,
-    /// Take ConfigMaps that are marked as envelopes, as older KubeFleets read them, for what is inside.
+    /// Replaces ConfigMaps marked as envelopes by their contents, as older KubeFleets did.
     pub unwrap_config_maps: bool,
     /// Cached readings of unchanged documents.
-    pub memory: &'a ReadingCache,
+    pub readings: &'a ReadingCache,
 }
 
 /// The parts of a fleet that a dialect makes from its documents.

@@ -13,7 +13,7 @@ use berth_base::yaml::Node;
 /// The result of a reading, of any type.
 type Made = Arc<dyn Any + Send + Sync>;
 
-/// Readings by document, and what the last ones were made against.
+/// The cached readings by document, and the contexts they were read in.
 #[derive(Debug, Default)]
 pub struct ReadingCache {
     readings: RefCell<BTreeMap<(usize, &'static str), Reading>>,
@@ -22,7 +22,7 @@ pub struct ReadingCache {
 
 #[derive(Debug)]
 struct Reading {
-    /// Kept, so that nothing else can come to stand at its address, which is what it is found by.
+    /// Keeps the address, which is the cache key, from being reused.
     _root: Arc<Node>,
     unknown_fields: Severity,
     context: u64,
@@ -46,7 +46,7 @@ pub struct ReadingContext {
 }
 
 impl ReadingCache {
-    /// A number for a context that other documents make up: the same as long as it is equal.
+    /// Returns the number of a context: unchanged as long as the value is equal.
     pub fn number<T: PartialEq + Send + 'static>(&self, name: &'static str, value: T) -> u64 {
         let mut contexts = self.contexts.borrow_mut();
         let number = match contexts.get(name) {
@@ -85,7 +85,7 @@ impl ReadingCache {
         made
     }
 
-    /// Forgets what nobody asked for since the last time.
+    /// Forgets readings that were not used since the last call.
     pub fn forget_unused(&self) {
         self.readings.borrow_mut().retain(|_, reading| std::mem::take(&mut reading.used));
     }

@@ -8,18 +8,18 @@ use super::removal::PlaceOwners;
 use super::{Cause, HeldRecord, Pairs, Question};
 use berth_base::model::{Decision, Digest, Key, ObjectId, path};
 
-/// The decisions that the edit alone would give: with the new source, and the outside as it was. More than
-/// one where it is not known how the outside was.
+/// The decisions of the edit alone: with the new source, and the old statuses and time. Several where the old
+/// ones are not known exactly.
 pub type EditAlone = Vec<BTreeMap<Key, Decision>>;
 
-/// Tells the causes of removals.
+/// Determines the causes of removals.
 #[derive(Debug)]
 pub(super) struct Causes<'a> {
     question: &'a Question<'a>,
     edit_alone: Vec<PlaceOwners<'a>>,
 }
 
-/// The cause of one workload's removals, and those of them that statuses or time have a part in.
+/// The cause of one workload's removals, and the removals that statuses or time contribute to.
 #[derive(Debug)]
 pub(super) struct Caused {
     pub(super) cause: Cause,
@@ -57,7 +57,7 @@ impl<'a> Causes<'a> {
 
 /// The cause of a removal that was held before.
 fn again(held: &HeldRecord, usual: Cause, digest: Digest) -> Cause {
-    // Where it is another removal now, something has been added since.
+    // A different removal includes something new.
     if held.digest == digest { held.cause } else { held.cause.and(usual) }
 }
 

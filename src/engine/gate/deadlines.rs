@@ -12,7 +12,7 @@ use super::removal::PlaceOwners;
 use super::{Pairs, Question};
 use berth_base::model::{Decision, Key, ObjectId, Timestamp, path};
 
-/// The decisions of one later moment, with everything else as it is now.
+/// The decisions of one later moment, with all other inputs unchanged.
 #[derive(Clone, Debug)]
 pub struct LaterDecisions {
     pub at: Timestamp,
@@ -36,7 +36,7 @@ pub type Due = BTreeMap<(String, ObjectId), Timestamp>;
 pub struct Deadline {
     pub key: Key,
     pub at: Timestamp,
-    /// Somebody approved the loss, so it counts for nothing later.
+    /// The loss is approved, so it does not count later.
     pub approved: bool,
     pub clusters: BTreeSet<String>,
 }
@@ -79,7 +79,7 @@ impl FromStr for Deadline {
     }
 }
 
-/// The copies that are there now, stay with the next state, and go at a later moment.
+/// Returns the current copies that the next state has and a later moment removes.
 pub(super) fn due(question: &Question<'_>, moments: &[LaterDecisions]) -> BTreeMap<Key, Due> {
     let mut due: BTreeMap<Key, Due> = BTreeMap::new();
     for ahead in moments {
@@ -114,7 +114,7 @@ pub(super) fn due(question: &Question<'_>, moments: &[LaterDecisions]) -> BTreeM
     due
 }
 
-/// The deadlines that the change brings: those that would not come without it, or not so early.
+/// Returns the deadlines that the change brings: those that would come later or never without it.
 pub(super) fn brought(with_change: &Due, without_change: Option<&Due>) -> Due {
     let new = |(place, at): &(&(String, ObjectId), &Timestamp)| {
         without_change.and_then(|without| without.get(*place)).is_none_or(|before| before > *at)

@@ -41,12 +41,12 @@ pub(super) fn reasons<'a>(
 struct Case<'c, 'a> {
     question: &'c Question<'c>,
     since: &'c [Since<'c>],
-    /// The next state, without what deadlines take later.
+    /// The next state, without the removals of deadlines.
     after: &'c State,
     removals: &'c Removals<'a>,
 }
 
-/// The next state as it is when the deadlines of the change have passed.
+/// Returns the next state as of the last deadline of the change.
 fn after<'n>(next: &'n State, removals: &Removals<'_>) -> Cow<'n, State> {
     let mut after = Cow::Borrowed(next);
     for (cluster, object) in removals.values().flat_map(|removal| removal.due.keys()) {
@@ -104,8 +104,8 @@ fn risky(question: &Question<'_>, removal: &Removal) -> Option<Why> {
 /// Objects lost, and objects there were.
 type Share = (usize, usize);
 
-/// A cluster that loses too many of its objects holds all who take some. Where the cluster itself leaves
-/// the inventory, none go free.
+/// Holds every workload that removes objects from a cluster with too many losses. The free number does not
+/// apply to a cluster that leaves the inventory.
 fn objects<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
     let Case { question, removals, .. } = *case;
     let mut lost: BTreeMap<&str, BTreeSet<&ObjectId>> = BTreeMap::new();
@@ -118,7 +118,7 @@ fn objects<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
         lost.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
     let mut full = full(question, &now);
     for since in case.since {
-        // What is lost now, together with what was lost since then.
+        // Losses now and since then together.
         let mut shares = since.objects(case.after);
         for (cluster, share) in &now {
             shares.entry(cluster).or_insert(*share);
@@ -140,7 +140,7 @@ fn objects<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
     }
 }
 
-/// The clusters that would lose too much. Those that go free are counted over all clusters together: ten
+/// Returns the clusters that would lose too much. The free number is counted over all clusters together: ten
 /// objects of each of fifty clusters are many.
 fn full<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTreeMap<&'s str, Share> {
     let limit = question.limits.objects;
@@ -171,7 +171,7 @@ fn still<'a>(question: &Question<'_>, removals: &Removals<'a>, reasons: &mut Rea
     }
 }
 
-/// The budget of what happens by itself: beyond it, nothing of the kind happens.
+/// Checks the budget of removals without an edit: beyond it, none of them happens.
 fn evictions<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
     let Case { question, removals, .. } = *case;
     let by_itself = || removals.iter().filter(|(_, removal)| !removal.by_itself.is_empty());

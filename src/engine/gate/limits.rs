@@ -12,7 +12,7 @@ use berth_base::model::{LabelKeys, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u8);
 
-/// A share, and how many go free whatever the share.
+/// A share, and a free number that passes whatever the share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub share: Percent,
@@ -26,7 +26,7 @@ pub struct Limits {
     pub clusters: Limit,
     /// Of one cluster's objects.
     pub objects: Limit,
-    /// Of the fleet's clusters that may lose something at once though nobody edited anything.
+    /// Of the fleet's clusters that may lose something at once without an edit.
     pub evictions: Limit,
     /// Lets namespaces, CRDs and volume claims be removed like other objects.
     pub allow_risky: bool,
@@ -163,7 +163,7 @@ impl Default for Recall {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(_, seconds): &&(char, i64)| self.0 % seconds == 0;
-        // A day is written in hours: "24h" is what everybody says.
+        // A day is written in hours: people say "24h".
         let (unit, seconds) = UNITS[1..].iter().find(exact).unwrap_or(&UNITS[3]);
         write!(f, "{}{unit}", self.0 / seconds)
     }
@@ -232,7 +232,7 @@ impl fmt::Display for Limits {
 impl FromStr for Limits {
     type Err = ();
 
-    /// Reads all settings, or those that the first version of the gate had.
+    /// Reads all settings, or only those of the gate's first version.
     fn from_str(text: &str) -> Result<Limits, ()> {
         let mut words = text.split(' ').peekable();
         let mut value = |name: &str| setting(words.next(), name);

@@ -50,7 +50,7 @@ pub struct Question<'a> {
     pub edit_alone: &'a [BTreeMap<Key, Decision>],
     /// The deadlines to come; without any moment where the change cannot bring one.
     pub outlook: &'a Outlook,
-    /// Deadlines that earlier changes brought, that the gate let pass, and that have passed by now.
+    /// Deadlines of earlier changes that the gate let pass, and that have passed by now.
     pub foreseen: &'a [Deadline],
     /// Publications of the window that removed something, newest first.
     pub pasts: &'a [PastPublication],
@@ -85,7 +85,7 @@ impl Cause {
 pub struct Verdict {
     pub held: Vec<Held>,
     pub approved: Vec<Approved>,
-    /// The workloads that lose something in what is published.
+    /// The workloads that lose a copy in this publication.
     pub removed: Vec<Removed>,
     /// The deadlines that the published change brings.
     pub deadlines: Vec<Deadline>,
@@ -119,7 +119,7 @@ pub struct Held {
     pub expired: Option<Timestamp>,
 }
 
-/// A removal that somebody approved.
+/// An approved removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approved {
     pub key: Key,
@@ -140,7 +140,7 @@ pub enum Why {
     Risky { object: ObjectId },
     /// The same removal was held before, for taking too much together with others.
     Still,
-    /// Too many clusters would lose something at once, though nobody edited anything.
+    /// Too many clusters would lose something at once without an edit.
     Evictions { clusters: usize, of: usize },
     /// The same in the words of the first version of the gate, which stand in commits.
     Unedited { clusters: usize, of: usize },
@@ -167,8 +167,8 @@ impl Verdict {
         self.held.iter().filter(|held| held.is_approvable()).map(Held::record).collect()
     }
 
-    /// The approved removals of what a member removes only with an approval: paths in the folder, and
-    /// the clusters concerned.
+    /// Returns the approved removals of kinds that a member prunes only with an approval: paths in the
+    /// folder, and the clusters concerned.
     pub fn prunable(&self) -> BTreeMap<String, BTreeSet<&str>> {
         let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for (cluster, object) in self.approved.iter().flat_map(|approved| &approved.pairs) {
@@ -183,7 +183,8 @@ impl Verdict {
 /// The removals of one workload, before the verdict.
 #[derive(Debug)]
 struct Removal {
-    /// The removals to judge: those of now that nobody foresaw, and those that the change's deadlines bring later.
+    /// The removals to judge: immediate ones that were not foreseen, and those that the change's deadlines
+    /// bring later.
     pairs: Pairs,
     /// The removals that an approval names: the same, with all their deadlines.
     named: Pairs,
@@ -198,7 +199,7 @@ struct Removal {
     spent: Vec<Digest>,
 }
 
-/// The workloads that the next state takes something from. Cheap where nothing goes.
+/// Returns the workloads that lose copies in the next state. Cheap where none do.
 pub fn losing(previous: &State, next: &State) -> BTreeMap<Key, Pairs> {
     let gone = removal::gone(previous, next);
     if gone.is_empty() {
@@ -208,7 +209,7 @@ pub fn losing(previous: &State, next: &State) -> BTreeMap<Key, Pairs> {
     by_workload.into_iter().map(|(key, pairs)| (key.clone(), pairs)).collect()
 }
 
-/// Judges the way from the previous state to the next.
+/// Judges the step from the current state to the next.
 pub fn judge(question: &Question<'_>) -> Verdict {
     let gone = removal::gone(question.previous, question.next);
     let due = deadlines::due(question, &question.outlook.with_change);
@@ -235,7 +236,7 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         verdict.held =
             held.into_iter().map(|(key, why)| held_one(question, &removals, key, why, all)).collect();
     }
-    // A held workload keeps everything, so nothing of it was used.
+    // A held workload keeps everything, so its approvals were not used.
     let kept: BTreeSet<&Key> = verdict.held.iter().map(|held| &held.key).collect();
     for (key, removal) in removals.iter().chain(&quiet).filter(|(key, _)| !kept.contains(**key)) {
         let digests = approved.get(*key);
@@ -253,12 +254,12 @@ pub fn judge(question: &Question<'_>) -> Verdict {
 }
 
 impl Removal {
-    /// Reports whether anything goes at once.
+    /// Reports whether there are immediate removals.
     fn goes_now(&self) -> bool {
         self.pairs.len() > self.due.len() || self.foreseen.iter().any(|pairs| !pairs.is_empty())
     }
 
-    /// Reports whether what goes at once counts against later removals.
+    /// Reports whether the immediate removals count against later ones.
     fn counts(&self) -> bool {
         self.pairs.len() > self.due.len() || !self.foreseen[1].is_empty()
     }
@@ -331,7 +332,7 @@ fn approved<'a>(
     if question.limits.recall.is_none() {
         return approved;
     }
-    // All that is held, or all of it that was not approved by itself.
+    // One approval covers all held workloads, or all without an approval of their own.
     let everything: Vec<&Key> = reasons.keys().copied().collect();
     let rest: Vec<&Key> = everything.iter().copied().filter(|key| !approved.contains_key(key)).collect();
     for keys in [everything, rest] {

@@ -10,7 +10,7 @@ use super::{Question, Why};
 use crate::state::State;
 use berth_base::model::Key;
 
-/// Merges; adds to `held` those that must wait along.
+/// Merges both states; adds workloads to `held` that must wait with the others.
 pub(super) fn merge(
     question: &Question<'_>,
     before: &PlaceOwners<'_>,
@@ -35,7 +35,7 @@ pub(super) fn merge(
     }
 }
 
-/// Takes out what held workloads newly put somewhere. Notes whose objects they would have taken over.
+/// Takes out the additions of held workloads. Notes the workloads whose objects they would have taken over.
 fn withdraw(
     question: &Question<'_>,
     before: &PlaceOwners<'_>,
@@ -62,7 +62,7 @@ fn withdraw(
             tied.extend(holders.iter().map(|holder| ((*holder).clone(), key.clone())));
             let Some(folder) = state.folders.get_mut(cluster) else { continue };
             match earlier {
-                // Nobody's before: it stays as it was.
+                // No workload owned it before: it stays.
                 Some(content) if holders.is_empty() => folder.insert(path, *content),
                 _ => folder.remove(&path),
             };

@@ -118,7 +118,7 @@ pub fn digest_of_all(digests: &BTreeSet<Digest>) -> Option<Digest> {
     (!digests.is_empty()).then(|| cut(hash))
 }
 
-/// The digest to approve: where it was used before, the one for the next time, with those used.
+/// Returns the digest to approve, and those used before. A used digest is replaced by the next one.
 pub(super) fn unused_digest(pairs: &Pairs, used: &BTreeSet<Digest>) -> (Digest, Vec<Digest>) {
     let pairs = pairs.iter().collect();
     let mut earlier = Vec::new();

@@ -49,11 +49,11 @@ pub struct Losses {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     pub key: Key,
-    /// `None` for what an approval or a rollback let go, which counts for nothing later.
+    /// `None` for removals that an approval or a rollback allowed, which do not count later.
     pub counts: Option<Cause>,
 }
 
-/// The word for removals that do not count.
+/// The word for removals that do not count later.
 const LET_GO: &str = "let-go";
 
 impl fmt::Display for Removed {
@@ -77,9 +77,9 @@ impl FromStr for Removed {
 #[derive(Debug)]
 pub(super) struct Since<'a> {
     past: &'a PastPublication,
-    /// The places let go since then.
+    /// Places removed since then with an approval or by a rollback.
     let_go: BTreeSet<&'a Place>,
-    /// Losses since then that nobody edited.
+    /// Losses since then that no edit caused.
     pub(super) by_itself: BTreeSet<&'a Place>,
 }
 
@@ -101,8 +101,8 @@ pub(super) fn since(pasts: &[PastPublication]) -> Vec<Since<'_>> {
 }
 
 impl<'a> Since<'a> {
-    /// Of one workload's clusters back then, those that would have none of its copies any more, and all.
-    /// `None` where it lost nothing in that publication.
+    /// Returns how many of the workload's clusters of that time lose all its copies, and how many there were.
+    /// `None` if it lost nothing in that publication.
     pub(super) fn clusters(&self, key: &Key, next: &State) -> Option<(usize, usize)> {
         let had = self.past.had.get(key)?;
         let (mut lost, mut of) = (0, 0);

@@ -21,23 +21,23 @@ use berth_base::yaml::Limits;
 type Files = Vec<(Arc<str>, Arc<FileDocuments>)>;
 
 /// The rules that hold for a tree.
-pub(super) fn world(tree: &SourceTree, limits: &Limits, parsed: &mut FileCache) -> World {
+pub(super) fn world(tree: &SourceTree, limits: &Limits, cache: &mut FileCache) -> World {
     match &tree.ruled {
         Ruled::Free => World::default(),
         Ruled::Own => {
-            let files = rule_files(tree, limits, parsed);
+            let files = rule_files(tree, limits, cache);
             World { rules: rules(tree, &files), next: rules(tree, &files), before: Facts::default() }
         }
         Ruled::By(base) => {
-            let files = rule_files(base, limits, parsed);
+            let files = rule_files(base, limits, cache);
             let rules_before = rules(base, &files);
             if !rules_before.enforced {
                 return World::default();
             }
             let config = settings(base, History::None, limits);
-            let all = read_files(base, &config, limits, parsed);
+            let all = read_files(base, &config, limits, cache);
             let before = Facts::of(documents(&all));
-            let files = rule_files(tree, limits, parsed);
+            let files = rule_files(tree, limits, cache);
             World { rules: rules_before, before, next: rules(tree, &files) }
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn note(tree: &SourceTree, world: &World) -> Option<Diagnostic> {
     }
 }
 
-/// Judges what files hold.
+/// Judges the documents of files.
 pub(super) fn judge(world: &World, files: &Files) -> Judged {
     if world.is_free() {
         return Judged::default();
@@ -72,12 +72,12 @@ pub(super) fn staying(
     tree: &SourceTree,
     judged: &Judged,
     limits: &Limits,
-    parsed: &mut FileCache,
+    cache: &mut FileCache,
 ) -> Vec<(Document, Vec<u8>)> {
     let (Ruled::By(base), false) = (&tree.ruled, judged.stays.is_empty()) else { return Vec::new() };
     let mut found = BTreeMap::new();
     let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
-    for (path, read) in parsed.read_all(base.files.iter(), limits) {
+    for (path, read) in cache.read_all(base.files.iter(), limits) {
         let bytes = texts.get(&*path).copied().unwrap_or_default();
         for (document, slot) in read.objects.iter().filter(|(one, _)| judged.stays.contains(&one.key)) {
             let text = || chunk_of(bytes, document, slot).into_owned();
@@ -105,21 +105,21 @@ pub(super) fn winners(world: &World, judged: &Judged, files: &Files) -> Option<B
     Some(winners.into_iter().map(|(key, (_, _, index))| (key, index)).collect())
 }
 
-/// [`assemble`] over what was not refused. Those that were are at fault.
+/// [`assemble`] over the documents that were not refused. Refused ones count as faulty.
 pub(super) fn assemble_allowed(
-    today: &TreeObjects,
+    objects: &TreeObjects,
     dialects: &[&Dialect],
     config: &FleetConfig,
-    memory: &ReadingCache,
+    readings: &ReadingCache,
 ) -> Assembled {
-    let refused = &today.refused;
+    let refused = &objects.refused;
     if refused.is_empty() {
-        return assemble(&today.documents, dialects, config, memory);
+        return assemble(&objects.documents, dialects, config, readings);
     }
-    let places: Vec<usize> = (0..today.documents.len()).filter(|index| !refused.contains(index)).collect();
-    let allowed: Vec<Document> = places.iter().map(|index| today.documents[*index].clone()).collect();
-    let mut done = assemble(&allowed, dialects, config, memory);
-    let mut claims = vec![Claim::Bookkeeping; today.documents.len()];
+    let places: Vec<usize> = (0..objects.documents.len()).filter(|index| !refused.contains(index)).collect();
+    let allowed: Vec<Document> = places.iter().map(|index| objects.documents[*index].clone()).collect();
+    let mut done = assemble(&allowed, dialects, config, readings);
+    let mut claims = vec![Claim::Bookkeeping; objects.documents.len()];
     for (place, claim) in places.iter().zip(&done.claims) {
         claims[*place] = *claim;
     }
@@ -130,8 +130,8 @@ pub(super) fn assemble_allowed(
     done
 }
 
-fn rule_files(tree: &SourceTree, limits: &Limits, parsed: &mut FileCache) -> Files {
-    parsed.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)), limits)
+fn rule_files(tree: &SourceTree, limits: &Limits, cache: &mut FileCache) -> Files {
+    cache.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)), limits)
 }
 
 fn rules(tree: &SourceTree, files: &Files) -> Rules {

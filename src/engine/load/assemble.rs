@@ -12,7 +12,7 @@ use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::placement::{PlacementRef, Source};
 use berth_base::model::{Fleet, Object, ObjectId};
 
-/// A fleet, what is wrong with it, and what each document turned out to be.
+/// A fleet, its faults, and the claim to each document.
 #[derive(Debug, Default)]
 pub(super) struct Assembled {
     pub fleet: Fleet,
@@ -28,7 +28,7 @@ pub(super) fn assemble(
     documents: &[Document],
     dialects: &[&Dialect],
     config: &FleetConfig,
-    memory: &ReadingCache,
+    readings: &ReadingCache,
 ) -> Assembled {
     let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&berth_kinds::DIALECT]).collect();
     let mut done = Assembled::default();
@@ -41,7 +41,7 @@ pub(super) fn assemble(
         if claim == Claim::Foreign
             && let Some(fault) = groups.misspelt(document)
         {
-            // No plain object: nothing tells what its author meant but the last good form.
+            // Not taken for a plain object: its last good form counts until the group is corrected.
             done.claims.push(Claim::Unknown);
             done.diagnostics.push(fault);
             done.faulty.insert(index);
@@ -53,7 +53,7 @@ pub(super) fn assemble(
             done.faulty.insert(index);
         }
     }
-    let plain = plain_objects(documents, &done.claims, memory);
+    let plain = plain_objects(documents, &done.claims, readings);
     let mut selected = BTreeSet::new();
     let mut clusters = Vec::new();
     for (dialect, claims) in dialects.iter().zip(&claims) {
@@ -66,7 +66,7 @@ pub(super) fn assemble(
             plain: &plain,
             unknown_fields: config.unknown_fields,
             unwrap_config_maps: config.unwrap_config_maps,
-            memory,
+            readings,
         };
         let mut lowered = Lowered::default();
         (dialect.lower)(&input, &mut lowered);
@@ -123,7 +123,7 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
     }
 }
 
-fn plain_objects(documents: &[Document], claims: &[Claim], memory: &ReadingCache) -> Vec<Arc<Object>> {
+fn plain_objects(documents: &[Document], claims: &[Claim], readings: &ReadingCache) -> Vec<Arc<Object>> {
     let plain = documents.iter().zip(claims).filter(|(_, claim)| **claim == Claim::Foreign);
     let object = |document: &Document| {
         let key = &document.key;
@@ -136,7 +136,7 @@ fn plain_objects(documents: &[Document], claims: &[Claim], memory: &ReadingCache
         Object { id, origin: document.at.clone(), content: document.root.to_json() }
     };
     let against = ReadingContext { stage: "plain object", context: 0, unknown_fields: Severity::Error };
-    let object = |(document, _): (&Document, &Claim)| memory.recall(document, against, || object(document));
+    let object = |(document, _): (&Document, &Claim)| readings.recall(document, against, || object(document));
     plain.map(object).collect()
 }
 
@@ -161,7 +161,7 @@ fn take(done: &mut Assembled, lowered: Lowered) {
     done.fleet.approvals.extend(lowered.approvals);
     done.fleet.list_kinds.extend(lowered.list_kinds);
     for (cluster, status) in lowered.statuses {
-        // Scores come from objects of their own, beside what else is reported of the cluster.
+        // Scores come from objects of their own, separate from the cluster's status.
         let known = done.fleet.statuses.entry(cluster).or_insert_with(|| status.clone());
         for (named, score) in status.scores {
             known.scores.entry(named).or_insert(score);

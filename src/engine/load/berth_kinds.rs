@@ -20,7 +20,7 @@ fn claim(documents: &[Document]) -> Vec<Claim> {
     let claim_one = |document: &Document| match &*document.key.kind {
         _ if document.at.file.starts_with(access::FOLDER) && access::is_role(document) => Claim::Policy,
         _ if *document.key.group != *group_of(API_VERSION) => Claim::Foreign,
-        // What Federated objects name is read by their dialect.
+        // Their dialect reads the files that Federated objects name.
         "Template" | "OverrideList" => Claim::Foreign,
         status::KIND => Claim::Inventory,
         CONFIG_KIND | APPROVAL_KIND | access::KIND => Claim::Policy,

@@ -18,7 +18,7 @@ pub struct FleetConfig {
     pub exclude: Vec<Pattern>,
     /// The severity of an unknown field.
     pub unknown_fields: Severity,
-    /// Take ConfigMaps that are marked as KubeFleet's envelopes for what is inside.
+    /// Replaces ConfigMaps marked as KubeFleet's envelopes by their contents.
     pub unwrap_config_maps: bool,
 }
 

@@ -15,7 +15,7 @@ use berth_base::codec::{Decoder, Encoder};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
-/// The work that the aliases of all files of a tree may take together, beyond what each file has for itself.
+/// The work that aliases may cause in all files of a tree together, beyond the share of each file.
 const REPEATS_OF_A_TREE: usize = 4_000_000;
 
 /// The cache entry of one file.
@@ -26,7 +26,7 @@ struct Entry {
     documents: Arc<FileDocuments>,
 }
 
-/// The documents of files by path, and what was made of them.
+/// Parsed files by path, and the readings of their documents.
 #[derive(Debug, Default)]
 pub struct FileCache {
     files: BTreeMap<Arc<str>, Entry>,
@@ -49,7 +49,7 @@ impl FileCache {
         self.stored.clear();
     }
 
-    /// Writes down what was parsed, for another process.
+    /// Encodes the parsed files for another process.
     pub fn encode(&self, encoder: &mut Encoder) {
         let limits = Limits::default();
         let is_usual = |entry: &Entry| is_same_reading(&entry.limits, entry.documents.repeats, &limits);
@@ -65,7 +65,7 @@ impl FileCache {
         Some(FileCache { stored: file_cache_codec::decode(decoder)?, ..FileCache::default() })
     }
 
-    /// Reads files in the order of their paths, each path once. They share what aliases may take.
+    /// Reads files in the order of their paths, each path once. They share the limit on aliases.
     pub(super) fn read_all<'f>(
         &mut self,
         files: impl Iterator<Item = &'f SourceFile>,

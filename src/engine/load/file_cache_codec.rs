@@ -16,7 +16,7 @@ use berth_base::yaml::node::{Entry, Mark, Node, Value};
 /// A short digest of a file's bytes.
 pub(super) type FileDigest = [u8; 20];
 
-/// Files by path: the digest of what one held, and what it was read as.
+/// Parsed files by path, each with the digest of its bytes.
 pub(super) type Files = BTreeMap<Arc<str>, (FileDigest, Arc<FileDocuments>)>;
 
 pub(super) fn encode<'f>(
@@ -40,7 +40,7 @@ pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Files> {
     decoder.list(|decoder| {
         let path = decoder.text()?;
         let digest = decoder.raw()?;
-        // Counts of anything but what follows may be larger than what follows.
+        // These counts are not of the items that follow, so they may exceed the number of bytes left.
         let passed_over = usize::try_from(decoder.number()?).ok()?;
         let repeats = usize::try_from(decoder.number()?).ok()?;
         let objects = decoder.list(|decoder| Some((document(decoder, &path)?, slot(decoder)?)))?;

@@ -13,11 +13,11 @@ use berth_base::yaml::{Limits, emit};
 /// The source of files' last good forms.
 #[derive(Clone, Copy)]
 pub enum History<'a> {
-    /// There is no earlier state: nothing depended on any file.
+    /// The first pass: no decision depends on a file.
     None,
-    /// Earlier decisions may exist, but what they were made from can not be had.
+    /// Current decisions may exist, but their source is unavailable.
     Unavailable,
-    /// The last good form of a file by its path; `None` for a file that is new.
+    /// Returns the last good form of a path; `None` for a new file.
     Known(&'a dyn Fn(&str) -> Option<Arc<[u8]>>),
 }
 
@@ -31,7 +31,7 @@ impl std::fmt::Debug for History<'_> {
     }
 }
 
-/// A file with something in it that can not count.
+/// A file with a document that cannot count.
 #[derive(Debug)]
 pub(super) struct BrokenFile<'a> {
     pub path: &'a str,
@@ -50,13 +50,13 @@ pub(super) struct LastGood {
     pub documents: Vec<Document>,
     /// The paths that their places share, see [`LastGood::is_kept`].
     paths: Vec<Arc<str>>,
-    /// The whole form in force of each file, by path.
+    /// The complete last good form of each file, by path.
     pub files: BTreeMap<String, Vec<u8>>,
     /// Broken files without a known last good form.
     pub unknown: BTreeSet<String>,
 }
 
-/// Looks up the last good forms of broken files. `good` are the keys of all documents that count today.
+/// Looks up the last good forms of broken files. `good` are the keys of all documents that count.
 pub(super) fn keep(
     broken: &[BrokenFile<'_>],
     good: &BTreeSet<&Key>,
@@ -65,7 +65,7 @@ pub(super) fn keep(
 ) -> LastGood {
     let mut kept = LastGood::default();
     let mut seen: BTreeSet<Key> = BTreeSet::new();
-    // An effective form joins two forms, so it may be as large as both.
+    // A last good form may join two forms, so it may be as large as both.
     let limits =
         Limits { bytes: limits.bytes.saturating_mul(2), nodes: limits.nodes.saturating_mul(2), ..*limits };
     for file in broken {
@@ -97,7 +97,7 @@ pub(super) fn keep(
                 kept.documents.push(document);
             }
         }
-        // A file that lost nothing needs no form to be remembered.
+        // A file that lost no document needs no last good form.
         if kept.documents.len() == n_before && !file.refused {
             continue;
         }
@@ -108,7 +108,7 @@ pub(super) fn keep(
 }
 
 impl LastGood {
-    /// Keeps a document that its file lost. `rest` is what counts of that file.
+    /// Adds a document that its file lost. `rest` returns the text of the file's documents that count.
     pub(super) fn add(&mut self, document: &Document, text: &[u8], rest: impl FnOnce() -> Vec<u8>) {
         if self.documents.iter().any(|kept| kept.key == document.key) {
             return;

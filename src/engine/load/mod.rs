@@ -27,13 +27,13 @@ pub use approval::APPROVALS;
 pub use config::FleetConfig;
 pub use file_cache::FileCache;
 pub use last_good::{History, append};
-pub use survey::{Survey, Text, survey, survey_knowing};
+pub use survey::{Survey, Text, survey, survey_with_cache};
 
 use assemble::{Assembled, assemble};
 use config::{CONFIG_KIND, CONFIG_PATH};
 use documents::Slot;
 use last_good::{LastGood, keep};
-use tree_objects::{TreeObjects, find_broken, objects_of, read_files};
+use tree_objects::{TreeObjects, find_broken, read_files, tree_objects};
 
 use crate::access::{self, Facts, World};
 use crate::dialects::{Claim, DIALECTS, Dialect, ReadingCache};
@@ -48,18 +48,18 @@ pub struct Loaded {
     pub fleet: Shared<Fleet>,
     pub diagnostics: Diagnostics,
     pub config: FleetConfig,
-    /// The form in force of each broken file that has a last good one, by path.
+    /// The last good forms of broken files, by path.
     pub kept: BTreeMap<String, Vec<u8>>,
-    /// Documents that are no Kubernetes objects.
+    /// The number of documents that are no Kubernetes objects.
     pub passed_over: usize,
 }
 
-/// A tree as it was read, before anybody asked for last good forms.
+/// A tree as read, before its last good forms are looked up.
 #[derive(Debug)]
 pub struct ReadTree {
-    today: TreeObjects,
+    objects: TreeObjects,
     assembled: Assembled,
-    /// The access rules that hold, and what they look at.
+    /// The access rules of the tree, and the facts they read.
     world: World,
     facts: Facts,
     /// The results so far, without the tree's own findings.
@@ -68,38 +68,38 @@ pub struct ReadTree {
 
 /// Reads a source tree with all dialects.
 pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
-    load_knowing(tree, history, &mut FileCache::default())
+    load_with_cache(tree, history, &mut FileCache::default())
 }
 
 /// [`load`], with the files that were read before.
-pub fn load_knowing(tree: &SourceTree, history: History<'_>, parsed: &mut FileCache) -> Loaded {
-    finish(tree, first(tree, parsed), history, parsed)
+pub fn load_with_cache(tree: &SourceTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
+    finish(tree, first(tree, cache), history, cache)
 }
 
 /// [`load`] with the dialects and limits given.
 pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
-    let (parsed, config) = (&mut FileCache::default(), settings(tree, history, limits));
-    let first = first_with(tree, config, dialects, limits, parsed);
-    finish_with(tree, first, history, dialects, limits, &parsed.readings)
+    let (cache, config) = (&mut FileCache::default(), settings(tree, history, limits));
+    let first = first_with(tree, config, dialects, limits, cache);
+    finish_with(tree, first, history, dialects, limits, &cache.readings)
 }
 
-/// The first half of [`load`]: what can be said without any history.
-pub fn first(tree: &SourceTree, parsed: &mut FileCache) -> ReadTree {
+/// The first half of [`load`], which needs no history.
+pub fn first(tree: &SourceTree, cache: &mut FileCache) -> ReadTree {
     let limits = Limits::default();
-    first_with(tree, settings(tree, History::None, &limits), DIALECTS, &limits, parsed)
+    first_with(tree, settings(tree, History::None, &limits), DIALECTS, &limits, cache)
 }
 
 /// The second half of [`load`].
-pub fn finish(tree: &SourceTree, first: ReadTree, history: History<'_>, parsed: &mut FileCache) -> Loaded {
+pub fn finish(tree: &SourceTree, first: ReadTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
     let limits = Limits::default();
     let config = settings(tree, history, &limits);
-    // Settings that are broken today are those of their last good form.
+    // Broken settings have their last good form.
     let first = if config == first.loaded.config {
         first
     } else {
-        first_with(tree, config, DIALECTS, &limits, parsed)
+        first_with(tree, config, DIALECTS, &limits, cache)
     };
-    finish_with(tree, first, history, DIALECTS, &limits, &parsed.readings)
+    finish_with(tree, first, history, DIALECTS, &limits, &cache.readings)
 }
 
 fn first_with(
@@ -107,22 +107,22 @@ fn first_with(
     config: FleetConfig,
     dialects: &[&Dialect],
     limits: &Limits,
-    parsed: &mut FileCache,
+    cache: &mut FileCache,
 ) -> ReadTree {
-    let world = access_rules::world(tree, limits, parsed);
-    let files = read_files(tree, &config, limits, parsed);
+    let world = access_rules::world(tree, limits, cache);
+    let files = read_files(tree, &config, limits, cache);
     let judged = access_rules::judge(&world, &files);
     let winners = access_rules::winners(&world, &judged, &files);
     let mut loaded = Loaded { config, ..Loaded::default() };
-    let mut today = objects_of(files, &judged, winners.as_ref(), &mut loaded);
-    today.staying = access_rules::staying(tree, &judged, limits, parsed);
+    let mut objects = tree_objects(files, &judged, winners.as_ref(), &mut loaded);
+    objects.staying = access_rules::staying(tree, &judged, limits, cache);
     loaded.diagnostics.extend(judged.found);
     loaded.diagnostics.extend(access_rules::note(tree, &world));
-    let outside = today.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
+    let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let assembled = access_rules::assemble_allowed(&today, dialects, &loaded.config, &parsed.readings);
-    parsed.readings.forget_unused();
-    ReadTree { today, assembled, world, facts: judged.facts, loaded }
+    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.readings);
+    cache.readings.forget_unused();
+    ReadTree { objects, assembled, world, facts: judged.facts, loaded }
 }
 
 fn finish_with(
@@ -131,27 +131,27 @@ fn finish_with(
     history: History<'_>,
     dialects: &[&Dialect],
     limits: &Limits,
-    memory: &ReadingCache,
+    readings: &ReadingCache,
 ) -> Loaded {
-    let ReadTree { today, assembled: first, world, facts, mut loaded } = first;
+    let ReadTree { objects, assembled: first, world, facts, mut loaded } = first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
-    let broken = find_broken(tree, &found, &today, &first.faulty, history);
+    let broken = find_broken(tree, &found, &objects, &first.faulty, history);
     let mut kept = if broken.is_empty() {
         LastGood::default()
     } else {
-        let good = today.countable(&first.faulty).map(|index| &today.documents[index].key).collect();
+        let good = objects.countable(&first.faulty).map(|index| &objects.documents[index].key).collect();
         keep(&broken, &good, history, limits)
     };
     drop((broken, found));
-    for (document, text) in &today.staying {
-        kept.add(document, text, || today.countable_text(tree, &document.at.file, &first.faulty));
+    for (document, text) in &objects.staying {
+        kept.add(document, text, || objects.countable_text(tree, &document.at.file, &first.faulty));
     }
-    let doubtful = today.doubtful_files(&first);
+    let doubtful = objects.doubtful_files(&first);
     let mut done = if kept.documents.is_empty() {
         first
     } else {
-        assemble_again(today, first, &kept, dialects, &mut loaded, memory)
+        assemble_again(objects, first, &kept, dialects, &mut loaded, readings)
     };
     let doubt = &mut done.fleet.doubt;
     doubt.files.extend(doubtful);
@@ -183,14 +183,14 @@ fn settings(tree: &SourceTree, history: History<'_>, limits: &Limits) -> FleetCo
     };
     let file = tree.files.iter().find(|file| *file.path == *path);
     let refused = tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *path));
-    let today = file.and_then(|file| of(&file.bytes));
-    match (today, history) {
+    let config = file.and_then(|file| of(&file.bytes));
+    match (config, history) {
         (Some((config, true)), _) => config,
-        (today, History::Known(last_good)) if file.is_some() || refused => {
+        (broken, History::Known(last_good)) if file.is_some() || refused => {
             let before = last_good(&path).and_then(|bytes| of(&bytes));
-            before.or(today).map(|(config, _)| config).unwrap_or_default()
+            before.or(broken).map(|(config, _)| config).unwrap_or_default()
         }
-        (today, _) => today.map(|(config, _)| config).unwrap_or_default(),
+        (config, _) => config.map(|(config, _)| config).unwrap_or_default(),
     }
 }
 
@@ -201,18 +201,18 @@ fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {
 /// Replaces faulty documents by their last good forms and lowers everything again. Faults of the tree stay
 /// reported, faults of last good forms are not.
 fn assemble_again(
-    today: TreeObjects,
+    objects: TreeObjects,
     first: Assembled,
     kept: &LastGood,
     dialects: &[&Dialect],
     loaded: &mut Loaded,
-    memory: &ReadingCache,
+    readings: &ReadingCache,
 ) -> Assembled {
     let kept_keys: BTreeSet<&Key> = kept.documents.iter().map(|document| &document.key).collect();
-    let (refused, refused_keys) = (today.refused.clone(), today.refused_keys());
+    let (refused, refused_keys) = (objects.refused.clone(), objects.refused_keys());
     let mut documents = Vec::new();
     let mut replaced: BTreeMap<Arc<str>, Vec<Slot>> = BTreeMap::new();
-    for (index, (document, slot)) in today.documents.into_iter().zip(today.slots).enumerate() {
+    for (index, (document, slot)) in objects.documents.into_iter().zip(objects.slots).enumerate() {
         if refused.contains(&index) {
             continue;
         }
@@ -224,7 +224,7 @@ fn assemble_again(
     }
     documents.extend(kept.documents.iter().cloned());
     documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
-    let mut second = assemble(&documents, dialects, &loaded.config, memory);
+    let mut second = assemble(&documents, dialects, &loaded.config, readings);
     let in_replaced = |diagnostic: &Diagnostic| {
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))

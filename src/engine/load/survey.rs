@@ -11,12 +11,12 @@ use berth_base::model::Key;
 use berth_base::source::SourceTree;
 use berth_base::yaml::Limits;
 
-/// A tree's documents, sorted into those that count and those that do not.
+/// A tree's good documents and broken files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Every object that counts, with its file and text.
     pub good: BTreeMap<Key, Text>,
-    /// Files with something in them that can not count.
+    /// Files with a document that cannot count.
     pub broken: BTreeMap<String, Faults>,
 }
 
@@ -30,20 +30,20 @@ pub struct Text {
 /// The faults of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Something in it can not be read at all, so it may be anything.
+    /// A part is unreadable, so it may hold any object.
     pub unreadable: bool,
-    /// Objects that can be read and are at fault.
+    /// Readable objects with a fault.
     pub objects: BTreeSet<Key>,
 }
 
 /// Surveys a tree.
 pub fn survey(tree: &SourceTree) -> Survey {
-    survey_knowing(tree, &mut FileCache::default())
+    survey_with_cache(tree, &mut FileCache::default())
 }
 
 /// [`survey`], with the files that were read before.
-pub fn survey_knowing(tree: &SourceTree, parsed: &mut FileCache) -> Survey {
-    first(tree, parsed).survey(tree)
+pub fn survey_with_cache(tree: &SourceTree, cache: &mut FileCache) -> Survey {
+    first(tree, cache).survey(tree)
 }
 
 impl ReadTree {
@@ -51,11 +51,12 @@ impl ReadTree {
     pub fn is_whole(&self, tree: &SourceTree) -> bool {
         !tree.found.iter().any(|found| found.at.is_some())
             && self.assembled.faulty.is_empty()
-            && !self.today.has_refused()
-            && !self.today.has_unreadable()
+            && !self.objects.has_refused()
+            && !self.objects.has_unreadable()
     }
 
-    /// The first of these files that may hold all documents of a text, by the access rules in force.
+    /// Returns the first of these files whose folder may hold all documents of a text, by the current access
+    /// rules.
     pub fn home_for<'p>(&self, paths: &[&'p String], text: &[u8]) -> Option<&'p String> {
         let may_hold = |path: &&&String| {
             let file = documents::read(&path.as_str().into(), text, &Limits::of_a_part());
@@ -73,26 +74,26 @@ impl ReadTree {
 
     /// Sorts the tree's documents into good and broken ones.
     pub fn survey(&self, tree: &SourceTree) -> Survey {
-        let ReadTree { today, assembled, loaded, .. } = self;
+        let ReadTree { objects, assembled, loaded, .. } = self;
         let texts: BTreeMap<&str, &[u8]> =
             tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
         let mut survey = Survey::default();
-        for index in today.countable(&assembled.faulty) {
-            let (document, slot) = (&today.documents[index], &today.slots[index]);
+        for index in objects.countable(&assembled.faulty) {
+            let (document, slot) = (&objects.documents[index], &objects.slots[index]);
             let path = document.at.file.to_string();
             let text = texts.get(path.as_str()).copied().unwrap_or_default();
             let bytes = chunk_of(text, document, slot).into_owned();
             survey.good.insert(document.key.clone(), Text { path, bytes });
         }
         let found = found_in(tree, &loaded.config);
-        for file in find_broken(tree, &found, today, &assembled.faulty, History::None) {
-            let unreadable = today.is_unreadable(file.path);
+        for file in find_broken(tree, &found, objects, &assembled.faulty, History::None) {
+            let unreadable = objects.is_unreadable(file.path);
             survey.broken.insert(file.path.to_owned(), Faults { unreadable, objects: BTreeSet::new() });
         }
         for index in &assembled.faulty {
-            let document = &today.documents[*index];
+            let document = &objects.documents[*index];
             if let Some(faults) = survey.broken.get_mut(&*document.at.file) {
-                // Of a kind that nobody knows, it may be anything.
+                // An unknown kind may mean anything.
                 faults.unreadable |= assembled.claims.get(*index) == Some(&Claim::Unknown);
                 faults.objects.insert(document.key.clone());
             }

@@ -23,13 +23,13 @@ pub(super) struct TreeObjects {
     pub slots: Vec<Slot>,
     /// Indexes of the documents that access rules refuse.
     pub refused: BTreeSet<usize>,
-    /// The files that have any such.
+    /// Files with a refused document.
     refused_in: BTreeSet<Arc<str>>,
     /// Documents that are missing now but may not be removed, with their text.
     pub staying: Vec<(Document, Vec<u8>)>,
     /// The file of each document.
     owners: Vec<usize>,
-    /// Every file that was read: its path, and whether something in it could not be.
+    /// Every file that was read: its path, and whether a part of it is unreadable.
     files: Vec<(Arc<str>, bool)>,
 }
 
@@ -82,52 +82,52 @@ pub(super) fn read_files(
     tree: &SourceTree,
     config: &FleetConfig,
     limits: &Limits,
-    parsed: &mut FileCache,
+    cache: &mut FileCache,
 ) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
-    parsed.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)), limits)
+    cache.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)), limits)
 }
 
 /// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not
 /// the first.
-pub(super) fn objects_of(
+pub(super) fn tree_objects(
     files: Vec<(Arc<str>, Arc<FileDocuments>)>,
     judged: &Judged,
     winners: Option<&BTreeMap<Key, usize>>,
     loaded: &mut Loaded,
 ) -> TreeObjects {
-    let mut today = TreeObjects::default();
+    let mut objects = TreeObjects::default();
     let mut places: BTreeMap<Key, usize> = BTreeMap::new();
     let mut losers = Vec::new();
     let mut count = 0;
     for (owner, (path, file)) in files.into_iter().enumerate() {
         loaded.passed_over += file.passed_over;
         loaded.diagnostics.extend(file.diagnostics.iter().cloned());
-        today.files.push((path, file.broken));
+        objects.files.push((path, file.broken));
         for (document, slot) in &file.objects {
             let (number, is_refused) = (count, judged.refused.contains(&count));
             count += 1;
             if is_refused {
-                today.refused_in.insert(document.at.file.clone());
+                objects.refused_in.insert(document.at.file.clone());
             }
             if winners.is_some_and(|winners| winners.get(&document.key) != Some(&number)) {
                 losers.extend((!is_refused).then(|| document.clone()));
                 continue;
             }
             if is_refused {
-                today.refused.insert(today.documents.len());
+                objects.refused.insert(objects.documents.len());
             }
             if let Some(first) = places.get(&document.key) {
-                loaded.diagnostics.push(twice(document, &today.documents[*first]));
+                loaded.diagnostics.push(twice(document, &objects.documents[*first]));
                 continue;
             }
-            places.insert(document.key.clone(), today.documents.len());
-            today.documents.push(document.clone());
-            today.slots.push(slot.clone());
-            today.owners.push(owner);
+            places.insert(document.key.clone(), objects.documents.len());
+            objects.documents.push(document.clone());
+            objects.slots.push(slot.clone());
+            objects.owners.push(owner);
         }
     }
     for loser in losers {
-        let winner = places.get(&loser.key).map(|index| &today.documents[*index]);
+        let winner = places.get(&loser.key).map(|index| &objects.documents[*index]);
         loaded.diagnostics.extend(winner.map(|winner| twice(&loser, winner)));
     }
     if loaded.passed_over > 0 {
@@ -137,7 +137,7 @@ pub(super) fn objects_of(
         };
         loaded.diagnostics.push(Diagnostic::note(message));
     }
-    today
+    objects
 }
 
 fn twice(document: &Document, first: &Document) -> Diagnostic {
@@ -145,31 +145,31 @@ fn twice(document: &Document, first: &Document) -> Diagnostic {
     Diagnostic::error(document.at.clone(), message).hint("remove one of the two")
 }
 
-/// Files with something in them that can not count, and what of them does.
+/// Returns the files with a document that cannot count, each with the documents that do.
 pub(super) fn find_broken<'a>(
     tree: &'a SourceTree,
     found: &[&'a Diagnostic],
-    today: &'a TreeObjects,
+    objects: &'a TreeObjects,
     faulty: &BTreeSet<usize>,
     history: History<'_>,
 ) -> Vec<BrokenFile<'a>> {
     let mut broken: BTreeMap<&str, BrokenFile<'a>> = BTreeMap::new();
-    let at_fault: BTreeSet<usize> = faulty.iter().map(|index| today.owners[*index]).collect();
+    let at_fault: BTreeSet<usize> = faulty.iter().map(|index| objects.owners[*index]).collect();
     let texts: BTreeMap<&str, &[u8]> = tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
-    for (index, (path, is_broken)) in today.files.iter().enumerate() {
-        let refused = today.refused_in.contains(path);
+    for (index, (path, is_broken)) in objects.files.iter().enumerate() {
+        let refused = objects.refused_in.contains(path);
         if *is_broken || refused || at_fault.contains(&index) {
             let text = texts.get(&**path).copied().unwrap_or_default();
             broken.insert(path, BrokenFile { path, text, good: Vec::new(), refused });
         }
     }
-    for index in today.countable(faulty) {
-        if let Some(file) = broken.get_mut(&*today.files[today.owners[index]].0) {
-            file.good.push((&today.documents[index], &today.slots[index]));
+    for index in objects.countable(faulty) {
+        if let Some(file) = broken.get_mut(&*objects.files[objects.owners[index]].0) {
+            file.good.push((&objects.documents[index], &objects.slots[index]));
         }
     }
-    // What the source met and did not read is as broken as what can not be parsed. What it only warns of (a
-    // link) counts where a file was before.
+    // A file that the source could not read is as broken as one that cannot be parsed. A mere warning (a
+    // link) counts only where the file existed before.
     let had = |path: &str| matches!(history, History::Known(last_good) if last_good(path).is_some());
     for (severity, at) in found.iter().filter_map(|one| Some((one.severity, one.at.as_ref()?))) {
         let path: &'a str = &at.file;

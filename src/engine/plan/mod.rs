@@ -21,7 +21,7 @@ pub struct Plan {
     pub workloads: BTreeMap<Key, Vec<ObjectChange>>,
     /// Changes to files that no decision accounts for.
     pub unaccounted: Vec<ObjectChange>,
-    /// Placements whose clusters differ, those without a workload included.
+    /// Placements whose clusters differ, with or without a workload.
     pub placements: BTreeMap<Key, ClusterChange>,
     /// Clusters that end with no object at all, and clusters that get their first.
     pub clusters: ClusterChange,

@@ -18,7 +18,7 @@ use berth_base::model::rollout::{Pace, Rollout};
 use berth_base::model::{Decision, Fleet, Key, Pick, Source};
 use turns::{Progress, Turn};
 
-/// Marks in each decision which of its clusters are not served yet. `previous` are those in force.
+/// Marks the clusters of each decision that are not served yet. `previous` are the current decisions.
 pub fn release(
     fleet: &Fleet,
     previous: &BTreeMap<Key, Decision>,
@@ -125,7 +125,7 @@ fn waiting_for(
     for rollout in rollouts {
         let followed = fleet.find(&rollout.placement).and_then(|placement| decisions.get(&placement.key));
         let picks: &[Pick] = followed.map(|followed| &**followed.picks).unwrap_or_default();
-        // A cluster that the workload itself is not decided for takes nobody's turn.
+        // A cluster that the workload is not placed in takes no turn.
         let turns = picks.iter().filter(|pick| decision.has(&pick.cluster)).map(|pick| Turn {
             cluster: &pick.cluster,
             group: pick.group.as_ref(),
@@ -139,7 +139,7 @@ fn waiting_for(
             list.insert(turn.cluster.to_owned());
         }
     }
-    // What any rollout gives is given. What none speaks of is served: a placement kept in doubt.
+    // A cluster is served if any rollout serves it, or if no rollout names it, as for an uncertain placement.
     waits.retain(|cluster| !served.contains(cluster) && known.contains(cluster.as_str()));
     waits
 }

@@ -9,7 +9,7 @@ use super::claims::{self, Claim, Picks};
 use super::stored_cache::Fingerprints;
 use berth_base::model::{Fleet, Folder, Folders, Shared, Workload};
 
-/// A rendering, to go on from.
+/// The inputs and the result of the last rendering.
 #[derive(Clone, Debug)]
 pub struct ProcessCache {
     pub(super) fleet: Shared<Fleet>,
@@ -17,14 +17,15 @@ pub struct ProcessCache {
     pub(super) frozen: Vec<Workload>,
     pub(super) picks: Picks,
     pub(super) folders: Folders,
-    /// The paths, in lower case, whose copies depend on nothing else.
+    /// The paths, in lower case, whose copies may be reused.
     pub(super) clean: BTreeSet<String>,
-    /// Fingerprints that were made on the way, see [`super::StoredCache`].
+    /// Fingerprints made so far, see [`super::StoredCache`].
     pub(super) fingerprints: Fingerprints,
 }
 
 impl ProcessCache {
-    /// Forgets what is not in these folders: what was rendered and then not published may be gone.
+    /// Forgets copies that are not in these folders: contents that were not published may be missing from the
+    /// store.
     pub fn keep_published(&mut self, published: &Folders) {
         let (clean, nothing) = (&mut self.clean, Folder::new());
         for (cluster, folder) in &self.folders {
@@ -43,31 +44,31 @@ impl ProcessCache {
 pub(super) struct Reused {
     pub(super) folders: Folders,
     pub(super) unchanged: BTreeSet<String>,
-    /// Of paths that are unchanged.
+    /// The fingerprints of unchanged paths.
     pub(super) fingerprints: Fingerprints,
 }
 
-/// Every cluster with an empty folder.
+/// Starts with an empty folder for every cluster.
 pub(super) fn nothing(fleet: &Fleet) -> Reused {
     let folders = fleet.clusters.keys().map(|name| (name.clone(), Folder::new())).collect();
     Reused { folders, unchanged: BTreeSet::new(), fingerprints: Fingerprints::new() }
 }
 
-pub(super) fn take_over(
-    memo: &ProcessCache,
+pub(super) fn reuse(
+    cache: &ProcessCache,
     fleet: &Fleet,
     groups: &BTreeMap<String, Vec<Claim<'_>>>,
 ) -> Reused {
-    if memo.fleet.clusters != fleet.clusters || memo.fleet.list_kinds != fleet.list_kinds {
+    if cache.fleet.clusters != fleet.clusters || cache.fleet.list_kinds != fleet.list_kinds {
         return nothing(fleet);
     }
-    let before = claims::group(&memo.fleet, &memo.frozen, &memo.picks);
-    let mut folders = memo.folders.clone();
+    let before = claims::group(&cache.fleet, &cache.frozen, &cache.picks);
+    let mut folders = cache.folders.clone();
     let mut unchanged = BTreeSet::new();
-    let mut fingerprints = memo.fingerprints.clone();
+    let mut fingerprints = cache.fingerprints.clone();
     for (path, old) in before {
         let same = match (old.as_slice(), groups.get(&path).map(Vec::as_slice)) {
-            ([old], Some([new])) => memo.clean.contains(&path) && old.is_as(new),
+            ([old], Some([new])) => cache.clean.contains(&path) && old.is_as(new),
             _ => false,
         };
         if same {

@@ -13,7 +13,7 @@ use berth_base::model::{Fleet, Key, ObjectId, Override, Pick, Shared, Template, 
 pub(super) struct Claim<'a> {
     pub(super) workload: &'a Workload,
     pub(super) template: &'a Template,
-    /// The object that the copies are: the template's, unless an override moves it to another API group.
+    /// The object of the copies: the template's, unless an override moves it to another API group.
     pub(super) id: Cow<'a, ObjectId>,
     pub(super) path: Arc<str>,
     picks: Shared<Vec<Pick>>,
@@ -101,7 +101,7 @@ fn moves_group(workload: &Workload) -> bool {
     workload.overrides.iter().any(|one| one.api_version().is_some())
 }
 
-/// The picks by the object that the template is there: the API group is that of the last override that sets it.
+/// Groups the picks by the object that the template becomes: the last override that sets an API group wins.
 fn by_group<'a>(
     fleet: &Fleet,
     workload: &Workload,

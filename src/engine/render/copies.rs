@@ -58,7 +58,7 @@ impl<'a> Store<'a> {
         Store { contents, known: BTreeMap::new() }
     }
 
-    /// Contents of another object are never equal, so that what is known of this one can go.
+    /// Forgets the contents of one object: those of another are never equal.
     pub(super) fn forget(&mut self) {
         self.known.clear();
     }
@@ -144,7 +144,7 @@ impl<'a> Copies<'a> {
         places
     }
 
-    /// The cluster's copy. What is worth a warning is pushed once a place.
+    /// Makes the cluster's copy. Each place gets its warning once.
     pub(super) fn make(&mut self, cluster: &str, found: &mut Diagnostics) -> Made {
         if self.claim.workload.frozen {
             return Made::Frozen;

@@ -23,18 +23,18 @@ impl<'a> CurrentCopies<'a> {
         self.holds(&claim.workload.key, &claim.id, cluster) == Some(true)
     }
 
-    /// The content of the claim's copy as it was, where it had one.
+    /// Returns the content of the claim's current copy.
     pub(super) fn last_good(&self, claim: &Claim<'_>, cluster: &str) -> Option<ContentId> {
         let id = &*claim.id;
         let had_its_own = self.holds(&claim.workload.key, id, cluster)?;
-        // A copy that failed may have left its last good form there, unless somebody else's stood there.
+        // A failed copy may have left its last good form there, unless another workload's copy was there.
         if !had_its_own && self.somebody_holds(id, cluster) {
             return None;
         }
         self.previous.folders.get(cluster)?.get(&claim.path).copied()
     }
 
-    /// `None` where the workload did not put the object there at all, false where its copy had failed.
+    /// `None` if the workload did not place the object there, false if its copy had failed.
     fn holds(&self, key: &Key, id: &ObjectId, cluster: &str) -> Option<bool> {
         let decision = self.previous.decisions.get(key)?;
         let put = decision.serves(cluster) && decision.objects.contains(id);

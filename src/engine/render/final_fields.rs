@@ -9,8 +9,8 @@ use super::replicas::RETAIN;
 use berth_base::model::{Fleet, Key, Template, annotation, object};
 use berth_base::patch::sops;
 
-/// The patched object with final labels and annotations, or why it cannot have them.
-/// `retain` lists what the member keeps.
+/// Returns the patched object with final labels and annotations, or the reason why it cannot have them.
+/// `retain` lists the fields that the member keeps.
 pub(super) fn finished(
     mut object: Json,
     template: &Template,
@@ -31,8 +31,8 @@ pub(super) struct Refusal {
     pub(super) hint: &'static str,
 }
 
-/// Refuses what a member would apply as something else than it says: a list, whose items would be applied
-/// unseen, and what SOPS encrypted, whose cipher would be applied as the value.
+/// Refuses objects that a member would misread: a list, whose items would be applied unseen, and a value that
+/// SOPS encrypted, whose cipher would be applied.
 pub(super) fn refusal(object: &Json, fleet: &Fleet) -> Option<Refusal> {
     let fields = object.as_object()?;
     if let Some(key) = object::list_field(object) {
@@ -55,7 +55,7 @@ pub(super) fn refusal(object: &Json, fleet: &Fleet) -> Option<Refusal> {
     None
 }
 
-/// The finished object with its owner's name on it.
+/// Returns the finished object with its owner's name on it.
 pub(super) fn owned(object: &Json, owner: &Key) -> Json {
     let mut object = object.clone();
     let name = format!("{}/{}/{}", owner.kind_and_group(), owner.namespace, owner.name);

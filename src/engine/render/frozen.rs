@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use super::Previous;
 use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Template, Workload};
 
-/// The frozen workloads, each with the objects it had. Their contents are taken from the last rendering.
+/// Returns the frozen workloads, each with its current objects. Their contents are taken from the current
+/// state.
 pub(super) fn workloads(fleet: &Fleet, previous: Previous<'_>) -> Vec<Workload> {
     let frozen = fleet.workloads.values().filter(|workload| workload.frozen);
     frozen
@@ -34,7 +35,7 @@ fn template(workload: &Workload, id: &ObjectId) -> Template {
     }
 }
 
-/// Puts back what a decision said of its objects.
+/// Restores the objects of the current decision.
 pub(super) fn note(previous: Previous<'_>, key: &Key, decision: &mut Decision) {
     let Some(before) = previous.decisions.get(key) else { return };
     decision.objects.clone_from(&before.objects);

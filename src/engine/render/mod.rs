@@ -65,13 +65,13 @@ pub fn render(
 /// The cache that an earlier rendering left.
 #[derive(Clone, Debug)]
 pub enum RenderCache {
-    /// Of this process: `contents` must still hold what that rendering put there.
+    /// Left by this process: `contents` must still hold the contents of that rendering.
     Process(ProcessCache),
-    /// Of another process: what became of it is the previous state.
+    /// Left by another process: its rendering became the current state.
     Stored(StoredCache),
 }
 
-/// [`render`], taking over what is as it was in an earlier rendering.
+/// [`render`], reusing unchanged copies of an earlier rendering.
 pub fn render_after(
     earlier: Option<&RenderCache>,
     fleet: &Shared<Fleet>,
@@ -82,16 +82,16 @@ pub fn render_after(
     let picks = picks_of(decisions);
     let frozen = frozen::workloads(fleet, previous);
     let groups = claims::group(fleet, &frozen, &picks);
-    let taken = match earlier {
+    let reused = match earlier {
         None => cache::nothing(fleet),
-        Some(RenderCache::Process(memo)) => cache::take_over(memo, fleet, &groups),
-        Some(RenderCache::Stored(stored)) => stored.take_over(previous.folders, fleet, &groups),
+        Some(RenderCache::Process(cache)) => cache::reuse(cache, fleet, &groups),
+        Some(RenderCache::Stored(stored)) => stored.reuse(previous.folders, fleet, &groups),
     };
-    let fingerprints = taken.fingerprints.clone();
-    let done = render_onto(taken, fleet, &groups, decisions, previous, contents)?;
+    let fingerprints = reused.fingerprints.clone();
+    let done = render_onto(reused, fleet, &groups, decisions, previous, contents)?;
     let (folders, clean) = (done.made, done.clean);
-    let memo = ProcessCache { fleet: fleet.clone(), frozen, picks, folders, clean, fingerprints };
-    Ok((done.rendered, memo))
+    let cache = ProcessCache { fleet: fleet.clone(), frozen, picks, folders, clean, fingerprints };
+    Ok((done.rendered, cache))
 }
 
 /// Returns the picks that are served now: clusters that wait for their turn are left out.
@@ -103,24 +103,24 @@ fn picks_of(decisions: &BTreeMap<Key, Decision>) -> Picks {
     decisions.iter().map(|(key, decision)| (key.clone(), served(decision))).collect()
 }
 
-/// A rendering, and what another one may take over of it.
+/// A rendering, and the parts of it that the next one may reuse.
 struct Done {
     rendered: Rendered,
-    /// The folders with nothing in them but what the claims put there.
+    /// The folders with the claims' copies alone.
     made: Folders,
     clean: BTreeSet<String>,
 }
 
 fn render_onto(
-    taken: Reused,
+    reused: Reused,
     fleet: &Fleet,
     groups: &BTreeMap<String, Vec<Claim<'_>>>,
     decisions: &mut BTreeMap<Key, Decision>,
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<Done, ContentError> {
-    let mut rendered = Rendered { folders: taken.folders, diagnostics: Diagnostics::new() };
-    let mut clean = taken.unchanged;
+    let mut rendered = Rendered { folders: reused.folders, diagnostics: Diagnostics::new() };
+    let mut clean = reused.unchanged;
     warnings::collect(fleet, decisions, &mut rendered.diagnostics);
     note_objects(fleet, groups, decisions, previous);
     let history = CurrentCopies::new(previous);
@@ -138,7 +138,7 @@ fn render_onto(
                 conflicts::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
             }
         }
-        // What had to look at history, or had something to say, is made anew each time.
+        // Copies that read the current state, or caused a diagnostic, are made anew each time.
         let quiet = said == (rendered.diagnostics.len(), problems.count());
         if let [claim] = group.as_slice()
             && quiet
@@ -155,7 +155,7 @@ fn render_onto(
     Ok(Done { rendered, made, clean })
 }
 
-/// An object nobody else puts anywhere.
+/// Places an object that no other workload places.
 fn place_one(
     fleet: &Fleet,
     claim: &Claim<'_>,
@@ -182,7 +182,7 @@ fn place_one(
     Ok(())
 }
 
-/// Folders of clusters that the inventory has lost for now are kept as well.
+/// Puts a copy into a folder. A cluster missing from the inventory keeps its folder too.
 fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId) {
     match folders.get_mut(cluster) {
         Some(folder) => folder.insert(path.clone(), content),

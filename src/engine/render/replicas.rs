@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use berth_base::model::{Action, Operation, Override, Template, Verb, Workload};
 
-/// Lists what the member's own object keeps.
+/// Lists the fields that the member's own object keeps.
 pub(super) use berth_base::model::annotation::RETAIN;
 
 /// The cluster's overrides with the number of replicas in them, if one was decided.

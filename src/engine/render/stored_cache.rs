@@ -17,20 +17,19 @@ use berth_base::model::{Fleet, Folder, Folders, Shared, differences};
 
 type Fingerprint = [u8; 16];
 
-/// Of objects' workloads, overrides and picks, by the object's path in lower case.
+/// Fingerprints of workloads, overrides and picks, by the object's path in lower case.
 pub(super) type Fingerprints = Shared<BTreeMap<Arc<str>, Fingerprint>>;
 
 /// Fingerprints of a rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredCache {
-    /// Of all clusters, and the kinds that end in `List`.
+    /// The fingerprint of all clusters, and of the kinds that end in `List`.
     clusters: Fingerprint,
     paths: Fingerprints,
 }
 
 impl ProcessCache {
-    /// The fingerprints of what can be taken over from what was published, as far as that is what was
-    /// made. `None` where something else was put beside it.
+    /// Returns the fingerprints of the published copies that may be reused. `None` for an uncertain fleet.
     pub fn to_stored(&self, published: &Folders) -> Option<StoredCache> {
         if self.fleet.doubt != Doubt::default() {
             return None;
@@ -70,8 +69,8 @@ impl StoredCache {
         Some(StoredCache { clusters, paths: paths.into() })
     }
 
-    /// Begins with the folders that the rendering became, without what is not as it was.
-    pub(super) fn take_over(
+    /// Starts with the folders that the rendering became, without changed copies.
+    pub(super) fn reuse(
         &self,
         folders: &Folders,
         fleet: &Fleet,
@@ -95,17 +94,17 @@ impl StoredCache {
             unchanged.contains(&**path).then(|| (path.clone(), *known))
         };
         let fingerprints = self.paths.iter().filter_map(unchanged_of).collect();
-        let mut taken = Reused { folders: folders.clone(), unchanged, fingerprints };
-        for folder in taken.folders.values_mut() {
+        let mut reused = Reused { folders: folders.clone(), unchanged, fingerprints };
+        for folder in reused.folders.values_mut() {
             if folder.keys().any(|path| !stays.contains(path)) {
                 folder.retain(|path, _| stays.contains(path));
             }
         }
-        taken.folders.retain(|name, folder| !folder.is_empty() || fleet.clusters.contains_key(name));
+        reused.folders.retain(|name, folder| !folder.is_empty() || fleet.clusters.contains_key(name));
         for name in fleet.clusters.keys().filter(|name| !folders.contains_key(*name)) {
-            taken.folders.insert(name.clone(), Folder::new());
+            reused.folders.insert(name.clone(), Folder::new());
         }
-        taken
+        reused
     }
 }
 

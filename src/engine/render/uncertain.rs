@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Previous, put};
 use berth_base::model::{Decision, Folders, Key, path};
 
-/// Puts back what is nowhere any more.
+/// Puts back copies that the next state lost.
 pub(super) fn carry(decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>, folders: &mut Folders) {
     for (key, earlier) in previous.decisions {
         for object in &earlier.objects {

@@ -65,7 +65,7 @@ struct WorkloadLine<'s> {
 /// The detail in which single clusters are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Some of those with something to say: what is written at every pass must not grow with the copies.
+    /// Some clusters with problems: a text written at every pass must not grow with the copies.
     Brief,
     /// Every cluster.
     Full,
@@ -157,7 +157,7 @@ pub(super) enum State {
     WithProblems,
     /// Its last folder is an older one.
     Behind,
-    /// People asked for a pause.
+    /// People suspended the cluster.
     Suspended,
     /// The member reports that it cannot work.
     Failing,

@@ -155,7 +155,7 @@ pub fn to_json(decision: &Decision) -> Json {
     serde_json::to_value(form).expect("texts, numbers and lists always are JSON")
 }
 
-/// Reads a stored form; says what is wrong with it.
+/// Reads a stored form, or returns its fault.
 pub fn from_json(value: &Json) -> Result<Decision, String> {
     let form = Form::deserialize(value).map_err(|error| error.to_string())?;
     if form.api_version != API_VERSION || form.kind != KIND {

@@ -84,7 +84,7 @@ fn cluster(pick: &Pick) -> Json {
     Json::Object(out)
 }
 
-/// Reads what [`decisions_json`] prints, or less: only kind, name and clusters must be there.
+/// Reads the output of [`decisions_json`], or less: only kind, name and clusters are required.
 pub fn decisions_from_json(value: &Json) -> Result<BTreeMap<Key, Decision>, String> {
     let Some(list) = value.get("placements").and_then(Json::as_array) else {
         return Err("`placements` must be a list".to_owned());

@@ -14,10 +14,10 @@ pub const FACTS: &str = "facts";
 pub const RELEASES: &str = "releases";
 pub const KEPT: &str = "kept";
 
-/// The folders in which nobody else may put anything.
+/// The folders that berth owns alone.
 pub const OWNED: [&str; 5] = [CLUSTERS, DECISIONS, FACTS, RELEASES, KEPT];
 
-/// Path parts in `kept/` are split, not cut, at this length: the source path must be known again.
+/// Path parts in `kept/` are split, not cut, at this length, so that the source path can be decoded.
 const LONGEST_KEPT_PART: usize = 200;
 
 /// The marker's bytes.

@@ -26,6 +26,6 @@ pub struct State {
     pub folders: Folders,
     /// The facts: members' statuses as decisions have read them, by cluster.
     pub facts: BTreeMap<String, ClusterStatus>,
-    /// The last good form of source files that are unreadable now, by source path.
+    /// The last good forms of unreadable source files, by source path.
     pub kept: BTreeMap<String, ContentId>,
 }

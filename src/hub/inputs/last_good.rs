@@ -81,7 +81,7 @@ fn survey_in_force(
             .map(|(path, bytes)| SourceFile { path: path.as_str().into(), bytes: bytes.as_slice().into() }),
     );
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(load::survey_knowing(&tree, parsed))
+    Ok(load::survey_with_cache(&tree, parsed))
 }
 
 /// Files of the last publication that now stand below a link or a submodule, or are one.
@@ -148,7 +148,7 @@ fn newest_good(
         if trial.is_empty() {
             break;
         }
-        let broken = load::survey_knowing(&with_files(tree, found.iter().chain(&trial)), parsed).broken;
+        let broken = load::survey_with_cache(&with_files(tree, found.iter().chain(&trial)), parsed).broken;
         for (path, form) in trial {
             if !broken.contains_key(&path) {
                 candidates.remove(&path);

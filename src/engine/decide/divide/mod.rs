@@ -22,7 +22,7 @@ use planner::{Contender, Portion, Request};
 pub(super) enum Divided<'a> {
     /// There is none: the policy's filters decide.
     Not,
-    /// Nobody takes part, but earlier somebody did: what was divided then stays.
+    /// No cluster takes part, but some did before: the last division stays.
     Keep(&'a Division),
     Among(&'a Division, Portions<'a>),
 }
@@ -66,7 +66,7 @@ fn taking_part(table: &Table<'_>, division: &Division, candidates: &[Row]) -> Ve
     candidates.iter().copied().filter(takes_part).collect()
 }
 
-/// The replicas in force, by cluster.
+/// The replicas of the current decision, by cluster.
 fn current(previous: Option<&Decision>) -> BTreeMap<&str, i64> {
     let picks = previous.map(|previous| previous.picks.as_slice()).unwrap_or_default();
     picks.iter().filter_map(|pick| Some((pick.cluster.as_str(), pick.replicas?))).collect()
@@ -77,7 +77,7 @@ pub(super) fn room(cluster: &Cluster, division: &Division) -> Option<i64> {
     cluster.workloads.get(&division.workload).and_then(|report| report.capacity)
 }
 
-/// The filters in force: those of a division that somebody takes part in, or the policy's own.
+/// Returns the filters to use: those of a division with participants, or the policy's own.
 pub(super) fn filters<'a>(policy: &'a Policy, divided: &Divided<'_>) -> Vec<&'a Filter> {
     match (divided, policy.division.as_deref()) {
         (Divided::Among(..), Some(division)) => division.among.iter().chain(&division.then).collect(),
@@ -106,7 +106,7 @@ pub(super) fn warn(
         say(at, format!("{by} names `{name}`, which is no cluster of the fleet"), hint);
     }
     let rows = taking_part(table, division, case.candidates);
-    // Why nobody can take part was said when the preference was read.
+    // Reading the preference has reported why no cluster can take part.
     if division.among.iter().any(|filter| matches!(filter.rule, Rule::Nowhere(_))) {
         return;
     }

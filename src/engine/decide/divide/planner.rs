@@ -11,7 +11,7 @@ use berth_base::model::placement::Share;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub total: i32,
-    /// Divide from scratch, rather than keeping what is there.
+    /// Divides from scratch instead of keeping current replicas.
     pub rebalance: bool,
     /// Goes into the hash that breaks ties.
     pub key: &'a str,
@@ -37,13 +37,13 @@ pub struct Portion {
     pub hash: u32,
     /// Given as its floor.
     pub floor: i64,
-    /// Of what it has now, kept beyond the floor.
+    /// Current replicas that it keeps beyond the floor.
     pub kept: i64,
-    /// Given by weight, beyond floor and kept. Negative where a ceiling cut these back.
+    /// Given by weight, beyond floor and kept. Negative where a ceiling reduced these.
     pub shared: i64,
     pub at_ceiling: bool,
     pub at_capacity: bool,
-    /// Asked for though there is no room.
+    /// Required by the floor although they do not fit.
     pub overflow: i64,
 }
 
@@ -129,7 +129,7 @@ fn players(key: &str, contenders: &[Contender<'_>], portions: &mut [Portion]) ->
     players
 }
 
-/// A shortage is borne by those who come last; ceilings are not looked at.
+/// Gives floors. A shortage falls on the last clusters; ceilings do not count.
 fn give_floors(players: &mut [Player], portions: &mut [Portion], remaining: &mut i128) {
     for player in players {
         player.given = within(player.floor.min(*remaining), player.capacity);
@@ -150,7 +150,7 @@ fn keep_current(players: &mut [Player], portions: &mut [Portion], remaining: &mu
     }
 }
 
-/// Shares out what is left by weight, once. Says whether anything came of it.
+/// Divides the rest by weight, once. Reports whether any cluster got a replica.
 fn round(
     players: &mut [Player],
     portions: &mut [Portion],

@@ -80,7 +80,7 @@ impl Column {
     }
 }
 
-/// The reason for an expression that is not met, and with a row why not there.
+/// Says why an expression does not match, and with a row the value of that cluster.
 pub(super) fn reason(table: &Table<'_>, expression: &Expression, row: Option<Row>) -> String {
     let wanted = format!("`{}` must be true", expression.text);
     match row {

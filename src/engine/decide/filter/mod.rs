@@ -27,7 +27,7 @@ pub(super) trait Check {
     fn refuse(&self, row: Row) -> Option<Code>;
     /// The rule in words.
     fn words(&self) -> String;
-    /// The reason a number stands for, for any cluster.
+    /// Returns the reason behind a number, for any cluster.
     fn summary(&self, code: Code) -> String;
     /// The reason for one cluster.
     fn detail(&self, code: Code, _row: Row) -> String {
@@ -35,15 +35,15 @@ pub(super) trait Check {
     }
 }
 
-/// A filter's check, with the name of who asked for it in its reasons.
+/// A filter's check, whose reasons name the filter's source.
 pub(super) struct Checked<'a> {
     pub(super) filter: &'a Filter,
     check: Box<dyn Check + 'a>,
 }
 
 impl<'a> Checked<'a> {
-    /// `in_force` says by row which clusters the placement has now; empty where it has none.
-    pub(super) fn new(table: &'a Table<'a>, filter: &'a Filter, in_force: &'a [bool]) -> Checked<'a> {
+    /// `is_current` says by row which clusters the placement has now; empty where it has none.
+    pub(super) fn new(table: &'a Table<'a>, filter: &'a Filter, is_current: &'a [bool]) -> Checked<'a> {
         let check: Box<dyn Check + 'a> = match &filter.rule {
             Rule::Nowhere(why) => Box::new(names::Nowhere(why)),
             Rule::Named(wanted) => Box::new(names::Named::new(table, wanted, filter.by.as_ref())),
@@ -52,10 +52,10 @@ impl<'a> Checked<'a> {
             Rule::InSets(sets) => Box::new(sets::InSets::new(table, sets)),
             Rule::NotLeaving => Box::new(eligibility::NotLeaving(table)),
             Rule::Eligible(limits) => Box::new(eligibility::Eligible { table, limits: *limits }),
-            Rule::Tolerates(tolerations) => Box::new(taints::Tolerates { table, tolerations, in_force }),
+            Rule::Tolerates(tolerations) => Box::new(taints::Tolerates { table, tolerations, is_current }),
             Rule::HoldsNamespace(namespace) => Box::new(namespaces::HoldsNamespace { table, namespace }),
             Rule::Ready => Box::new(eligibility::Ready(table)),
-            Rule::Reachable(reach) => Box::new(names::Reachable::new(table, reach, in_force)),
+            Rule::Reachable(reach) => Box::new(names::Reachable::new(table, reach, is_current)),
         };
         Checked { filter, check }
     }

@@ -56,9 +56,9 @@ pub(super) struct Reachable<'a> {
 }
 
 impl<'a> Reachable<'a> {
-    pub(super) fn new(table: &Table<'_>, reach: &'a Reach, in_force: &[bool]) -> Reachable<'a> {
+    pub(super) fn new(table: &Table<'_>, reach: &'a Reach, is_current: &[bool]) -> Reachable<'a> {
         // A right that is taken back takes nothing away.
-        let mut passes = in_force.to_vec();
+        let mut passes = is_current.to_vec();
         passes.resize(table.len(), false);
         let reached = reach.clusters.iter().filter_map(|name| table.row(name));
         reached.for_each(|row| passes[row as usize] = true);

@@ -9,12 +9,12 @@ pub(super) struct Tolerates<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) tolerations: &'a [Toleration],
     /// By row: whether the placement has the cluster now.
-    pub(super) in_force: &'a [bool],
+    pub(super) is_current: &'a [bool],
 }
 
 impl Tolerates<'_> {
     fn first(&self, row: Row) -> Option<&Taint> {
-        let stays = self.in_force.get(row as usize).copied().unwrap_or(false);
+        let stays = self.is_current.get(row as usize).copied().unwrap_or(false);
         let refuses = |taint: &&Taint| match taint.effect {
             Effect::Refuse => true,
             Effect::RefuseNew => !stays,
@@ -78,7 +78,7 @@ pub(in crate::decide) fn untolerated<'a>(
 pub(in crate::decide) fn expiry(toleration: &Toleration, taint: &Taint) -> Option<Timestamp> {
     let seconds = toleration.seconds.filter(|_| fits(toleration, taint))?;
     let end = taint.since?.as_second().saturating_add(seconds);
-    // Beyond what a timestamp can say there is only "never": the largest one.
+    // A moment beyond the range of timestamps means never: the largest one.
     Some(Timestamp::from_second(end).unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX }))
 }
 

@@ -2,7 +2,8 @@
 
 use crate::decide::cluster_table::{Row, number};
 
-/// By row: how many decisions picked the cluster. In force or made earlier in this run, the newer counting.
+/// The number of decisions that pick each cluster, by row: current ones, or those of this pass where made
+/// already.
 #[derive(Default)]
 pub(in crate::decide) struct Load {
     counts: Vec<u32>,

@@ -17,17 +17,17 @@ use berth_base::model::placement::{ScoreRule, Scorer};
 /// The inputs of scorers beside the clusters.
 pub(super) struct ScoreContext<'a> {
     /// By row: whether the placement has the cluster now; empty where it has none.
-    pub(super) in_force: &'a [bool],
+    pub(super) is_current: &'a [bool],
     /// The rows the placement has now.
-    pub(super) earlier: &'a [Row],
+    pub(super) current_rows: &'a [Row],
     pub(super) load: &'a Load,
 }
 
 /// Returns one score per row, in the order of the rows.
 pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &ScoreContext<'_>) -> Vec<i64> {
     match &scorer.rule {
-        ScoreRule::Steady => steady::score(rows, around.in_force),
-        ScoreRule::Balance => balance::score(rows, around.load, around.earlier),
+        ScoreRule::Steady => steady::score(rows, around.is_current),
+        ScoreRule::Balance => balance::score(rows, around.load, around.current_rows),
         ScoreRule::Allocatable(resource) => allocatable::score(rows, &table.resources(resource)),
         ScoreRule::AddOn { resource, score } => addon::score(table, rows, resource, score),
         ScoreRule::Preferred(preferred) => preferred::score(table, rows, preferred),

@@ -2,7 +2,7 @@
 
 use crate::decide::cluster_table::Row;
 
-pub(super) fn score(rows: &[Row], in_force: &[bool]) -> Vec<i64> {
-    let has = |row: &Row| in_force.get(*row as usize).copied().unwrap_or(false);
+pub(super) fn score(rows: &[Row], is_current: &[bool]) -> Vec<i64> {
+    let has = |row: &Row| is_current.get(*row as usize).copied().unwrap_or(false);
     rows.iter().map(|row| if has(row) { 100 } else { 0 }).collect()
 }

@@ -59,7 +59,7 @@ fn reported_room_counts_becomes_a_fact_and_a_new_one_is_a_reason_to_decide_again
     assert_eq!(from_facts.decisions, first.decisions, "the facts alone give the same decision");
 
     let again = decide(&fleet, &first.decisions, &reports(Some(4)), now);
-    assert_eq!((again.stood, again.decided), (1, 0));
+    assert_eq!((again.sticky, again.decided), (1, 0));
     let smaller = decide(&fleet, &first.decisions, &reports(Some(1)), now);
     assert_eq!(smaller.decided, 1);
     assert_eq!(numbers(&smaller)[1].1, Some(7));

@@ -19,7 +19,7 @@ fn a_follower_gets_what_any_of_the_followed_picks() {
     let work = decided.decisions.values().find(|one| *one.key.name == *"work").unwrap();
     assert_eq!(work.picks[1].reason, "picked by Placement shop/xs and Placement shop/ys");
     let again = run(&fleet, &decided.decisions);
-    assert_eq!((again.decided, again.stood), (0, 3));
+    assert_eq!((again.decided, again.sticky), (0, 3));
 }
 
 #[test]

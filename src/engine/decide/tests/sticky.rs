@@ -74,7 +74,7 @@ fn other_decisions_do_not_matter() {
     };
     let before = run(&fleet(clusters.clone(), vec![placement("p2", first())]), &BTreeMap::new()).decisions;
     let decided = run(&fleet(clusters, vec![placement("p1", first()), placement("p2", first())]), &before);
-    assert_eq!((decided.decided, decided.stood), (1, 1));
+    assert_eq!((decided.decided, decided.sticky), (1, 1));
     assert_eq!(picked(&decided, "p2"), ["a"]);
     assert_eq!(picked(&decided, "p1"), ["b"]);
 }

@@ -83,7 +83,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let read_against = (context.planes.clone(), context.types.clone(), context.namespaces.clone());
     let recall = Recall {
         stage: "Federated object",
-        context: input.memory.number("KubeFed", read_against),
+        context: input.readings.number("KubeFed", read_against),
         stands_alone: &|document| {
             let key = &document.key;
             !context.preferences.has(&key.namespace, &key.name) && !referenced_files::names_any(document)

@@ -30,7 +30,7 @@ fn lowered(objects: &[Json]) -> Lowered {
         plain: &[],
         unknown_fields: Severity::Error,
         unwrap_config_maps: false,
-        memory: &crate::dialects::ReadingCache::default(),
+        readings: &crate::dialects::ReadingCache::default(),
     };
     let mut lowered = Lowered::default();
     (DIALECT.lower)(&input, &mut lowered);

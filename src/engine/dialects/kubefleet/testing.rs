@@ -37,7 +37,7 @@ pub fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
             plain: &plain,
             unknown_fields: Severity::Error,
             unwrap_config_maps,
-            memory: &crate::dialects::ReadingCache::default(),
+            readings: &crate::dialects::ReadingCache::default(),
         },
         &mut lowered,
     );

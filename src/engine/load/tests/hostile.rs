@@ -33,9 +33,9 @@ proptest! {
     }
 
     #[test]
-    fn no_cluster_or_workload_of_a_broken_file_goes_missing(before in text(), today in text()) {
+    fn no_cluster_or_workload_of_a_broken_file_goes_missing(before in text(), objects in text()) {
         let then = load(&[("a.yaml", &before)]);
-        let broken = today + "\n---\nx: [\n";
+        let broken = objects + "\n---\nx: [\n";
         let now = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &broken)]));
         for name in then.fleet.clusters.keys() {
             prop_assert!(now.fleet.clusters.contains_key(name), "{name}");

@@ -8,9 +8,9 @@ fn kept<'a>(loaded: &'a Loaded, path: &str) -> &'a str {
 #[test]
 fn an_unreadable_document_keeps_its_last_good_form() {
     let before = doc("Member", "a", "labels: {x: old}") + &doc("Member", "b", "labels: {x: old}");
-    let today = doc("Member", "a", "labels: {x: new}")
+    let objects = doc("Member", "a", "labels: {x: new}")
         + "---\napiVersion: test.dev/v1\nkind: Member\nmetadata: {name: b\n";
-    let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &today)]));
+    let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &objects)]));
     assert_eq!(clusters(&loaded), ["a", "b"]);
     assert_eq!(loaded.fleet.clusters["a"].labels["x"], "new");
     assert_eq!(loaded.fleet.clusters["b"].labels["x"], "old");
@@ -25,8 +25,8 @@ fn an_unreadable_document_keeps_its_last_good_form() {
 #[test]
 fn a_faulty_document_keeps_its_last_good_form_and_is_reported_once() {
     let before = "# once\n\n".to_owned() + &doc("Rule", "all", "") + &doc("App", "web", "");
-    let today = doc("Rule", "all", "") + &doc("App", "web", "ruel: all");
-    let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &today)]));
+    let objects = doc("Rule", "all", "") + &doc("App", "web", "ruel: all");
+    let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &objects)]));
     assert_eq!(workloads(&loaded), ["web"]);
     assert_eq!(said(&loaded), ["a.yaml:10:1: error: unknown field `ruel` hint: did you mean `rule`?"]);
     assert_eq!(loaded.fleet.doubt.files.iter().collect::<Vec<_>>(), ["a.yaml"]);
@@ -99,8 +99,8 @@ fn without_a_history_a_broken_file_puts_everything_in_doubt() {
 #[test]
 fn broken_settings_keep_theirs() {
     let before = "apiVersion: berth.dev/v1alpha1\nkind: FleetConfig\nspec: {exclude: [charts]}\n";
-    let today = "apiVersion: berth.dev/v1alpha1\nkind: FleetConfig\nspec: {exclud: []}\n";
-    let files = tree(&[("berth.yaml", today), ("charts/x.yaml", &doc("Member", "x", ""))]);
+    let objects = "apiVersion: berth.dev/v1alpha1\nkind: FleetConfig\nspec: {exclud: []}\n";
+    let files = tree(&[("berth.yaml", objects), ("charts/x.yaml", &doc("Member", "x", ""))]);
     let loaded = load_after(&[("berth.yaml", before)], &files);
     assert!(clusters(&loaded).is_empty());
     assert_eq!(errors(&loaded).len(), 1);
@@ -141,8 +141,8 @@ fn the_form_in_force_can_stand_in_for_the_file() {
 fn a_misspelt_group_is_an_error_and_keeps_the_last_good_form() {
     let before = doc("Member", "a", "") + &doc("App", "web", "") + &doc("Rule", "all", "");
     for wrong in ["tset.dev", "Test.dev", "core.test.dev"] {
-        let today = before.replacen("test.dev", wrong, 1);
-        let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &today)]));
+        let objects = before.replacen("test.dev", wrong, 1);
+        let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", &objects)]));
         assert_eq!(clusters(&loaded), ["a"], "{wrong}");
         assert!(loaded.kept.contains_key("a.yaml"));
         let wanted = format!(

@@ -12,7 +12,7 @@ use berth_base::model::placement::Selection;
 use berth_base::model::status::Problem;
 use berth_base::model::{Applies, Decision, Key, ObjectId, Override, Pick, Source, Template, Workload};
 
-/// Kinds that are available as soon as they are there; of all others a member would have to say.
+/// Kinds that are available as soon as they exist; for all others a member's report decides.
 const AT_ONCE: [&str; 18] = [
     "ClusterRole",
     "ClusterRoleBinding",
@@ -131,7 +131,7 @@ fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3
     found
 }
 
-/// Entries for clusters that were asked for and are not there.
+/// Entries for wanted clusters that are missing.
 fn unfilled(decision: &Decision, known: ReportInputs<'_>) -> Vec<Json> {
     let placement = known.fleet.and_then(|fleet| fleet.placements.get(&decision.key));
     let Some(Source::Own(policy)) = placement.map(|placement| &placement.source) else { return Vec::new() };

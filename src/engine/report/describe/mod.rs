@@ -17,7 +17,7 @@ use berth_base::model::{ClusterStatus, Condition, Decision, Fleet, Timestamp};
 /// The inputs of a description.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportInputs<'s> {
-    /// The fleet that the decisions in force were made from, where it can still be read.
+    /// The fleet behind the current decisions, if it can still be read.
     pub fleet: Option<&'s Fleet>,
     pub statuses: &'s BTreeMap<String, ClusterStatus>,
     pub published: &'s BTreeMap<String, Published>,
@@ -51,7 +51,7 @@ pub fn describe<'s>(decision: &'s Decision, known: ReportInputs<'s>) -> Json {
     })
 }
 
-/// A cluster of a decision, with what is known of it.
+/// A cluster of a decision, with its member if known.
 type Placed<'a, 's> = (&'s str, Option<&'a Member<'s>>);
 
 fn condition_json(condition: &Condition, prefix: &str) -> Json {
