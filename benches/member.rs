@@ -4,6 +4,8 @@
 
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used, clippy::panic, dead_code)]
 
+#[path = "../tests/archive/mod.rs"]
+mod archive;
 #[allow(unused_imports)]
 #[path = "../tests/it/support/mod.rs"]
 mod support;

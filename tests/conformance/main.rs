@@ -3,6 +3,8 @@
 //! `cargo test kubefleet::policy_unchanged` runs those whose names hold the words; `BERTH_UPDATE=1` writes what a
 //! case got into its file.
 
+#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on fails")]
+
 #[path = "../archive/mod.rs"]
 mod archive;
 mod decisions;

@@ -110,7 +110,7 @@ fn differences(at: &str, got: &Json, want: &Json, tell: &mut impl FnMut(String))
                     (Some(got), Some(want)) => differences(&at, got, want, tell),
                     (Some(got), None) => tell(format!("{at} is {got}, expected nothing")),
                     (None, want) => {
-                        tell(format!("{at} is missing, expected {}", want.unwrap_or(&Json::Null)))
+                        tell(format!("{at} is missing, expected {}", want.unwrap_or(&Json::Null)));
                     }
                 }
             }

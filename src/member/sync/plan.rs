@@ -269,7 +269,7 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
             plan.problems.push(Problem { object: id.clone(), message: message.clone() });
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => {
-            plan.held.push(held(HoldReason::Disabled))
+            plan.held.push(held(HoldReason::Disabled));
         }
         Form::There { .. } if !orphan && live.stays.is_some() => {
             plan.held.extend(live.stays.map(held));

@@ -263,7 +263,7 @@ impl LeaseThread {
         match owner {
             LeaseOwner::Ours { .. } => info!(holder = self.me, "holding the lease"),
             LeaseOwner::Others { holder, .. } => {
-                info!(holder, "another syncer holds the lease; waiting for it")
+                info!(holder, "another syncer holds the lease; waiting for it");
             }
             // The reason was logged when the trouble began.
             LeaseOwner::Trouble(_) | LeaseOwner::Unknown => {}
