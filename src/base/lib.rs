@@ -9,4 +9,5 @@ pub mod patch;
 pub mod progress;
 pub mod source;
 pub mod status;
+pub mod text;
 pub mod yaml;

@@ -10,6 +10,7 @@ use crate::archive::{Archive, archives};
 use crate::support::member::Member;
 use crate::support::owned::{applied_part, pruned};
 use crate::support::{Ran, Repo, berth, cluster, config_map, fixtures, namespace, run};
+use berth_base::text::base64;
 
 /// Fleets that are one case each.
 const FLEETS: [&str; 4] = ["demo", "init", "kubefed-fleet", "kubefleet-azure"];
@@ -160,7 +161,7 @@ fn wanted_part(object: &Json) -> Json {
     metadata.retain(|key, _| ["labels", "annotations", "finalizers", "ownerReferences"].contains(&&**key));
     if let Some(texts) = object.as_object_mut().expect("an object").remove("stringData") {
         for (key, text) in texts.as_object().expect("a mapping") {
-            object["data"][key] = json!(base64(text.as_str().expect("a text").as_bytes()));
+            object["data"][key] = json!(base64::encode(text.as_str().expect("a text").as_bytes()));
         }
     }
     comparable(&object)
@@ -199,21 +200,6 @@ fn without_retained(mut wanted: Json, object: &Json, owned: Option<&Json>) -> Js
         }
     }
     wanted
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
-    let letter = |six: &[u8]| {
-        let index =
-            (0..6).fold(0, |sum, at| sum << 1 | usize::from(six.get(at).copied().unwrap_or_default()));
-        char::from(LETTERS[index])
-    };
-    let mut text: String = bits.chunks(6).map(letter).collect();
-    while !text.len().is_multiple_of(4) {
-        text.push('=');
-    }
-    text
 }
 
 fn owned_part(object: &Json, manager: &str) -> Option<Json> {

@@ -13,6 +13,7 @@ use crate::support::removals::report;
 use crate::support::{
     RENDERED, Ran, Repo, berth, cluster, config_map, hermetic, namespace, run, small_fleet,
 };
+use berth_base::text::hex;
 
 const EVERYWHERE: &str = "{clusterSelector: {}}";
 const OFF: [&str; 5] =
@@ -110,7 +111,7 @@ pub fn forge(repo: &Repo, tree: &str, parents: &[&str], edit: impl Fn(&str) -> S
         .map(|line| format!("{line}\n"))
         .collect();
     let hash = Sha256::digest(format!("{tree}\n{lines}").as_bytes());
-    let digest: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(&hash[..16]);
     let date = repo.git(&["log", "-1", "--format=%ct", &tip]);
     let parents: String = parents.iter().map(|parent| format!("parent {parent}\n")).collect();
     let by = format!("berth <berth@berth.dev> {date} +0000");

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::shared::Shared;
+use crate::text::hex;
 
 /// The id of some bytes. Equal ids mean equal bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +20,7 @@ impl fmt::Debug for ContentId {
 
 impl fmt::Display for ContentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::key::Key;
 use super::object::ObjectId;
 use super::shared::Shared;
+use crate::text::hex;
 
 /// The clusters picked for one placement.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +97,7 @@ pub struct Digest(pub [u8; 16]);
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::key::Key;
 use super::object::ObjectId;
+use crate::text::hex;
 
 /// The folder for objects without a namespace. No namespace can have this name.
 pub const CLUSTER_SCOPE: &str = "_cluster";
@@ -128,10 +129,7 @@ fn shorten(encoded: String) -> String {
         return encoded;
     }
     let hash = Sha256::digest(encoded.as_bytes());
-    let hash = hash.iter().take(8).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let hash = hex(&hash[..8]);
     // Encoded text is ASCII, so any cut is at a character's edge; `~` is in no encoded text.
     format!("{}~{hash}", &encoded[..LONGEST_PART - 17])
 }

@@ -5,6 +5,7 @@ use super::{Function, items, text_of};
 use crate::meter::Meter;
 use crate::types::Type;
 use crate::value::{MapKey, Value};
+use berth_base::text::hex;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::method("format", &[Type::Text, Type::List], Type::Text, |meter, values| {
@@ -70,8 +71,8 @@ fn one(meter: &mut Meter, made: &mut String, kind: char, digits: usize, value: &
         ('o', Value::Uint(value)) => format!("{value:o}"),
         ('x', Value::Int(value)) => signed(*value, |value| format!("{value:x}")),
         ('x', Value::Uint(value)) => format!("{value:x}"),
-        ('x', Value::Text(text)) => text.bytes().map(|byte| format!("{byte:02x}")).collect(),
-        ('x', Value::Bytes(bytes)) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ('x', Value::Text(text)) => hex(text.as_bytes()),
+        ('x', Value::Bytes(bytes)) => hex(bytes),
         ('X', value) => {
             let start = made.len();
             one(meter, made, 'x', digits, value)?;

@@ -4,7 +4,6 @@
 //! decision does.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
@@ -12,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use berth_base::model::API_VERSION;
 use berth_base::model::{Condition, Decision, Failure, Group, Key, ObjectId, Pick, Refused};
+use berth_base::text::hex;
 
 const KIND: &str = "Decision";
 
@@ -288,8 +288,5 @@ pub(super) fn sorted(mut picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
 }
 
 fn bucket(cluster: &str) -> String {
-    Sha256::digest(cluster.as_bytes()).iter().take(1).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&Sha256::digest(cluster.as_bytes())[..1])
 }

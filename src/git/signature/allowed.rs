@@ -4,8 +4,9 @@
 //! the one that matters. Times without a zone are UTC.
 
 use super::key::PublicKey;
-use super::{armor, commit, sshsig};
+use super::{commit, sshsig};
 use berth_base::model::Timestamp;
+use berth_base::text::base64;
 
 /// Keys, and what each may sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,7 +106,7 @@ fn read_line(line: &str) -> Result<Allowed, String> {
         (kind, after) = field(rest).ok_or("it holds no key")?;
     }
     let (text, _comment) = field(after).ok_or("it holds no key")?;
-    let wire = armor::decode(text).ok_or("its key is not base64")?;
+    let wire = base64::decode_exactly(text).ok_or("its key is not base64")?;
     allowed.key = PublicKey::from_wire(&wire);
     const USABLE: [&str; 4] = ["ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384"];
     if !USABLE.contains(&kind) {

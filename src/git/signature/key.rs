@@ -10,8 +10,8 @@ use ring::signature::{
     RSA_PKCS1_2048_8192_SHA512, RsaPublicKeyComponents, UnparsedPublicKey,
 };
 
-use super::armor;
 use super::wire::Reader;
+use berth_base::text::base64;
 
 /// A key by its SSH form, which is also what tells keys apart.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub struct PublicKey(Vec<u8>);
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digest = ring::digest::digest(&ring::digest::SHA256, &self.0);
-        write!(f, "SHA256:{}", armor::encode(digest.as_ref()).trim_end_matches('='))
+        write!(f, "SHA256:{}", base64::encode(digest.as_ref()).trim_end_matches('='))
     }
 }
 

@@ -15,7 +15,6 @@ mod sshsig;
 mod wire;
 
 pub use allowed::AllowedSigners;
-pub use armor::encode as base64;
 pub use key::PublicKey;
 pub use private::Signer;
 pub use sshsig::verify;

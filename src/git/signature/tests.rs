@@ -33,7 +33,7 @@ fn at(text: &str) -> Timestamp {
 
 fn key(text: &str) -> PublicKey {
     let word = text.split(' ').nth(1).expect("a key");
-    PublicKey::from_wire(&super::armor::decode(word.trim()).expect("base64"))
+    PublicKey::from_wire(&berth_base::text::base64::decode_exactly(word.trim()).expect("base64"))
 }
 
 /// A commit that carries a signature, whatever it signs.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::error::TransportError;
+use berth_base::text::base64;
 
 /// The name that most servers accept beside a token.
 const ANY_NAME: &str = "git";
@@ -71,7 +72,7 @@ pub(super) fn basic(username: Option<&str>, token: &Secret) -> Secret {
 }
 
 fn pair(username: Option<&str>, token: &Secret) -> String {
-    base64(format!("{}:{}", username.unwrap_or(ANY_NAME), token.reveal()).as_bytes())
+    base64::encode(format!("{}:{}", username.unwrap_or(ANY_NAME), token.reveal()).as_bytes())
 }
 
 /// Removes secrets from what strangers say: the ones known, in each form they are sent in, and any name and
@@ -135,21 +136,6 @@ fn percent_encoded(text: &str) -> String {
         .collect()
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |six: u32| char::from(*DIGITS.get((six & 63) as usize).unwrap_or(&b'='));
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        text.push(digit(bits >> 18));
-        text.push(digit(bits >> 12));
-        text.push(if three.len() > 1 { digit(bits >> 6) } else { '=' });
-        text.push(if three.len() > 2 { digit(bits) } else { '=' });
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +144,6 @@ mod tests {
     fn basic_authentication_is_as_the_standard_has_it() {
         let header = basic(Some("Aladdin"), &Secret::new("open sesame"));
         assert_eq!(header.reveal(), "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-        assert_eq!([base64(b"f"), base64(b"fo"), base64(b"foo")], ["Zg==", "Zm8=", "Zm9v"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::publish::{self, Previous};
 use berth_base::codec::{Decoder, Encoder};
+use berth_base::text::hex;
 use berth_engine::load::FileCache;
 use berth_engine::render::StoredCache;
 use berth_git::{CommitId, Repo};
@@ -105,8 +106,7 @@ fn engine() -> Option<&'static str> {
     static ENGINE: OnceLock<Option<String>> = OnceLock::new();
     let look = || {
         let digest = Sha256::digest(fs::read(std::env::current_exe().ok()?).ok()?);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(format!("{} {digest}", env!("CARGO_PKG_VERSION")))
+        Some(format!("{} {}", env!("CARGO_PKG_VERSION"), hex(&digest)))
     };
     ENGINE.get_or_init(look).as_deref()
 }

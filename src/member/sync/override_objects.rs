@@ -13,6 +13,7 @@ use super::local_overrides::{self, LocalOverrides};
 use berth_base::diag::Severity;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
+use berth_base::text::base64;
 
 /// The objects in berth's namespace that hold overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,7 +160,7 @@ fn read(id: &ObjectId, object: &Json) -> Result<LocalOverrides, String> {
     }
     let mut all = LocalOverrides::default();
     for (key, text) in texts {
-        let decoded = if secret { base64(text) } else { Some(text.as_bytes().to_vec()) };
+        let decoded = if secret { base64::decode(text) } else { Some(text.as_bytes().to_vec()) };
         let bytes = decoded.ok_or_else(|| format!("its key `{key}` is not base64"))?;
         let file = format!("{id}/{key}");
         let mut one = local_overrides::read(&file, &bytes).map_err(|found| {
@@ -175,30 +176,6 @@ fn read(id: &ObjectId, object: &Json) -> Result<LocalOverrides, String> {
         all = all.followed_by(&one);
     }
     Ok(all)
-}
-
-/// Undoes the base64 of a Secret's data.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0_u32);
-    for letter in text.bytes().filter(|letter| *letter != b'=') {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 0xff).ok()?);
-            bits &= (1 << held) - 1;
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]
@@ -253,15 +230,5 @@ mod tests {
         LastGoodOverrides::default().take_object(&source, &id, Ok(&object), &mut into);
         let message = &into.problems[0].message;
         assert!(message.contains("`a.yaml` has a fault at 1:") && !message.contains("hunter2"), "{message}");
-    }
-
-    #[test]
-    fn base64_is_undone() {
-        for (text, bytes) in
-            [("", &b""[..]), ("YQ==", b"a"), ("YWI=", b"ab"), ("YWJj", b"abc"), ("/+8=", b"\xff\xef")]
-        {
-            assert_eq!(base64(text).as_deref(), Some(bytes), "{text}");
-        }
-        assert_eq!(base64("a b"), None);
     }
 }

@@ -7,6 +7,7 @@ use berth_base::meta::names::is_dns_subdomain;
 use berth_base::meta::{Metadata, open};
 use berth_base::model::Cluster;
 use berth_base::model::cluster::{Report, Standing};
+use berth_base::text::base64;
 use berth_base::yaml::{Fields, Scope};
 
 const TLS_CHECKS: [&str; 3] = ["*", "SubjectName", "ValidityPeriod"];
@@ -82,9 +83,5 @@ fn read_status(mut status: Fields<'_>) -> Standing {
 }
 
 fn is_base64(text: &str) -> bool {
-    let text: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    let body = text.trim_end_matches('=');
-    text.len().is_multiple_of(4)
-        && text.len() - body.len() <= 2
-        && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/')
+    base64::decode(&text.split_ascii_whitespace().collect::<String>()).is_some()
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::sync::backends::BackendError;
+use berth_base::text::hex;
 
 /// A folder, by its real path.
 #[derive(Clone, Debug)]
@@ -277,12 +278,4 @@ fn put_new(from: &Path, to: &Path) -> io::Result<()> {
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> BackendError {
     BackendError(format!("failed to {what} `{}`: {error}", path.display()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

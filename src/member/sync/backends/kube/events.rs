@@ -18,6 +18,7 @@ use super::identity::SET_ID;
 use crate::sync::sync_events::SyncEvent;
 use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
+use berth_base::text::hex;
 
 /// The number of Events written in one sync.
 const MOST: usize = 25;
@@ -127,8 +128,7 @@ impl ClusterSession {
         }
         let namespace = if id.namespace.is_empty() { "default" } else { &id.namespace };
         let digest = Sha256::digest(format!("{id}\0{}", said.reason));
-        let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("{}.{hex}", own.parent);
+        let name = format!("{}.{}", own.parent, hex(&digest[..8]));
         let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at).to_string();
         let object = json!({
             "apiVersion": "v1", "kind": "Event",

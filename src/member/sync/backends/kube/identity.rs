@@ -12,6 +12,7 @@ use super::{managed_fields, stored_shape};
 use crate::sync::desired::Desired;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::APPLIED;
+use berth_base::text::{base64, hex};
 
 pub const PART_OF: &str = "applyset.kubernetes.io/part-of";
 pub const SET_ID: &str = "applyset.kubernetes.io/id";
@@ -46,7 +47,7 @@ impl Identity {
         let keeper = shortened(&format!("berth/{fleet}/kept"));
         let parent = object_name(fleet);
         let whole = format!("{parent}.{namespace}.ConfigMap.");
-        let set = format!("applyset-{}-v1", base64url(&Sha256::digest(whole.as_bytes())));
+        let set = format!("applyset-{}-v1", base64::encode_name(&Sha256::digest(whole.as_bytes())));
         Identity { manager, keeper, namespace: namespace.to_owned(), parent, set }
     }
 
@@ -83,7 +84,7 @@ impl Identity {
         hasher.update(self.set.as_bytes());
         hasher.update([0]);
         hasher.update(bytes);
-        base64url(&hasher.finalize())
+        base64::encode_name(&hasher.finalize())
     }
 
     /// Returns the parent object as it is sent.
@@ -159,7 +160,7 @@ fn shortened(name: &str) -> String {
     if name.len() <= LONGEST_MANAGER && plain {
         return name.to_owned();
     }
-    format!("berth/{}", base64url(&Sha256::digest(name.as_bytes())))
+    format!("berth/{}", base64::encode_name(&Sha256::digest(name.as_bytes())))
 }
 
 /// Returns a valid object name for a fleet: with the fleet's own name, if that is valid.
@@ -171,23 +172,7 @@ pub fn object_name(fleet: &str) -> String {
         return format!("berth-{fleet}");
     }
     let digest = Sha256::digest(fleet.as_bytes());
-    let hex: String = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
-    format!("berth-{hex}")
-}
-
-/// Encodes bytes as base64 for names: RFC 4648, section 5, without padding.
-fn base64url(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..=chunk.len() {
-            let index = (bits >> (18 - 6 * place)) & 63;
-            text.push(char::from(LETTERS[index as usize]));
-        }
-    }
-    text
+    format!("berth-{}", hex(&digest[..10]))
 }
 
 #[cfg(test)]
@@ -196,7 +181,6 @@ mod tests {
 
     #[test]
     fn names_are_ones_that_servers_take() {
-        assert_eq!(base64url(b"hello?>"), "aGVsbG8_Pg");
         let identity = Identity::new("fleet", "berth-system");
         assert_eq!((identity.manager.as_str(), identity.parent.as_str()), ("berth/fleet", "berth-fleet"));
         assert!(identity.set.len() <= 63 && identity.set.starts_with("applyset-"), "{}", identity.set);

@@ -6,6 +6,7 @@
 
 use std::fs;
 
+use berth_base::text::hex;
 use sha2::{Digest, Sha256};
 
 /// Returns the holder name of this process.
@@ -36,7 +37,7 @@ fn place() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
     let digest = Sha256::digest(format!("{}\0{}", boot.trim(), namespace.display()));
-    Some(digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+    Some(hex(&digest[..6]))
 }
 
 /// Returns the start of a process, in ticks since the boot. `None` if it has ended, or only waits to be reaped.

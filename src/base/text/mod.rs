@@ -1,0 +1,63 @@
+//! Bytes and counts as text: base64, hexadecimal digits, counted nouns and lists that end after a few names.
+
+use std::fmt::{Display, Write as _};
+
+pub mod base64;
+
+/// Writes two lower-case hexadecimal digits for each byte.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// `1 error`, `2 errors`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Lists the names up to a number of them: `a, b and 3 more`.
+pub fn some_of<T: Display>(names: impl IntoIterator<Item = T>, most: usize) -> String {
+    let (mut text, mut left) = (String::new(), 0_usize);
+    for (index, name) in names.into_iter().enumerate() {
+        if index >= most {
+            left += 1;
+            continue;
+        }
+        let comma = if index == 0 { "" } else { ", " };
+        let _ = write!(text, "{comma}{name}");
+    }
+    if left > 0 {
+        let _ = write!(text, " and {left} more");
+    }
+    text
+}
+
+/// [`some_of`], with each name in backquotes.
+pub fn some_quoted<T: Display>(names: impl IntoIterator<Item = T>, most: usize) -> String {
+    some_of(names.into_iter().map(|name| format!("`{name}`")), most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_end_after_the_most_names() {
+        assert_eq!(some_of(["a", "b"], 2), "a, b");
+        assert_eq!(some_of(["a", "b", "c", "d"], 2), "a, b and 2 more");
+        assert_eq!(some_quoted(["a", "b"], 1), "`a` and 1 more");
+        assert_eq!(some_of([""; 0], 2), "");
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "error")), ["0 errors", "1 error", "2 errors"]);
+    }
+
+    #[test]
+    fn each_byte_has_two_digits() {
+        assert_eq!(hex(&[0, 9, 0xab, 0xff]), "0009abff");
+    }
+}
