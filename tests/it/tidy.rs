@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, Modules)] = &[
         "base",
         &[
             ("diag", &[]),
+            ("backoff", &[]),
             ("codec", &[]),
             ("progress", &[]),
             ("text", &[]),

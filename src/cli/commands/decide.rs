@@ -5,6 +5,7 @@ use super::fleet::{FleetArgs, Format, exit_for};
 use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::model::{Decision, Key};
+use berth_base::text::some_of;
 use berth_engine::state;
 
 /// Decide which clusters get what
@@ -52,17 +53,9 @@ pub fn decisions_table(decisions: &std::collections::BTreeMap<Key, Decision>, ui
 
 /// The picked clusters by name, cut after a few.
 pub fn pick_names(decision: &Decision, most: usize) -> String {
-    let mut names: Vec<String> = decision
-        .picks
-        .iter()
-        .take(most)
-        .map(|pick| match pick.replicas {
-            Some(replicas) => format!("{}={replicas}", pick.cluster),
-            None => pick.cluster.clone(),
-        })
-        .collect();
-    if decision.picks.len() > most {
-        names.push(format!("and {} more", decision.picks.len() - most));
-    }
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    let names = decision.picks.iter().map(|pick| match pick.replicas {
+        Some(replicas) => format!("{}={replicas}", pick.cluster),
+        None => pick.cluster.clone(),
+    });
+    if decision.picks.is_empty() { "none".to_owned() } else { some_of(names, most) }
 }

@@ -8,10 +8,11 @@ use serde_json::{Value as Json, json};
 
 use super::exit::CommandError;
 use super::state::StateArgs;
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use berth_base::model::cluster::Cluster;
 use berth_base::model::placement::Source;
 use berth_base::model::{Decision, Fleet, Key, Shared};
+use berth_base::text::counted;
 use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};

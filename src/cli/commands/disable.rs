@@ -10,9 +10,10 @@ use super::enable::{one_called, propagation};
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::plan_form::{Reasons, plan_json, plan_text};
-use super::ui::{Ui, counted};
+use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
 use berth_base::edit::{Found, keys};
+use berth_base::text::counted;
 use berth_base::yaml::emit;
 use berth_engine::dialects::kubefed::make::{FederatedKind, KnownTypes, read_type_config, type_config};
 

@@ -12,11 +12,12 @@ use super::exit::{CommandError, Exit};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::names;
 use super::table::table;
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use super::{Outcome, division};
 use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{Decision, Key, Pick};
+use berth_base::text::counted;
 use berth_engine::decide::{self, ClusterTrace, Trace};
 use berth_engine::pipeline;
 

@@ -11,12 +11,13 @@ use super::exit::{CommandError, Exit};
 use super::fleet::exit_for;
 use super::host::HostArgs;
 use super::names;
-use super::ui::{Ui, counted};
+use super::ui::Ui;
 use super::working_tree::{DocumentFormat, WorkingTree};
 use super::{Outcome, documents_in, files, from_cluster};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::meta::parse_selector;
 use berth_base::model::path::{CLUSTER_SCOPE, encode};
+use berth_base::text::counted;
 use berth_base::yaml::emit_documents;
 use berth_engine::dialects::kubefed::make::{Federated, KnownTypes, Made, Options, Where, federate};
 

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use berth_base::model::LabelKeys;
+use berth_base::text::counted;
 use berth_engine::gate::limits::{Limit, Recall};
 use berth_engine::gate::{Deadline, Held, Limits, Percent, Span, Why};
 

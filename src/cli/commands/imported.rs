@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::ui::counted;
 use crate::import::Gathered;
 use crate::import::first::First;
+use berth_base::text::counted;
 use berth_git::CommitId;
 use berth_git::protocol::Refs;
 

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::exit::{CommandError, Exit};
-use berth_git::transport::{TransportError, backoff};
+use berth_base::backoff::{self, Backoff};
+use berth_git::transport::TransportError;
 use berth_member::sync::remote::{MemberRemote, RemoteError};
 use berth_member::sync::sync_loop::Freshness;
 
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
 
 /// A remote, and when to ask it again.
 pub struct PacedLink {
@@ -41,8 +41,7 @@ impl Pace {
 
     fn failed(&mut self) {
         self.failures = self.failures.saturating_add(1);
-        let pause = backoff::pause(FIRST_PAUSE, LONGEST_PAUSE, self.failures, backoff::chance());
-        self.next = Some(Instant::now() + pause);
+        self.next = Some(Instant::now() + PAUSES.jittered(self.failures, backoff::chance()));
     }
 }
 

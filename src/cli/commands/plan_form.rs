@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use super::diff;
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
 use berth_base::model::{API_VERSION, Key, ObjectId, path};
+use berth_base::text::counted;
 use berth_engine::decide;
 use berth_engine::pipeline;
 use berth_engine::plan::{Change, ObjectChange, Plan, count};

@@ -1,9 +1,9 @@
 //! The step that merging a revision would lead to: computed as the daemon does it, and not published.
 
 use super::exit::{CommandError, Exit};
-use super::ui::counted;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
+use berth_base::text::{counted, some_of};
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Identity, Merged, Repo};
 use berth_hub::inputs::{BuildCache, Current, current_state};
@@ -284,10 +284,7 @@ pub fn uncommitted(repo: &Repo) -> Result<Diagnostics, CommandError> {
     if files.is_empty() {
         return Ok(found);
     }
-    let mut names = files.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if files.len() > SHOWN {
-        names.push_str(&format!(" and {} more", files.len() - SHOWN));
-    }
+    let names = some_of(&files, SHOWN);
     let message = format!(
         "{} uncommitted and not in this plan: {names}",
         match files.len() {

@@ -1,5 +1,6 @@
 //! `berth status`: the fleet at a glance.
 
+use berth_base::text::counted;
 use berth_git::protocol::Refs;
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use super::fleet::Format;
 use super::rehearsal::{Revision, source_tip};
 use super::state::StateArgs;
 use super::table::table;
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
 use berth_base::model::{Digest, Timestamp};
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::plan_form::{Reasons, plan_text};
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use berth_base::model::Key;
+use berth_base::text::{counted, some_of};
 use berth_engine::plan::{Counts, Plan, count};
 
 /// A plan of so many lines is shown whole.
@@ -38,7 +39,7 @@ pub fn plan_of_length(plan: &Plan, reasons: &Reasons, length: Length, ui: &Ui) -
         [("left with nothing", &plan.clusters.lost), ("with their first objects", &plan.clusters.gained)]
     {
         if !names.is_empty() {
-            let _ = writeln!(text, "{} {what}: {}", counted(names.len(), "cluster"), some_of(names));
+            let _ = writeln!(text, "{} {what}: {}", counted(names.len(), "cluster"), some_of(names, NAMES));
         }
     }
     let mut workloads: Vec<(&Key, Counts)> =
@@ -67,12 +68,4 @@ pub fn plan_of_length(plan: &Plan, reasons: &Reasons, length: Length, ui: &Ui) -
 
 fn numbers(counts: Counts) -> String {
     format!("{} removed, {} changed, {} added", counts.removed, counts.changed, counts.added)
-}
-
-fn some_of(names: &[String]) -> String {
-    let shown = names.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

@@ -1,8 +1,9 @@
 //! What a round of `berth sync` does, or would do, as people read it.
 
 use super::diff::coloured;
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use berth_base::model::ObjectId;
+use berth_base::text::counted;
 use berth_member::sync::backends::Preview;
 use berth_member::sync::plan::SyncPlan;
 

@@ -11,6 +11,7 @@ use super::exit::CommandError;
 use berth_base::diag::is_harmless;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::progress::Progress;
+use berth_base::text::counted;
 
 /// Streams and colours of this process.
 #[derive(Debug)]
@@ -203,11 +204,6 @@ impl Ui {
 /// Results could not be written.
 pub fn write_error(error: &std::io::Error) -> CommandError {
     CommandError::io("writing to the standard output", error)
-}
-
-/// `1 error`, `2 errors`.
-pub fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 fn paint(text: &str, tone: Tone, on: bool) -> String {

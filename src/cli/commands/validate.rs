@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::fleet::{FleetArgs, Format, exit_for};
-use super::ui::{Ui, counted};
+use super::ui::Ui;
 use super::{Outcome, slips};
 use berth_base::diag::{Diagnostics, Severity};
+use berth_base::text::counted;
 
 /// Check every file of a fleet repository
 #[derive(Debug, clap::Args)]

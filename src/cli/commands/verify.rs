@@ -1,5 +1,6 @@
 //! `berth verify`: computes generated commits again and compares.
 
+use berth_base::text::counted;
 use berth_git::protocol::Refs;
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use super::Outcome;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::state::StateArgs;
-use super::ui::{Tone, Ui, counted};
+use super::ui::{Tone, Ui};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Repo};

@@ -11,6 +11,7 @@ use std::fmt;
 use super::{Placed, some_of};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentError, Contents, Decision, Fleet, Folders, Key, Pick, Shared, Source};
+use berth_base::text::counted;
 use berth_engine::decide::Decided;
 use berth_engine::render;
 use berth_engine::state::State;
@@ -162,10 +163,6 @@ impl fmt::Display for Move {
     }
 }
 
-fn objects(count: usize) -> String {
-    if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
-}
-
 /// What the hub's account leaves open.
 fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diagnostics) {
     let warn = |message: String, hint: &str| Diagnostic::warning(Pos::file(""), message).hint(hint);
@@ -192,13 +189,15 @@ fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diag
     for ((cluster, word), count) in doubtful {
         let message = format!(
             "the host says {word} of {} on `{cluster}`, which may differ there from what it has",
-            objects(count)
+            counted(count, "object")
         );
         warnings.push(warn(message, "the member brings them to what is rendered when it first syncs"));
     }
     for (cluster, count) in gone {
-        let message =
-            format!("the host has {} on `{cluster}`, which is no cluster of the fleet", objects(count));
+        let message = format!(
+            "the host has {} on `{cluster}`, which is no cluster of the fleet",
+            counted(count, "object")
+        );
         warnings.push(warn(message, "they stay behind there, unmanaged"));
     }
     if !frozen.is_empty() {

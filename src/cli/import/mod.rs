@@ -126,6 +126,6 @@ pub(crate) fn some_of<T: ToString>(names: impl IntoIterator<Item = T>) -> String
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] if all.len() <= SHOWN => format!("{} and {last}", first.join(", ")),
-        all => format!("{} and {} more", all[..SHOWN].join(", "), all.len() - SHOWN),
+        all => berth_base::text::some_of(all, SHOWN),
     }
 }

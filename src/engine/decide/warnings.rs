@@ -5,6 +5,7 @@ use super::cluster_table::Table;
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
 use berth_base::model::placement::{Placement, Policy, Rule, Source};
 use berth_base::model::{Decision, Refused};
+use berth_base::text::{counted, some_quoted};
 
 const REASONS_NAMED: usize = 3;
 const CLUSTERS_NAMED: usize = 3;
@@ -40,26 +41,20 @@ pub(super) fn about_names(
         let Rule::Named(names) = &filter.rule else { continue };
         let unknown: Vec<&String> = names.iter().filter(|name| table.row(name).is_none()).collect();
         let Some(first) = unknown.first() else { continue };
-        let shown: Vec<String> =
-            unknown.iter().take(CLUSTERS_NAMED).map(|name| format!("`{name}`")).collect();
-        let (more, are) = match unknown.len() {
-            1 => (String::new(), "is no cluster"),
-            count if count <= CLUSTERS_NAMED => (String::new(), "are no clusters"),
-            count => (format!(" and {} more", count - CLUSTERS_NAMED), "are no clusters"),
-        };
-        let message = format!("{} names {}{more}, which {are} of the fleet", placement.key, shown.join(", "));
+        let are = if unknown.len() == 1 { "is no cluster" } else { "are no clusters" };
+        let names = some_quoted(&unknown, CLUSTERS_NAMED);
+        let message = format!("{} names {names}, which {are} of the fleet", placement.key);
         let hint = did_you_mean(first, table.rows().map(|row| table.name(row)));
         diagnostics.push(Diagnostic::warning(placement.origin.clone(), message).maybe_hint(hint));
     }
 }
 
 fn summed_up(refused: &[Refused]) -> String {
-    let clusters = |count| if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") };
-    let one = |refused: &Refused| format!("{} ({})", refused.reason, clusters(refused.clusters));
+    let one = |refused: &Refused| format!("{} ({})", refused.reason, counted(refused.clusters, "cluster"));
     let mut parts: Vec<_> = refused.iter().take(REASONS_NAMED).map(one).collect();
     let rest: usize = refused.iter().skip(REASONS_NAMED).map(|refused| refused.clusters).sum();
     if rest > 0 {
-        parts.push(format!("other reasons ({})", clusters(rest)));
+        parts.push(format!("other reasons ({})", counted(rest, "cluster")));
     }
     parts.join(", ")
 }

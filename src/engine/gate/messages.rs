@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Cause, Held, Pairs, Why};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Timestamp;
+use berth_base::text::some_of;
 
 /// The trailer of a source commit that approves a removal.
 pub const ALLOW_DELETE: &str = "Berth-Allow-Delete";
@@ -69,19 +70,12 @@ fn in_words(pairs: &Pairs) -> String {
     for (cluster, object) in pairs {
         objects.entry(object.to_string()).or_default().push(cluster);
     }
-    let lost = objects.iter().map(|(object, clusters)| {
-        let names = clusters.iter().take(LONGEST_LIST).copied().collect::<Vec<_>>().join(", ");
-        format!("{object} in {names}{}", and_more(clusters.len(), ""))
-    });
+    let lost =
+        objects.iter().map(|(object, clusters)| format!("{object} in {}", some_of(clusters, LONGEST_LIST)));
     let lost = lost.take(LONGEST_LIST).collect::<Vec<_>>().join("; ");
-    format!("{lost}{}", and_more(objects.len(), " objects"))
-}
-
-/// ` and 3 more` where a list is cut short.
-fn and_more(count: usize, what: &str) -> String {
-    match count.checked_sub(LONGEST_LIST) {
-        Some(more @ 1..) => format!(" and {more} more{what}"),
-        _ => String::new(),
+    match objects.len().saturating_sub(LONGEST_LIST) {
+        0 => lost,
+        more => format!("{lost} and {more} more objects"),
     }
 }
 

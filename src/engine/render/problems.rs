@@ -6,6 +6,7 @@ use super::claims::Claim;
 use super::copies::Fault;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Decision, Failure, Key};
+use berth_base::text::some_quoted;
 
 /// The maximal number of clusters named in a message; the decision names all.
 const CLUSTERS_NAMED: usize = 10;
@@ -57,9 +58,6 @@ impl Problems {
 }
 
 fn named(clusters: &[String]) -> String {
-    let shown: Vec<String> = clusters.iter().take(CLUSTERS_NAMED).map(|name| format!("`{name}`")).collect();
     let word = if clusters.len() == 1 { "cluster" } else { "clusters" };
-    let more = clusters.len().saturating_sub(CLUSTERS_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{word} {}{more}", shown.join(", "))
+    format!("{word} {}", some_quoted(clusters, CLUSTERS_NAMED))
 }

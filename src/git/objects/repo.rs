@@ -14,6 +14,7 @@ use super::pending::Pending;
 use berth_base::diag::did_you_mean;
 use berth_base::model::ContentId;
 use berth_base::progress::Progress;
+use berth_base::text::some_quoted;
 
 /// A Git repository on this machine, bare or not.
 pub struct Repo {
@@ -179,7 +180,7 @@ impl Repo {
             "the repository has no commits yet".to_owned()
         } else {
             did_you_mean(revision, branches.iter().map(String::as_str))
-                .unwrap_or_else(|| format!("its branches are {}", some_of(&branches)))
+                .unwrap_or_else(|| format!("its branches are {}", some_quoted(&branches, 5)))
         };
         Err(GitError::NoSuchRevision { wanted: revision.to_owned(), hint })
     }
@@ -353,10 +354,4 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
         }
         _ => GitError::Failed { doing: format!("opening `{path}`"), message: message.to_owned() },
     }
-}
-
-fn some_of(names: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let list = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN { format!("{list} and {} more", names.len() - SHOWN) } else { list }
 }

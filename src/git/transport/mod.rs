@@ -8,10 +8,9 @@
 //!
 //! - [`remote`]: addresses. [`credentials`]: names and tokens, and their removal from messages.
 //! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
-//! - [`error`]: the meaning of a fault to the caller. [`backoff`]: pauses. [`working_copy`]: the local repository.
+//! - [`error`]: the meaning of a fault to the caller. [`working_copy`]: the local repository.
 //! - `orphans`: a `git` that outlived its berth.
 
-pub mod backoff;
 pub mod credentials;
 mod environment;
 pub mod error;

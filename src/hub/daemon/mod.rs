@@ -20,9 +20,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
+use berth_base::backoff;
 use berth_base::diag::{Diagnostic, Severity, harmless_line};
 use berth_base::model::Timestamp;
-use berth_git::transport::{Cancel, backoff};
+use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;

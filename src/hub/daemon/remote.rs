@@ -10,9 +10,10 @@ use tracing::debug;
 
 use super::cache::Cache;
 use super::pass::{ATTEMPTS, PassError, PassResult, Settings, cleared, pass_with_cache};
+use berth_base::backoff::{self, Backoff};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;
-use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, backoff};
+use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
 use berth_git::{CommitId, GitError, Repo, is_valid_ref};
 
 const BRANCHES: &str = "refs/heads/";
@@ -231,6 +232,9 @@ fn refuse_backwards(repo: &Repo, rendered: &str, moves: &[RefPush]) -> Result<()
     Ok(())
 }
 
+/// Pauses before a pass that lost a race is made again.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
+
 /// Fetches, makes a pass and pushes, again where somebody else was quicker.
 pub fn pass_remote(
     settings: &Settings,
@@ -255,8 +259,7 @@ pub(super) fn pass_fetched(
         match mirror.push(settings) {
             Err(error) if error.is_race() && attempt < ATTEMPTS => {
                 debug!(%error, attempt, "somebody else was quicker");
-                let (first, longest) = (Duration::from_millis(100), Duration::from_secs(2));
-                std::thread::sleep(backoff::pause(first, longest, attempt, backoff::chance()));
+                std::thread::sleep(PAUSES.jittered(attempt, backoff::chance()));
                 attempt += 1;
                 mirror.fetch(settings)?;
             }

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use berth_base::backoff::Backoff;
+
 /// The state of the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
@@ -37,8 +39,7 @@ pub enum Action {
     Exit,
 }
 
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(60));
 
 /// Returns the state after an event, and the action it calls for.
 pub fn step(mut state: Schedule, event: Event) -> (Schedule, Option<Action>) {
@@ -67,17 +68,12 @@ pub fn step(mut state: Schedule, event: Event) -> (Schedule, Option<Action>) {
                     state.running = true;
                     Some(Action::StartPass)
                 }
-                (false, false, Event::Failed) => Some(Action::WakeAfter(pause(state.failures))),
+                (false, false, Event::Failed) => Some(Action::WakeAfter(PAUSES.pause(state.failures))),
                 (false, false, _) => None,
             }
         }
     };
     (state, action)
-}
-
-fn pause(failures: u32) -> Duration {
-    let factor = 2u32.saturating_pow(failures.saturating_sub(1).min(16));
-    FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -120,7 +116,6 @@ mod tests {
             })
             .collect();
         assert_eq!(pauses, [500, 1000, 500]);
-        assert_eq!(pause(u32::MAX), LONGEST_PAUSE);
     }
 
     #[test]

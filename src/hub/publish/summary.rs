@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::model::Key;
+use berth_base::text::counted;
 use berth_engine::plan::{ClusterChange, Counts, ObjectChange, Plan, count};
 use berth_git::protocol::trailers::one_line;
 
@@ -175,10 +176,6 @@ fn copies_in_words(copies: &Counts) -> Option<String> {
     let sorts = sorts.into_iter().filter(|(count, _)| *count > 0);
     let words = sorts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
     (!words.is_empty()).then(|| format!("{words} in {}", counted(copies.clusters, "cluster")))
-}
-
-fn counted(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 fn shorten(text: &str, longest: usize) -> String {

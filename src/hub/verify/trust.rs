@@ -15,6 +15,7 @@ use crate::publish::rendered_state::LONGEST_WALK;
 use crate::publish::trusted_commits::{remember, remembered};
 use crate::publish::{self};
 use berth_base::model::Timestamp;
+use berth_base::text::counted;
 use berth_engine::gate::Limits;
 use berth_git::signature::AllowedSigners;
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
@@ -90,18 +91,15 @@ impl Trust {
         match self {
             Trust::FirstSight { proven, from: Some(from) } => Some(format!(
                 "this machine knew nothing of `{name}`: it proved {}, and trusts {from} as it is, with its history",
-                commits(*proven)
+                counted(*proven, "commit")
             )),
-            Trust::Proven(proven) => {
-                Some(format!("proved {} of `{name}` that this machine did not make", commits(*proven)))
-            }
+            Trust::Proven(proven) => Some(format!(
+                "proved {} of `{name}` that this machine did not make",
+                counted(*proven, "commit")
+            )),
             Trust::Known | Trust::FirstSight { from: None, .. } => None,
         }
     }
-}
-
-fn commits(count: usize) -> String {
-    if count == 1 { "1 commit".to_owned() } else { format!("{count} commits") }
 }
 
 impl Untrusted {

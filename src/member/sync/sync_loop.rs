@@ -12,6 +12,7 @@ use super::desired::{self, DesiredSet};
 use super::local_overrides::LocalOverrides;
 use super::wakeups::{Wakeup, Wakeups};
 use super::{ApplyError, ClusterFolder, Options, SyncOutcome, facts_file, status, sync_events, sync_set};
+use berth_base::backoff::Backoff;
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_git::protocol::{Refs, read_status};
@@ -335,6 +336,5 @@ impl Sync {
 
 /// Returns the interval, doubled for each failure in a row.
 fn pause(interval: Duration, failures: u32) -> Duration {
-    let doubled = interval.saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX));
-    doubled.min(LONGEST_PAUSE.max(interval))
+    Backoff::new(interval, LONGEST_PAUSE.max(interval)).pause(failures.saturating_add(1))
 }

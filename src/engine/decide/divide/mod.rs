@@ -16,7 +16,11 @@ use super::own_policy::Case;
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
 use berth_base::model::placement::{Division, Filter, Placement, Policy, Rule, Source};
 use berth_base::model::{Cluster, Decision};
+use berth_base::text::some_quoted;
 use planner::{Contender, Portion, Request};
+
+/// The most clusters that a message names.
+const CLUSTERS_NAMED: usize = 3;
 
 /// The result of a division.
 pub(super) enum Divided<'a> {
@@ -128,7 +132,7 @@ pub(super) fn warn(
     if !idle.is_empty() {
         let message = format!(
             "{by} has no entry for {}, so that {} is there with 0 replicas",
-            listed(&idle),
+            some_quoted(&idle, CLUSTERS_NAMED),
             placement.key
         );
         let hint = "give them an entry, or keep them out with `intersectWithClusterSelector: true`";
@@ -154,7 +158,7 @@ pub(super) fn warn(
     if missing > 0 && !lost.is_empty() {
         let message = format!(
             "{missing} of the {total} replicas of {by} run nowhere: {} took part, but {} is not placed there",
-            listed(&lost),
+            some_quoted(&lost, CLUSTERS_NAMED),
             placement.key
         );
         let hint = "let the namespace go to these clusters, or narrow who takes part: \
@@ -170,13 +174,4 @@ pub(super) fn warn(
                     elsewhere; a ceiling at the cluster's capacity avoids it";
         say(at, message, Some(hint.to_owned()));
     }
-}
-
-fn listed(clusters: &[&str]) -> String {
-    const SHOWN: usize = 3;
-    let mut names: Vec<String> = clusters.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    if clusters.len() > SHOWN {
-        names.push(format!("{} more", clusters.len() - SHOWN));
-    }
-    names.join(", ")
 }

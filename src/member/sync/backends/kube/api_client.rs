@@ -4,7 +4,6 @@
 //! lost is sent again. A busy server's own pause is kept.
 
 use std::future::Future;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +19,14 @@ use tokio::task::JoinSet;
 use super::failure::Failure;
 use super::lease::Fence;
 use super::tenant::Tenants;
+use berth_base::backoff::{Backoff, chance};
 use berth_base::progress::Progress;
 
 /// The number of attempts before a request fails.
 const ATTEMPTS: u32 = 5;
+
+/// The pauses before a request is sent again, where the server names none.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(300), LONGEST_PAUSE);
 
 /// The longest pause that a server may ask for within a sync; for a longer one the sync goes on.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -171,7 +174,7 @@ impl ApiClient {
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::Unreachable(format!("no answer in {} s", patience.as_secs())),
             };
-            let pause = failure.pause().unwrap_or_else(|| backoff(ask, attempt));
+            let pause = failure.pause().unwrap_or_else(|| PAUSES.jittered(attempt, chance()));
             let may_pass = failure.may_pass() || (failure.is_contention() && ask.names_no_version());
             if attempt >= ATTEMPTS || !may_pass || pause > LONGEST_PAUSE {
                 return (Err(failure), attempt);
@@ -292,31 +295,12 @@ where
             Ok(answer) => return Ok(answer),
             Err(error) => Failure::of_answer(&error),
         };
-        let pause = failure.pause().unwrap_or_else(|| Duration::from_millis(100 << attempt.min(6)));
+        let pause = failure.pause().unwrap_or_else(|| PAUSES.jittered(attempt, chance()));
         if attempt >= ATTEMPTS || !failure.may_pass() || pause > LONGEST_PAUSE {
             return Err(failure);
         }
         tokio::time::sleep(pause).await;
         attempt += 1;
-    }
-}
-
-/// Returns the pause before the next attempt: longer each time, and spread over the requests.
-fn backoff(ask: &ApiRequest, attempt: u32) -> Duration {
-    let mut hasher = DefaultHasher::new();
-    (attempt, format!("{:?}", std::mem::discriminant(ask)), name_of(ask)).hash(&mut hasher);
-    let base = 100_u64 << attempt.min(6);
-    Duration::from_millis(base / 2 + hasher.finish() % base)
-}
-
-fn name_of(ask: &ApiRequest) -> (&str, &str) {
-    match ask {
-        ApiRequest::List { path, .. } => (path, ""),
-        ApiRequest::Get { path, name }
-        | ApiRequest::Apply { path, name, .. }
-        | ApiRequest::Merge { path, name, .. }
-        | ApiRequest::Edit { path, name, .. }
-        | ApiRequest::Delete { path, name, .. } => (path, name),
     }
 }
 

@@ -17,6 +17,7 @@ use super::served_kinds::ServedKind;
 use crate::sync::plan::{is_definition, is_namespace};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
+use berth_base::text::some_of;
 
 /// The number of objects named.
 const MOST_NAMED: usize = 20;
@@ -119,15 +120,9 @@ impl ClusterSession {
         let count = others.len();
         let mut parts = Vec::new();
         if count > 0 {
-            let mut names: Vec<String> = others.into_iter().take(MOST_NAMED).collect();
-            if count > MOST_NAMED {
-                names.push(format!("and {} more", count - MOST_NAMED));
-            }
+            let names = some_of(others, MOST_NAMED);
             let objects = if count == 1 { "object" } else { "objects" };
-            parts.push(format!(
-                "takes {count} {objects}{more} along that berth does not own: {}",
-                names.join(", ")
-            ));
+            parts.push(format!("takes {count} {objects}{more} along that berth does not own: {names}"));
         }
         if unseen > 0 {
             parts.push(format!("may take along more: {unseen} kinds cannot be listed"));

@@ -9,6 +9,7 @@ use super::identity::{Identity, LAST_APPLIED};
 use super::managed_fields::{self, Rearrange};
 use crate::sync::strategy::is_of_a_hub;
 use berth_base::meta::SERVER_FIELDS;
+use berth_base::text::some_quoted;
 
 /// The new owners of one object's fields.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,13 +66,9 @@ impl HandOver {
     pub fn words(&self, live: &Json, wanted: &Json) -> String {
         const MOST: usize = 10;
         let gone = self.remove_gone(&mut live.clone(), wanted);
-        let mut names: Vec<String> = gone.iter().take(MOST).map(|path| format!("`{path}`")).collect();
-        if gone.len() > MOST {
-            names.push(format!("and {} more", gone.len() - MOST));
-        }
         let from: Vec<&str> = self.from.iter().map(String::as_str).collect();
         let removed =
-            if names.is_empty() { String::new() } else { format!("; removed {}", names.join(", ")) };
+            if gone.is_empty() { String::new() } else { format!("; removed {}", some_quoted(&gone, MOST)) };
         format!("took over the fields of {}{removed}", quoted(&from))
     }
 

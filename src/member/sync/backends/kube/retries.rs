@@ -8,6 +8,7 @@ use super::ClusterSession;
 use crate::sync::desired::Desired;
 use crate::sync::plan::Live;
 use crate::sync::strategy::Strategy;
+use berth_base::backoff::Backoff;
 use berth_base::model::ObjectId;
 
 /// A failed object.
@@ -21,8 +22,8 @@ pub struct Retry {
     pub found: Option<Live>,
 }
 
-/// The shortest and the longest pause after an object failed.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+/// Pauses after an object failed.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 
 /// The longest pause before berth looks whether an obstacle is still in the way.
 const LONGEST_OBSTACLE_PAUSE: Duration = Duration::from_secs(60);
@@ -72,8 +73,7 @@ impl ClusterSession {
     }
 
     fn next_pause(&self, id: &ObjectId, hash: &Arc<str>) -> Duration {
-        let (shortest, longest) = PAUSES;
-        shortest.saturating_mul(1 << (self.failures_of(id, hash) + 1).min(9)).min(longest)
+        PAUSES.pause(self.failures_of(id, hash) + 1)
     }
 
     /// Returns the pending retry of an object that must not be tried now.

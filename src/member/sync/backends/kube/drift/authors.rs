@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::super::managed_fields::{self, is_key_of, is_nothing};
+use berth_base::text::some_quoted;
 
 /// The number of fields named.
 const NAMED: usize = 8;
@@ -58,18 +59,15 @@ pub fn changes(live: &Json, wanted: &Json, manager: &str) -> Vec<Change> {
 /// Describes changes: `x` changed `.a` and `.b` at some time.
 pub fn words(changes: &[Change], with_times: bool) -> String {
     let one = |change: &Change| {
-        let mut fields: Vec<String> = change.fields.iter().take(NAMED).map(|it| format!("`{it}`")).collect();
-        if change.fields.len() > NAMED {
-            fields.push(format!("{} more", change.fields.len() - NAMED));
-        }
+        let fields = some_quoted(&change.fields, NAMED);
         let at = if with_times && !change.time.is_empty() {
             format!(" at {}", change.time)
         } else {
             String::new()
         };
         match &change.manager {
-            Some(manager) => format!("`{manager}` changed {}{at}", fields.join(", ")),
-            None => format!("somebody removed {}", fields.join(", ")),
+            Some(manager) => format!("`{manager}` changed {fields}{at}"),
+            None => format!("somebody removed {fields}"),
         }
     };
     changes.iter().map(one).collect::<Vec<_>>().join("; ")

@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use berth_base::backoff::Backoff;
 use berth_base::model::ObjectId;
 
 /// The corrections of one object, and the time, that together count as a fight.
 const CORRECTIONS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// The pause after a fight: the first one, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(600), Duration::from_secs(4 * 3600));
+/// The pauses after a fight: the first one, and the longest.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(600), Duration::from_secs(4 * 3600));
 
 #[derive(Debug, Default)]
 pub struct DriftFights {
@@ -57,10 +58,9 @@ impl DriftFights {
     /// Leaves the object alone from now on. Returns the moment of the next try.
     pub fn stop(&mut self, id: &ObjectId, hash: &Arc<str>, now: Instant, message: String) -> Option<Instant> {
         let bout = self.bouts.get_mut(id).filter(|bout| bout.hash == *hash)?;
-        let pause = PAUSES.0.saturating_mul(1 << bout.stops.min(8)).min(PAUSES.1);
         bout.stops = bout.stops.saturating_add(1);
         bout.corrected.clear();
-        let until = now + pause;
+        let until = now + PAUSES.pause(bout.stops);
         bout.stopped = Some(Stopped { until, message });
         Some(until)
     }

@@ -6,6 +6,7 @@
 
 use std::fs;
 
+use berth_base::backoff::chance;
 use berth_base::text::hex;
 use sha2::{Digest, Sha256};
 
@@ -18,7 +19,7 @@ pub fn of_this_process() -> String {
     let pid = std::process::id();
     match (place(), start_of(pid)) {
         (Some(place), Some(start)) => format!("{host}_{place}_{pid}-{start}"),
-        _ => format!("{host}__{pid}-{}", chance()),
+        _ => format!("{host}__{pid}-{:016x}", chance()),
     }
 }
 
@@ -48,11 +49,6 @@ fn start_of(pid: u32) -> Option<String> {
     let mut fields = fields.split(' ');
     let state = fields.next().filter(|state| !["Z", "X"].contains(state));
     state.and(fields.nth(18)).map(str::to_owned)
-}
-
-fn chance() -> String {
-    use std::hash::{BuildHasher as _, RandomState};
-    format!("{:016x}", RandomState::new().hash_one(std::process::id()))
 }
 
 #[cfg(test)]

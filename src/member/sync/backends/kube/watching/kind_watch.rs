@@ -17,6 +17,7 @@ use super::super::failure::Failure;
 use super::super::identity::Identity;
 use super::Shared;
 use super::cached_object::{CachedObject, version_of};
+use berth_base::backoff::{Backoff, chance};
 use berth_base::model::ObjectId;
 
 /// All objects of a kind in one version.
@@ -52,8 +53,8 @@ pub struct KindWatch {
 /// The longest time a server keeps a watch open, and the random part added to it.
 const OPEN_SECONDS: (u64, u64) = (240, 50);
 
-/// The shortest and the longest pause before a watch is begun again that does not hold.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+/// Pauses before a watch is begun again that does not hold.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
 
 /// A watch that was open for so long did hold.
 const LASTING: Duration = Duration::from_secs(5);
@@ -245,30 +246,7 @@ fn note_version(object: &Json, from: &mut String) {
     }
 }
 
-/// Returns the pause after failures: longer each time, and random.
+/// Returns the pause after failures; a watch that closes without one is begun again after the shortest.
 fn pause(failures: u32) -> Duration {
-    let (shortest, longest) = PAUSES;
-    let doubled = shortest.saturating_mul(1 << failures.min(10)).min(longest);
-    let half = u64::try_from(doubled.as_millis() / 2).unwrap_or(u64::MAX);
-    Duration::from_millis(half + chance() % half.max(1))
-}
-
-/// Returns a random number.
-fn chance() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
-    RandomState::new().hash_one(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_watch_that_does_not_hold_is_begun_again_less_and_less_often() {
-        for failures in 0..40 {
-            let pause = pause(failures);
-            assert!(pause >= Duration::from_millis(100) && pause <= PAUSES.1, "{failures}: {pause:?}");
-        }
-        assert!(pause(9) > Duration::from_secs(10));
-    }
+    PAUSES.jittered(failures.saturating_add(1), chance())
 }
