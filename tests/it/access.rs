@@ -177,7 +177,7 @@ fn the_first_commit_goes_by_its_own_rules_and_says_so() {
         ("clusters/oslo.yaml", &managed("oslo", "blue")),
     ]);
     let first = repo.publish().expect(1);
-    assert!(first.err.contains("there is no earlier commit to take access rules from"), "{}", first.err);
+    assert!(first.err.contains("there is no earlier commit with access rules"), "{}", first.err);
     assert!(
         first.err.contains("the folder `teams/a` may not place into the namespace `bank`"),
         "{}",
@@ -206,7 +206,7 @@ fn a_change_that_grants_itself_a_right_and_uses_it_fails_and_the_next_one_passes
         refused.err
     );
     assert!(
-        refused.err.contains("rules count only for the changes after it: merge them first"),
+        refused.err.contains("merge the access rules first: a rule applies only to later changes"),
         "{}",
         refused.err
     );
@@ -311,7 +311,7 @@ fn rules_that_can_not_be_looked_up_are_an_error_and_no_freedom() {
     // The rules of the last commit are those of the one before it, which is not here.
     let refused = run(&all).expect(6);
     assert!(
-        refused.err.contains("is not in this repository, and which access rules are in force"),
+        refused.err.contains("which holds the current access rules, is not in this repository"),
         "{}",
         refused.err
     );
@@ -346,7 +346,7 @@ fn an_edit_that_lacks_a_right_says_so_and_what_it_would_do() {
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("objects in 1 cluster: 1 removed, 0 changed, 0 added"), "{}", ran.err);
+    assert!(ran.err.contains("removes 1 object in 1 cluster"), "{}", ran.err);
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn the_settings_can_not_leave_the_rules_out_and_rules_elsewhere_are_an_error() {
     repo.write("teams/a/spy.yaml", in_bank(&web("one")));
     repo.commit("leave the rules out");
     let ran = repo.publish().expect(1);
-    assert!(ran.err.contains("an AccessRule counts only in a file under `access/`"), "{}", ran.err);
+    assert!(ran.err.contains("an AccessRule has an effect only in a file under `access/`"), "{}", ran.err);
     repo.commit("and go on");
     let ran = repo.publish().expect(1);
     assert!(ran.err.contains("the folder `teams/a` may not place into the namespace `bank`"), "{}", ran.err);

@@ -226,7 +226,7 @@ fn what_the_fixtures_render_is_read_back_from_a_real_server_field_by_field() {
         let ran = member.sync(&["--health-timeout", "0"]);
         let expected = |line: &str| {
             // Nothing runs pods; namespaces of the group before stay without an approval.
-            line.contains("it is not healthy in time")
+            line.contains("not healthy in time")
                 || line.contains("no longer wanted, but kept")
                 || REFUSED.iter().any(|(object, reason)| line.contains(object) && line.contains(reason))
         };

@@ -108,7 +108,7 @@ fn approvals_count_where_git_finds_trailers_and_forges_leave_them() {
         assert_eq!(has_web(&repo), !counts, "{message:?}\n{}", ran.err);
         let stands_elsewhere = !counts && message.lines().any(|one| one.trim().starts_with(&line));
         assert_eq!(
-            ran.err.contains("does not count where it stands"),
+            ran.err.contains("outside the trailers of the message"),
             stands_elsewhere,
             "{message:?}\n{}",
             ran.err

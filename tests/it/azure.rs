@@ -85,7 +85,7 @@ fn the_spread_example_as_it_is_published_is_refused_with_what_it_lacks() {
     let ran = ran(&["validate", "without-number"]).expect(1);
     let told = told(&ran);
     assert!(told.contains("placement.yaml:12:5: error: spec.policy.numberOfClusters is required"), "{told}");
-    assert!(told.contains("hint: say how many clusters are wanted, such as `numberOfClusters: 3`"), "{told}");
+    assert!(told.contains("hint: give the number of clusters, such as `numberOfClusters: 3`"), "{told}");
     // With the hint taken it is accepted.
     let fixed = tempfile::tempdir().expect("a folder");
     let text =

@@ -41,19 +41,19 @@ fn files_that_are_no_object_are_told_with_their_place_and_what_they_stood_for_st
     let huge = [b"data: {key: \"".to_vec(), vec![b'a'; 40 << 20], b"\"}\n".to_vec()].concat();
     let head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two, namespace: files}\n";
     let bad: Vec<(&str, Vec<u8>, &str)> = vec![
-        ("bomb", bomb, "its file can not be read, at"),
-        ("deep", deep, "its file can not be read, at"),
-        ("huge", huge, "its file can not be read, at"),
+        ("bomb", bomb, "its file cannot be read, at"),
+        ("deep", deep, "its file cannot be read, at"),
+        ("huge", huge, "its file cannot be read, at"),
         ("twice", map(&member, "twice", "data: {key: a, key: b}\n").1, "at 4:16"),
-        ("tab", map(&member, "tab", "data:\n\tkey: a\n").1, "its file can not be read, at 5:2"),
-        ("nul", map(&member, "nul", "data: {key: \"a\0b\"}\n").1, "its file can not be read, at 4:"),
+        ("tab", map(&member, "tab", "data:\n\tkey: a\n").1, "its file cannot be read, at 5:2"),
+        ("nul", map(&member, "nul", "data: {key: \"a\0b\"}\n").1, "its file cannot be read, at 4:"),
         (
             "latin",
             [map(&member, "latin", "data: {key: \"caf").1, b"\xe9\"}\n".to_vec()].concat(),
-            "its file can not be read, at 4:",
+            "its file cannot be read, at 4:",
         ),
         ("two", format!("{head}---\n{head}").into_bytes(), "its file holds 2 objects, not one"),
-        ("half", format!("{head}---\nkey: [\n").into_bytes(), "its file can not be read, at 6:1"),
+        ("half", format!("{head}---\nkey: [\n").into_bytes(), "its file cannot be read, at 6:1"),
         (
             "pointer",
             b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n".to_vec(),
@@ -126,10 +126,10 @@ fn links_and_submodules_in_a_folder_are_followed_nowhere_and_remove_nothing() {
     member.publish_entries(&[well], &entries, &[]);
     let ran = member.sync(&[]).expect(7);
     for said in [
-        "ConfigMap links/link: it is no plain file in the cluster's folder",
-        "ConfigMap links/device: it is no plain file in the cluster's folder",
-        "ConfigMap links/module: it is no plain file in the cluster's folder",
-        "File links-too: it is no plain file in the cluster's folder",
+        "ConfigMap links/link: it is not a plain file in the cluster's folder",
+        "ConfigMap links/device: it is not a plain file in the cluster's folder",
+        "ConfigMap links/module: it is not a plain file in the cluster's folder",
+        "File links-too: it is not a plain file in the cluster's folder",
         "ConfigMap_folder.yaml/inside",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);

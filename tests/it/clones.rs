@@ -333,7 +333,7 @@ fn a_branch_is_planned_as_merged_and_its_conflicts_are_named() {
     assert!(merged.err.contains("`origin/my-change` is 1 commit behind origin/main"), "{}", merged.err);
     assert!(!merged.out.contains("cluster z is left"), "{}", merged.out);
     let as_is = ["plan", "--no-merge", "--base", "origin/main", "--head", "origin/my-change"];
-    assert!(at(&clone, &as_is).expect(0).out.contains("cluster z is left with nothing"));
+    assert!(at(&clone, &as_is).expect(0).out.contains("cluster z loses its last objects"));
 }
 
 #[test]
@@ -405,7 +405,7 @@ fn a_history_that_was_cut_off_is_fetched_and_not_guessed() {
     ];
     git(&clone, &[&["fetch", "-q", "--depth=1", "origin"][..], &tips].concat());
     let plan = at(&clone, &["plan"]).expect(6);
-    assert!(plan.err.contains("is not whole in this clone"), "{}", plan.err);
+    assert!(plan.err.contains("is incomplete in this clone"), "{}", plan.err);
     paste_fetch(&clone, &plan);
     at(&clone, &["plan", "--fail-on", "held"]).expect(5);
 }
@@ -469,7 +469,7 @@ fn a_plan_of_a_forged_state_is_refused_in_any_clone() {
         let plan = ask(&["--root", &forged, "-o", "json"]).expect(0);
         assert_eq!(plan.json()["refused"].as_array().map(Vec::len), Some(0), "{}", plan.out);
         let plan = ask(&["--trust-depth", "0"]).expect(0);
-        assert_eq!(plan.err.matches("nothing proves the state").count(), 1, "{}", plan.err);
+        assert_eq!(plan.err.matches("is not proven here").count(), 1, "{}", plan.err);
     }
 }
 
@@ -501,8 +501,8 @@ fn a_shallow_clone_that_can_prove_nothing_says_so_in_one_line() {
     let branch = format!("+{RENDERED}:refs/remotes/origin/berth/rendered");
     git(&clone, &["fetch", "-q", "--depth=2", "origin", &branch, "+refs/berth/*:refs/berth/*"]);
     let plan = at(&clone, &["plan"]).expect(0);
-    assert_eq!(plan.err.matches("nothing proves the state").count(), 1, "{}", plan.err);
-    assert!(plan.err.contains("this clone lacks the history that a proof needs"), "{}", plan.err);
+    assert_eq!(plan.err.matches("is not proven here").count(), 1, "{}", plan.err);
+    assert!(plan.err.contains("this clone lacks the history for a proof"), "{}", plan.err);
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
         });
         // However this ends, the other does.
         let _stops = StopsWhenDropped(stop);
-        let said = "`rogue` changed `.data.key` again and again";
+        let said = "`rogue` changed `.data.key` again after each correction";
         running.until("the fight is said", || member.status().contains(said).then_some(()));
         let corrected = running.until_quiet().split_off(before);
         let writes = corrected.iter().filter(|(verb, _)| verb == "patch").count();
@@ -122,7 +122,7 @@ fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
         member.kubectl(&["delete", "configmap", "other", "-n", "fight"]);
         running.until("another comes back", || member.get("configmap", "other"));
     });
-    let warned = running.log().matches("again and again").count();
+    let warned = running.log().matches("again after each correction").count();
     assert_eq!(warned, 1, "{}", running.log());
     // New content is applied, whoever fought about the old.
     let web = annotated(member.config_map("web", "two"), "berth.dev/on-conflict", "force");
@@ -144,7 +144,7 @@ fn drift_is_only_reported_where_that_is_wanted_and_new_content_is_applied_all_th
     let said = "`kubectl-edit` changed `.data.key` at 2";
     running.until("the change is said", || member.status().contains(said).then_some(()));
     member.kubectl(&["delete", "configmap", "gone", "-n", "reported"]);
-    let said = "somebody removed it, and it is not made anew: its drift is only reported";
+    let said = "somebody removed it; berth only reports its drift and does not create it again";
     running.until("the removal is said", || member.status().contains(said).then_some(()));
     let after = running.until_quiet().split_off(before);
     assert!(after.iter().all(|(verb, _)| verb == "get" || verb == "watch"), "{after:?}");
@@ -298,7 +298,7 @@ fn a_kind_that_may_not_be_listed_is_its_own_trouble_alone() {
     let ran = member.sync_at(named.path().to_str().expect("a text path"), &[]);
     let ran = ran.expect(7);
     assert!(
-        ran.err.contains("Role.rbac.authorization.k8s.io unlisted/web: its kind can not be listed"),
+        ran.err.contains("Role.rbac.authorization.k8s.io unlisted/web: its kind cannot be listed"),
         "{}",
         ran.err
     );
@@ -321,7 +321,7 @@ fn a_single_round_that_waits_lists_each_kind_once_more_and_then_is_told() {
     member.sync(&["--health-timeout", "0"]).expect(7);
     let before = member.requests().len();
     let ran = member.sync(&["--health-timeout", "12"]).expect(7);
-    assert!(ran.err.contains("PersistentVolumeClaim waiting/data: it is not healthy in time"), "{}", ran.err);
+    assert!(ran.err.contains("PersistentVolumeClaim waiting/data: not healthy in time"), "{}", ran.err);
     let requests = member.requests().split_off(before);
     let lists = requests.iter().filter(|(verb, _)| verb == "list").count();
     assert!((4..=8).contains(&lists), "{lists} lists: {requests:?}");

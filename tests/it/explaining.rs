@@ -42,7 +42,7 @@ fn after_publication_scores_and_steps_are_those_of_today() {
         let row = text.lines().find(|line| line.starts_with(&format!("{cluster}  "))).unwrap_or_default();
         assert!(row.contains("yes") && row.contains("affinityScore 20"), "{text}");
     }
-    assert!(text.contains("unchanged since it was decided"), "{text}");
+    assert!(text.contains("unchanged: its inputs are equal"), "{text}");
     let steps = explain(&repo, &["two", "--cluster", "a"]);
     for step in ["filter: fit to take work", "filter: every taint is tolerated", "stay: picked earlier"] {
         assert!(steps.contains(step), "no `{step}` in\n{steps}");
@@ -104,9 +104,9 @@ fn a_placement_that_left_the_source_and_is_held_is_explained() {
     let ran = run(&["explain", "--repo", repo.arg(), "web"]).expect(0);
     for words in [
         "FederatedConfigMap shop/web (was in apps/web.yaml)",
-        "published in 3 clusters; the source does not describe it any more",
+        "published in 3 clusters; the source no longer describes it",
         "held for approval",
-        "FederatedConfigMap shop/web is not described any more; it was in apps/web.yaml",
+        "FederatedConfigMap shop/web is no longer described; it was in apps/web.yaml",
     ] {
         assert!(ran.out.contains(words), "no `{words}` in\n{}", ran.out);
     }

@@ -427,7 +427,7 @@ fn a_git_that_outlives_its_berth_is_ended_by_the_next_start() {
     drop(silent);
     // Beside a berth that lives, there is no other.
     let beside = fleet.run_once(&server, &[]).expect(2);
-    assert!(beside.err.contains("another berth is at work in it"), "{}", beside.err);
+    assert!(beside.err.contains("another berth process uses it"), "{}", beside.err);
     child.kill().unwrap();
     child.wait().unwrap();
     server.start();

@@ -47,7 +47,7 @@ fn a_commit_of_another_fleet_is_not_applied_though_the_same_key_signed_it() {
     for more in [&[][..], &["--fleet", "production"]] {
         let ran = production.sync("a", &target, &[&["--allowed-signers", allowed], more].concat()).expect(5);
         assert!(
-            ran.err.contains("is of the fleet `staging`, and this member follows `production`"),
+            ran.err.contains("belongs to the fleet `staging`, and this member follows `production`"),
             "{}",
             ran.err
         );
@@ -161,11 +161,11 @@ fn an_old_cluster_ref_of_the_same_folder_is_put_right_and_stops_no_member() {
         // It still knows the number: what came in between is refused.
         fleet.git(&["update-ref", REF, &refs[1]]);
         let ran = sync("current").expect(5);
-        assert!(ran.err.contains("sequence 2, but 3 was applied before it"), "{}", ran.err);
+        assert!(ran.err.contains("sequence 2, but the later 3 was already applied"), "{}", ran.err);
         // One that has applied another folder in between waits for the daemon.
         fleet.git(&["update-ref", REF, &refs[0]]);
         let ran = sync("late").expect(5);
-        assert!(ran.err.contains("sequence 1, but 2 was applied before it"), "{}", ran.err);
+        assert!(ran.err.contains("sequence 1, but the later 2 was already applied"), "{}", ran.err);
         pass().expect(0);
         assert_eq!(fleet.id(REF), refs[2], "signing: {signs}");
         sync("late").expect(0);
@@ -182,7 +182,7 @@ fn a_server_that_hides_new_commits_is_noticed_where_that_is_asked_for() {
     fleet.sync("a", &target, &[]).expect(0);
     std::fs::remove_dir_all(&target).expect("it was applied");
     let ran = fleet.sync("a", &target, &["--max-age", "3600"]).expect(6);
-    assert!(ran.err.contains("longer ago than `--max-age 3600` allows"), "{}", ran.err);
+    assert!(ran.err.contains("older than `--max-age 3600`"), "{}", ran.err);
     assert!(target.join("shop/ConfigMap_web.yaml").exists(), "what is known is kept to");
     let status = fleet.git(&["cat-file", "-p", "refs/berth/status/a:status.yaml"]);
     assert!(status.contains("--max-age"), "{status}");

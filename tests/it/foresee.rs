@@ -37,7 +37,7 @@ fn an_empty_result_is_foreseen() {
     let repo = fleet();
     repo.git(&["rm", "-q", "-r", "apps"]);
     repo.commit("clean up");
-    refused(&repo, "no objects at all", "--allow-empty");
+    refused(&repo, "the source gives no objects", "--allow-empty");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_head_from_the_future_is_refused_beside_a_base_too() {
 fn the_rendered_branch_is_no_head() {
     let repo = fleet();
     let ran = run(&["plan", "--repo", repo.arg(), "--head", RENDERED]).expect(2);
-    assert!(ran.err.contains("can not be its own source"), "{}", ran.err);
+    assert!(ran.err.contains("cannot be the source"), "{}", ran.err);
 }
 
 #[test]

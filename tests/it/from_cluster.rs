@@ -84,7 +84,7 @@ async fn what_a_cluster_does_not_have_is_said_with_what_would_help() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let ran = federate(&plane, &["deploymnt", "web"]).expect(2);
     assert!(
-        ran.err.contains("no resources called `deploymnt`") && ran.err.contains("did you mean `deployment`?"),
+        ran.err.contains("no resources named `deploymnt`") && ran.err.contains("did you mean `deployment`?"),
         "{}",
         ran.err
     );
@@ -95,7 +95,7 @@ async fn what_a_cluster_does_not_have_is_said_with_what_would_help() {
         ran.err
     );
     let ran = federate(&plane, &["deploy", "web", "--contents"]).expect(2);
-    assert!(ran.err.contains("--contents goes with a Namespace"), "{}", ran.err);
+    assert!(ran.err.contains("--contents needs a Namespace"), "{}", ran.err);
     let ran = federate(&plane, &["web"]).expect(2);
-    assert!(ran.err.contains("--from-cluster takes a type and a name"), "{}", ran.err);
+    assert!(ran.err.contains("--from-cluster requires a type and a name"), "{}", ran.err);
 }

@@ -45,14 +45,14 @@ fn objects_of_a_kind_with_a_rule_are_waited_for_and_their_message_is_said() {
     member.publish(&[definition(), ship(), after]);
 
     let ran = member.sync(&rules).expect(7);
-    let said = "Ship.ships.example.com ships/ferry: it is not healthy in time: `healthy` of its health rule can not be evaluated";
-    let failed = "`failed` of its health rule can not be evaluated, at character";
+    let said = "Ship.ships.example.com ships/ferry: not healthy in time: `healthy` of its health rule cannot be evaluated";
+    let failed = "`failed` of its health rule cannot be evaluated, at character";
     assert!(ran.err.contains(said) || ran.err.contains(failed), "{}", ran.err);
     assert_eq!(member.get("configmap", "after"), None, "it waits");
 
     for (phase, code, said) in [
-        ("Docked", 7, "it is not healthy in time: the ship is Docked"),
-        ("Sunk", 7, "it failed: the ship is Sunk"),
+        ("Docked", 7, "not healthy in time: the ship is Docked"),
+        ("Sunk", 7, "failed: the ship is Sunk"),
         ("Afloat", 0, ""),
     ] {
         member.set_status("ship", "ferry", &json!({ "phase": phase }));

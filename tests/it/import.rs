@@ -30,7 +30,7 @@ async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
     let repo = Repo::new();
     let ran = import(host.plane.kubeconfig(), &repo, &[]).expect(0);
     assert!(ran.out.contains("3  KubeFedCluster.core.kubefed.io"), "{}", ran.out);
-    assert!(ran.out.contains("all where berth places them"), "{}", ran.out);
+    assert!(ran.out.contains("all as berth places them"), "{}", ran.out);
     assert!(!ran.err.contains("warning"), "{}", ran.err);
 
     let text = |path: &str| std::fs::read_to_string(repo.path().join(path)).expect(path);
@@ -131,10 +131,10 @@ async fn what_kubefed_had_not_done_yet_is_named_and_is_all_the_first_plan_shows(
     let repo = Repo::new();
     let ran = import(host.plane.kubeconfig(), &repo, &[]).expect(0);
     for said in [
-        "FederatedConfigMap shop/failed is not as berth decides it: it is not on `turin` (CreationFailed), where berth places it",
-        "FederatedConfigMap shop/leaving is not as berth decides it: it is on `turin` (WaitingForRemoval), where berth does not place it",
-        "FederatedConfigMap shop/untouched is not as berth decides it: it is not on `oslo`",
-        "the host says UpdateFailed of 1 object on `paris`",
+        "FederatedConfigMap shop/failed differs from berth's decision: it is not on `turin` (CreationFailed), and berth places it there",
+        "FederatedConfigMap shop/leaving differs from berth's decision: it is on `turin` (WaitingForRemoval), and berth does not place it there",
+        "FederatedConfigMap shop/untouched differs from berth's decision: it is not on `oslo`",
+        "the host reports UpdateFailed for 1 object on `paris`",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
@@ -191,7 +191,7 @@ async fn a_divided_workload_keeps_its_numbers_without_what_the_scheduler_wrote()
     }
     // The namespace is not on the cluster that was not there when it was placed: KubeFed would do that next.
     assert!(
-        ran.err.contains("FederatedNamespace shop/shop is not as berth decides it: it is not on `vienna`")
+        ran.err.contains("FederatedNamespace shop/shop differs from berth's decision: it is not on `vienna`")
     );
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-q", "-m", "import"]);
@@ -219,7 +219,7 @@ async fn secrets_come_with_a_loud_warning_or_not_at_all() {
 
     let without = Repo::new();
     let ran = import(host.plane.kubeconfig(), &without, &["--no-secrets"]).expect(0);
-    assert!(ran.err.contains("no FederatedSecret was imported, as asked"), "{}", ran.err);
+    assert!(ran.err.contains("no FederatedSecret was imported, as requested"), "{}", ran.err);
     assert!(!without.path().join(path).exists());
     nothing_moves(&without);
 }
@@ -342,7 +342,7 @@ fn a_cluster_out_of_reach_and_a_missing_kubeconfig_end_with_6() {
     let repo = Repo::new();
     repo.write(".kubeconfig", UNREACHABLE);
     let ran = import(&repo.path().join(".kubeconfig"), &repo, &[]).expect(6);
-    assert!(ran.err.contains("the API server https://127.0.0.1:1 can not be reached: "), "{}", ran.err);
+    assert!(ran.err.contains("the API server https://127.0.0.1:1 cannot be reached: "), "{}", ran.err);
     assert!(ran.err.contains("hint: check that the cluster runs"), "{}", ran.err);
     let ran = import(&repo.path().join("none"), &repo, &[]).expect(6);
     assert!(ran.err.contains("no kubeconfig can be read from "), "{}", ran.err);
@@ -368,7 +368,7 @@ fn an_import_begins_a_branch_and_goes_into_the_work_tree() {
     repo.publish().expect(0);
     let nowhere = Path::new("/nonexistent/kubeconfig");
     let ran = import(nowhere, &repo, &[]).expect(5);
-    assert!(ran.err.contains("`refs/heads/berth/rendered` is there already"), "{}", ran.err);
+    assert!(ran.err.contains("`refs/heads/berth/rendered` already exists"), "{}", ran.err);
     let (fresh, elsewhere) = (Repo::new(), tempfile::tempdir().expect("a folder"));
     let out = elsewhere.path().to_str().expect("text");
     let ran = run(&["import", "kubefed", "--out", out, "--repo", fresh.arg()]).expect(2);

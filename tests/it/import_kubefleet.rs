@@ -17,8 +17,8 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
     let repo = Repo::new();
     let ran = import(&hub, &repo).expect(0);
     assert!(ran.out.contains("3  MemberCluster.cluster.kubernetes-fleet.io"), "{}", ran.out);
-    assert!(ran.out.contains("all where berth places them"), "{}\n{}", ran.out, ran.err);
-    assert!(ran.err.contains("the host says Scheduled of 1 object on `turin`"), "{}", ran.err);
+    assert!(ran.out.contains("all as berth places them"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.err.contains("the host reports Scheduled for 1 object on `turin`"), "{}", ran.err);
     let path = |path: &str| repo.path().join(path);
     assert!(!path("namespaces/tools/configmap/unplaced.yaml").exists());
     let text = std::fs::read_to_string(path("clusters/oslo.yaml")).expect("a cluster");
@@ -55,7 +55,7 @@ async fn a_hub_that_serves_v1_only_is_read_as_well() {
     let repo = Repo::new();
     let ran = import(&hub, &repo).expect(0);
     assert!(ran.out.contains("3  MemberCluster.cluster.kubernetes-fleet.io"), "{}", ran.out);
-    assert!(ran.out.contains("all where berth places them"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("all as berth places them"), "{}\n{}", ran.out, ran.err);
     let text = |path: &str| std::fs::read_to_string(repo.path().join(path)).expect("a file");
     assert!(text("clusters/oslo.yaml").contains("apiVersion: cluster.kubernetes-fleet.io/v1\n"));
     let placement = text("cluster-scoped/clusterresourceplacement/viewers.yaml");

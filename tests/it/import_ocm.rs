@@ -88,7 +88,7 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
     let repo = Repo::new();
     let ran = import(&hub, &repo, &[]).expect(0);
     assert!(ran.out.contains("5  ManagedCluster.cluster.open-cluster-management.io"), "{}", ran.out);
-    assert!(ran.out.contains("all where berth places them"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("all as berth places them"), "{}\n{}", ran.out, ran.err);
     for said in [
         "cluster `lyon` has the hub's taint `cluster.open-cluster-management.io/unreachable`",
         "a taint of cluster `nice` does not say since when",
@@ -155,13 +155,17 @@ async fn what_a_hub_has_left_lying_about_is_named_and_stops_nothing() {
     let repo = Repo::new();
     let ran = import(&hub, &repo, &["--no-secrets"]).expect(0);
     assert!(
-        ran.err.contains("no Secret was imported, as asked; 1 are in the manifests of works"),
+        ran.err.contains("no Secret was imported (--no-secrets); 1 are in the manifests of works"),
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("shop/undecided is not as berth decides it: it is not on `c0`"), "{}", ran.err);
-    assert!(ran.err.contains("on `c9`, which is no cluster of the fleet"), "{}", ran.err);
-    assert!(ran.out.contains("1 workload not as berth decides"), "{}", ran.out);
+    assert!(
+        ran.err.contains("shop/undecided differs from berth's decision: it is not on `c0`"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("on `c9`, which is not a cluster of the fleet"), "{}", ran.err);
+    assert!(ran.out.contains("1 workload different from berth's decisions"), "{}", ran.out);
     let set = std::fs::read_to_string(repo.path().join("cluster-scoped/managedclusterset/old.yaml"))
         .expect("a set");
     assert!(set.contains("ExclusiveClusterSetLabel"), "{set}");

@@ -126,7 +126,7 @@ fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these
     let ran = pod.sync(&member, "installed-system", &[]).expect(7);
     assert!(ran.out.starts_with("2 writes, 0 removals, 0 unchanged"), "{}\n{}", ran.out, ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
-    assert!(ran.err.contains("Deployment.apps installed/web: it is not healthy in time"), "{}", ran.err);
+    assert!(ran.err.contains("Deployment.apps installed/web: not healthy in time"), "{}", ran.err);
 
     // A kind that it has no rights for fails alone, with the right that is missing.
     let secret = json!({"apiVersion": "v1", "kind": "Secret",
@@ -137,7 +137,7 @@ fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these
     let ran = pod.sync(&member, "installed-system", &[]).expect(7);
     assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "two");
     for said in [
-        "Service installed/web: its kind can not be listed, so it stays as it is:",
+        "Service installed/web: its kind cannot be listed, so it stays unchanged:",
         "cannot list resource \"services\"",
         "Secret installed/key:",
     ] {
@@ -162,7 +162,7 @@ fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these
         pod.sync(&member, "installed-system", &["--dry-run"]).err.contains("cannot list resource")
     });
     let ran = pod.sync(&member, "installed-system", &[]).expect(7);
-    assert!(ran.err.contains("Service *: what there is of its kind is not known"), "{}", ran.err);
+    assert!(ran.err.contains("Service *: the live objects of its kind are unknown"), "{}", ran.err);
     assert!(ran.err.contains("cannot list resource \"services\""), "{}", ran.err);
     assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "three");
     assert!(member.get("service", "web").is_some() && member.get("secret", "key").is_none());
@@ -228,7 +228,7 @@ fn a_token_that_is_replaced_while_the_syncer_runs_is_used_at_once() {
     let good = token(&member, "rotation-system", "berth-rotation");
     let pod = Pod::of(&member, "no.longer.valid");
     let refused = pod.sync(&member, "rotation-system", &["--no-lease"]).expect(6);
-    assert!(refused.err.contains("does not know who asks"), "{}", refused.err);
+    assert!(refused.err.contains("does not accept the credentials"), "{}", refused.err);
     assert!(!refused.err.contains("no.longer.valid"), "{}", refused.err);
 
     let log = tempfile::NamedTempFile::new().expect("a file");
@@ -236,7 +236,7 @@ fn a_token_that_is_replaced_while_the_syncer_runs_is_used_at_once() {
     command.args(["--interval", "1", "--no-lease"]);
     let running = Running::start(&mut command, log.path());
     until("it was refused", || {
-        std::fs::read_to_string(log.path()).expect("a log").contains("does not know who asks")
+        std::fs::read_to_string(log.path()).expect("a log").contains("does not accept the credentials")
     });
     let replaced = std::time::Instant::now();
     pod.set_token(&good);
@@ -261,7 +261,7 @@ fn manifests_are_the_same_each_time_and_only_berths_own_files_are_replaced() {
 
     std::fs::write(folder.path().join("2-access.yaml"), "mine\n").expect("a file");
     let ran = member.join(folder.path(), &[]).expect(2);
-    assert!(ran.err.contains("2-access.yaml is there already"), "{}", ran.err);
+    assert!(ran.err.contains("2-access.yaml already exists"), "{}", ran.err);
     assert_eq!(std::fs::read(folder.path().join("2-access.yaml")).expect("a file"), b"mine\n");
 }
 
@@ -293,9 +293,9 @@ fn a_new_member_gets_rights_for_the_kinds_that_it_will_get() {
 fn addresses_that_no_pod_can_use_and_passwords_are_refused() {
     let fleet = Fleet::new();
     for (url, said) in [
-        ("/srv/fleet.git", "no address that a pod can reach"),
-        ("http://git.example.com/fleet.git", "everybody on the way"),
-        ("https://bob:hunter2@git.example.com/fleet.git", "no place for a password"),
+        ("/srv/fleet.git", "is not an address that a pod can reach"),
+        ("http://git.example.com/fleet.git", "is not encrypted"),
+        ("https://bob:hunter2@git.example.com/fleet.git", "must not hold a password"),
     ] {
         let ran = fleet.run(&["join", "oslo", "--install", "-", "--remote", url]).expect(2);
         assert!(ran.err.contains(said) && !ran.err.contains("hunter2"), "{}", ran.err);
@@ -374,9 +374,10 @@ fn overrides_from_the_cluster_apply_last_in_the_order_of_their_names_and_a_faili
 
     let ran = member.sync(&[&sources[..], &["--dry-run"]].concat()).expect(7);
     for said in [
-        "ConfigMap local/web: a local override changes it, at ConfigMap berth-system/local-a/overrides.yaml:4:3",
-        "ConfigMap local/web: a local override changes it, at ConfigMap berth-system/local-b/overrides.yaml:4:3",
-        "Deployment.apps local/web: the local override at ConfigMap berth-system/local-c/overrides.yaml:6:5 can not be applied",
+        "ConfigMap local/web: changed by a local override, at ConfigMap berth-system/local-a/overrides.yaml:4:3",
+        "ConfigMap local/web: changed by a local override, at ConfigMap berth-system/local-b/overrides.yaml:4:3",
+        "Deployment.apps local/web: the local override at ConfigMap \
+         berth-system/local-c/overrides.yaml:6:5 cannot be applied",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
@@ -395,7 +396,10 @@ fn overrides_from_the_cluster_apply_last_in_the_order_of_their_names_and_a_faili
     }
     let ran = member.sync(&sources).expect(7);
     assert!(
-        ran.err.contains("ConfigMap berth-system/local-c: it is not there; no override of it is in force"),
+        ran.err.contains(
+            "ConfigMap berth-system/local-c: it does not exist; none of its overrides is in \
+                          effect"
+        ),
         "{}",
         ran.err
     );
@@ -421,12 +425,18 @@ fn what_an_override_from_a_secret_holds_is_never_shown() {
     let dry = member.sync(&[&sources[..], &["--dry-run"]].concat()).expect(7);
     let ran = member.sync(&sources).expect(7);
     for said in [
-        "Secret berth-system/sealed-c: it can not be used: `overrides.yaml` has a fault at 2:",
+        "Secret berth-system/sealed-c: it cannot be used: `overrides.yaml` has a fault at 2:",
         "Deployment.apps sealed/web: the API server refuses it:",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
-    assert!(dry.err.contains("ConfigMap sealed/web: a local override changes it, at Secret berth-system/sealed-a/overrides.yaml:4:3; what it changes is not shown"), "{}", dry.err);
+    assert!(
+        dry.err.contains(
+            "ConfigMap sealed/web: changed by a local override, at Secret berth-system/sealed-a/overrides.yaml:4:3; the change is not shown"
+        ),
+        "{}",
+        dry.err
+    );
     let status = member.repo.git(&["cat-file", "-p", "refs/berth/status/sealed:status.yaml"]);
     for text in [&dry.out, &dry.err, &ran.out, &ran.err, &status] {
         assert!(!text.contains("hunter2"), "{text}");
@@ -463,7 +473,7 @@ fn a_running_syncer_notices_changed_overrides_and_keeps_the_last_good_ones() {
     until("the second override counts", || is("two"));
 
     set("kind: nonsense\n");
-    until("the fault is reported", || status().contains("what it held before stays in force"));
+    until("the fault is reported", || status().contains("its last good overrides stay in effect"));
     // The next folder is applied, with the override as it was.
     member.publish(&[member.config_map("web", "new"), member.config_map("other", "new")]);
     until("the next folder is applied", || {
@@ -471,7 +481,7 @@ fn a_running_syncer_notices_changed_overrides_and_keeps_the_last_good_ones() {
     });
     assert!(is("two"));
     set(&value("three"));
-    until("the third override counts", || is("three") && !status().contains("stays in force"));
+    until("the third override counts", || is("three") && !status().contains("stay in effect"));
     drop(running);
     member.kubectl(&["delete", "configmap", "noticed", "-n", "berth-system"]);
 }
@@ -540,7 +550,7 @@ fn a_member_is_torn_down_in_the_opposite_order_by_whoever_types_its_name() {
     // With the approval the rest goes, but for what is never to go: so the record stays.
     // A namespace takes its time to go, and what takes longer than it may is said.
     let ran = typed(&member, &["--teardown", "--yes", "--allow-risky-prune", "--health-timeout", "1"], "");
-    assert!(!ran.err.contains("nothing of berth is left"), "{}", ran.err);
+    assert!(!ran.err.contains("only berth's namespace and its lease are left"), "{}", ran.err);
     let phase = ["get", "namespace", "tornapart-there", "--ignore-not-found", "-ojsonpath={.status.phase}"];
     let phase = member.kubectl(&phase);
     let said = "Namespace tornapart-there: it is being removed";
@@ -581,7 +591,7 @@ fn a_teardown_names_what_does_not_go_and_goes_on_with_the_rest() {
     let free = r#"{"metadata":{"finalizers":null}}"#;
     member.kubectl(&["patch", "deployment", "held", "-n", "tornheld", "--type=merge", "-p", free]);
     let ran = typed(&member, &["--teardown", "--yes"], "").expect(0);
-    assert!(ran.err.contains("nothing of berth is left there but its namespace"), "{}", ran.err);
+    assert!(ran.err.contains("only berth's namespace and its lease are left"), "{}", ran.err);
     assert!(
         member
             .kubectl(&["get", "configmap", "berth-tornheld", "-n", "berth-system", "--ignore-not-found"])
@@ -603,7 +613,8 @@ fn what_is_released_stays_as_it_is_and_another_tool_can_own_it() {
     );
     let ran = typed(&member, &["--release"], "released\n").expect(0);
     assert!(
-        ran.err.contains("3 objects let go") && ran.err.contains("nothing of berth is left"),
+        ran.err.contains("3 objects let go")
+            && ran.err.contains("only berth's namespace and its lease are left"),
         "{}",
         ran.err
     );
@@ -707,9 +718,9 @@ fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_mor
     for said in [
         "User \"system:serviceaccount:tenants:deployer\" cannot patch resource \"services\"",
         "User \"system:serviceaccount:tenants-poor:deployer\" cannot patch resource \"configmaps\"",
-        "ConfigMap tenants-bare/web: the ServiceAccount tenants-bare/deployer is not there",
-        "ClusterRoleBinding.rbac.authorization.k8s.io tenants-admin: it has no namespace, so that",
-        "Namespace tenants-new: it has no namespace, so that no tenant's account can write it",
+        "ConfigMap tenants-bare/web: the ServiceAccount tenants-bare/deployer, which would write it, does not exist",
+        "ClusterRoleBinding.rbac.authorization.k8s.io tenants-admin: it has no namespace, so no",
+        "Namespace tenants-new: it has no namespace, so no tenant's account can write it",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
@@ -736,7 +747,7 @@ fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_mor
     member.publish(&[in_namespace("tenants")]);
     let ran = member.sync(&tenant).expect(7);
     assert!(
-        ran.err.contains("ConfigMap tenants/old: it can not be removed: the API server refuses it:"),
+        ran.err.contains("ConfigMap tenants/old: it cannot be removed: the API server refuses it:"),
         "{}",
         ran.err
     );
@@ -753,7 +764,7 @@ fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_mor
     let ran = member.sync(&tenant).expect(7);
     assert!(
         ran.err.contains(
-            "ConfigMap tenants/web: it can not be removed: the ServiceAccount tenants/deployer is not there"
+            "ConfigMap tenants/web: it cannot be removed: the ServiceAccount tenants/deployer, which would write it, does not exist"
         ),
         "{}",
         ran.err
@@ -885,9 +896,8 @@ fn what_a_namespace_or_a_definition_takes_along_is_named_before_it_goes() {
 
     let says = |ran: &Ran| {
         for said in [
-            "Namespace along-new: takes 1 object along that berth does not own: Secret along-new/theirs",
-            "rafts.along.example.com: takes 1 object along that berth does not own: \
-             Raft.along.example.com along/kontiki",
+            "Namespace along-new: also removes 1 object that berth does not own: Secret along-new/theirs",
+            "rafts.along.example.com: also removes 1 object that berth does not own: Raft.along.example.com along/kontiki",
         ] {
             assert!(ran.err.contains(said), "{said}:\n{}", ran.err);
         }

@@ -45,7 +45,7 @@ fn a_type_rests_in_every_control_plane_and_is_enabled_in_every_one() {
     let disable = |args: &[&str]| run(&[&["disable", "configmaps", "--repo", repo.arg()], args].concat());
     let enable = || run(&["enable", "configmaps", "--repo", repo.arg()]).expect(0);
     let shown = disable(&["--yes"]).expect(0);
-    assert!(shown.out.contains("1 object stays as it is in every member"), "{}", shown.out);
+    assert!(shown.out.contains("1 object stays unchanged in every member"), "{}", shown.out);
     assert_eq!(text(&repo, "types/two.yaml"), two.replace("Enabled", "Disabled"));
     assert!(disable(&["--yes"]).expect(0).out.contains("disabled already"));
     let again = enable();
@@ -67,7 +67,7 @@ fn a_shipped_type_is_not_switched_on_by_the_removal_of_its_config() {
     assert!(repo.path().join("types/configmaps.yaml").exists());
     std::fs::remove_file(repo.path().join("apps/web.yaml")).unwrap();
     let shown = delete().expect(0);
-    assert!(shown.out.contains("without a config it is enabled"), "{}", shown.out);
+    assert!(shown.out.contains("it is enabled without a config"), "{}", shown.out);
     assert!(!repo.path().join("types/configmaps.yaml").exists());
 }
 
@@ -76,7 +76,7 @@ fn a_type_is_named_with_its_version_as_kubectl_names_it() {
     let repo = small_fleet();
     let shown = run(&["disable", "deployments.v1.apps", "--repo", repo.arg()]).expect(0);
     assert!(shown.out.contains("types/deployments.apps.yaml"), "{}", shown.out);
-    assert!(shown.out.contains("there are no objects of it"), "{}", shown.out);
+    assert!(shown.out.contains("it has no objects"), "{}", shown.out);
     let known = run(&["enable", "configmaps.v1.", "--repo", repo.arg()]).expect(0);
     assert!(known.out.contains("configmaps needs no type config"), "{}", known.out);
     run(&["enable", "deployments.v2.apps", "--repo", repo.arg()]).expect(2);
@@ -111,10 +111,10 @@ fn files_that_can_not_be_read_are_named_by_who_looks_for_something() {
     let (orphan, unjoin) = (["orphan", "status", "cm", "wab"], ["unjoin", "bb"]);
     for args in [&orphan[..], &unjoin[..]] {
         let ran = run(&[args, &["--repo", repo.arg()]].concat()).expect(2);
-        assert!(ran.err.contains("these files can not be read: apps/broken.yaml:"), "{}", ran.err);
+        assert!(ran.err.contains("these files cannot be read: apps/broken.yaml:"), "{}", ran.err);
     }
     let sound = small_fleet();
-    assert!(!run(&["unjoin", "b", "--repo", sound.arg()]).expect(0).err.contains("can not be read"));
+    assert!(!run(&["unjoin", "b", "--repo", sound.arg()]).expect(0).err.contains("cannot be read"));
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn status_tells_of_a_file_that_somebody_deleted_on_the_rendered_branch() {
     repo.git(&["rm", "-q", "clusters/a/shop/ConfigMap_web.yaml"]);
     repo.commit("tidy up");
     repo.git(&["checkout", "-q", &source]);
-    let told = "clusters/a/shop/ConfigMap_web.yaml: warning: this was removed by hand; the next publication puts it back";
+    let told = "clusters/a/shop/ConfigMap_web.yaml: warning: this was removed by hand; the next publication restores it";
     let status = run(&["status", "--repo", repo.arg()]).expect(0);
     assert!(status.err.contains(told), "{}", status.err);
     repo.publish().expect(0);

@@ -1,11 +1,6 @@
 //! Tests through berth's public face: its binary, real Git repositories, the fixtures.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that can not go on fails"
-)]
+#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on fails")]
 
 #[path = "../archive/mod.rs"]
 mod archive;

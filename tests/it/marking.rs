@@ -35,16 +35,12 @@ fn a_label_is_one_line_and_says_what_follows() {
     repo.publish().expect(0);
     let ran = go(&repo, &["label", "oslo", "region=north"]).expect(0);
     assert_eq!(ran.out, "oslo: label region=north (clusters/oslo.yaml)\n");
-    assert!(
-        ran.err.contains("no cluster's objects change by it\nnext: commit, and look at `berth plan`"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("changes no objects\nnext: commit, and look at `berth plan`"), "{}", ran.err);
     let wanted = OSLO.replace("# since the move\n", "# since the move\n    region: north\n");
     assert_eq!(text(&repo, "clusters/oslo.yaml"), wanted);
     let refused = go(&repo, &["label", "oslo", "env=test"]).expect(2);
     assert!(
-        refused.err.contains("oslo: the label `env` is `prod`; --overwrite makes it `test`"),
+        refused.err.contains("oslo: the label `env` is `prod`; use --overwrite to set `test`"),
         "{}",
         refused.err
     );
@@ -52,7 +48,7 @@ fn a_label_is_one_line_and_says_what_follows() {
     go(&repo, &["label", "oslo", "env=prod", "region-", "--overwrite"]).expect(0);
     assert_eq!(text(&repo, "clusters/oslo.yaml"), OSLO);
     let idle = go(&repo, &["label", "oslo", "env=prod", "gone-"]).expect(0);
-    assert!(idle.err.contains("there is no label `gone`\nnothing is to be changed"), "{}", idle.err);
+    assert!(idle.err.contains("there is no label `gone`\nnothing to change"), "{}", idle.err);
 }
 
 #[test]
@@ -90,12 +86,12 @@ fn a_taint_takes_workloads_away_and_the_plan_is_foretold() {
     repo.publish().expect(0);
     let ran = go(&repo, &["taint", "oslo", "gpu=broken:NoSelect", "--now", "2026-01-31T12:00:00Z"]).expect(0);
     assert_eq!(ran.out, "oslo: taint gpu=broken:NoSelect added (clusters/oslo.yaml)\n");
-    assert!(ran.err.contains("by it, objects in 1 cluster: 1 removed, 0 changed, 0 added"), "{}", ran.err);
+    assert!(ran.err.contains("removes 1 object in 1 cluster"), "{}", ran.err);
     let added = "  taints:\n  - effect: NoSelect\n    key: gpu\n    timeAdded: \"2026-01-31T12:00:00Z\"\n    value: broken\n";
     assert_eq!(text(&repo, "clusters/oslo.yaml"), format!("{OSLO}{added}"));
     let again =
         go(&repo, &["taint", "oslo", "gpu=broken:NoSelect", "--now", "2027-01-01T00:00:00Z"]).expect(0);
-    assert!(again.err.contains("is there already"), "{}", again.err);
+    assert!(again.err.contains("already exists"), "{}", again.err);
     assert_eq!(text(&repo, "clusters/oslo.yaml"), format!("{OSLO}{added}"), "since when it is there stays");
     go(&repo, &["taint", "oslo", "gpu-"]).expect(0);
     assert_eq!(text(&repo, "clusters/oslo.yaml"), OSLO);
@@ -109,7 +105,7 @@ fn a_cordon_keeps_new_work_away_and_leaves_what_is_there() {
     assert!(ran.out.contains("oslo: taint berth.dev/cordoned:NoSelectIfNew added"), "{}", ran.out);
     assert!(ran.out.contains("turin: taint berth.dev/cordoned:NoSchedule added"), "{}", ran.out);
     assert!(ran.err.contains("bergen: KubeFedCluster has no taints"), "{}", ran.err);
-    assert!(ran.err.contains("no cluster's objects change by it"), "{}", ran.err);
+    assert!(ran.err.contains("changes no objects"), "{}", ran.err);
     repo.write(
         "apps/new.yaml",
         SHOP.split_once("---\n").unwrap().1.replace("everywhere", "late").replace("name: web", "name: late"),
@@ -135,14 +131,14 @@ fn what_a_kind_refuses_is_refused_with_what_it_would_take() {
         (&["taint", "paris", "gpu:NoSelect"], "a KubeFedCluster has labels and no taints; `berth label`"),
         (&["taint", "oslo", "gpu:NoSelekt"], "did you mean `NoSelect`?"),
         (&["taint", "oslo", "gpu"], "no taint is given"),
-        (&["taint", "oslo", "gpu=x"], "`gpu=x` has no effect"),
+        (&["taint", "oslo", "gpu=x"], "`gpu=x` names no effect"),
         (&["taint", "oslo", "gpu:NoSelect", "gpu-"], "is both set and removed"),
         (&["taint", "turin", "a=x y:NoSchedule"], "is not a valid taint value"),
-        (&["cordon", "paris"], "a KubeFedCluster has labels and no taints"),
+        (&["cordon", "paris"], "a KubeFedCluster has no taints"),
         (&["cordon"], "name clusters, or select them"),
         (&["label", "osla", "a=b"], "did you mean `oslo`?"),
-        (&["label", "oslo", "a=b c"], "`b c` is not a label's value"),
-        (&["label", "oslo", "a=b", "a-"], "the label `a` is named twice"),
+        (&["label", "oslo", "a=b c"], "`b c` is not a valid label value"),
+        (&["label", "oslo", "a=b", "a-"], "the label `a` is given twice"),
         (&["label", "-l", "env=nowhere", "a=b"], "no cluster has the labels `env=nowhere`"),
         (&["label", "oslo", "-l", "env=prod", "a=b"], "not both"),
     ] {

@@ -134,7 +134,7 @@ fn one_faulty_object_stops_no_other_and_all_faults_are_said() {
     assert!(member.get("configmap", "web").is_some());
     for said in [
         "Ghost.nowhere.example.com alone/g: the cluster does not serve Ghost of nowhere.example.com/v1",
-        "ConfigMap no-such/x: its namespace `no-such` is not there",
+        "ConfigMap no-such/x: its namespace `no-such` does not exist",
         "Deployment.apps alone/broken: the API server refuses it:",
         "Secret alone/s: the API server refuses it:",
     ] {
@@ -204,7 +204,7 @@ fn fields_of_others_are_a_conflict_that_is_forced_or_yielded_where_the_object_sa
 
     member.publish(&[member.config_map("web", "ours"), member.config_map("other", "one")]);
     let ran = member.sync(&[]).expect(7);
-    assert!(ran.err.contains("it is there and was not made by berth"), "{}", ran.err);
+    assert!(ran.err.contains("it exists and was not made by berth"), "{}", ran.err);
     assert!(member.get("configmap", "other").is_some());
 
     member.publish(&[take("ours")]);
@@ -256,13 +256,13 @@ fn take_over_without_difference_only_and_never_are_kept_to() {
     assert!(ran.out.contains("take over  ConfigMap adopt/same"), "{}\n{}", ran.out, ran.err);
     assert!(
         ran.err.contains(
-            "ConfigMap adopt/differs: FailedToTakeOver: it is there, not made by berth, and differs"
+            "ConfigMap adopt/differs: FailedToTakeOver: it exists, was not made by berth, and differs"
         ),
         "{}",
         ran.err
     );
     assert!(
-        ran.err.contains("ConfigMap adopt/never: NotTakenOver: it is there and was not made by berth"),
+        ran.err.contains("ConfigMap adopt/never: NotTakenOver: it exists and was not made by berth"),
         "{}",
         ran.err
     );
@@ -366,7 +366,7 @@ fn what_can_not_be_changed_is_an_error_and_made_anew_only_where_the_object_says_
     assert_eq!(uid(), first);
     member.publish(&[annotated(with("2"), "berth.dev/recreate", "allowed")]);
     let ran = member.sync(&AT_ONCE).expect(7);
-    assert!(ran.err.contains("removed and made anew"), "{}", ran.err);
+    assert!(ran.err.contains("removed and created again"), "{}", ran.err);
     assert_ne!(uid(), first);
 
     let claim = |class: &str, recreate: &str| {
@@ -411,7 +411,7 @@ fn orphans_stay_protected_objects_stay_and_a_stuck_finalizer_is_named() {
     let ran = member.sync(&[]).expect(7);
     assert!(ran.out.contains("keep       ConfigMap leaving/protected"), "{}", ran.out);
     assert!(
-        ran.err.contains("ConfigMap leaving/stuck: it can not be removed")
+        ran.err.contains("ConfigMap leaving/stuck: it cannot be removed")
             && ran.err.contains("`example.com/never`"),
         "{}",
         ran.err
@@ -473,13 +473,13 @@ fn a_wave_waits_for_the_one_before_it_to_be_healthy() {
     member.publish(&[member.deployment("first", "example.com/web:1"), second, dependent]);
     let ran = member.sync(&AT_ONCE).expect(7);
     assert!(
-        ran.err.contains("ConfigMap waves/second: it waits for Deployment.apps waves/first of wave 0"),
+        ran.err.contains("ConfigMap waves/second: waits for Deployment.apps waves/first of wave 0"),
         "{}",
         ran.err
     );
     assert!(
         ran.err.contains(
-            "ConfigMap waves/dependent: it waits for `Deployment.apps/waves/first`, which it depends on"
+            "ConfigMap waves/dependent: waits for `Deployment.apps/waves/first`, which it depends on"
         ),
         "{}",
         ran.err
@@ -507,7 +507,7 @@ fn what_is_not_healthy_at_the_deadline_is_said_with_the_pods_reason() {
         "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}),
     );
     let ran = member.sync(&["--health-timeout", "1"]).expect(7);
-    let said = "Deployment.apps sick/web: it is not healthy in time: ";
+    let said = "Deployment.apps sick/web: not healthy in time: ";
     assert!(ran.err.contains(said), "{}", ran.err);
     assert!(ran.err.contains("container main: ImagePullBackOff: no such image"), "{}", ran.err);
     let status = member.repo.git(&["cat-file", "-p", "refs/berth/status/sick:status.yaml"]);
@@ -559,7 +559,7 @@ fn a_cluster_is_never_taken_from_another_member_nor_brought_back_to_an_older_fol
     member.sync(&[]).expect(0);
     member.repo.git(&["update-ref", "refs/berth/clusters/rails", &old]);
     let ran = member.sync(&[]).expect(5);
-    assert!(ran.err.contains("sequence 1, but 2 was applied before"), "{}", ran.err);
+    assert!(ran.err.contains("sequence 1, but the later 2 was already applied"), "{}", ran.err);
     assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "two");
     member.repo.git(&["update-ref", "-d", "refs/berth/clusters/rails"]);
     member.sync(&[]).expect(6);
@@ -575,7 +575,7 @@ fn a_cluster_that_can_not_be_reached_is_said_so() {
     let file = member.repo.path().join("kubeconfig");
     std::fs::write(&file, kubeconfig).expect("a file");
     let ran = member.sync_at(file.to_str().expect("a text path"), &[]).expect(6);
-    assert!(ran.err.contains("can not be reached"), "{}", ran.err);
+    assert!(ran.err.contains("cannot be reached"), "{}", ran.err);
 }
 
 #[test]

@@ -25,10 +25,7 @@ fn settings_that_say_nothing_here_are_told_of() {
         config("kubefed", &format!("  featureGates: [{{name: {name}, configuration: {state}}}]\n"))
     };
     for (text, part) in [
-        (
-            config("kubefed-old", ""),
-            "config/planes.yaml:3:18: warning: a KubeFedConfig counts only under the name",
-        ),
+        (config("kubefed-old", ""), "config/planes.yaml:3:18: warning: a KubeFedConfig must be named"),
         (gates("SchedulerPreference", "Enabled"), "did you mean `SchedulerPreferences`?"),
         (gates("PushReconciler", "Disabled"), "berth propagates without the gate PushReconciler too"),
     ] {
@@ -84,7 +81,7 @@ fn names_of_clusters_that_there_are_not_are_told_of() {
     repo.write("clusters/turin.yaml", cluster("turin", &[]));
     repo.write("apps/web.yaml", config_map("web", "one", clusters));
     let wanted = "apps/web.yaml:1:1: warning: FederatedConfigMap shop/web names `turn`, `u`, `v` and 1 more, \
-                  which are no clusters of the fleet\n  hint: did you mean `turin`?\n";
+                  which are not clusters of the fleet\n  hint: did you mean `turin`?\n";
     assert!(found(&repo).contains(wanted), "{}", found(&repo));
     let decided = run(&["decide", "--repo", repo.arg(), "-o", "json"]).expect(0).json();
     let web = decided["placements"].as_array().expect("placements").iter().find(|one| one["name"] == "web");
@@ -105,7 +102,7 @@ fn a_preference_for_nobody_says_what_taking_part_takes() {
     );
     let told = found(&repo);
     assert!(
-        told.contains("hint: a cluster takes part if all of this holds: ready; label env=none\n"),
+        told.contains("hint: a cluster takes part if it meets all of: ready; label env=none\n"),
         "{told}"
     );
 }

@@ -187,7 +187,7 @@ fn a_work_of_one_cluster_comes_goes_and_stays_with_it() {
     repo.write("work.yaml", work("c", "two"));
     repo.commit("a cluster that there is not");
     let ran = repo.publish_ungated().expect(0);
-    assert!(ran.err.contains("names `c`, which is no cluster of the fleet"), "{}", ran.err);
+    assert!(ran.err.contains("names `c`, which is not a cluster of the fleet"), "{}", ran.err);
     assert!(at("a").is_none());
     verify_all(&repo);
 }

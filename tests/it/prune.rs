@@ -125,8 +125,7 @@ fn a_protected_namespace_stays_whatever_is_approved() {
     let flag = ["--protected-namespaces", "kube-*,protected-by-f*", "--allow-risky-prune"];
     let ran = member.sync(&flag).expect(0);
     for name in ["kube-protected", "protected-by-flag"] {
-        let said =
-            format!("keep       Namespace {name}: it is a protected namespace, which is never removed");
+        let said = format!("keep       Namespace {name}: protected namespaces are never removed");
         assert!(ran.out.contains(&said), "{}", ran.out);
         assert_eq!(member.kubectl(&["get", "namespace", name, "-ojsonpath={.status.phase}"]), "Active");
     }
@@ -147,7 +146,7 @@ fn what_belongs_to_another_object_is_left_to_that() {
     member.kubectl(&["patch", "configmap", "web", "-n", "owned", "--type=merge", "-p", &reference]);
     member.publish(&[]);
     let ran = member.sync(&[]).expect(0);
-    assert!(ran.out.contains("keep       ConfigMap owned/web: it belongs to another object"), "{}", ran.out);
+    assert!(ran.out.contains("keep       ConfigMap owned/web: its owner"), "{}", ran.out);
     assert!(member.get("configmap", "other").is_none() && member.get("configmap", "web").is_some());
     member.kubectl(&["delete", "configmap", "owner", "-n", "owned"]);
     until("it goes with its owner", || member.get("configmap", "web").is_none());
@@ -169,7 +168,7 @@ fn an_object_that_came_in_the_place_of_another_is_not_removed() {
     );
     std::fs::write(kubeconfig.path(), text).expect("a file");
     let ran = member.sync_at(kubeconfig.path().to_str().expect("a text path"), &[]).expect(7);
-    let said = "ConfigMap replaced/web: it can not be removed: another object has come in its place";
+    let said = "ConfigMap replaced/web: it cannot be removed: another object has replaced it";
     assert!(ran.err.contains(said), "{}", ran.err);
     assert_ne!(uid(&member.get("configmap", "web").expect("it is there")), before);
     assert!(member.get("configmap", "other").is_none());
@@ -189,7 +188,8 @@ fn an_object_held_by_a_foreign_finalizer_is_named_with_since_when_and_other_work
     let ran = member.sync(&[]).expect(7);
     let since = member.get("configmap", "held").expect("it")["metadata"]["deletionTimestamp"].clone();
     let said = format!(
-        "ConfigMap stuck/held: it can not be removed: it is being removed, since {}, and waits for its finalizers `example.com/never`",
+        "ConfigMap stuck/held: it cannot be removed: it is being removed, since {}, and waits for its \
+         finalizers `example.com/never`",
         since.as_str().expect("a time")
     );
     assert!(ran.err.contains(&said), "{}", ran.err);

@@ -61,7 +61,7 @@ fn two_fleets_may_share_a_namespace_that_one_of_them_owns() {
     let other = ["--fleet", "shared-other"];
     let ran = member.sync(&other).expect(7);
     assert!(ran.out.starts_with("1 write, 0 removals, 0 unchanged"), "{}\n{}", ran.out, ran.err);
-    assert!(ran.err.contains("Namespace shared: it belongs to another applier"), "{}", ran.err);
+    assert!(ran.err.contains("Namespace shared: it belongs to the ApplySet"), "{}", ran.err);
     assert!(member.get("configmap", "other").is_some() && member.get("configmap", "web").is_some());
 }
 
@@ -83,7 +83,7 @@ fn a_namespace_that_can_not_be_made_is_named_by_all_that_waits_for_it_and_counts
     let ran = ran.expect(7);
     assert!(ran.err.contains("Namespace unmade-new: the API server refuses it"), "{}", ran.err);
     assert!(
-        ran.err.contains("ConfigMap unmade-new/in: it waits for Namespace unmade-new, which is not there"),
+        ran.err.contains("ConfigMap unmade-new/in: waits for Namespace unmade-new, which is missing"),
         "{}",
         ran.err
     );
@@ -104,7 +104,10 @@ fn a_removal_waits_for_a_refused_object_as_long_as_that_may_take_and_says_so() {
         let status = member.status();
         status.contains("no longer wanted, but kept").then_some(status)
     });
-    assert!(said.contains("Deployment.apps patient/new of its workload is not as wanted"), "{said}");
+    assert!(
+        said.contains("Deployment.apps patient/new of its workload is not applied and healthy"),
+        "{said}"
+    );
     assert!(member.get("configmap", "old").is_some(), "it waits");
     let begun = std::time::Instant::now();
     running.until("the removal", || member.get("configmap", "old").is_none().then_some(()));
@@ -123,7 +126,7 @@ fn a_misspelt_field_is_the_objects_fault_and_is_not_tried_again_until_it_changes
     let running = member.keep_in_sync(&[]);
     let status = running.until("the fault", || {
         let status = member.status();
-        status.contains("does not fit its kind").then_some(status)
+        status.contains("does not match its kind").then_some(status)
     });
     assert!(status.contains("imagePullPolcy") && status.contains("`.dada`"), "{status}");
     assert!(!status.contains("hunter"), "{status}");

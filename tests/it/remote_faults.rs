@@ -35,7 +35,7 @@ fn faults_of_an_https_server_are_told_apart() {
     server.password = PASSWORD.to_owned();
 
     server.fault("status 503");
-    ends(fleet.run_once(&server, &[]), 6, &["can not be reached", "503"]);
+    ends(fleet.run_once(&server, &[]), 6, &["cannot be reached", "503"]);
     server.fault("status 404");
     ends(fleet.run_once(&server, &[]), 6, &["there is no repository"]);
     server.fault("redirect https://example.com");
@@ -43,7 +43,7 @@ fn faults_of_an_https_server_are_told_apart() {
     server.fault("hang");
     ends(fleet.run_once(&server, &["--git-timeout", "2"]), 6, &["did not finish within 2 seconds"]);
     server.fault("hang");
-    ends(fleet.run_once(&server, &["--git-stall-timeout", "1"]), 6, &["can not be reached", "slow"]);
+    ends(fleet.run_once(&server, &["--git-stall-timeout", "1"]), 6, &["cannot be reached", "slow"]);
     for bytes in ["0", "10", "300", "900"] {
         server.fault(&format!("cut {bytes}"));
         fleet.run_once(&server, &[]).expect(6);
@@ -62,15 +62,15 @@ fn faults_of_an_https_server_are_told_apart() {
         server.fault(fault);
         std::fs::write(fleet.web("a"), "edited by hand\n").unwrap();
         let more = ["--git-timeout", "3"];
-        ends(fleet.sync_once("a", &server, &more), 6, &["the folder is the last one that was fetched"]);
+        ends(fleet.sync_once("a", &server, &more), 6, &["using the last fetched folder"]);
         assert_eq!(fleet.value("a").as_deref(), Some("one"), "{fault}");
     }
     server.fault("");
     fleet.sync_once("a", &server, &[]).expect(0);
     assert_eq!(fleet.value("a").as_deref(), Some("two"));
     server.stop();
-    ends(fleet.sync_once("a", &server, &[]), 6, &["can not be reached", "last one that was fetched"]);
-    ends(fleet.sync_once("b", &server, &[]), 6, &["can not be reached"]);
+    ends(fleet.sync_once("a", &server, &[]), 6, &["cannot be reached", "using the last fetched folder"]);
+    ends(fleet.sync_once("b", &server, &[]), 6, &["cannot be reached"]);
     assert!(!fleet.target("b").exists());
 }
 
@@ -127,7 +127,7 @@ fn credentials_where_others_could_see_them_are_refused() {
     let mut command = crate::support::berth();
     command.args(["run", "--once", "--git-timeout", "5", "--repo"]).arg(fleet.root().join("copy"));
     command.env("BERTH_REMOTE", "https://ann:s3cret-p4ss@127.0.0.1:1/fleet.git");
-    ends(Ran::of(&mut command), 6, &["`https://127.0.0.1:1/fleet.git` can not be reached"]);
+    ends(Ran::of(&mut command), 6, &["`https://127.0.0.1:1/fleet.git` cannot be reached"]);
     let mut help = crate::support::berth();
     help.args(["sync", "--help"])
         .env("BERTH_REMOTE", "https://a:s3cret-p4ss@h/x")
@@ -137,7 +137,7 @@ fn credentials_where_others_could_see_them_are_refused() {
     for bad in ["ext::sh -c id", "http://h/x", "git://h/x", "ssh://-oProxyCommand=id/x", "ftp://h/x"] {
         let mut command = crate::support::berth();
         command.args(["run", "--once", "--remote", bad, "--repo"]).arg(fleet.root().join("copy"));
-        ends(Ran::of(&mut command), 2, &["can not be a remote"]);
+        ends(Ran::of(&mut command), 2, &["cannot be a remote"]);
     }
 }
 
@@ -272,13 +272,13 @@ fn a_member_without_the_right_to_push_says_so_once_and_goes_on() {
         once.err
     );
     let member = Running::member(&fleet, "a", &server, &[]);
-    member.wait_for(&["the status stays here"]);
+    member.wait_for(&["the status is kept in the local repository"]);
     std::fs::write(fleet.web("a"), "edited by hand\n").unwrap();
     until("drift is corrected", || fleet.value("a").as_deref() == Some("one"));
     std::fs::write(fleet.web("a"), "edited again\n").unwrap();
     until("drift is corrected again", || fleet.value("a").as_deref() == Some("one"));
     let (code, log) = member.stop();
-    assert_eq!((code, log.matches("the status stays here").count()), (0, 1), "{log}");
+    assert_eq!((code, log.matches("the status is kept in the local repository").count()), (0, 1), "{log}");
     assert!(!fleet.has("refs/berth/status/a"));
 }
 
@@ -331,7 +331,7 @@ fn an_old_commit_of_the_folder_that_a_member_has_is_no_step_back() {
     assert_eq!(fleet.value("a").as_deref(), Some("x"));
     // It has not become the number to compare with.
     fleet.bare(&["update-ref", name, &refs[1]]);
-    ends(fleet.sync_once("a", &server, &[]), 5, &["sequence 2, but there was 3 before it"]);
+    ends(fleet.sync_once("a", &server, &[]), 5, &["sequence 2, but its last known sequence was 3"]);
     assert_eq!(fleet.value("a").as_deref(), Some("x"));
     fleet.run_once(&server, &[]).expect(0);
     assert_eq!(fleet.bare(&["rev-parse", name]), refs[2]);
@@ -351,7 +351,11 @@ fn refs_that_went_back_or_away_are_refused_and_nothing_is_deleted() {
 
     fleet.bare(&["update-ref", "refs/berth/clusters/a", &old_a]);
     std::fs::write(fleet.web("a"), "edited by hand\n").unwrap();
-    ends(fleet.sync_once("a", &server, &[]), 5, &["sequence 1, but there was 2 before it", "--allow-rewind"]);
+    ends(
+        fleet.sync_once("a", &server, &[]),
+        5,
+        &["sequence 1, but its last known sequence was 2", "--allow-rewind"],
+    );
     assert_eq!(fleet.value("a").as_deref(), Some("two"), "drift is corrected to the newer folder");
     fleet.bare(&["update-ref", "-d", "refs/berth/clusters/a"]);
     ends(fleet.sync_once("a", &server, &[]), 6, &["has no `refs/berth/clusters/a`"]);

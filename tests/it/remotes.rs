@@ -38,8 +38,8 @@ fn the_loop_works(fleet: &Fleet, server: &mut dyn Server) -> Vec<String> {
     std::fs::write(fleet.web("a"), "edited by hand\n").unwrap();
     until("drift is corrected while the server is away", || all_have("two"));
     fleet.edit("three");
-    members[0].wait_for(&["keeping to the last folder"]);
-    daemon.wait_for(&["what was published stays in force"]);
+    members[0].wait_for(&["keeping the last folder"]);
+    daemon.wait_for(&["the current state stays, retrying"]);
     assert!(all_have("two"));
     server.start();
     until("members follow once the server is back", || all_have("three"));
@@ -184,7 +184,7 @@ fn every_fault_is_outlived(fleet: &Fleet, server: &mut dyn Server, port: u16) {
     until("members have what was refused before", || all_have("two"));
     server.stop();
     fleet.edit("three");
-    members[1].wait_for(&["keeping to the last folder"]);
+    members[1].wait_for(&["keeping the last folder"]);
     server.start();
     until("members follow once the server is back", || all_have("three"));
     for running in [daemon].into_iter().chain(members) {
@@ -251,7 +251,7 @@ fn a_kubernetes_member_works_through_https_and_keeps_to_its_folder_while_the_ser
     let patch = r#"{"data":{"value":"by hand"}}"#;
     member.kubectl(&["patch", "configmap", "web", "-n", "shop-by-https", "--type=merge", "-p", patch]);
     let ran = sync(&server).expect(6);
-    assert!(ran.err.contains("the folder is the last one that was fetched"), "{}", ran.err);
+    assert!(ran.err.contains("using the last fetched folder"), "{}", ran.err);
     assert_eq!(value(), Some("one".into()), "drift is corrected to the last folder");
     server.start();
     for fault in ["cut 100", "status 500"] {

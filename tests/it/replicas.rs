@@ -85,7 +85,7 @@ fn explain_takes_each_number_apart() {
         "divides 10 replicas keeping what runs where it can, as ReplicaSchedulingPreference shop/web asks",
         "FLOOR",
         "CEILING",
-        "at its ceiling",
+        "at its maximum",
         "no entry, and no `*`",
         "hash ",
     ] {
@@ -128,7 +128,7 @@ fn what_was_divided_stays_while_no_cluster_is_ready() {
     repo.commit("all are down");
     let ran = repo.publish().expect(0);
     assert_eq!(rendered(&repo), ["a 3", "b 3", "c 3"]);
-    assert!(ran.err.contains("no cluster takes part: what was divided before stays"), "{}", ran.err);
+    assert!(ran.err.contains("no cluster takes part: the previous division stays"), "{}", ran.err);
     let second = repo.id(RENDERED);
     repo.publish().expect(0);
     assert_eq!(repo.id(RENDERED), second);
@@ -142,15 +142,15 @@ fn every_surprise_of_kubefed_is_warned_of() {
         ("rsp-floor-above-ceiling-trimmed", "is above maxReplicas"),
         ("rsp-intersect-namespace-by-names", "FederatedNamespace web/web has no clusterSelector"),
         ("rsp-intersect-no-selector", "FederatedDeployment web/front has no clusterSelector"),
-        ("rsp-keep-over-total", "without `rebalance` some clusters keep all they have"),
+        ("rsp-keep-over-total", "without `rebalance` some clusters keep all replicas"),
         ("rsp-namespace-loses-replicas", "3 of the 9 replicas"),
         ("rsp-none-ready", "no cluster takes part"),
         ("rsp-wrong-kind", "there is no FederatedReplicaSet web/front"),
         ("rsp-wrong-name", "there is no FederatedDeployment web/back"),
-        ("rsp-min-then-weight", "divide only what minReplicas leave over"),
-        ("rsp-capacity-keep-both-short", "is there with 0 replicas"),
-        ("rsp-weight-absent-favourite", "names `amber`, which is no cluster of the fleet"),
-        ("rsp-replaces-names", "is not looked at"),
+        ("rsp-min-then-weight", "divide only the replicas above minReplicas"),
+        ("rsp-capacity-keep-both-short", "has 0 replicas there"),
+        ("rsp-weight-absent-favourite", "names `amber`, which is not a cluster of the fleet"),
+        ("rsp-replaces-names", "has no effect"),
     ] {
         let (_, folder) = self::case(&format!("kubefed/{case}"));
         let (fleet, previous) = (folder.path().join("fleet"), folder.path().join("previous.json"));

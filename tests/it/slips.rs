@@ -105,7 +105,7 @@ metadata: {name: web, namespace: shop}
         ("b.yaml", &fleet_member("b", "prod")),
         ("web.yaml", placement),
     ]);
-    let warning = "web.yaml:1:1: warning: ResourcePlacement shop/web goes to 2 of 2 clusters without the namespace `shop`";
+    let warning = "web.yaml:1:1: warning: ResourcePlacement shop/web is placed in 2 of 2 clusters that get no namespace `shop`";
     says(&run(&["validate", repo.arg()]).expect(0), &[warning, "place the Namespace too"]);
     let namespace = |policy: &str| {
         format!(
@@ -117,11 +117,11 @@ metadata: {name: web, namespace: shop}
     repo.write("shop.yaml", namespace("{placementType: PickFixed, clusterNames: [a]}"));
     says(
         &run(&["validate", repo.arg()]).expect(0),
-        &["goes to 1 of 2 clusters without the namespace `shop`"],
+        &["is placed in 1 of 2 clusters that get no namespace `shop`"],
     );
     repo.write("shop.yaml", namespace("{placementType: PickAll}"));
     let ran = run(&["validate", repo.arg()]).expect(0);
-    assert!(!ran.err.contains("without the namespace"), "{}", ran.err);
+    assert!(!ran.err.contains("that get no namespace"), "{}", ran.err);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn kinds_that_a_hub_acts_on_have_a_note_of_their_own() {
     let repo = Repo::with(&[("all.yaml", &text)]);
     let ran = run(&["validate", repo.arg()]).expect(0);
     for (_, kind) in &kinds[..5] {
-        says(&ran, &[&format!("berth does nothing with 1 x `{kind}`, which a hub acts on")]);
+        says(&ran, &[&format!("1 x `{kind}` has no effect in berth")]);
     }
     says(&ran, &["1 x plain Kubernetes objects that no placement selects"]);
 }

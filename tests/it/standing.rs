@@ -133,7 +133,7 @@ fn a_member_whose_api_server_is_gone_says_so_in_git_and_since_when() {
         way.close();
         running.until("it is failing", || (state(&member) == "failing").then_some(()));
         let said = line(&member)["failing"].as_str().expect("why").to_owned();
-        assert!(said.starts_with("failing since 20") && said.contains("can not be reached"), "{said}");
+        assert!(said.starts_with("failing since 20") && said.contains("cannot be reached"), "{said}");
         let text = status(&member, &[]);
         assert!(text.contains(&format!("{name}: failing since ")), "{text}");
         assert!(
@@ -194,7 +194,7 @@ fn a_single_round_that_fails_is_reported_to_the_remote() {
         command.args(server.access()).arg("--repo").arg(fleet.root().join("copies/once"));
         Ran::of(command.args(lease)).expect(6);
         let status = fleet.bare(&["cat-file", "-p", "refs/berth/status/a:status.yaml"]);
-        assert!(status.contains("failing:") && status.contains("can not be reached"), "{status}");
+        assert!(status.contains("failing:") && status.contains("cannot be reached"), "{status}");
         fleet.bare(&["update-ref", "-d", "refs/berth/status/a"]);
     }
 }
@@ -206,11 +206,15 @@ fn a_status_that_was_refused_is_offered_again_soon() {
     fleet.run_once(&server, &[]).expect(0);
     fleet.hook("update", "case $1 in refs/berth/status/*) exit 1;; esac");
     let running = Remote::member(&fleet, "a", &server, &[]);
-    running.wait_for(&["the status stays here"]);
+    running.wait_for(&["the status is kept in the local repository"]);
     fleet.hook("update", "exit 0");
     until("the status arrives", || fleet.has("refs/berth/status/a"));
     let (_, log) = running.stop();
-    assert_eq!(log.matches("the status stays here").count(), 1, "it is said once: {log}");
+    assert_eq!(
+        log.matches("the status is kept in the local repository").count(),
+        1,
+        "it is said once: {log}"
+    );
 }
 
 #[test]
@@ -223,7 +227,7 @@ fn what_many_objects_share_is_one_line_in_the_log_and_an_api_server_that_comes_b
     let kubeconfig = way.kubeconfig();
     let running = member.keep_in_sync(&["--kubeconfig", &kubeconfig, "--lease-duration", "6"]);
     running.until("all is said", || {
-        running.log().contains("its namespace `no-such` is not there").then_some(())
+        running.log().contains("its namespace `no-such` does not exist").then_some(())
     });
     let lines = || running.log().lines().count();
     assert!(lines() <= 6, "{}", running.log());

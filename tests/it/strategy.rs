@@ -46,7 +46,7 @@ fn client_side_apply_writes_its_fields_whoever_has_written_them_and_server_side_
     assert_eq!(data(&member, "client"), json!({"key": "one"}));
     assert_eq!(data(&member, "server"), json!({"key": "robot"}));
     assert!(
-        ran.err.contains("ConfigMap sides/server: others own what is to be changed: `.data.key` of `robot`"),
+        ran.err.contains("ConfigMap sides/server: others own the fields to change: `.data.key` of `robot`"),
         "{}",
         ran.err
     );
@@ -69,8 +69,8 @@ fn report_diff_writes_nothing_and_names_the_fields() {
     let ran = member.sync(&[]).expect(0);
     assert!(ran.out.starts_with("0 writes, 0 removals, 0 unchanged"), "{}", ran.out);
     for said in [
-        "ConfigMap reports/differs: FoundDiff: `/data/key` is \"here\" here and \"one\" in the folder",
-        "ConfigMap reports/absent: FoundDiff: it is not there",
+        "ConfigMap reports/differs: FoundDiff: `/data/key` is \"here\" in the cluster and \"one\" in the folder",
+        "ConfigMap reports/absent: FoundDiff: it does not exist",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
@@ -105,7 +105,7 @@ fn a_full_comparison_counts_what_was_added_beside_the_manifest() {
     assert!(ran.out.starts_with("0 writes"), "{}", ran.out);
     assert_eq!(
         ran.err.trim(),
-        "ConfigMap full/full: FoundDrifts: `/data/more` is \"x\" here and not in the folder"
+        "ConfigMap full/full: FoundDrifts: `/data/more` is \"x\" in the cluster and missing in the folder"
     );
     // As a hub does it, the field stays: nobody said that it should go.
     assert_eq!(data(&member, "full"), json!({"key": "one", "more": "x"}));
@@ -133,9 +133,8 @@ fn what_has_drifted_is_not_overwritten_until_the_manifest_changes() {
     for _ in 0..2 {
         let ran = member.sync(&[]).expect(7);
         for said in [
-            "ConfigMap drifts/web: FoundDrifts: it was changed in the cluster, and stays so until the folder's form \
-             changes: `/data/key` is \"hand\" here and \"one\" in the folder",
-            "`/data/added` is \"hand\" here and not in the folder",
+            "ConfigMap drifts/web: FoundDrifts: it was changed in the cluster, and stays changed until the folder changes: `/data/key` is \"hand\" in the cluster and \"one\" in the folder",
+            "`/data/added` is \"hand\" in the cluster and missing in the folder",
         ] {
             assert!(ran.err.contains(said), "{said}\n{}", ran.err);
         }
@@ -192,9 +191,9 @@ fn what_is_there_is_taken_over_always_if_nothing_differs_or_never() {
     member.publish(&cases);
     let ran = member.sync(&[]).expect(7);
     for said in [
-        "ConfigMap takes/differs: FailedToTakeOver: it is there, not made by berth, and differs: `/data/key` is \"here\"",
-        "ConfigMap takes/beside-full: FailedToTakeOver: it is there, not made by berth, and differs: `/data/more` is \"x\"",
-        "ConfigMap takes/never: NotTakenOver: it is there and was not made by berth",
+        "ConfigMap takes/differs: FailedToTakeOver: it exists, was not made by berth, and differs: `/data/key` is \"here\"",
+        "ConfigMap takes/beside-full: FailedToTakeOver: it exists, was not made by berth, and differs: `/data/more` is \"x\"",
+        "ConfigMap takes/never: NotTakenOver: it exists and was not made by berth",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
@@ -327,7 +326,7 @@ fn a_placement_that_only_reports_differences_shows_them_as_its_hub_would() {
     let repo = fleet("described", "{applyStrategy: {type: ReportDiff}}");
     repo.publish().expect(0);
     let ran = sync(&repo, &member).expect(0);
-    assert!(ran.err.contains("FoundDiff: `/data/key` is \"here\" here and \"one\""), "{}", ran.err);
+    assert!(ran.err.contains("FoundDiff: `/data/key` is \"here\" in the cluster and \"one\""), "{}", ran.err);
     assert_eq!(data(&member, "web"), json!({"key": "here"}));
     let ran = crate::support::run(&["describe", "rp/described/web", "--repo", repo.arg(), "-o", "json"]);
     let shown = ran.expect(0).json();
@@ -390,7 +389,7 @@ fn what_is_only_read_and_not_there_is_said() {
     member.publish(&[with(&member, "read", "one", &[("apply", "read-only")])]);
     let ran = member.sync(&["--health-timeout", "0"]).expect(7);
     assert!(
-        ran.err.contains("ConfigMap readers/read: ") && ran.err.contains("it is not there"),
+        ran.err.contains("ConfigMap readers/read: ") && ran.err.contains("it does not exist"),
         "{}",
         ran.err
     );

@@ -100,7 +100,7 @@ fn what_kubectl_applied_on_the_server_side_stays_its_own_until_it_lets_go() {
     // Where it differs, that is a conflict; where it does not, both own it, and nothing goes.
     member.publish(&[wanted("two")]);
     let ran = member.sync(&[]).expect(7);
-    assert!(ran.err.contains("others own what is to be changed: `.data.key` of `kubectl`"), "{}", ran.err);
+    assert!(ran.err.contains("others own the fields to change: `.data.key` of `kubectl`"), "{}", ran.err);
     member.publish(&[wanted("one")]);
     let ran = member.sync(&["--dry-run"]).expect(0);
     assert!(!ran.out.contains("-  extra"), "{}", ran.out);

@@ -104,7 +104,7 @@ fn many_small_bombs_share_one_budget_and_honest_files_are_read() {
     let ran = run(&["validate", "--repo", repo.arg()]).expect(1);
     assert!(!ran.err.contains("bombs/00.yaml:"), "{}", ran.err);
     assert!(ran.err.contains("bombs/59.yaml:"), "{}", ran.err);
-    assert!(ran.err.contains("aliases repeat more than is read"), "{}", ran.err);
+    assert!(ran.err.contains("aliases repeat more values than berth reads"), "{}", ran.err);
     assert!(!ran.err.contains("honest"), "{}", ran.err);
 }
 
@@ -145,10 +145,10 @@ fn commit_raw(repo: &Repo, name: &[u8], text: &str) -> String {
 #[test]
 fn entries_that_no_checkout_would_write_are_named_and_not_read() {
     for (name, shown) in [
-        (&b"z/../evil.yaml"[..], "z\\u{2f}..\\u{2f}evil.yaml: error: the name of this entry holds a slash"),
+        (&b"z/../evil.yaml"[..], "z\\u{2f}..\\u{2f}evil.yaml: error: the name holds a slash"),
         (
             "zz\u{202e}lmay.yaml".as_bytes(),
-            "zz\\u{202e}lmay.yaml: error: the name holds characters that do not show",
+            "zz\\u{202e}lmay.yaml: error: the name holds invisible characters",
         ),
     ] {
         let repo = small_fleet();

@@ -7,11 +7,11 @@ pub enum EditError {
     NoSuchDocument(usize),
     #[error("there is no `{0}`")]
     Missing(String),
-    #[error("there is a `{0}` already")]
+    #[error("`{0}` already exists")]
     AlreadyThere(String),
-    #[error("`{path}` is {what}, so that nothing can stand below it")]
+    #[error("`{path}` is {what} and cannot hold a field")]
     NotACollection { path: String, what: &'static str },
-    #[error("{what} is written in a way that can not be changed in place")]
+    #[error("{what} is written in a way that cannot be changed in place")]
     NotInPlace { what: String, line: u32 },
 }
 
@@ -32,7 +32,7 @@ impl EditError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             EditError::NotInPlace { .. } => {
-                Some("aliases, merge keys and `? key` are left to people: edit the file by hand")
+                Some("edit the file by hand: berth does not change aliases, merge keys or `? key`")
             }
             _ => None,
         }

@@ -220,7 +220,7 @@ fn what_would_change_more_than_was_asked_is_refused() {
     assert!(own.contains("  m: 1\n  num: 2\n"), "{own}");
     assert_eq!(
         set("a: x\n", 0, &keys(["a", "b"]), &json!(1)).unwrap_err().to_string(),
-        "`a` is a string, so that nothing can stand below it"
+        "`a` is a string and cannot hold a field"
     );
     assert_eq!(remove("a: x\n", 0, &keys(["b"])), Err(EditError::Missing("b".to_owned())));
     assert_eq!(insert("a: x\n", 0, &keys(["a"]), &json!(1)), Err(EditError::AlreadyThere("a".to_owned())));
@@ -300,7 +300,7 @@ fn a_refused_edit_names_the_path_and_its_line() {
     let refused = set(text, 0, &keys(["b", "n", "m"]), &json!(2)).unwrap_err();
     assert_eq!(
         (refused.to_string().as_str(), refused.line()),
-        ("`b.n.m` is written in a way that can not be changed in place", Some(5))
+        ("`b.n.m` is written in a way that cannot be changed in place", Some(5))
     );
     let refused = remove(text, 0, &keys(["a", "n", "m"])).unwrap_err();
     assert!(refused.to_string().starts_with("`a.n.m` is") && refused.line() == Some(3), "{refused}");

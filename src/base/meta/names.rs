@@ -41,7 +41,7 @@ pub fn fault_of_name(name: &str) -> Option<&'static str> {
         return Some("must be one part of a path: no `/`, no `%`, not `.` or `..`");
     }
     if name.chars().any(|c| c.is_whitespace() || !is_visible(c)) {
-        return Some("must not hold spaces, control characters, or others that do not show");
+        return Some("must not hold spaces, control characters or invisible characters");
     }
     (name.len() > 253).then_some("has more than 253 characters")
 }

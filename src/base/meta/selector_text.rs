@@ -14,7 +14,7 @@ pub fn parse_selector(text: &str) -> Result<Json, String> {
             Requirement::Label(key, value) => {
                 let before = labels.insert(key.to_owned(), value.into());
                 if before.is_some_and(|before| before != *value) {
-                    return Err(format!("`{key}` can not have two values at once"));
+                    return Err(format!("`{key}` cannot have two values at once"));
                 }
             }
             Requirement::Expression(key, operator, values) => expressions.push(match values.is_empty() {
@@ -68,7 +68,7 @@ fn parts(text: &str) -> Result<Vec<&str>, String> {
         match c {
             '(' if !open => open = true,
             ')' if open => open = false,
-            '(' | ')' => return Err(format!("`{text}` has a bracket too many")),
+            '(' | ')' => return Err(format!("`{text}` has an unmatched closing bracket")),
             ',' if !open => {
                 found.push(&text[start..at]);
                 start = at + 1;
@@ -91,8 +91,12 @@ fn requirement(part: &str) -> Result<Requirement<'_>, String> {
         return Ok(Requirement::Expression(key(rest)?, "DoesNotExist", Vec::new()));
     }
     if let Some((before, list)) = part.split_once('(') {
-        let list =
-            list.trim_end().strip_suffix(')').ok_or_else(|| format!("`{part}` goes on after its bracket"))?;
+        let list = list.trim_end().strip_suffix(')').ok_or_else(|| {
+            format!(
+                "`{part}` has text after its closing \
+                                                                     bracket"
+            )
+        })?;
         let (before, operator) = match before.trim_end().rsplit_once(char::is_whitespace) {
             Some((before, "in")) => (before, "In"),
             Some((before, "notin")) => (before, "NotIn"),

@@ -55,7 +55,9 @@ impl FromStr for LabelKeys {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
             match !key.is_empty() && name.bytes().all(fits) {
                 true => Ok(key.to_owned()),
-                false => Err(format!("`{key}` is no label key; write KEY or PREFIX*, with commas between")),
+                false => {
+                    Err(format!("`{key}` is not a label key; write KEY or PREFIX*, with commas between"))
+                }
             }
         });
         keys.collect::<Result<_, _>>().map(LabelKeys)

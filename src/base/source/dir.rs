@@ -38,7 +38,7 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
             }
             Err(error) if first => return Err(unreadable(error)),
             Err(error) => {
-                let message = format!("the folder can not be read: {error}");
+                let message = format!("the folder cannot be read: {error}");
                 tree.found.push(Diagnostic::error(Pos::file(path), message));
             }
         }
@@ -60,7 +60,11 @@ fn take(
     let Some(name) = name.to_str() else {
         let shown = join(parent, &name.to_string_lossy());
         if wanted(&shown) || (wanted_folder(&shown) && entry.path().is_dir()) {
-            let fault = Diagnostic::error(Pos::file(shown), "the name is not UTF-8 text, so it is not read");
+            let fault = Diagnostic::error(
+                Pos::file(shown),
+                "the name is not UTF-8 text, so the file is \
+                                                             not read",
+            );
             tree.found.push(fault.hint("rename it"));
         }
         return;
@@ -75,14 +79,14 @@ fn take(
     let file_type = match entry.file_type() {
         Ok(file_type) => file_type,
         Err(error) => {
-            tree.found.push(Diagnostic::error(Pos::file(path), format!("can not be read: {error}")));
+            tree.found.push(Diagnostic::error(Pos::file(path), format!("cannot be read: {error}")));
             return;
         }
     };
     if file_type.is_symlink() {
         if wanted(&path) || (wanted_folder(&path) && entry.path().is_dir()) {
             let fault = Diagnostic::warning(Pos::file(path), "a symbolic link is not followed");
-            tree.found.push(fault.hint("put the files themselves there"));
+            tree.found.push(fault.hint("replace the link with the files"));
         }
     } else if file_type.is_dir() {
         // No commit of this repository would hold its files.
@@ -106,7 +110,7 @@ fn take(
                 tree.found.push(fault.hint("split it into smaller files"));
             }
             Err(error) => {
-                tree.found.push(Diagnostic::error(Pos::file(path), format!("can not be read: {error}")));
+                tree.found.push(Diagnostic::error(Pos::file(path), format!("cannot be read: {error}")));
             }
         }
     }

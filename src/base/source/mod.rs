@@ -52,9 +52,9 @@ pub fn wanted_folder(path: &str) -> bool {
 /// people cannot see.
 pub fn fault_of_entry(name: &str) -> Option<&'static str> {
     if name.contains('/') {
-        return Some("the name of this entry holds a slash, so it is not read");
+        return Some("the name holds a slash, so the entry is not read");
     }
-    (!name.chars().all(is_visible)).then_some("the name holds characters that do not show, so it is not read")
+    (!name.chars().all(is_visible)).then_some("the name holds invisible characters, so the file is not read")
 }
 
 #[cfg(test)]

@@ -181,8 +181,8 @@ impl<'a> Builder<'a> {
         match scalar.into_value(text) {
             Some(value) => self.complete(Node { at, value }, anchor, cost),
             None => {
-                let message = "infinity and not-a-number can not be sent to Kubernetes";
-                self.faults.push(error(at, message, Some("put it in quotes if the text is meant")));
+                let message = "infinity and not-a-number cannot be sent to Kubernetes";
+                self.faults.push(error(at, message, Some("put it in quotes if it is text")));
                 self.complete(Node { at, value: Value::Null }, anchor, cost)
             }
         }
@@ -190,7 +190,7 @@ impl<'a> Builder<'a> {
 
     fn alias(&mut self, anchor: usize, at: Mark) -> Result<(), Fault> {
         let Some((node, cost)) = self.anchors.get(&anchor) else {
-            return Err(error(at, "an alias stands inside the value it repeats", None));
+            return Err(error(at, "an alias is inside the value that it repeats", None));
         };
         let (cost, is_key) = (*cost, node.as_str().map(str::to_owned));
         self.charge_copy(cost, at)?;
@@ -309,7 +309,7 @@ impl<'a> Builder<'a> {
                 self.left.bytes = left;
                 Ok(())
             }
-            None => Err(error(at, "aliases repeat more text than is read", None)),
+            None => Err(error(at, "aliases repeat more text than berth reads", None)),
         }
     }
 }
@@ -342,7 +342,7 @@ fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -
         ..error(
             at,
             &format!("{what} is read as {here}, but as {there} by {who}"),
-            Some("put it in quotes if the text is meant, else write the value plainly"),
+            Some("put it in quotes if it is text, or write the value plainly"),
         )
     }
 }
@@ -353,8 +353,7 @@ fn duplicate_keys(entries: &[Entry]) -> Vec<Fault> {
     order.sort_by(|a, b| (&a.key, a.at).cmp(&(&b.key, b.at)));
     let repeats = order.windows(2).filter(|pair| pair[0].key == pair[1].key);
     let fault = |pair: &[&Entry]| {
-        let message =
-            format!("the key `{}` stands here twice, first on line {}", pair[1].key, pair[0].at.line);
+        let message = format!("the key `{}` is given twice, first on line {}", pair[1].key, pair[0].at.line);
         error(pair[1].at, &message, Some("remove one of the two"))
     };
     repeats.map(fault).collect()

@@ -176,7 +176,7 @@ impl<'a> Fields<'a> {
             Value::String(text) => Some(text),
             _ => {
                 let hint = matches!(node.value, Value::Bool(_) | Value::Number(_))
-                    .then(|| "put it in quotes if the text is meant".to_owned());
+                    .then(|| "put it in quotes if it is text".to_owned());
                 let message = format!("{path} must be a string, not {}", node.what());
                 self.scope.report(Diagnostic::error(self.scope.pos(node.at), message).maybe_hint(hint));
                 None

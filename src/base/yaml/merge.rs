@@ -17,7 +17,7 @@ pub(super) fn apply(
         return entries;
     }
     if let Some((at, _)) = merged.get(1) {
-        faults.push(error(*at, "the key `<<` stands here twice", Some("merge a list: `<<: [*a, *b]`")));
+        faults.push(error(*at, "the key `<<` is given twice", Some("merge a list: `<<: [*a, *b]`")));
     }
     let mut own: BTreeSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
     let first_own_after = |at: Mark| entries.iter().any(|entry| entry.at < at);
@@ -39,8 +39,8 @@ pub(super) fn apply(
                     entries.push(entry);
                 } else if in_doubt && entries[..n_own].iter().any(|e| e.key == entry.key && e.at < at) {
                     // In go-yaml v2 the last one wins.
-                    let message = format!("`<<` stands after `{}`, which it also holds", entry.key);
-                    let hint = "put `<<` first: readers differ in which value they take";
+                    let message = format!("`<<` comes after `{}`, which it also sets", entry.key);
+                    let hint = "put `<<` first: YAML readers differ in the value they take";
                     warnings.push(Fault { severity: Severity::Warning, ..error(at, &message, Some(hint)) });
                 }
             }

@@ -91,8 +91,12 @@ pub fn read(text: &[u8], limits: &Limits) -> Read {
     for slice in split(text) {
         let bytes = slice.bytes.start + skipped..slice.bytes.end + skipped;
         if result.faults.len() >= MOST_FAULTS_OF_A_FILE {
-            let fault =
-                error(Mark { line: slice.line, column: 1 }, "too many faults; the rest is not read", None);
+            let fault = error(
+                Mark { line: slice.line, column: 1 },
+                "too many errors; the rest of the file is not \
+                                                             read",
+                None,
+            );
             result.faults.push(Fault { unreadable: Some(bytes.start..text.len() + skipped), ..fault });
             break;
         }
@@ -125,7 +129,7 @@ fn usable_text<'a>(bytes: &'a [u8], limits: &Limits) -> Result<(&'a str, usize),
         unreadable: Some(0..bytes.len()),
     };
     if bytes.len() > limits.bytes {
-        let message = format!("the file has {} bytes, but at most {} are read", bytes.len(), limits.bytes);
+        let message = format!("the file has {} bytes, and berth reads at most {}", bytes.len(), limits.bytes);
         return Err(whole(0, message, "split it into smaller files"));
     }
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
@@ -170,13 +174,13 @@ fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Op
             Event::StreamEnd => break,
             Event::DocumentStart(_) if documents > 0 => {
                 let hint = "begin the next document with a line `---`";
-                return Err(error(at, "a second value stands beside the first", Some(hint)));
+                return Err(error(at, "a second value follows the first", Some(hint)));
             }
             Event::DocumentStart(_) => documents += 1,
             event => builder.take(event, at)?,
         }
         if events_left == 0 {
-            return Err(error(at, "the document can not be parsed", None));
+            return Err(error(at, "the document cannot be parsed", None));
         }
     }
     Ok(builder.finish())
@@ -221,13 +225,13 @@ fn syntax(fault: &ScanError, first_line: u32) -> Fault {
 
 pub(super) fn too_many_values(at: Mark) -> Fault {
     let hint = "split the file, or repeat less with aliases";
-    error(at, "the file holds more values than are read", Some(hint))
+    error(at, "the file holds more values than berth reads", Some(hint))
 }
 
 pub(super) fn too_many_repeats(at: Mark) -> Fault {
     let hint =
-        "write the values out: what aliases may repeat is limited, for a file and for all files together";
-    error(at, "aliases repeat more than is read", Some(hint))
+        "write the values out: berth limits what aliases repeat, in each file and in all files together";
+    error(at, "aliases repeat more values than berth reads", Some(hint))
 }
 
 pub(super) fn error(at: Mark, message: &str, hint: Option<&str>) -> Fault {

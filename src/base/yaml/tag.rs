@@ -19,7 +19,7 @@ pub(super) fn tagged_scalar(tag: &str, text: String) -> Option<Result<(Scalar, S
         "binary" => match base64::decode(&text).map(String::from_utf8) {
             Some(Ok(decoded)) => Ok((Scalar::Text, decoded)),
             Some(Err(_)) => {
-                Err("the bytes of this `!!binary` are not text, which JSON can not say".to_owned())
+                Err("the bytes of this `!!binary` are not text, and JSON cannot hold them".to_owned())
             }
             None => Err("this `!!binary` is not base64".to_owned()),
         },

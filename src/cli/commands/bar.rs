@@ -12,7 +12,7 @@ use berth_base::progress::{Progress, Stage};
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How long the line stays as it is.
+/// The time a line stays before it may change.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// A line, and the thread that keeps it up to date. It is gone when this is dropped.
@@ -94,7 +94,7 @@ impl Line {
     }
 }
 
-/// How much, how fast, and how long it takes: all that is left where the end is known, and so far where it is not.
+/// The style of a stage: amount, rate and time left where the total is known, else the amount so far.
 fn style(stage: Stage) -> ProgressStyle {
     let template = match stage.total {
         Some(_) => "{name} [{bar:16}] {counts}",

@@ -1,4 +1,4 @@
-//! What a bug in berth looks like from outside: its place, a request to report it, and its own exit code.
+//! Reports a bug in berth: its place, a request to report it, and an exit code of its own.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};

@@ -27,7 +27,7 @@ pub fn cmd_completions(args: &CompletionsArgs, ui: &Ui) -> Outcome {
         Shell::Fish => &Fish,
         Shell::PowerShell => &Powershell,
         Shell::Zsh => &Zsh,
-        _ => return Err(CommandError::usage("there are no completions for this shell")),
+        _ => return Err(CommandError::usage("no completions exist for this shell")),
     };
     let mut script = Vec::new();
     completer

@@ -25,7 +25,7 @@ pub struct CordonArgs {
     /// Names of clusters
     #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
-    /// The taint is there since this moment (RFC 3339), in place of now
+    /// Date the taint at this moment (RFC 3339), in place of now
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
     #[command(flatten)]
@@ -69,10 +69,8 @@ fn each<'t>(chosen: &Chosen<'t>, wish: impl Fn(&str) -> taints::Wish, since: &st
     let mut done = Vec::new();
     for document in &chosen.documents {
         let Some(effect) = document.kind.cordon else {
-            let note = format!(
-                "{} has no taints, and placements of its system go on looking at labels alone",
-                document.kind.kind
-            );
+            let note =
+                format!("{} has no taints: placements of its system read only labels", document.kind.kind);
             done.push((*document, Change { notes: vec![note], ..Change::default() }));
             continue;
         };
@@ -84,8 +82,8 @@ fn each<'t>(chosen: &Chosen<'t>, wish: impl Fn(&str) -> taints::Wish, since: &st
         done.push((*document, outcome));
     }
     if chosen.documents.iter().all(|document| document.kind.cordon.is_none()) {
-        let problem = "a KubeFedCluster has labels and no taints: take a label away that placements select by \
-                       (`berth label`), or add a description that has taints (`berth join NAME --dialect ocm`)";
+        let problem = "remove a label that placements select by (`berth label`), or add a description \
+                       that has taints (`berth join NAME --dialect ocm`): a KubeFedCluster has no taints";
         return Err(vec![problem.to_owned()]);
     }
     Ok(done)

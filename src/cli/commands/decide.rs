@@ -32,7 +32,7 @@ pub fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&diagnostics))
 }
 
-/// One row a decision.
+/// Returns a table with one row for each decision.
 pub fn decisions_table(decisions: &std::collections::BTreeMap<Key, Decision>, ui: &Ui) -> String {
     let row = |(key, decision): (&Key, &Decision)| {
         let condition = decision.condition.as_ref();

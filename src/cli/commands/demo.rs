@@ -28,7 +28,7 @@ use berth_member::sync::{Options, cluster_folder, status, sync_once};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth demo\n  berth demo /tmp/berth-demo")]
 pub struct DemoArgs {
-    /// The folder to make; must not exist, or be an earlier demo
+    /// Folder of the demo: a new one, or that of an earlier demo
     #[arg(default_value = "berth-demo", value_name = "DIR")]
     dir: PathBuf,
 }
@@ -166,7 +166,7 @@ impl<'u> Demo<'u> {
             let report = status::of(cluster, outcome.applied.clone(), now, 600);
             status::write(&self.repo, &self.settings.refs, &report, now)?;
             self.ui.out(&format!(
-                "   {cluster:<8} {} written, {} removed, {} there",
+                "   {cluster:<8} {} written, {} removed, {} in total",
                 outcome.written, outcome.pruned, outcome.applied.objects
             ));
         }
@@ -199,7 +199,7 @@ impl<'u> Demo<'u> {
         self.ui.out(&format!("\n{}\n", self.ui.tint(text, Tone::Strong)));
     }
 }
-/// Who edits the fleet in the demo.
+/// Returns the author of the demo's edits.
 fn person() -> Identity {
     Identity { name: "Ann Author".to_owned(), email: "ann@example.com".to_owned(), ..Identity::default() }
 }
@@ -214,7 +214,7 @@ fn make_way(dir: &Path) -> Result<(), CommandError> {
                 CommandError::io(format!("removing the earlier demo {}", dir.display()), &error)
             }),
         Ok(_) => {
-            let message = format!("{} exists and is no earlier demo", dir.display());
+            let message = format!("{} exists and is not an earlier demo", dir.display());
             Err(CommandError::usage(message).hint("name another folder: `berth demo DIR`"))
         }
     }

@@ -37,7 +37,7 @@ pub struct DescribeArgs {
     repo: PathBuf,
     #[command(flatten)]
     state: StateArgs,
-    /// Tell who is silent as of this moment, in place of now
+    /// Judge silent members at this moment, in place of now
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
     #[arg(short, long, value_enum, default_value = "text")]
@@ -50,7 +50,7 @@ pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     ui.status(&format!("reading {}", current.words()));
     let Some(previous) = &current.previous else {
         let error = CommandError::usage("nothing is published yet");
-        return Err(error.hint("publish with `berth run --once`; `berth explain` tells what would be"));
+        return Err(error.hint("publish with `berth run --once`, or see the next state with `berth explain`"));
     };
     let (statuses, odd) = berth_git::protocol::read_statuses(&repo, &current.refs)?;
     ui.diagnostics(&odd);
@@ -89,7 +89,7 @@ fn fleet_of(repo: &Repo, previous: &Previous) -> Option<Shared<Fleet>> {
     Some(reading.decide().0.fleet)
 }
 
-/// As kubectl prints what it has no form of its own for.
+/// Prints an object as kubectl prints objects of unknown kinds.
 fn text(object: &Json) -> String {
     let mut text = String::new();
     let metadata = &object["metadata"];

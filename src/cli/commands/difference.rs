@@ -21,10 +21,10 @@ use berth_hub::publish::{self, Trailers};
 
 const HELD: &str = "Berth-Held";
 
-/// How many lines of equal kind a person reads.
+/// The most lines of one kind that are printed.
 const SHOWN: usize = 20;
 
-/// How many publications with unreadable files are looked behind, each of which takes a whole fleet to read.
+/// The most publications with unreadable files to look behind. Each one costs reading a whole fleet.
 const MOST_UNREADABLE: usize = 20;
 
 /// The published side: the source commits that its decisions were made from, and what is held back.
@@ -146,7 +146,7 @@ impl Published {
 /// The edit without which the cluster's part would be the same, as far as it can be told from both sources.
 fn cause(key: &Key, cluster: &str, before: &Fleet, after: &Fleet) -> String {
     let edited = |key: &Key| match (before.placements.get(key), after.placements.get(key)) {
-        (Some(was), None) => Some(format!("{key} is not described any more; it was in {}", was.origin.file)),
+        (Some(was), None) => Some(format!("{key} is no longer described; it was in {}", was.origin.file)),
         (None, Some(is)) => Some(format!("{key} is new in {}", is.origin.file)),
         (Some(was), Some(is)) => match (&was.source, &is.source) {
             (Source::Own(was), Source::Own(now)) if was.text == now.text => None,
@@ -179,7 +179,8 @@ fn cause(key: &Key, cluster: &str, before: &Fleet, after: &Fleet) -> String {
         causes.extend(edited(&followed.key));
     }
     if causes.is_empty() {
-        return "no edit of the cluster or the placement: a report, a deadline or another placement"
+        return "the cluster and the placement were not edited: the cause is a status, a deadline or \
+                another placement"
             .to_owned();
     }
     causes.join("; ")
@@ -218,7 +219,7 @@ fn changed_keys<'a>(
     let keys: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let change = |key: &String| match (was.get(key), is.get(key)) {
         (Some(was), Some(is)) if was != is => Some(format!("was `{was}`, is `{is}`")),
-        (Some(was), None) => Some(format!("was `{was}`, is gone")),
+        (Some(was), None) => Some(format!("was `{was}`, is removed")),
         (None, Some(is)) => Some(format!("is new: `{is}`")),
         _ => None,
     };
@@ -230,11 +231,14 @@ impl Difference {
     pub fn text(&self, ui: &Ui) -> String {
         let mut text = String::from("\n");
         if let Some(digest) = &self.held {
-            let line = format!("held for approval: what is published stays until `{ALLOW_DELETE}: {digest}`");
+            let line = format!(
+                "held: the current decision stays until approved by `{ALLOW_DELETE}: \
+                                {digest}`"
+            );
             let _ = writeln!(text, "{}", ui.tint(&line, Tone::Bad));
         }
         let since = self.since.map(|commit| format!(" from source {}", commit.short())).unwrap_or_default();
-        let _ = writeln!(text, "differs from the published decision{since}:");
+        let _ = writeln!(text, "differs from the current decision{since}:");
         let mut grouped: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
         for (cluster, added, why) in &self.clusters {
             grouped.entry((*added, why)).or_default().push(cluster);

@@ -31,15 +31,15 @@ pub struct DisableArgs {
     /// The type: short name, kind, plural, or plural with group; or its Federated kind
     #[arg(value_name = "TYPE")]
     name: String,
-    /// Remove the type config; of a type that KubeFed ships, this ends `propagation: Disabled`
+    /// Remove the type config; for a type that KubeFed ships, this ends `propagation: Disabled`
     #[arg(long)]
     delete: bool,
-    /// Edit the files; without it they are only looked at
+    /// Edit the files; without it, only show the changes
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
     repo: RepoArg,
-    /// The folder for the file, where the type has no config yet
+    /// Folder for the file, where the type has no config yet
     #[arg(long, value_name = "DIR", default_value = "types")]
     dir: String,
     #[arg(short, long, value_enum, default_value = "text")]
@@ -111,18 +111,18 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
                 let _ = writeln!(text, "{} {what}", edit.path);
             }
             if edits.is_empty() {
-                let _ = writeln!(text, "{name} is disabled already");
+                let _ = writeln!(text, "{name} is already disabled");
             }
             match (args.delete, of_type.len()) {
                 (true, _) if is_shipped => {
                     let _ =
-                        writeln!(text, "{name} is a type that KubeFed ships: without a config it is enabled");
+                        writeln!(text, "{name} is a type that KubeFed ships: it is enabled without a config");
                 }
                 (true, _) => {}
-                (false, 0) => text.push_str("there are no objects of it\n"),
-                (false, 1) => text.push_str("1 object stays as it is in every member\n"),
+                (false, 0) => text.push_str("it has no objects\n"),
+                (false, 1) => text.push_str("1 object stays unchanged in every member\n"),
                 (false, n) => {
-                    let _ = writeln!(text, "{n} objects stay as they are in every member");
+                    let _ = writeln!(text, "{n} objects stay unchanged in every member");
                 }
             }
             for (file, found) in &of_type {
@@ -137,7 +137,7 @@ pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
         }
     }
     if !args.yes && !edits.is_empty() {
-        ui.status("nothing was written; --yes edits the files");
+        ui.status("nothing was written; use --yes to edit the files");
     }
     Ok(Exit::Done)
 }
@@ -167,9 +167,10 @@ fn deletion(
     of_type: &[(&Arc<str>, &Found)],
 ) -> Result<Vec<Edit>, CommandError> {
     if configs.is_empty() {
-        return Err(
-            CommandError::usage(format!("{name} has no type config to delete")).hint("leave --delete out")
-        );
+        return Err(CommandError::usage(format!("{name} has no type config to delete")).hint(
+            "disable it without \
+                                                                                      --delete",
+        ));
     }
     if of_type.is_empty() {
         return tree.without(configs);
@@ -186,13 +187,13 @@ fn deletion(
             format!(
                 "--delete would leave {name} enabled, with {objects}: KubeFed ships the type, which needs no config"
             ),
-            format!("leave --delete out to disable it, or `berth enable {name}`"),
+            format!("disable it without --delete, or run `berth enable {name}`"),
         )
     } else {
         let their = if of_type.len() == 1 { "its" } else { "their" };
         (
-            format!("{objects} of {name} would lose {their} meaning"),
-            "remove them first, or leave --delete out".to_owned(),
+            format!("{objects} of {name} would lose {their} type config"),
+            "remove them first, or disable it without --delete".to_owned(),
         )
     };
     Err(CommandError::usage(message).hint(format!("{hint}\n{places}")))

@@ -1,11 +1,11 @@
-//! How replicas were divided, for `explain`: each number with the parts it is made of.
+//! The division of replicas, for `explain`: each number with its parts.
 
 use serde_json::{Value as Json, json};
 
 use super::table::table;
 use berth_engine::decide::{ClusterTrace, DivisionTrace, ReplicaTrace, Trace};
 
-/// What is divided, and a row for every cluster that takes part. Empty where nothing is divided.
+/// Describes a division, with a row for every cluster that takes part. Empty where nothing is divided.
 pub(super) fn text(trace: &Trace) -> String {
     let Some(division) = &trace.division else { return String::new() };
     let rows: Vec<_> = trace
@@ -20,7 +20,7 @@ pub(super) fn text(trace: &Trace) -> String {
 
 fn heading(division: &DivisionTrace) -> String {
     let how = if division.rebalance { "from scratch" } else { "keeping what runs where it can" };
-    format!("divides {} replicas {how}, as {} asks ({})", division.total, division.by, division.origin)
+    format!("divides {} replicas {how}, as {} requires ({})", division.total, division.by, division.origin)
 }
 
 fn row(cluster: &ClusterTrace, replicas: &ReplicaTrace) -> Vec<String> {
@@ -56,16 +56,16 @@ fn reasons(cluster: &ClusterTrace, replicas: &ReplicaTrace) -> String {
         return "no entry, and no `*`".to_owned();
     };
     if portion.floor < share.floor {
-        parts.push("its floor could not be filled".to_owned());
+        parts.push("its minimum could not be reached".to_owned());
     }
     if portion.at_ceiling {
-        parts.push("at its ceiling".to_owned());
+        parts.push("at its maximum".to_owned());
     }
     if portion.at_capacity {
         parts.push("at its capacity".to_owned());
     }
     if portion.overflow != 0 {
-        parts.push(format!("{} asked for beyond its capacity", portion.overflow));
+        parts.push(format!("{} more than its capacity", portion.overflow));
     }
     if share.weight == 0 {
         parts.push("no weight".to_owned());
@@ -73,7 +73,7 @@ fn reasons(cluster: &ClusterTrace, replicas: &ReplicaTrace) -> String {
     if !cluster.picked {
         parts.push(format!("not placed there: {}", cluster.reason));
     }
-    if parts.is_empty() { "its weight and its place in the order".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() { "by its weight and its place in the order".to_owned() } else { parts.join("; ") }
 }
 
 /// The division as a whole, for programs.
@@ -86,7 +86,7 @@ pub(super) fn json(division: &DivisionTrace) -> Json {
     })
 }
 
-/// One cluster's number, for programs.
+/// Returns one cluster's number as JSON.
 pub(super) fn replicas_json(replicas: &ReplicaTrace) -> Json {
     let portion = &replicas.portion;
     json!({

@@ -12,7 +12,7 @@ use berth_base::yaml::Limits;
 use berth_engine::dialects::kubefed::make::Subject;
 use berth_hub::inputs::ReadingError;
 
-/// What was named, read.
+/// The documents of the named files.
 #[derive(Debug, Default)]
 pub struct DocumentsIn {
     pub subjects: Vec<Subject>,

@@ -30,7 +30,7 @@ pub struct EnableArgs {
     /// The type: short name, kind, plural, or plural with group
     #[arg(value_name = "TYPE", required_unless_present = "filename")]
     name: Option<String>,
-    /// An EnableTypeDirective, in place of TYPE and the flags it stands for
+    /// File with an EnableTypeDirective, in place of TYPE and its flags
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["name", "federated_group", "federated_version", "version"])]
     filename: Option<PathBuf>,
     /// The API group of the Federated kind
@@ -42,10 +42,10 @@ pub struct EnableArgs {
     /// The version of the type itself
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// The kind of a type that is not known; TYPE is then its plural with its group
+    /// Kind of an unknown type; TYPE is then its plural with its group
     #[arg(long)]
     kind: Option<String>,
-    /// The type is not known and has no namespace
+    /// Treat the unknown type as cluster-scoped
     #[arg(long, requires = "kind")]
     cluster_scoped: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub struct EnableArgs {
     output: Option<DocumentFormat>,
 }
 
-/// What is asked for, by flags or by a directive.
+/// The requested type config, from flags or from a directive.
 struct Wish {
     name: String,
     version: Option<String>,
@@ -98,7 +98,7 @@ pub fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
         return enable_again(&tree, &configs, &name, ui);
     }
     if known.is_some() && !asks_for_names && wish.version.is_none() {
-        ui.out(&format!("{name} needs no type config: berth knows {}", made.kind));
+        ui.out(&format!("{name} needs no type config: {} is built in", made.kind));
         return Ok(Exit::Done);
     }
     refuse_clash(&made, &types)?;
@@ -122,7 +122,7 @@ fn enable_again(tree: &WorkingTree, configs: &[(&Arc<str>, &Found)], name: &str,
     Ok(Exit::Done)
 }
 
-/// What a type config says of propagation.
+/// Returns the `propagation` of a type config.
 pub(super) fn propagation(config: &Found) -> Option<&str> {
     config.node.get("spec").and_then(|spec| spec.get("propagation")).and_then(Node::as_str)
 }
@@ -137,9 +137,9 @@ fn refuse_other_names(configs: &[(&Arc<str>, &Found)], made: &FederatedKind) -> 
         if (&known.group, &known.version, &known.kind) != (&made.group, &made.version, &made.kind) {
             let (api_version, place) = (known.api_version(), place(file, found));
             let message =
-                format!("{} is federated as {api_version} {} already: {place}", found.name, known.kind);
+                format!("{} is already federated as {api_version} {}: {place}", found.name, known.kind);
             return Err(CommandError::usage(message)
-                .hint("objects of that kind would lose their meaning; edit the file by hand"));
+                .hint("edit the file by hand: the objects of that kind would lose their type config"));
         }
     }
     Ok(())
@@ -160,8 +160,8 @@ fn refuse_clash(made: &FederatedKind, types: &KnownTypes) -> Result<(), CommandE
             if (&other.target.group, &other.target.kind) != (&made.target.group, &made.target.kind) =>
         {
             let message =
-                format!("{} of {} stands for {} already", made.kind, made.group, other.target.full_name());
-            Err(CommandError::usage(message).hint("give --federated-group with a group of your own"))
+                format!("{} of {} already stands for {}", made.kind, made.group, other.target.full_name());
+            Err(CommandError::usage(message).hint("use --federated-group with a group of your own"))
         }
         _ => Ok(()),
     }
@@ -179,7 +179,7 @@ fn wish(args: &EnableArgs) -> Result<Wish, CommandError> {
     }
 }
 
-/// What an EnableTypeDirective of KubeFed says.
+/// Reads an EnableTypeDirective of KubeFed.
 fn directive(path: &Path) -> Result<Wish, CommandError> {
     let read = documents_in::read(&[path.to_owned()])?;
     let found = read.subjects.into_iter().find(|subject| subject.object["kind"] == "EnableTypeDirective");
@@ -208,7 +208,7 @@ fn directive(path: &Path) -> Result<Wish, CommandError> {
 /// A type that nothing else describes, from the command line alone.
 fn described(wish: &Wish, kind: &str, namespaced: bool) -> Result<ApiResource, CommandError> {
     let Some(version) = &wish.version else {
-        return Err(CommandError::usage("--kind goes with --version, the version of the type"));
+        return Err(CommandError::usage("use --kind together with --version, the version of the type"));
     };
     let (plural, group) = match wish.name.split_once('.') {
         Some((plural, group)) => (plural.to_owned(), group),
@@ -231,7 +231,7 @@ pub(super) fn one_called(
     match meant.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
-            let error = CommandError::usage(format!("no type is called `{name}`"));
+            let error = CommandError::usage(format!("no type is named `{name}`"));
             let near = did_you_mean(name, resources.names());
             Err(error.hint(near.unwrap_or_else(|| {
                 "for a custom resource, commit its CustomResourceDefinition, or write `PLURAL.GROUP --kind KIND --version VERSION`"

@@ -1,6 +1,6 @@
-//! What a library's error means to the caller of a command: its exit code and its hint.
+//! Exit codes and hints of the libraries' errors.
 //!
-//! The one place that says so, so that a fault ends every command with the same code.
+//! The only place that assigns them, so that a fault ends every command with the same code.
 
 use super::exit::{CommandError, Exit};
 use berth_base::model::ContentError;
@@ -108,9 +108,14 @@ fn of_round(error: &SyncError) -> (Exit, Option<String>) {
 
 fn of_admission(error: &NotAdmitted) -> (Exit, Option<String>) {
     match error {
-        NotAdmitted::Standby(_) => {
-            (Exit::Raced, Some("one syncer writes at a time; `--no-lease` leaves that to you".to_owned()))
-        }
+        NotAdmitted::Standby(_) => (
+            Exit::Raced,
+            Some(
+                "wait for the other syncer, or use `--no-lease` if nothing else writes to \
+                                the cluster"
+                    .to_owned(),
+            ),
+        ),
         NotAdmitted::Trouble(_) => (Exit::Unreachable, None),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use berth_base::diag::harmless_lines;
 
-/// What a process says when it ends. Part of the product: scripts rely on it.
+/// The exit codes of the process. They are part of the product: scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done,
@@ -17,7 +17,7 @@ pub enum Exit {
     Raced,
     /// Held for approval.
     Held,
-    /// A repository, remote or cluster can not be reached.
+    /// A repository, remote or cluster cannot be reached.
     Unreachable,
     /// Applied, but unhealthy.
     Unhealthy,
@@ -40,7 +40,7 @@ impl Exit {
         }
     }
 
-    /// Where several apply, the one that matters most.
+    /// Returns the code that matters most where several apply.
     #[must_use]
     pub fn worst(self, other: Exit) -> Exit {
         const ORDER: [Exit; 9] = [
@@ -58,17 +58,21 @@ impl Exit {
     }
 
     /// The last part of `--help`.
-    pub const HELP: &'static str = "\
-Exit codes:
+    pub const HELP: &'static str = "Exit codes:
    0  done
    1  the fleet has errors
    2  usage
-   3  differences or a failed proof, where asked to fail on them
-   4  lost the race for the rendered branch, after retries; another syncer holds the lease
+   3  \
+                                    differences or a failed proof, where asked to fail on them
+   4  lost \
+                                    the race for the rendered branch, after retries; another syncer holds \
+                                    the lease
    5  held for approval, or suspended
-   6  a repository, remote or cluster can not be reached
+   6  a repository, \
+                                    remote or cluster cannot be reached
    7  applied but unhealthy
-  70  a bug in berth";
+  70  \
+                                    a bug in berth";
 }
 
 /// A command that could not do its work.

@@ -79,13 +79,13 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&diagnostics))
 }
 
-/// One placement with all there is to say of it.
+/// One placement with its whole explanation.
 struct Explained {
     trace: Trace,
     /// Only what is published knows the placement.
     is_gone: bool,
     difference: Option<Difference>,
-    /// Why the placement keeps its clusters: the fault of a file that cannot be read.
+    /// The fault of the unreadable file for which the placement keeps its clusters.
     unreadable: Option<String>,
 }
 
@@ -120,13 +120,13 @@ fn unreadable(trace: &Trace, doubt: &Doubt, diagnostics: &Diagnostics) -> Option
     let place = |at: &Option<Pos>| at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
     let fault = fault.map(|one| format!("{}{}", place(&one.at), one.message)).unwrap_or_default();
     Some(if own {
-        format!("its file cannot be read, so its last good form counts and no cluster is lost: {fault}")
+        format!("its file cannot be read, so its last good form applies and it loses no cluster: {fault}")
     } else {
-        format!("a file that may concern it cannot be read, so no cluster is lost: {fault}")
+        format!("a file that may affect it cannot be read, so it loses no cluster: {fault}")
     })
 }
 
-/// What kubectl lets people type for kinds.
+/// Short names of kinds, as kubectl has them.
 const SHORT: [(&str, &str); 3] =
     [("crp", "ClusterResourcePlacement"), ("rp", "ResourcePlacement"), ("mwrs", "ManifestWorkReplicaSet")];
 
@@ -150,9 +150,9 @@ pub(super) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, 
     let name = parts.last().copied().unwrap_or_default();
     let error = CommandError::usage(format!("no placement `{wanted}` in this fleet"));
     let near = did_you_mean(name, all.iter().map(|key| &*key.name));
-    Err(error.hint(
-        near.unwrap_or_else(|| format!("there are {}, see `berth decide`", counted(all.len(), "placement"))),
-    ))
+    Err(error.hint(near.unwrap_or_else(|| {
+        format!("choose one of {}; `berth decide` lists all", counted(all.len(), "placement"))
+    })))
 }
 
 fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {
@@ -174,11 +174,8 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
     let was = if one.is_gone { "was in " } else { "" };
     let mut text = format!("{} ({was}{})\n", ui.tint(&trace.key.to_string(), Tone::Strong), trace.origin);
     if one.is_gone {
-        let _ = writeln!(
-            text,
-            "published in {}; the source does not describe it any more",
-            counted(picked, "cluster")
-        );
+        let _ =
+            writeln!(text, "published in {}; the source no longer describes it", counted(picked, "cluster"));
     } else if !every_step {
         let _ = writeln!(text, "picks {picked} of {}", counted(trace.clusters.len(), "cluster"));
     }
@@ -186,7 +183,10 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
         Some(why) => {
             let _ = writeln!(text, "{}", ui.tint(why, Tone::Warn));
         }
-        None if trace.stood => text.push_str("unchanged since it was decided: what it reads is the same\n"),
+        None if trace.stood => text.push_str(
+            "unchanged: its inputs are equal to those of the current \
+                                              decision\n",
+        ),
         None => {}
     }
     if let Some(condition) = &trace.condition {
@@ -247,7 +247,7 @@ fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
     text
 }
 
-/// The same for programs.
+/// Returns the explanations as JSON.
 fn explained_json(explained: &[Explained]) -> Json {
     json!({"placements": explained.iter().map(one_json).collect::<Vec<_>>()})
 }

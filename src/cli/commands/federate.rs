@@ -34,13 +34,13 @@ pub struct FederateArgs {
     /// Files, folders, or `-` for the standard input; with --from-cluster, a type and a name
     #[arg(required = true, value_name = "FILE|TYPE NAME")]
     files: Vec<PathBuf>,
-    /// Take the object TYPE NAME of a live cluster, or with --contents all that stands in the namespace NAME
+    /// Take the object TYPE NAME from a live cluster, or with --contents all objects in the namespace NAME
     #[arg(long)]
     from_cluster: bool,
-    /// For objects that name no namespace; with --contents, the namespace that is meant
+    /// Namespace for objects that name none; with --contents, the namespace to take
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Take Namespaces with what stands in them, and nothing else
+    /// Take Namespaces with the objects in them, and nothing else
     #[arg(short, long)]
     contents: bool,
     /// Place on these clusters, in place of all
@@ -55,13 +55,13 @@ pub struct FederateArgs {
     /// Make a FederatedTypeConfig for types without a Federated kind
     #[arg(short = 't', long)]
     enable_type: bool,
-    /// The fleet repository whose type configs count; this folder, if it looks like one
+    /// Fleet repository with the type configs; default: this folder, if it looks like one
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
-    /// Write a file for each object below this folder, and none that is there already
+    /// Write a file for each object below this folder; existing files are never overwritten
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
-    /// How the objects are printed; with --output-dir, `json` lists the files
+    /// Output format of the objects; with --output-dir, `json` lists the files
     #[arg(short, long, value_enum, default_value = "yaml")]
     output: DocumentFormat,
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
     found.extend(diagnostics);
     if read.passed_over > 0 {
         found.push(Diagnostic::note(format!(
-            "documents that are no Kubernetes objects, passed over: {}",
+            "skipped documents that are not Kubernetes objects: {}",
             read.passed_over
         )));
     }
@@ -103,14 +103,14 @@ pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&found))
 }
 
-/// What is asked of a live cluster.
+/// Returns the request to a live cluster.
 fn wanted<'a>(
     args: &'a FederateArgs,
     types: &'a KnownTypes,
 ) -> Result<from_cluster::Wanted<'a>, CommandError> {
     let words: Vec<&str> = args.files.iter().filter_map(|word| word.to_str()).collect();
     let [kind, name] = words[..] else {
-        let error = CommandError::usage("--from-cluster takes a type and a name");
+        let error = CommandError::usage("--from-cluster requires a type and a name");
         return Err(error.hint("berth federate --from-cluster deployment web -n shop"));
     };
     Ok(from_cluster::Wanted {
@@ -160,7 +160,7 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
 /// Writes a file for each document; nothing at all where something is at fault or in the way.
 fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: DocumentFormat, ui: &Ui) -> Outcome {
     if found.has_errors() {
-        ui.status("nothing was written, since there are errors");
+        ui.status("nothing was written, because there are errors");
         return Ok(Exit::Faulty);
     }
     let named = names(documents);

@@ -34,8 +34,8 @@ pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandErro
 }
 
 pub fn already_there(path: &Path) -> CommandError {
-    let error = CommandError::usage(format!("{} is there already", path.display()));
-    error.hint("it was not touched; move it, or write somewhere else")
+    let error = CommandError::usage(format!("{} already exists", path.display()));
+    error.hint("move it, or write to another place; nothing was written to it")
 }
 
 /// Puts other bytes into a file that still holds what was read. A crash leaves the old or the new ones.
@@ -70,8 +70,8 @@ fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {
     if now == before {
         return Ok(());
     }
-    let message = format!("{} was changed by somebody else meanwhile", path.display());
-    Err(CommandError::new(super::exit::Exit::Raced, message).hint("nothing was written to it; try again"))
+    let message = format!("{} was changed by another process", path.display());
+    Err(CommandError::new(super::exit::Exit::Raced, message).hint("try again; nothing was written to it"))
 }
 
 /// Refuses a path below a folder that leads through a symbolic link: it could lead anywhere.
@@ -81,7 +81,7 @@ pub fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandError> {
         at.push(part);
         if at.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
             let error = CommandError::usage(format!("{} is a symbolic link", at.display()));
-            return Err(error.hint("nothing is written through links; name another folder"));
+            return Err(error.hint("name another folder: berth does not write through links"));
         }
     }
     Ok(())

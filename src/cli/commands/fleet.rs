@@ -1,4 +1,4 @@
-//! What the reading commands share: where the fleet is, which revision, and for which moment.
+//! The flags of the reading commands: the fleet's place, the revision and the moment.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub struct FleetArgs {
     /// Read this revision from Git, in place of the working tree
     #[arg(long, value_name = "REV")]
     pub rev: Option<String>,
-    /// Take the decisions in force from a file in the form of `decide -o json`, in place of the rendered branch
+    /// Take the current decisions from a file in the form of `decide -o json`, in place of the rendered branch
     #[arg(long, value_name = "FILE")]
     pub previous: Option<PathBuf>,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct FleetArgs {
     pub now: Option<Timestamp>,
 }
 
-/// How results are printed.
+/// The output format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// For people
@@ -70,7 +70,8 @@ impl FleetArgs {
         ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", reading.label))));
         if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo)).flatten() {
             ui.status(&format!(
-                "note: this folder is inside the repository {}; it is read alone, without what that repository has published",
+                "note: this folder is inside the repository {}; berth reads only the folder, not that \
+                 repository's current state",
                 root.display()
             ));
         }

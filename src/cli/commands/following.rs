@@ -1,4 +1,4 @@
-//! Which commits a member follows: the flags, and what the loop makes of them.
+//! The commits that a member follows: the flags, and their use in the loop.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use berth_git::{CommitId, Repo};
 use berth_member::sync::commit_trust::{self, CommitTrust};
 use berth_member::sync::fleet_pin::FleetPin;
 
-/// Which commits a member follows
+/// Trust in the commits that a member follows
 #[derive(Debug, clap::Args)]
 pub struct FollowArgs {
     /// Apply only folders that one of these keys signed: a file in the format of `ssh-keygen -Y verify`
@@ -42,7 +42,7 @@ pub struct Following {
     vouching: CommitTrust,
     /// The member remembers the fleet of the folder that it applies.
     remembers: bool,
-    /// Why the newest folder is not applied, or cannot be the newest.
+    /// The reason not to apply the newest folder, or to doubt that it is the newest.
     refused: Option<String>,
     /// True for the latter.
     is_stale: bool,
@@ -66,7 +66,7 @@ impl Following {
         }
         if why != self.refused {
             if let Some(why) = &why {
-                warn!(error = why, "keeping to the last folder");
+                warn!(error = why, "keeping the last folder");
             }
             self.refused.clone_from(&why);
         }

@@ -1,4 +1,4 @@
-//! What `berth run` would refuse of a revision, for `berth plan`: every refusal at once, in run's words.
+//! The refusals that `berth run` would make, for `berth plan`: all at once, in the words of `run`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use berth_engine::dialects::kubefleet;
 use berth_git::source_tree::read_source;
 use berth_git::{CommitId, Repo};
 
-/// What a hub would refuse of the change from another commit's files, where that commit is at hand.
+/// Returns the changes since another commit's files that a hub would refuse, where that commit is available.
 pub fn refused_by_hubs(
     repo: &Repo,
     base: Option<CommitId>,
@@ -39,13 +39,13 @@ pub fn refused_by_hubs(
 pub fn refusals_text(refusals: &[CommandError], ui: &Ui) -> String {
     let one = |refusal: &CommandError| {
         let hint = refusal.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));
-        let title = ui.tint("berth run would refuse this and write nothing:", Tone::Bad);
+        let title = ui.tint("berth run would refuse this commit and publish nothing:", Tone::Bad);
         format!("{title} {}\n{hint}\n", refusal.message)
     };
     refusals.iter().map(one).collect()
 }
 
-/// The same for programs.
+/// Returns the refusals as JSON.
 pub fn refusals_json(refusals: &[CommandError]) -> Json {
     let one = |refusal: &CommandError| json!({"message": refusal.message, "hint": refusal.hint});
     refusals.iter().map(one).collect()

@@ -12,10 +12,10 @@ use berth_base::model::ObjectId;
 use berth_engine::dialects::kubefed::make::{KnownTypes, Subject};
 use berth_member::live::{Host, LiveError, Query, Resource};
 
-/// What of the cluster is wanted.
+/// A request for objects of the cluster.
 #[derive(Debug)]
 pub struct Wanted<'a> {
-    /// As kubectl takes it: `deploy`, `deployments.apps`.
+    /// The type, as kubectl takes it: `deploy`, `deployments.apps`.
     pub kind: &'a str,
     pub name: &'a str,
     pub namespace: Option<&'a str>,
@@ -23,11 +23,11 @@ pub struct Wanted<'a> {
     pub contents: bool,
     /// Types that need not be asked for.
     pub skip: &'a [String],
-    /// Which types have a Federated kind: of two groups that serve the same objects, theirs is taken.
+    /// The types with a Federated kind. They decide between two groups that serve the same objects.
     pub types: &'a KnownTypes,
 }
 
-/// What nobody federates, and there can be much of: events, and numbers that are measured anew each time.
+/// Reports whether the resource is short-lived and never federated: events and measurements.
 fn is_passing(resource: &Resource) -> bool {
     resource.kind == "Event" || resource.group == "metrics.k8s.io"
 }
@@ -43,7 +43,7 @@ fn read_from(host: &dyn Host, wanted: &Wanted<'_>) -> Result<DocumentsIn, Comman
     let namespace = resource.namespaced.then(|| wanted.namespace.unwrap_or("default"));
     let of_namespaces = resource.group.is_empty() && resource.kind == "Namespace";
     if wanted.contents && !of_namespaces {
-        let error = CommandError::usage(format!("--contents goes with a Namespace, not with {resource}"));
+        let error = CommandError::usage(format!("--contents needs a Namespace, not {resource}"));
         return Err(error.hint(format!("berth federate --from-cluster namespace {} --contents", wanted.name)));
     }
     let one = Query::all(resource.clone()).within(namespace).named(wanted.name);
@@ -122,7 +122,7 @@ fn find<'r>(resources: &'r [Resource], word: &str, types: &KnownTypes) -> Result
         (None, [one]) => Ok(one),
         (None, []) => {
             let words = resources.iter().flat_map(|one| std::iter::once(&one.plural).chain(&one.short));
-            let error = CommandError::usage(format!("the cluster has no resources called `{word}`"));
+            let error = CommandError::usage(format!("the cluster has no resources named `{word}`"));
             Err(match did_you_mean(word, words.map(String::as_str)) {
                 Some(near) => error.hint(near),
                 None => error.hint("`kubectl api-resources` lists them"),

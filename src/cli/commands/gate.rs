@@ -11,35 +11,35 @@ use berth_base::text::counted;
 use berth_engine::gate::limits::{Limit, Recall};
 use berth_engine::gate::{Deadline, Held, Limits, Percent, Span, Why};
 
-/// How much may be removed without an approval.
+/// The flags of the gate's limits.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Removals")]
 pub struct GateArgs {
-    /// Hold a workload that would be removed from more of its clusters than this share, or all; two go free
+    /// Hold a workload that would lose more than this share of its clusters, or all; the first two are free
     #[arg(long, value_name = "SHARE", default_value = "50%", env = "BERTH_MAX_REMOVED_CLUSTERS")]
     max_removed_clusters: Percent,
-    /// Hold what would take more of one cluster's objects than this share; ten go free
+    /// Hold removals of more than this share of one cluster's objects; the first ten are free
     #[arg(long, value_name = "SHARE", default_value = "50%", env = "BERTH_MAX_REMOVED_OBJECTS")]
     max_removed_objects: Percent,
-    /// Hold all removals that statuses or time cause where more of the fleet's clusters would lose something at once; two go free
+    /// Hold all removals caused by statuses or time that reach more than this share of the clusters; the first two are free
     #[arg(long, value_name = "SHARE", default_value = "30%", env = "BERTH_MAX_EVICTED_CLUSTERS")]
     max_evicted_clusters: Percent,
     /// Treat namespaces, CRDs and volume claims like any other object
     #[arg(long, env = "BERTH_ALLOW_RISKY_REMOVALS")]
     allow_risky_removals: bool,
-    /// Add up the removals of this time, whatever their cause and however many commits and passes they come in
+    /// Add up all removals within this time, over all causes, commits and passes
     #[arg(long, value_name = "TIME", default_value = "24h", env = "BERTH_REMOVAL_WINDOW")]
     removal_window: Span,
-    /// Let pass what equals one of so many earlier states, or any of --rollback-window
+    /// Allow a state equal to one of this many earlier states, or to any within --rollback-window
     #[arg(long, value_name = "COUNT", default_value_t = 10, env = "BERTH_ROLLBACK_DEPTH")]
     rollback_depth: usize,
-    /// Let pass what equals a state that was replaced within this time, however many came since
+    /// Allow a state equal to one that was replaced within this time
     #[arg(long, value_name = "TIME", default_value = "24h", env = "BERTH_ROLLBACK_WINDOW")]
     rollback_window: Span,
-    /// Let members report these labels, where the files have none of the key: KEY or PREFIX*, with commas between
+    /// Let members report these labels where no file sets the key: KEY or PREFIX*, separated by commas
     #[arg(long, value_name = "KEYS", default_value = "none", env = "BERTH_MEMBER_LABELS")]
     member_labels: LabelKeys,
-    /// Take approvals from files under approvals/ only, which access rules protect, and from no commit message
+    /// Accept approvals only as files under approvals/, which access rules protect, and not in commit messages
     #[arg(long, env = "BERTH_NO_APPROVAL_TRAILERS")]
     no_approval_trailers: bool,
 }
@@ -63,14 +63,14 @@ impl GateArgs {
     }
 }
 
-/// Whether something is held by now, or would be.
+/// The tense of a report: held now, or held by the next `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Now,
     Foreseen,
 }
 
-/// What is held, and what to paste.
+/// Describes the held workloads and the line that approves them.
 pub fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
     let workloads = counted(held.len(), "workload");
     let (title, stays) = match when {
@@ -78,8 +78,7 @@ pub fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
         When::Foreseen => (format!("berth run would hold {workloads} for approval"), "would stay"),
     };
     let title = ui.tint(&title, Tone::Bad);
-    let mut text =
-        format!("\n{title}: what is held {stays} as it was, in every cluster; the rest is published\n");
+    let mut text = format!("\n{title}: each {stays} unchanged in every cluster; the rest is published\n");
     for one in held {
         let (key, source) = (ui.tint(&one.key.to_string(), Tone::Strong), &one.source);
         let gone = if one.is_gone { "was in" } else { "in" };
@@ -101,12 +100,16 @@ pub fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
     if let Some(one) = approvable.next() {
         let _ = write!(
             text,
-            "\nif this was not meant, undo the change; if it was, end a commit's message on the source branch with\n\n\
-             {}\n\nan empty commit will do (git commit --allow-empty), and so will a file under approvals/\n",
+            "\nTo reject the removal, undo the change. To approve it, end a commit's message on the \
+             source branch with\n\n{}\n\nUse an empty commit (`git commit --allow-empty`) or a file under \
+             `approvals/`.\n",
             one.approval_of_all()
         );
         if approvable.next().is_some() {
-            text.push_str("to approve some of the workloads only, take their digests from -v or -o json\n");
+            text.push_str(
+                "To approve only some of the workloads, take their digests from `-v` or `-o \
+                           json`.\n",
+            );
         }
     }
     text
@@ -122,7 +125,7 @@ pub fn deadlines_text(deadlines: &[Deadline], ui: &Ui) -> String {
     if text.is_empty() { text } else { format!("\nlater, by deadlines of this change\n{text}") }
 }
 
-/// The same for programs.
+/// Returns the deadlines as JSON.
 pub fn deadlines_json(deadlines: &[Deadline]) -> Json {
     let one = |deadline: &Deadline| {
         let key = &deadline.key;

@@ -6,17 +6,17 @@ use std::time::Duration;
 use super::exit::{CommandError, Exit};
 use berth_member::live::{Access, Cluster, LiveError};
 
-/// Which cluster to read.
+/// The flags that name the cluster to read.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct HostArgs {
-    /// Its kubeconfig; without it, what KUBECONFIG names, or the file in the home folder
+    /// Kubeconfig of the hub; default: KUBECONFIG, or the file in the home folder
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; without it, the current one
+    /// Context of the kubeconfig; default: the current one
     #[arg(long, value_name = "NAME", alias = "host-cluster-context")]
     context: Option<String>,
-    /// Give up on an answer after so many seconds
+    /// Give up on an answer after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 }

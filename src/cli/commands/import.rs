@@ -56,7 +56,7 @@ enum System {
     after_help = "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets"
 )]
 pub struct KubefedArgs {
-    /// Where the control plane's own objects are
+    /// Namespace of the control plane's own objects
     #[arg(long, value_name = "NAME", default_value = kubefed::USUAL_NAMESPACE, alias = "kubefed-namespace")]
     namespace: String,
     #[command(flatten)]
@@ -97,19 +97,19 @@ pub struct OcmArgs {
     host: HostArgs,
 }
 
-/// Where an import goes.
+/// The destination of an import.
 #[derive(Debug, clap::Args)]
 struct IntoArgs {
-    /// The folder for the files; what is there already is never overwritten
+    /// Folder for the files; existing files are never overwritten
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// The fleet repository, DIR being in its work tree: its rendered branch begins with the live placement
+    /// Fleet repository with DIR in its work tree: its rendered branch begins with the live placement
     #[arg(long, value_name = "PATH")]
     repo: Option<PathBuf>,
-    /// Leave out what holds the data of Secrets
+    /// Leave out objects with the data of Secrets
     #[arg(long)]
     no_secrets: bool,
-    /// Who the first rendered commit is by
+    /// Author of the first rendered commit
     #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
     identity: Identity,
     /// Date the first rendered commit at this moment, in place of now
@@ -161,10 +161,8 @@ fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoAr
         Some(_) if !gathered.missing.is_empty() => told.push(Diagnostic {
             at: None,
             severity: Severity::Error,
-            message: "no first commit was written: it would be without what could not be read".to_owned(),
-            hint: Some(
-                "import again once everything can be read; files that are there and equal stay".to_owned(),
-            ),
+            message: "no first commit was written: some objects could not be read".to_owned(),
+            hint: Some("import again once everything can be read; existing equal files stay".to_owned()),
         }),
         Some(fleet) => {
             let from = format!("{} {server}", importer.name);
@@ -200,7 +198,7 @@ impl Fleet {
     fn open(path: &Path, out: &Path, refs: &Refs) -> Result<Fleet, CommandError> {
         if Repo::is_git_folder(path) {
             let message = format!(
-                "`{}` is a bare repository or a .git folder, where no files can be put",
+                "`{}` is a bare repository or a .git folder, which cannot hold files",
                 path.display()
             );
             return Err(CommandError::usage(message).hint("name the root of a work tree"));
@@ -254,7 +252,7 @@ impl Fleet {
         told.extend(found);
         told.extend(std::mem::take(&mut first.diagnostics));
         if first.state.decisions.is_empty() {
-            let message = "no first commit was written: nothing that berth knows of is placed on the host";
+            let message = "no first commit was written: the host places no object that berth knows";
             let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
             told.push(warning.hint("`berth run` begins the branch once the files are committed"));
             return Ok(None);
@@ -264,7 +262,7 @@ impl Fleet {
     }
 }
 
-/// What berth makes of files that are not written yet.
+/// Loads a fleet from files that are not written yet.
 fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
     let file = |(path, text): (&String, &String)| SourceFile {
         path: format!("{prefix}{path}").into(),
@@ -274,7 +272,7 @@ fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
     load::load(&tree, History::None)
 }
 
-/// Writes all files, or none where one is there in another form, can not be read, or is behind a link.
+/// Writes all files, or none where one is there in another form, cannot be read, or is behind a link.
 fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), CommandError> {
     let mut fresh = Vec::new();
     let mut others = Vec::new();
@@ -287,22 +285,25 @@ fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), Comma
         }
     }
     if !others.is_empty() {
-        let message = format!("{} has another form of {}", out.display(), crate::import::some_of(others));
+        let message = format!("{} has a different {}", out.display(), crate::import::some_of(others));
         return Err(
-            CommandError::usage(message).hint("nothing was written; name another folder with `--out`")
+            CommandError::usage(message).hint("name another folder with `--out`; nothing was written")
         );
     }
     create_folder(out)?;
     fresh.into_iter().try_for_each(|(path, text)| write_new(&out.join(path), text))
 }
 
-/// What a file holds; `None` only where there is nothing at all.
+/// Reads a file; `None` only where nothing exists at the path.
 fn there(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
     let read = match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Ok(metadata) if !metadata.is_file() => {
-            let error = CommandError::usage(format!("{} is no file, and in the way of one", path.display()));
-            return Err(error.hint("nothing was written; move it, or name another folder with `--out`"));
+            let error = CommandError::usage(format!(
+                "{} is not a file, and a file must be written there",
+                path.display()
+            ));
+            return Err(error.hint("move it, or name another folder with `--out`; nothing was written"));
         }
         Ok(_) => std::fs::read(path),
         Err(error) => Err(error),
@@ -313,7 +314,7 @@ fn there(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
 
 fn warning_of_secrets(count: usize, rendered: bool) -> Option<Diagnostic> {
     let (too, hint) = if rendered {
-        let hint = "keep the repository as closed as the Secrets are; or delete the files, the branch and \
+        let hint = "restrict the repository like the Secrets, or delete the files, the branch and \
                     `refs/berth/root`, and import again with `--no-secrets`";
         (", and into the rendered branch", hint)
     } else {
@@ -327,8 +328,10 @@ fn warning_of_secrets(count: usize, rendered: bool) -> Option<Diagnostic> {
         1 => "1 SECRET".to_owned(),
         count => format!("{count} SECRETS"),
     };
-    let message =
-        format!("THE DATA OF {count} WAS WRITTEN INTO FILES{too}, readable for whoever reads the repository");
+    let message = format!(
+        "THE DATA OF {count} WAS WRITTEN INTO FILES{too}: everybody who can read the repository \
+                 can read it"
+    );
     let warning = Diagnostic { severity: Severity::Warning, ..Diagnostic::note(message) };
     Some(warning.hint(hint))
 }

@@ -1,4 +1,4 @@
-//! What is shown of an import, for people and for programs.
+//! The summary of an import, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,14 +12,14 @@ use berth_base::text::counted;
 use berth_git::CommitId;
 use berth_git::protocol::Refs;
 
-/// What is shown of an import.
+/// The summary of an import.
 #[derive(Debug)]
 pub struct Shown<'a> {
     pub server: &'a str,
     pub out: &'a Path,
     pub gathered: &'a Gathered,
     pub files: &'a BTreeMap<String, String>,
-    /// Whether a first commit was asked for.
+    /// True if a first commit was requested.
     pub wanted: bool,
     pub begun: &'a Option<(CommitId, First)>,
 }
@@ -46,20 +46,21 @@ impl Shown<'_> {
                     counted(objects, "object"),
                     counted(first.state.folders.len(), "cluster"),
                     match first.moves.len() {
-                        0 => "all where berth places them".to_owned(),
-                        moves => format!("{} not as berth decides", counted(moves, "workload")),
+                        0 => "all as berth places them".to_owned(),
+                        moves => format!("{} different from berth's decisions", counted(moves, "workload")),
                     }
                 );
                 let _ = writeln!(
                     text,
-                    "note this line outside the repository, it proves what follows: berth verify --root {commit}"
+                    "keep this line outside the repository, to prove all later commits: berth verify \
+                     --root {commit}"
                 );
                 text.push_str("next: look at the files, commit them, then `berth plan`\n");
             }
             None if self.gathered.missing.is_empty() => {
                 text.push_str("next: look at the files, and commit them");
                 if !self.wanted {
-                    text.push_str("; with --repo, the rendered branch would begin with the live placement");
+                    text.push_str("; use --repo to begin the rendered branch with the live placement");
                 }
                 text.push('\n');
             }

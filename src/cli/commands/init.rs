@@ -14,7 +14,7 @@ use berth_hub::inputs::{Reading, Search};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth init fleet && cd fleet && berth decide")]
 pub struct InitArgs {
-    /// Where to start it
+    /// Folder of the new fleet
     #[arg(default_value = ".", value_name = "DIR")]
     dir: PathBuf,
 }
@@ -55,12 +55,13 @@ pub fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
         FILES.iter().map(|(path, _)| *path).filter(|path| args.dir.join(path).exists()).collect();
     if !there.is_empty() {
         let message = format!("{} already has {}", args.dir.display(), there.join(", "));
-        return Err(CommandError::new(Exit::Usage, message).hint("nothing was written; name another folder"));
+        return Err(CommandError::new(Exit::Usage, message).hint("name another folder; nothing was written"));
     }
     if let Some(found) = existing_fleet(&args.dir) {
         let message = format!("{} {found}", args.dir.display());
         return Err(CommandError::new(Exit::Usage, message).hint(
-            "nothing was written; `berth validate` checks the fleet, `berth join` adds clusters, a new folder starts another",
+            "check the fleet with `berth validate`, add clusters with `berth join`, or name a new folder; \
+             nothing was written",
         ));
     }
     for (path, text) in FILES {
@@ -70,7 +71,8 @@ pub fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
         berth_git::Repo::init(&args.dir)?;
     }
     ui.status(&format!(
-        "started a fleet repository in {}\nnext: look around, `git add -A && git commit`, then `berth decide`, `berth run --once`",
+        "started a fleet repository in {}\nnext: look at the files, `git add -A && git commit`, then \
+         `berth decide` and `berth run --once`",
         args.dir.display()
     ));
     Ok(Exit::Done)

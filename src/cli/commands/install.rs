@@ -19,54 +19,54 @@ use berth_member::sync::cluster_folder::{self, FolderError};
 use berth_member::sync::desired;
 use berth_member::sync::override_objects::OverrideObjects;
 
-/// How each file begins: only such files are ever written again.
+/// The first line of each file. Only files that begin with it are overwritten.
 const MARK: &str = "# Made by berth join --install";
 
-/// What the member's own cluster needs to run its syncer
+/// The manifests that run a syncer in the member's own cluster
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Install")]
 pub struct InstallArgs {
     /// Also write the manifests that run its syncer in its own cluster into this folder; `-` prints them
     ///
-    /// A cluster that is in the inventory already stays as it is there. Files of an earlier run are replaced.
+    /// A cluster that is already in the inventory stays unchanged there. Files of an earlier run are replaced.
     #[arg(long, value_name = "DIR|-")]
     install: Option<PathBuf>,
-    /// The repository with the rendered branch, as the syncer reaches it: `https://…` or ssh
+    /// Address of the rendered branch's repository, as the syncer reaches it: `https://…` or ssh
     #[arg(long, value_name = "URL", requires = "install")]
     remote: Option<String>,
-    /// The Secret with the credentials for it: `token`, or `key` and `known_hosts` for ssh; empty for none
+    /// Secret with the credentials for the repository: `token`, or `key` and `known_hosts` for ssh; empty for none
     #[arg(long, value_name = "NAME", default_value = "berth-git", requires = "install")]
     git_secret: String,
-    /// That Secret also holds `ca.crt`, the authority of the Git server
+    /// Say that this Secret also holds `ca.crt`, the authority of the Git server
     #[arg(long, requires = "install")]
     git_ca: bool,
-    /// The image with berth in it
+    /// Image with berth in it
     #[arg(long, value_name = "IMAGE", default_value = concat!("berth:", env!("CARGO_PKG_VERSION")), requires = "install")]
     image: String,
-    /// The namespace for the syncer and its records
+    /// Namespace for the syncer and its records
     #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", requires = "install")]
     namespace: String,
     /// The fleet's name, as `berth sync --fleet` takes it
     #[arg(long, value_name = "NAME", default_value = "fleet", requires = "install")]
     fleet: String,
-    /// The kinds it may work on, such as `configmaps,deployments.apps`; without this, those of its folder
+    /// Kinds that the syncer may write, such as `configmaps,deployments.apps`; default: those of its folder
     #[arg(long, value_name = "KINDS", value_delimiter = ',', requires = "install")]
     kinds: Vec<String>,
-    /// Let it apply roles and bindings that give rights which it has not itself
+    /// Let the syncer apply roles and bindings with rights that it lacks itself
     #[arg(long, requires = "install", conflicts_with = "tenant_service_account")]
     allow_escalation: bool,
     /// Apply the objects of each namespace as this account there, as `berth sync --tenant-service-account` does
     #[arg(long, value_name = "NAME", requires = "install")]
     tenant_service_account: Option<String>,
-    /// Where it finds local overrides, as `berth sync --overrides-from` takes it; may be given again
+    /// Source of local overrides, as in `berth sync --overrides-from`; repeatable
     #[arg(long, value_name = "SOURCE", value_delimiter = ',', requires = "install")]
     overrides_from: Vec<OverrideObjects>,
-    /// Also allow it only the connections that it needs
+    /// Also limit the syncer to the connections that it needs
     #[arg(long, requires = "install")]
     network_policy: bool,
 }
 
-/// Where manifests go.
+/// The destination of manifests.
 #[derive(Clone, Copy, Debug)]
 enum Place<'a> {
     Folder(&'a Path),
@@ -78,7 +78,7 @@ impl InstallArgs {
         self.install.is_some()
     }
 
-    /// Whether the manifests are printed, so that nothing else may be.
+    /// Reports whether the manifests go to stdout, where nothing else may be printed.
     pub fn is_printed(&self) -> bool {
         matches!(self.place(), Some(Place::Stdout))
     }
@@ -133,16 +133,19 @@ impl InstallArgs {
     fn remote(&self) -> Result<Remote, CommandError> {
         let Some(url) = &self.remote else {
             let error = CommandError::usage("--install needs --remote");
-            return Err(error.hint("name the repository with the rendered branch as the cluster reaches it"));
+            return Err(error.hint(
+                "give the address of the rendered branch's repository, as the cluster \
+                                   reaches it",
+            ));
         };
         if shows_password(url) {
-            return Err(CommandError::usage("a manifest is no place for a password")
+            return Err(CommandError::usage("a manifest must not hold a password")
                 .hint("put it into the Secret that `--git-secret` names"));
         }
         RemoteUrl::parse(url, false)?;
         let ssh = !url.contains("://") && !url.starts_with('/') || url.starts_with("ssh://");
         if !ssh && !url.starts_with("https://") {
-            let error = CommandError::usage(format!("`{url}` is no address that a pod can reach"));
+            let error = CommandError::usage(format!("`{url}` is not an address that a pod can reach"));
             return Err(
                 error.hint("write it as `https://host/path`, `ssh://user@host/path` or `user@host:path`")
             );
@@ -219,7 +222,7 @@ fn refuse(flag: &str, name: &str, fits: bool) -> Result<(), CommandError> {
     if fits {
         return Ok(());
     }
-    let error = CommandError::usage(format!("{flag} `{name}` can not be a name"));
+    let error = CommandError::usage(format!("{flag} `{name}` is not a valid name"));
     Err(error.hint("use lower-case letters, digits and dashes"))
 }
 

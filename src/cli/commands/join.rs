@@ -29,22 +29,22 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 pub struct JoinArgs {
     /// The cluster's name
     name: String,
-    /// The system whose kind describes it
+    /// System whose kind describes the cluster
     #[arg(long, value_enum, default_value = "kubefed")]
     dialect: Inventory,
-    /// A label, for selectors; may be given again
+    /// Label of the cluster; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_delimiter = ',')]
     labels: Vec<String>,
-    /// Its region, as the label topology.kubernetes.io/region
+    /// Region of the cluster, set as the label topology.kubernetes.io/region
     #[arg(long)]
     region: Option<String>,
-    /// Its zone, as the label topology.kubernetes.io/zone
+    /// Zone of the cluster, set as the label topology.kubernetes.io/zone
     #[arg(long)]
     zone: Option<String>,
-    /// The address of its API server: a KubeFedCluster must have one, though berth never calls it
+    /// Address of the cluster's API server; required for a KubeFedCluster, although berth never calls it
     #[arg(long, value_name = "URL")]
     api_endpoint: Option<String>,
-    /// The Secret (or, for KubeFleet, the account) that a hub would use; berth does not
+    /// Secret (for KubeFleet: account) that a hub would use; berth does not use it
     #[arg(long, value_name = "NAME")]
     secret_name: Option<String>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ enum Inventory {
 pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     let name = &args.name;
     if !is_dns_subdomain(name) {
-        let error = CommandError::usage(format!("`{name}` can not be the name of a cluster"));
+        let error = CommandError::usage(format!("`{name}` is not a valid name of a cluster"));
         return Err(error.hint("use lower-case letters, digits, dashes and dots"));
     }
     args.install.check()?;
@@ -81,16 +81,18 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     if args.install.is_wanted() && tree.loaded.fleet.clusters.contains_key(name) {
         let install = args.install.make(name, &tree, &args.repo.repo, &[])?;
         args.install.write(&install, ui)?;
-        ui.status(&format!("{name} is in the inventory already, where nothing was changed"));
+        ui.status(&format!("{name} is already in the inventory, which was not changed"));
         return Ok(Exit::Done);
     }
     if args.dialect == Inventory::Kubefed && args.api_endpoint.is_none() {
         let error = CommandError::usage("a KubeFedCluster needs --api-endpoint");
-        return Err(error
-            .hint("berth never calls it; --dialect kubefleet and --dialect ocm make kinds that need none"));
+        return Err(error.hint(
+            "add it (berth never calls the address), or use --dialect kubefleet or --dialect ocm, \
+                   whose kinds need none",
+        ));
     }
     if let Some(secret) = args.secret_name.as_ref().filter(|secret| !is_dns_subdomain(secret)) {
-        let error = CommandError::usage(format!("`{secret}` can not be the name of a Secret or an account"));
+        let error = CommandError::usage(format!("`{secret}` is not a valid name of a Secret or an account"));
         return Err(error.hint("use lower-case letters, digits, dashes and dots"));
     }
     let new = NewCluster {
@@ -106,7 +108,7 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     };
     let kind = document["kind"].as_str().unwrap_or_default();
     if let Some((file, found)) = tree.objects().find(|(_, found)| found.kind == kind && found.name == *name) {
-        let message = format!("{kind} {name} is there already: {file}:{}:{}", found.at.line, found.at.column);
+        let message = format!("{kind} {name} already exists: {file}:{}:{}", found.at.line, found.at.column);
         return Err(CommandError::usage(message).hint("edit that file, or choose another name"));
     }
     let path = tree.new_file(&args.dir, name)?;
@@ -143,7 +145,7 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     ));
     let named = mentioned::text(&after.fleet, name);
     if !named.is_empty() {
-        ui.status(&format!("named already by\n{}", named.trim_end()));
+        ui.status(&format!("already named by\n{}", named.trim_end()));
     }
     Ok(Exit::Done)
 }

@@ -8,32 +8,32 @@ use berth_member::sync::backends::kube::drift::mode::DriftMode;
 use berth_member::sync::health::custom::{self, HealthRules};
 use berth_member::sync::override_objects::OverrideObjects;
 
-/// How a Kubernetes target is reached and worked on
+/// The connection to a Kubernetes target, and the work on it
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Options of the target `kube`")]
 pub struct KubeArgs {
-    /// The kubeconfig of the cluster; without it the usual places, or a pod's own credentials
+    /// Kubeconfig of the cluster; default: the usual places, or a pod's own credentials
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// The context in the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// Where berth keeps the record of what it owns there
+    /// Namespace of berth's record of the objects it owns
     #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", env = "BERTH_NAMESPACE")]
     pub namespace: String,
-    /// How many requests are under way at once
+    /// Number of concurrent requests
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
-    /// How long an object may take to be healthy, in seconds
+    /// Seconds that an object may take to become healthy
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "BERTH_HEALTH_TIMEOUT")]
     pub health_timeout: u64,
     /// Apply and remove the objects of each namespace as the ServiceAccount of this name there, with its rights
     #[arg(long, value_name = "NAME", env = "BERTH_TENANT_SERVICE_ACCOUNT", value_parser = account)]
     pub tenant_service_account: Option<String>,
-    /// With that, apply and remove objects without a namespace with berth's own rights; else they are refused
+    /// With --tenant-service-account, apply and remove cluster-scoped objects with berth's own rights; else they are refused
     #[arg(long, env = "BERTH_TENANT_CLUSTER_SCOPED", requires = "tenant_service_account")]
     pub tenant_cluster_scoped: bool,
-    /// Namespaces that are never removed, whatever is approved; `*` at the end stands for any rest. Berth's own is one of them
+    /// Namespaces that are never removed, even with an approval; a `*` at the end matches any rest. Includes berth's own
     #[arg(
         long,
         value_name = "NAMES",
@@ -42,33 +42,33 @@ pub struct KubeArgs {
         env = "BERTH_PROTECTED_NAMESPACES"
     )]
     pub protected_namespaces: Vec<String>,
-    /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; may be given again
+    /// Overrides of this member in berth's namespace there: `configmap/NAME`, `secret/NAME`, or all with a label, as `configmaps/LABEL=VALUE` or `secrets/LABEL=VALUE`; repeatable
     #[arg(long, value_name = "SOURCE", value_delimiter = ',', env = "BERTH_OVERRIDES_FROM")]
     pub overrides_from: Vec<OverrideObjects>,
-    /// Where a pod's own credentials are, in place of the usual folder
+    /// Folder of a pod's own credentials, in place of the usual one
     #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
     pub pod_credentials: Option<PathBuf>,
-    /// When objects of your own kinds are healthy: documents of kind HealthRule
+    /// File with HealthRule documents, which say when objects of your own kinds are healthy
     #[arg(long, value_name = "FILE", env = "BERTH_HEALTH_RULES")]
     health_rules: Option<PathBuf>,
-    /// A watch that says nothing for this long, in seconds, counts as lost: its kind is listed anew
+    /// Seconds of silence after which a watch counts as lost and its kind is listed again
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     pub watch_silence: u64,
-    /// What is done about changes to what was applied, where an object does not say: put right, or only reported
+    /// Reaction to drift where an object sets none: correct it, or only report it
     #[arg(long, value_enum, default_value = "correct", env = "BERTH_DRIFT")]
     drift: Drift,
-    /// How long the lease lasts that keeps a second syncer of the fleet from writing, in seconds
+    /// Duration in seconds of the lease that keeps a second syncer of the fleet from writing
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
     pub lease_duration: u64,
     /// Write no Kubernetes Events
     #[arg(long, env = "BERTH_NO_EVENTS")]
     pub no_events: bool,
-    /// Take no lease: see to it yourself that nobody else applies this fleet there
+    /// Take no lease: make sure yourself that no other syncer applies this fleet there
     #[arg(long, env = "BERTH_NO_LEASE")]
     pub no_lease: bool,
 }
 
-/// What is done about drift
+/// The reaction to drift
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Drift {
     Correct,
@@ -94,10 +94,7 @@ impl KubeArgs {
         let bytes = std::fs::read(path).map_err(|error| CommandError::io(&name, &error))?;
         custom::read(&name, &bytes).map_err(|found| {
             let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-            CommandError::new(
-                Exit::Faulty,
-                format!("the health rules can not be read:\n{}", found.join("\n")),
-            )
+            CommandError::new(Exit::Faulty, format!("the health rules cannot be read:\n{}", found.join("\n")))
         })
     }
 }

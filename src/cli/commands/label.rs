@@ -35,7 +35,7 @@ pub fn cmd_label(args: &LabelArgs, ui: &Ui) -> Outcome {
     if let Some(twice) =
         wishes.iter().enumerate().find(|(at, wish)| wishes[..*at].iter().any(|one| one.key() == wish.key()))
     {
-        return Err(CommandError::usage(format!("the label `{}` is named twice", twice.1.key())));
+        return Err(CommandError::usage(format!("the label `{}` is given twice", twice.1.key())));
     }
     mark(&args.mark, &names, ui, |chosen| in_each(chosen, &wishes, args.overwrite))
 }

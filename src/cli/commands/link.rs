@@ -19,7 +19,7 @@ pub struct PacedLink {
     every: Duration,
     fetching: Pace,
     pushing: Pace,
-    /// Why the folder is not the remote's newest.
+    /// The reason why the folder is not the remote's newest.
     trouble: Option<RemoteError>,
 }
 
@@ -67,7 +67,7 @@ impl PacedLink {
                     self.fetching.failed();
                     // Who asks to stop knows why.
                     if !matches!(problem, RemoteError::Transport(TransportError::Cancelled { .. })) {
-                        warn!(error = %problem, hint = problem.hint(), "keeping to the last folder");
+                        warn!(error = %problem, hint = problem.hint(), "keeping the last folder");
                     }
                     self.trouble = Some(problem);
                 }
@@ -80,7 +80,7 @@ impl PacedLink {
         }
     }
 
-    /// Why the folder is not the remote's newest.
+    /// Returns the reason why the folder is not the remote's newest.
     pub fn trouble(&mut self) -> Option<CommandError> {
         self.trouble.take().map(CommandError::from)
     }
@@ -99,7 +99,7 @@ impl PacedLink {
             Err(RemoteError::Transport(problem)) if problem.is_refusal() => {
                 if self.pushing.failures == 0 {
                     let hint = problem.hint();
-                    warn!(error = %problem, hint, "the status stays here for now");
+                    warn!(error = %problem, hint, "the status is kept in the local repository for now");
                 }
                 // It may be a matter of a moment, and is offered less and less often where it is not.
                 self.pushing.failed();

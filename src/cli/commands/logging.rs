@@ -6,7 +6,7 @@ use super::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub struct LogArgs {
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "auto", env = "BERTH_LOG_FORMAT")]
     log_format: LogFormat,
 }

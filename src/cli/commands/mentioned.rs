@@ -1,4 +1,4 @@
-//! Which objects name a cluster, for people and for programs.
+//! The objects that name a cluster, as text and as JSON.
 
 use serde_json::{Value as Json, json};
 

@@ -86,7 +86,7 @@ pub struct Cli {
     /// Log more; twice for all
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// When to use colours
+    /// Use of colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColourChoice,
 }
@@ -122,7 +122,7 @@ enum Command {
     Man(man::ManArgs),
 }
 
-/// What every command gives back.
+/// The result of every command.
 pub type Outcome = Result<Exit, CommandError>;
 
 /// Runs the process's command line.

@@ -14,7 +14,7 @@ type Fault = (Option<Arc<str>>, Option<Object>, String);
 /// Kind with group, namespace, name.
 type Object = (String, String, String, String);
 
-/// How often there was each error.
+/// The number of occurrences of each error.
 #[derive(Debug)]
 pub struct Faults(BTreeMap<Fault, usize>);
 

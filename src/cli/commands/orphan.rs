@@ -28,13 +28,13 @@ pub struct OrphanArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Members keep the object, and are its only owners from then on
+    /// Let members keep the object as its only owners
     #[command(after_help = "Example:\n  berth orphan enable deployment web -n shop")]
     Enable(ObjectArgs),
-    /// Members remove the object, as they do by themselves
+    /// Let members remove the object, which is the default
     #[command(after_help = "Example:\n  berth orphan disable deployment web -n shop")]
     Disable(ObjectArgs),
-    /// Say which of the two it is
+    /// Show the current setting
     #[command(after_help = "Example:\n  berth orphan status deployment web -n shop -o json")]
     Status(ObjectArgs),
 }
@@ -44,7 +44,7 @@ struct ObjectArgs {
     /// The kind, Federated or of its target, in any of its names
     kind: String,
     name: String,
-    /// Its namespace, where several have one of that name
+    /// Namespace of the object, required where several have its name
     #[arg(short, long)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -134,7 +134,7 @@ fn find<'t>(tree: &'t WorkingTree, args: &ObjectArgs) -> Result<(&'t Arc<str>, &
             let (kind, name) = (&args.kind, &args.name);
             let place = args.namespace.as_ref().map(|namespace| format!(" in namespace `{namespace}`"));
             let error = CommandError::usage(format!(
-                "no Federated object of kind `{kind}` is called `{name}`{}",
+                "no Federated object of kind `{kind}` is named `{name}`{}",
                 place.unwrap_or_default()
             ));
             let near = did_you_mean(
@@ -151,8 +151,8 @@ fn find<'t>(tree: &'t WorkingTree, args: &ObjectArgs) -> Result<(&'t Arc<str>, &
                 .collect();
             Err(match (near, others.is_empty()) {
                 (Some(near), true) => error.hint(near),
-                (_, false) => error.hint(format!("of that name there is\n{}", others.join("\n"))),
-                (None, true) => error.hint("`berth decide` lists what there is"),
+                (_, false) => error.hint(format!("choose one of these\n{}", others.join("\n"))),
+                (None, true) => error.hint("list the objects with `berth decide`"),
             })
         }
         several => {
@@ -162,7 +162,7 @@ fn find<'t>(tree: &'t WorkingTree, args: &ObjectArgs) -> Result<(&'t Arc<str>, &
                     format!("{file}:{}: {} in `{}`", found.at.line, found.kind, found.namespace)
                 })
                 .collect();
-            let error = CommandError::usage(format!("{} objects are meant by this", several.len()));
+            let error = CommandError::usage(format!("{} objects match", several.len()));
             Err(error.hint(format!("name one with --namespace and its full kind\n{}", places.join("\n"))))
         }
     }

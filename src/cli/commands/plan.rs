@@ -38,16 +38,16 @@ pub struct PlanArgs {
     /// The fleet repository
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     repo: std::path::PathBuf,
-    /// Begin with the state that this revision gives, and merge into it
+    /// Begin with the state of this revision, and merge into the revision
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-    /// The revision to look at
+    /// Revision to plan
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     head: String,
-    /// The branch to merge into; without it, the one that `run` reads, as far as this clone knows
+    /// Branch to merge into; default: the one that `run` reads, as far as this clone knows
     #[arg(long, value_name = "BRANCH", env = "BERTH_SOURCE", conflicts_with = "base")]
     source: Option<String>,
-    /// Take the head as it is, and what it lacks as taken back
+    /// Plan the head unmerged: commits that it lacks show as reverted
     #[arg(long)]
     no_merge: bool,
     #[command(flatten)]
@@ -80,7 +80,7 @@ enum FailOn {
 
 pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     if args.diff && args.output != Format::Text {
-        let error = CommandError::usage("--diff goes with text only");
+        let error = CommandError::usage("--diff works only with text output");
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
     let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());

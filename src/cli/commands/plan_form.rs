@@ -17,7 +17,7 @@ use berth_hub::next_commit::NextCommit;
 
 const KIND: &str = "Plan";
 
-/// Why each placement got or lost its clusters, by placement and cluster.
+/// The reasons why placements got or lost clusters, by placement and cluster.
 #[derive(Debug, Default)]
 pub struct Reasons(BTreeMap<Key, BTreeMap<String, String>>);
 
@@ -68,7 +68,7 @@ pub fn plan_text(plan: &Plan, reasons: &Reasons, ui: &Ui) -> String {
         counted(counts.clusters, "cluster")
     );
     for (what, names) in
-        [("is left with nothing", &plan.clusters.lost), ("gets its first objects", &plan.clusters.gained)]
+        [("loses its last objects", &plan.clusters.lost), ("gets its first objects", &plan.clusters.gained)]
     {
         for name in names {
             let _ = writeln!(text, "cluster {name} {what}");
@@ -152,7 +152,7 @@ pub fn plan_json(plan: &Plan, reasons: &Reasons) -> Json {
     })
 }
 
-/// One object's difference, line by line. The data of Secrets is not shown.
+/// Returns one object's difference, line by line, without the data of Secrets.
 pub fn object_diff(
     change: &ObjectChange,
     before: Option<Vec<u8>>,

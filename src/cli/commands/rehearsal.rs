@@ -28,7 +28,7 @@ pub struct Change {
     pub source: CommitId,
 }
 
-/// Where steps are computed and not published.
+/// Computes steps without publishing them.
 pub struct Rehearsal<'a> {
     pub repo: &'a Repo,
     pub current: &'a Current,
@@ -43,7 +43,7 @@ pub struct Rehearsal<'a> {
 #[derive(Debug)]
 pub struct Rehearsed {
     pub step: NextCommit,
-    /// Why `run` would publish nothing.
+    /// The reasons why `run` would publish nothing.
     pub refusals: Vec<NextCommitError>,
 }
 
@@ -64,7 +64,7 @@ pub fn conflict(head: &Revision, into: &Revision, files: &[String]) -> CommandEr
     let (head, into) = (&head.name, &into.name);
     let count = counted(files.len(), "file");
     let message = format!("merging `{head}` into `{into}` conflicts in {count}:\n  {}", files.join("\n  "));
-    let hint = format!("merge `{into}` into the branch first, or plan it as it is with --no-merge");
+    let hint = format!("merge `{into}` into the branch first, or plan it unmerged with --no-merge");
     CommandError::new(Exit::Faulty, message).hint(hint)
 }
 
@@ -154,8 +154,9 @@ pub fn merge(
         Merged::Unrelated => {
             let message = format!("`{}` and `{}` have no commit in common", head.name, into.name);
             let error = CommandError::usage(message);
-            return Err(error
-                .hint("name the branch that it is for with --source, or plan it as it is with --no-merge"));
+            return Err(
+                error.hint("name its target branch with --source, or plan it unmerged with --no-merge")
+            );
         }
     };
     let behind =
@@ -169,7 +170,7 @@ impl Change {
         let head = format!("`{}` ({}: {subject})", self.head.name, self.head.commit.short());
         match &self.into {
             Some(into) if self.source == into.commit && self.source != self.head.commit => {
-                format!("{head}, which {} contains", into.name)
+                format!("{head}, which {} already contains", into.name)
             }
             Some(into) if self.source != self.head.commit => format!("{head} merged into {}", into.name),
             _ => head,

@@ -9,16 +9,16 @@ use berth_git::transport::remote::shows_password;
 use berth_git::transport::{Access, Cancel, GitTransport, RemoteUrl, WorkingCopy};
 
 // The heading stands at each: one for all would cover whatever flags follow.
-/// Where a remote repository is, and how to get in.
+/// The flags for a remote repository: its address and its credentials.
 #[derive(Debug, clap::Args)]
 pub struct RemoteArgs {
     /// Work on this remote repository: `https://…`, `ssh://user@host/…`, `user@host:…`, `file:///…` or a path
     #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_REMOTE", hide_env_values = true)]
     remote: Option<String>,
-    /// A file with the token or password for https; so does BERTH_TOKEN in the environment
+    /// File with the token or password for https; or set BERTH_TOKEN
     #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_TOKEN_FILE")]
     token_file: Option<PathBuf>,
-    /// The name that goes with it; most servers take any
+    /// User name for the token; most servers accept any
     #[arg(long, help_heading = "Remote", value_name = "NAME", env = "BERTH_USERNAME")]
     username: Option<String>,
     /// Trust servers whose certificates these authorities signed, and no others
@@ -30,16 +30,16 @@ pub struct RemoteArgs {
     /// The private key for ssh
     #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_SSH_KEY")]
     ssh_key: Option<PathBuf>,
-    /// The hosts that are who they say, for ssh; others are refused
+    /// File of known hosts for ssh; other hosts are refused
     #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_KNOWN_HOSTS")]
     known_hosts: Option<PathBuf>,
-    /// Allow `http://` and `git://`, which anybody on the way can read and change
+    /// Allow `http://` and `git://`, which others on the network can read and change
     #[arg(long, help_heading = "Remote", env = "BERTH_ALLOW_PLAIN")]
     allow_plain: bool,
-    /// Break off an exchange that takes longer than this as a whole
+    /// Abort an exchange that takes longer than this
     #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 300, env = "BERTH_GIT_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
     git_timeout: u64,
-    /// Break off an exchange on which nothing moves for so long
+    /// Abort an exchange without any data for this long
     #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 30, env = "BERTH_GIT_STALL_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
     git_stall_timeout: u64,
 }
@@ -145,7 +145,7 @@ impl RemoteArgs {
             }
             Ok(text) if !text.is_empty() => Ok(Token::Text(Secret::new(text))),
             Ok(_) | Err(std::env::VarError::NotPresent) => Ok(Token::None),
-            Err(std::env::VarError::NotUnicode(_)) => Err(CommandError::usage("BERTH_TOKEN is no text")),
+            Err(std::env::VarError::NotUnicode(_)) => Err(CommandError::usage("BERTH_TOKEN is not text")),
         }
     }
 }
@@ -157,7 +157,7 @@ fn default_folder(url: &RemoteUrl, usage: &str) -> Result<PathBuf, CommandError>
         .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("berth")))
         .or_else(|| set("HOME").map(|home| home.join(".cache/berth")));
     let Some(base) = base else {
-        return Err(CommandError::usage("there is no place for the working copy of the remote")
+        return Err(CommandError::usage("no folder is known for the working copy of the remote")
             .hint("name a folder with `--repo`, or set XDG_CACHE_HOME"));
     };
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };

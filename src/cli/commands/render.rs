@@ -25,10 +25,10 @@ use berth_hub::inputs::Reading;
 pub struct RenderArgs {
     #[command(flatten)]
     fleet: FleetArgs,
-    /// The folder to write; must be empty, or the result of an earlier render
+    /// Folder to write: an empty one, or that of an earlier render
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Say at the top of each manifest, in comments, which override touched which path
+    /// Comment at the top of each manifest which override touched which path
     #[arg(long)]
     annotate: bool,
 }
@@ -75,7 +75,7 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&built.diagnostics))
 }
 
-/// What overrides did, for `--annotate`.
+/// The effects of overrides, for `--annotate`.
 #[derive(Default)]
 struct Notes {
     /// By cluster and path: comment lines.

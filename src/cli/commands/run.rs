@@ -26,10 +26,10 @@ use berth_hub::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
     after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main\n  berth run --remote https://git.example.com/fleet.git --token-file /run/secrets/token"
 )]
 pub struct RunArgs {
-    /// The fleet repository; without it, the current folder. With a remote, the folder for its working copy
+    /// Fleet repository; default: the current folder. With a remote, the folder for its working copy
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
-    /// The branch people edit; without it, the one HEAD names
+    /// Branch that people edit; default: the one that HEAD names
     #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
     source: Option<String>,
     /// Make one pass and end
@@ -38,10 +38,10 @@ pub struct RunArgs {
     /// Look for changes at least this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     poll: u64,
-    /// Who generated commits are by
+    /// Author of generated commits
     #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
     identity: Identity,
-    /// Sign what is committed with this Ed25519 key of OpenSSH, so that members can insist on it
+    /// Sign commits with this Ed25519 key of OpenSSH, so that members can require signatures
     #[arg(long, value_name = "FILE", env = "BERTH_SIGNING_KEY")]
     signing_key: Option<PathBuf>,
     /// Let the clusters' refs say this often, in seconds, that they are the newest, so that `sync --max-age` notices a
@@ -56,16 +56,16 @@ pub struct RunArgs {
     trust: TrustArgs,
     #[command(flatten)]
     gate: GateArgs,
-    /// Begin with a first state, although the rendered branch of this clone's remote was not fetched
+    /// Begin with a first state, although the remote's rendered branch was not fetched
     #[arg(long)]
     first: bool,
-    /// Go on from a source that does not come after the one processed last: another branch, or a force-push
+    /// Accept a source that does not come after the last processed commit: another branch, or a force-push
     #[arg(long, help_heading = "Removals")]
     allow_rewind: bool,
-    /// Go on from a rendered branch that does not come after the state in force last: rewritten, or an old copy
+    /// Accept a rendered branch that does not come after the current state: rewritten, or an old copy
     #[arg(long, help_heading = "Removals")]
     allow_rewritten: bool,
-    /// Publish a state without any object after one that had some
+    /// Publish a state without objects after one that had some
     #[arg(long, help_heading = "Removals")]
     allow_empty: bool,
 }
@@ -74,7 +74,7 @@ impl RunArgs {
     fn signer(&self) -> Result<Option<Signer>, CommandError> {
         let Some(file) = &self.signing_key else { return Ok(None) };
         let unusable = |why: String| {
-            CommandError::usage(format!("the signing key `{}` can not be used: {why}", file.display()))
+            CommandError::usage(format!("the signing key `{}` cannot be used: {why}", file.display()))
         };
         let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
         let signer = Signer::read(&text).map_err(|error| {
@@ -123,7 +123,7 @@ pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     std::mem::forget(cache);
     ui.status(&format!("read commit {}", passed.source));
     ui.diagnostics(&passed.diagnostics);
-    let screen = Length::Screen("`git show --stat` of the commit below; or `-v` with `run`");
+    let screen = Length::Screen("see `git show --stat` of the commit below, or run with `-v`");
     let length = if verbose > 0 { Length::Whole } else { screen };
     ui.out(&plan_of_length(&passed.plan, &Reasons::default(), length, ui));
     match passed.outcome {

@@ -13,16 +13,16 @@ use berth_hub::inputs::current_state::GIVEN;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StateArgs {
     /// Go on from this rendered branch, in place of this repository's own or, where it has none, its remote's: a ref,
-    /// or a remote's URL to fetch from (`BERTH_TOKEN` and what else `run --remote` takes from the environment counts)
+    /// or a remote's URL to fetch from (with `BERTH_TOKEN` and the other variables of `run --remote`)
     #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]
     pub rendered: Option<String>,
-    /// Go on from nothing where no state is found: nothing was ever published
+    /// Begin without a state where none is found, because nothing was ever published
     #[arg(long)]
     pub first: bool,
 }
 
 impl StateArgs {
-    /// Where to look for the state. Fetches it where an address is given.
+    /// Returns the place of the current state. Fetches the state where an address is given.
     pub fn search(&self, repo: &Path) -> Result<Search, CommandError> {
         match &self.rendered {
             // No ref has a colon in its name.

@@ -42,7 +42,8 @@ pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     }
     if let (Some(remote), None) = (&current.remote, &current.processed) {
         ui.status(&format!(
-            "note: no report of a member was fetched: git fetch {} '+refs/berth/*:refs/berth/*'",
+            "note: no member's status is in this clone; fetch them: git fetch {} \
+             '+refs/berth/*:refs/berth/*'",
             harmless_line(remote)
         ));
     }
@@ -183,7 +184,7 @@ fn status_text(status: &Json, ui: &Ui) -> String {
     };
     if let Json::Object(processed) = &status["processed"] {
         out.push_str(&format!(
-            "last saw source {}: {}, {}\n",
+            "last source {}: {}, {}\n",
             short(&processed["source"]),
             some(&processed["errors"], "error"),
             some(&processed["warnings"], "warning")

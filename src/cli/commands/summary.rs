@@ -11,11 +11,11 @@ use berth_engine::plan::{Counts, Plan, count};
 /// A plan of so many lines is shown whole.
 const SCREEN: usize = 40;
 
-/// How many workloads, and names of clusters, a summary shows.
+/// The most workloads, and names of clusters, in a summary.
 const WORKLOADS: usize = 12;
 const NAMES: usize = 5;
 
-/// How much of a plan is printed.
+/// The length of a printed plan.
 #[derive(Clone, Copy, Debug)]
 pub enum Length {
     Whole,
@@ -35,9 +35,10 @@ pub fn plan_of_length(plan: &Plan, reasons: &Reasons, length: Length, ui: &Ui) -
         }
     }
     let mut text = format!("{} in {}\n", numbers(counts), counted(counts.clusters, "cluster"));
-    for (what, names) in
-        [("left with nothing", &plan.clusters.lost), ("with their first objects", &plan.clusters.gained)]
-    {
+    for (what, names) in [
+        ("losing their last objects", &plan.clusters.lost),
+        ("with their first objects", &plan.clusters.gained),
+    ] {
         if !names.is_empty() {
             let _ = writeln!(text, "{} {what}: {}", counted(names.len(), "cluster"), some_of(names, NAMES));
         }

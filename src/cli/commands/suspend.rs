@@ -21,10 +21,10 @@ use berth_member::sync::backends::kube::suspend as suspend_cluster;
 pub struct SuspendArgs {
     #[command(flatten)]
     member: MemberArgs,
-    /// Why, for everybody who wonders
+    /// Reason, shown to everybody who asks
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// When it ends by itself, in RFC 3339; without it, `berth resume` ends it
+    /// End of the suspension, in RFC 3339; without it, only `berth resume` ends it
     #[arg(long, value_name = "TIME")]
     until: Option<Timestamp>,
 }
@@ -37,19 +37,19 @@ pub struct ResumeArgs {
     member: MemberArgs,
 }
 
-/// Which member
+/// The member
 #[derive(Debug, clap::Args)]
 pub struct MemberArgs {
-    /// Where it is applied: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
+    /// Target of the member: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
     #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", default_value = "kube", value_parser = target)]
     target: Place,
-    /// The kubeconfig of the cluster; without it the usual places, or a pod's own credentials
+    /// Kubeconfig of the cluster; default: the usual places, or a pod's own credentials
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context in the kubeconfig
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Where berth keeps the record of what it owns there
+    /// Namespace of berth's record of the objects it owns
     #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", env = "BERTH_NAMESPACE")]
     namespace: String,
     /// The fleet's name
@@ -77,7 +77,7 @@ impl MemberArgs {
 
 pub fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
     if args.reason.trim().is_empty() {
-        return Err(CommandError::usage("a suspension needs a reason").hint("say why: `--reason TEXT`"));
+        return Err(CommandError::usage("a suspension requires a reason").hint("give one: `--reason TEXT`"));
     }
     if args.until.is_some_and(|until| until <= Timestamp::now()) {
         return Err(CommandError::usage("`--until` is in the past"));
@@ -90,6 +90,6 @@ pub fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
 
 pub fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
     let was = args.member.set(None)?;
-    ui.out(&format!("{} {}", args.member.target, if was { "goes on" } else { "was not suspended" }));
+    ui.out(&format!("{} {}", args.member.target, if was { "is resumed" } else { "was not suspended" }));
     Ok(Exit::Done)
 }

@@ -44,10 +44,10 @@ pub struct SyncArgs {
     /// The cluster whose folder is applied
     #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     cluster: String,
-    /// The repository with the rendered branch; without it, the current folder. With a remote, the folder for its working copy
+    /// Repository with the rendered branch; default: the current folder. With a remote, the folder for its working copy
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
-    /// Where to apply it: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
+    /// Target: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
     #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", value_parser = target)]
     target: Place,
     #[command(flatten)]
@@ -55,16 +55,16 @@ pub struct SyncArgs {
     /// Make one round and end
     #[arg(long)]
     once: bool,
-    /// Show what would be done, and do nothing
+    /// Show the changes, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// This member's own RFC 6902 overrides, applied last
+    /// File of the member's own RFC 6902 overrides, applied last
     #[arg(long, value_name = "FILE", env = "BERTH_OVERRIDES")]
     overrides: Option<PathBuf>,
-    /// A ClusterStatus that is reported along: labels, claims, properties, scores, room for workloads. Read again each round
+    /// File with a ClusterStatus to report too: labels, claims, properties, scores, capacities. Read again in each round
     #[arg(long, value_name = "FILE", env = "BERTH_FACTS")]
     facts: Option<PathBuf>,
-    /// Remove namespaces, CRDs and volume claims too when they are no longer wanted
+    /// Also remove namespaces, CRDs and volume claims that are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub struct SyncArgs {
     /// Go back to a folder with a lower sequence number
     #[arg(long)]
     allow_rewind: bool,
-    /// The fleet's name, part of what the target is owned by. Commits that name another fleet are not applied
+    /// Name of the fleet, which marks the objects it owns. Commits of another fleet are not applied
     #[arg(long, value_name = "NAME", default_value = "fleet", env = "BERTH_FLEET")]
     fleet: String,
     /// Look for changes this often, in seconds
@@ -96,7 +96,7 @@ pub struct SyncArgs {
     telling: TellingArgs,
 }
 
-/// Where a folder is applied.
+/// The target of a sync.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     Folder(PathBuf),
@@ -240,7 +240,7 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     if let Some(problem) = trouble {
         ui.error(&problem);
-        ui.status("the folder is the last one that was fetched");
+        ui.status("using the last fetched folder");
         return Ok(exit.worst(problem.exit));
     }
     Ok(push_report(args, &mut hooks, ui).map_or(exit, |failed| exit.worst(failed)))
@@ -283,7 +283,7 @@ struct MemberHooks {
     following: Following,
     reports: bool,
     meter: Option<SyncMeter>,
-    /// When the round began.
+    /// The start of the round.
     begun: Option<Instant>,
     log: RoundLog,
 }

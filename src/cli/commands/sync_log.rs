@@ -8,7 +8,7 @@ use berth_base::model::ObjectId;
 use berth_base::model::status::{Problem, Suspension};
 use berth_member::sync::sync_loop::{Sync, SyncError};
 
-/// How many lines one round may take for its problems.
+/// The most lines that one round prints for its problems.
 const MOST: usize = 20;
 
 /// The lines logged for the previous round.
@@ -17,7 +17,7 @@ pub struct RoundLog {
     suspended: Option<Suspension>,
     differences: BTreeSet<Problem>,
     problems: BTreeSet<Problem>,
-    /// Why the round before failed.
+    /// The failure of the last round.
     failure: Option<String>,
 }
 

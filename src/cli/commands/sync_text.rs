@@ -1,4 +1,4 @@
-//! What a round of `berth sync` does, or would do, as people read it.
+//! The text of a round of `berth sync`, real or `--dry-run`.
 
 use super::diff::coloured;
 use super::ui::{Tone, Ui};
@@ -7,10 +7,10 @@ use berth_base::text::counted;
 use berth_member::sync::backends::Preview;
 use berth_member::sync::plan::SyncPlan;
 
-/// How many writes are named where nobody asked for all of them.
+/// The most writes that are named without `-v`.
 pub const SOME: usize = 30;
 
-/// The plan, with so many of its writes. What is removed, let go or kept is never cut.
+/// The plan, with at most so many writes. Removed, released and kept objects are always listed.
 pub fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String {
     let mut text = String::new();
     for write in plan.writes.iter().take(most) {
@@ -26,7 +26,7 @@ pub fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", "remove", prune.id), Tone::Bad));
     }
     for prune in plan.orphaned() {
-        text.push_str(&format!("  {:<9}  {}: it stays, and is nobody's from now on\n", "let go", prune.id));
+        text.push_str(&format!("  {:<9}  {}: it stays, and nobody owns it now\n", "let go", prune.id));
     }
     for held in &plan.held {
         text.push_str(&format!("  {:<9}  {}: {}\n", "keep", held.id, held.why.words()));
@@ -40,7 +40,7 @@ pub fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String
     format!("{}{counts}\n{text}", if dry_run { "would make " } else { "" })
 }
 
-/// What each write would change, line by line.
+/// Prints the change of each write, line by line.
 pub fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
     let text = |object: &serde_json::Value| berth_base::yaml::emit(object);
     let one = |(id, preview): &(ObjectId, Preview)| {

@@ -43,7 +43,7 @@ fn table_within(headings: &[&str], rows: &[Vec<String>], most: Option<usize>) ->
     text
 }
 
-/// How many characters a terminal shows: colours take no room.
+/// The width of a cell on a terminal. Colours take no room.
 fn shown_width(cell: &str) -> usize {
     let mut parts = cell.split("\x1b[");
     let first = parts.next().map_or(0, |part| part.chars().count());

@@ -25,7 +25,7 @@ pub struct TaintArgs {
     /// Change the value of a taint with the same key and effect
     #[arg(long)]
     overwrite: bool,
-    /// New taints are there since this moment (RFC 3339), in place of now
+    /// Date new taints at this moment (RFC 3339), in place of now
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
     let (names, wishes) = sort_words(&args.words, taints::is_wish, taints::parse)?;
     if wishes.is_empty() {
         let error = CommandError::usage("no taint is given");
-        return Err(error.hint("write KEY=VALUE:EFFECT to set one, KEY- to remove those of a key"));
+        return Err(error.hint("write KEY=VALUE:EFFECT to set one, KEY- to remove all of a key"));
     }
     let mut faults: Vec<String> = wishes.iter().filter_map(unknown_effect).collect();
     let mut set: Vec<(&str, &str)> = Vec::new();
@@ -96,7 +96,7 @@ fn in_those_that_can<'t>(
     if problems.is_empty() { Ok(done) } else { Err(problems) }
 }
 
-/// Why no document of a cluster can have the taint.
+/// Says why no document of a cluster can have the taint.
 fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
     let kind = |document: &super::mark::Described<'_>| match document.kind.effects {
         [] => format!("a {} has labels and no taints", document.kind.kind),
@@ -110,7 +110,7 @@ fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
     } else {
         ""
     };
-    format!("it can not have {taint}: {}{instead}", kinds.join("; "))
+    format!("it cannot have {taint}: {}{instead}", kinds.join("; "))
 }
 
 fn unknown_effect(wish: &taints::Wish) -> Option<String> {

@@ -22,7 +22,7 @@ pub struct TeardownArgs {
     /// disabled` stays. Nothing is fetched. Stop the syncer that runs, or it applies everything again.
     #[arg(long, conflicts_with = "release")]
     teardown: bool,
-    /// Leave everything as it is, and take berth's marks off, so that another tool may own it
+    /// Leave all objects unchanged and remove berth's marks, so that another tool may own them
     #[arg(long)]
     release: bool,
     /// Do not ask for the cluster's name to be typed
@@ -40,7 +40,7 @@ impl TeardownArgs {
     }
 }
 
-/// What the other flags say.
+/// The values of the other flags.
 #[derive(Clone, Debug)]
 pub struct About<'a> {
     pub cluster: &'a str,
@@ -95,7 +95,7 @@ pub fn end_member(
         }
     });
     if ended.is_whole {
-        ui.status("nothing of berth is left there but its namespace and the lease in it");
+        ui.status("only berth's namespace and its lease are left");
     }
     for problem in &ended.problems {
         ui.status(&format!("{}: {}", problem.object, problem.message));
@@ -105,7 +105,7 @@ pub fn end_member(
 
 /// Goes on only if the cluster's name is typed.
 fn confirm(cluster: &str, end: TeardownMode, ui: &Ui) -> Result<(), CommandError> {
-    let what = if end == TeardownMode::Remove { "remove all this from" } else { "let all this go in" };
+    let what = if end == TeardownMode::Remove { "remove all of this from" } else { "release all of this in" };
     ui.status(&format!("type the cluster's name to {what} `{cluster}`:"));
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
@@ -113,6 +113,6 @@ fn confirm(cluster: &str, end: TeardownMode, ui: &Ui) -> Result<(), CommandError
     if line.trim() == cluster {
         return Ok(());
     }
-    Err(CommandError::usage("nothing was done: that is not the cluster's name")
-        .hint("type it, or give `--yes` where nobody can be asked"))
+    Err(CommandError::usage("that is not the cluster's name; nothing was done")
+        .hint("type the name, or use `--yes` in a script"))
 }

@@ -11,10 +11,10 @@ use berth_git::transport::{Cancel, Transport, WorkingCopy};
 use berth_member::metrics::{self, Metrics};
 use berth_member::sync::sync_metrics::{self, SyncMeter};
 
-/// How a syncer says how it does
+/// The observation of a syncer
 #[derive(Debug, clap::Args)]
 pub struct TellingArgs {
-    /// Report to this remote and not to the one of the folder, with credentials of its own
+    /// Report to this remote instead of the folder's, with separate credentials
     #[arg(
         long,
         value_name = "URL",
@@ -33,7 +33,7 @@ pub struct TellingArgs {
     /// Write no status into any repository
     #[arg(long, env = "BERTH_NO_REPORT", conflicts_with = "status_remote")]
     pub no_report: bool,
-    /// Answer /metrics, /healthz and /readyz at this address; a port alone is one of this machine's own
+    /// Serve /metrics, /healthz and /readyz at this address; a port alone listens on this machine only
     #[arg(long, value_name = "ADDR", env = "BERTH_METRICS", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
 }
@@ -57,7 +57,7 @@ impl TellingArgs {
         let metrics = Metrics::new(sync_metrics::KNOWN, sync_metrics::LONGEST_SILENCE);
         let server = metrics::Server::start(address, metrics.clone())
             .map_err(|error| CommandError::io(format!("listening at {address}"), &error))?;
-        info!(address = %server.address, "answering /metrics, /healthz and /readyz");
+        info!(address = %server.address, "serving /metrics, /healthz and /readyz");
         Ok(Some(SyncMeter::new(metrics)))
     }
 }

@@ -14,17 +14,17 @@ use berth_hub::inputs::current_state;
 use berth_hub::verify::trust::{self, Anchors, DEPTH, Question, Trust};
 use berth_member::sync::commit_trust;
 
-/// Whom to believe about the rendered branch.
+/// The flags for trust in the rendered branch.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Trust")]
 pub struct TrustArgs {
-    /// Go on from commits that one of these keys signed: a file in the format of `ssh-keygen -Y verify`. The own signing key counts without it
+    /// Trust commits that one of these keys signed: a file in the format of `ssh-keygen -Y verify`. The key of --signing-key is trusted without it
     #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
     allowed_signers: Option<PathBuf>,
-    /// The fleet's name, which signed commits carry; without it, the name that the branch has
+    /// Name of the fleet in signed commits; default: the name on the branch
     #[arg(long, value_name = "NAME", env = "BERTH_FLEET")]
     fleet: Option<String>,
-    /// Trust this commit of the rendered branch, whatever is known of it: its id in full
+    /// Trust this commit of the rendered branch without proof: its full id
     #[arg(long, value_name = "COMMIT", value_parser = id)]
     root: Option<CommitId>,
     /// Prove so many commits of a rendered branch that this machine knows nothing of and no key signed; without it,
@@ -92,13 +92,16 @@ impl TrustArgs {
 fn unproven(repo: &Repo, tip: &Tip<'_>, depth: usize) -> Diagnostic {
     let name = current_state::short(&tip.refs.rendered);
     let why = match repo.is_shallow() {
-        true => "this clone lacks the history that a proof needs",
+        true => "this clone lacks the history for a proof",
         false if depth == 0 => "`--trust-depth` is 0",
         false => "it is an import",
     };
-    Diagnostic::note(format!("nothing proves the state `{name}` here, since {why}; the plan believes it"))
+    Diagnostic::note(format!(
+        "the current state `{name}` is not proven here, because {why}; the plan \
+                              trusts it"
+    ))
 }
 
 fn id(text: &str) -> Result<CommitId, String> {
-    text.parse().map_err(|()| "give all 40 digits of a commit's id; names can be moved".to_owned())
+    text.parse().map_err(|()| "give all 40 digits of a commit's id: a name can be moved".to_owned())
 }

@@ -19,7 +19,7 @@ pub struct Ui {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
-    /// Where work says how far it is. Counts nothing where nobody looks.
+    /// Progress of long work. Counts nothing where nobody looks.
     progress: Progress,
     /// Shows it while long work goes on.
     bar: RefCell<Option<Bar>>,
@@ -27,7 +27,7 @@ pub struct Ui {
     failure: RefCell<Option<std::io::Error>>,
 }
 
-/// When to use colours.
+/// The use of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColourChoice {
     /// On a terminal, unless NO_COLOR is set
@@ -37,7 +37,7 @@ pub enum ColourChoice {
     Never,
 }
 
-/// What a colour means.
+/// The meaning of a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Bad,
@@ -85,12 +85,12 @@ impl Ui {
         }
     }
 
-    /// Whether stdout shows colours.
+    /// Reports whether stdout shows colours.
     pub fn colours(&self) -> bool {
         self.colour_out
     }
 
-    /// Where work says how far it is.
+    /// Returns the counter for the progress of long work.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -112,7 +112,7 @@ impl Ui {
         }
     }
 
-    /// Data. Where it can not be written the command goes on: its work and its exit code stand.
+    /// Data. Where it cannot be written the command goes on: its work and its exit code stand.
     pub fn out(&self, text: &str) {
         self.write(&harmless(text, self.colour_out));
     }
@@ -143,14 +143,14 @@ impl Ui {
         *failure = self.aside(print).err();
     }
 
-    /// Why results could not be written. Who closes a pipe has seen enough, which is no fault.
+    /// Returns the failure to write results. A pipe closed by its reader is not a failure.
     pub fn write_failure(&self) -> Option<CommandError> {
         let failure = self.failure.borrow();
         let error = failure.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)?;
         Some(write_error(error))
     }
 
-    /// What a person should know and a program need not. Silent with `--quiet`.
+    /// Prints a status line for people. `--quiet` silences it.
     pub fn status(&self, text: &str) {
         if !self.quiet {
             self.err(text);

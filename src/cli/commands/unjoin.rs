@@ -30,7 +30,7 @@ pub struct UnjoinArgs {
     /// The cluster's name
     #[arg(add = ArgValueCandidates::new(names::clusters))]
     name: String,
-    /// Edit the files; without it they are only looked at
+    /// Edit the files; without it, only show the changes
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -91,16 +91,20 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
             for (file, found) in &gone {
                 let whole = |edit: &&Edit| *edit.path == ***file && edit.text.is_none();
                 let extent =
-                    if edits.iter().any(|edit| whole(&edit)) { " (the whole file goes)" } else { "" };
+                    if edits.iter().any(|edit| whole(&edit)) { " (the whole file is removed)" } else { "" };
                 let _ =
                     writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
             }
-            let _ = writeln!(text, "\nwithout it: {}", plan_text(&plan, &Reasons::default(), ui).trim_end());
+            let _ = writeln!(
+                text,
+                "\nafter the removal: {}",
+                plan_text(&plan, &Reasons::default(), ui).trim_end()
+            );
             let named = mentioned::text(&after.fleet, name);
             if !named.is_empty() {
                 let _ = writeln!(
                     text,
-                    "\nstill named by, which counts again if a cluster `{name}` joins\n{}",
+                    "\nstill named by these, which apply again if a cluster `{name}` joins\n{}",
                     named.trim_end()
                 );
             }
@@ -108,9 +112,9 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
         }
     }
     ui.status(if args.yes {
-        "next: commit, and look at `berth plan`: it says what must be approved"
+        "next: commit, and look at `berth plan`, which shows the removals to approve"
     } else {
-        "nothing was written; --yes edits the files"
+        "nothing was written; use --yes to edit the files"
     });
     Ok(Exit::Done)
 }

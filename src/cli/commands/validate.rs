@@ -25,7 +25,7 @@ pub struct ValidateArgs {
     /// last, or HEAD
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-    /// End with 1 where there are warnings, too
+    /// Also exit with 1 for warnings
     #[arg(long)]
     strict: bool,
     #[arg(short, long, value_enum, default_value = "text")]
@@ -38,7 +38,7 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         ..args.fleet.clone()
     };
     let reading = fleet.read_against(args.base.as_deref(), ui)?;
-    // Rendering finds what reading can not: overrides that do not apply, objects that collide.
+    // Rendering finds what reading cannot: overrides that do not apply, objects that collide.
     let mut contents = berth_engine::render::MemoryContents::default();
     let mut built = reading.build(&mut contents)?;
     built

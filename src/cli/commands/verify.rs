@@ -28,7 +28,7 @@ use berth_hub::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, Veri
     after_help = "Example:\n  berth verify\n  berth verify berth/rendered~1\n  berth verify v1-state..berth/rendered -o json"
 )]
 pub struct VerifyArgs {
-    /// A commit, a branch or `A..B`; without it, all of the rendered branch
+    /// Commit, branch or `A..B`; default: all of the rendered branch
     #[arg(value_name = "COMMIT|RANGE")]
     commits: Option<String>,
     /// The repository that holds both the source and the rendered branch
@@ -116,7 +116,10 @@ pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
         .collect();
     ui.status(&format!("{} proven{rest}", counted(count("ok"), "commit")));
     if count("differs") + count("missing") > 0 && repo.is_shallow() {
-        ui.status("the repository is a shallow clone; proofs can need more history: git fetch --unshallow");
+        ui.status(
+            "the repository is a shallow clone, and proofs may need more history: git fetch \
+                   --unshallow",
+        );
     }
     Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
 }
@@ -160,7 +163,7 @@ fn pinned(repo: &Repo, id: &str) -> Result<CommitId, CommandError> {
         Some(commit) => Ok(commit),
         None => {
             let error = CommandError::usage(format!("--root: `{id}` is not the id of one commit"));
-            Err(error.hint("a branch or tag can be moved: give the id that `berth import` printed, in full"))
+            Err(error.hint("give the full id that `berth import` printed: a branch or tag can be moved"))
         }
     }
 }
@@ -173,7 +176,7 @@ fn exit_of(proof: &Proof) -> Exit {
     }
 }
 
-/// One line, and one for each difference below it.
+/// Prints one line for a proof, and one for each difference below it.
 fn proof_text(proof: &Proof, most: usize, ui: &Ui) -> String {
     let tone = match &proof.verdict {
         Verdict::Proven => Tone::Good,
@@ -199,11 +202,11 @@ fn details(verdict: &Verdict) -> Vec<String> {
     match verdict {
         Verdict::Proven => Vec::new(),
         Verdict::Root(from) => {
-            vec![format!("trusted as the root: imported from {from}; what follows is proven from it")]
+            vec![format!("trusted as the root: imported from {from}; later commits are proven from it")]
         }
         Verdict::Differs(found) => found.iter().map(ToString::to_string).collect(),
         Verdict::Foreign(changed) if changed.is_empty() => {
-            vec!["not made by berth; it changes nothing of berth's".to_owned()]
+            vec!["not made by berth; it changes none of berth's files".to_owned()]
         }
         Verdict::Foreign(changed) => {
             std::iter::once("not made by berth, but it changes".to_owned()).chain(changed.clone()).collect()

@@ -1,5 +1,5 @@
-//! What the editing commands share: the files of a working tree, what stands where in them, and edits that
-//! are checked by reading the whole fleet again before anything is written.
+//! The common part of the editing commands: reads the files of a working tree, finds the documents in them, and
+//! checks edits by loading the whole fleet again before it writes anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct RepoArg {
     pub repo: PathBuf,
 }
 
-/// How documents are printed.
+/// The output format of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum DocumentFormat {
     Yaml,
@@ -48,7 +48,7 @@ pub struct WorkingTree {
     files: Vec<(Arc<str>, Objects)>,
 }
 
-/// What a file is to hold; `None` for a file that is to go.
+/// The new content of a file; `None` deletes the file.
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub path: String,
@@ -120,7 +120,7 @@ impl WorkingTree {
         Ok(texts.into_iter().map(edit).collect())
     }
 
-    /// A warning of files that hold what can not be read: what is looked for may stand in them.
+    /// A warning of files that hold what cannot be read: what is looked for may stand in them.
     pub fn unreadable(&self) -> Diagnostics {
         let fault = |(path, objects): &(Arc<str>, Objects)| {
             let fault = objects.faults.iter().find(|fault| fault.unreadable.is_some())?;
@@ -129,11 +129,9 @@ impl WorkingTree {
         let places: Vec<String> = self.files.iter().filter_map(fault).collect();
         let mut found = Diagnostics::new();
         if !places.is_empty() {
-            let message = format!("these files can not be read: {}", places.join(", "));
+            let message = format!("these files cannot be read: {}", places.join(", "));
             let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
-            found.push(
-                warning.hint("what stands in them was not looked at; `berth validate` says what is wrong"),
-            );
+            found.push(warning.hint("their content was skipped; see the errors with `berth validate`"));
         }
         found
     }
@@ -194,7 +192,7 @@ impl WorkingTree {
         (loaded, new)
     }
 
-    /// What edits would do to every cluster, against the working tree as it stands, were they allowed.
+    /// Returns the effect of edits on every cluster, compared with the working tree. Ignores access rules.
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
         let now = Timestamp::now();
         let mut contents = MemoryContents::default();
@@ -211,7 +209,7 @@ impl WorkingTree {
         Ok(plan(&before, &after))
     }
 
-    /// What edits need and access rules do not grant, as warnings: it waits until they do.
+    /// Returns a warning for each right that the edits need and access rules do not grant.
     pub fn lacking(&self, edits: &[Edit]) -> Result<Diagnostics, CommandError> {
         let told = |edits: &[Edit], is_free: bool| {
             let mut reading = Reading::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
@@ -274,12 +272,12 @@ impl WorkingTree {
         if folder.starts_with('/') || parts.contains(&"..") {
             let error =
                 CommandError::usage(format!("`{folder}` is not a folder below the repository's root"));
-            return Err(error.hint("name it as seen from there, such as `clusters`"));
+            return Err(error.hint("give a path relative to the root, such as `clusters`"));
         }
         let path = parts.into_iter().chain([format!("{name}.yaml").as_str()]).collect::<Vec<_>>().join("/");
         if path == CONFIG_PATH || path.starts_with(APPROVALS) {
             let error =
-                CommandError::usage(format!("`{path}` is a place for berth's own settings and approvals"));
+                CommandError::usage(format!("`{path}` is reserved for berth's own settings and approvals"));
             return Err(error.hint("name another folder with --dir"));
         }
         if !source::wanted(&path) || self.loaded.config.excludes(&path) {
@@ -319,6 +317,6 @@ pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
 pub fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
     let faults: Vec<String> = new.errors().map(Diagnostic::to_string).collect();
     let message =
-        format!("nothing was written, since the fleet would have new errors\n{}", faults.join("\n"));
+        format!("nothing was written, because the fleet would have new errors\n{}", faults.join("\n"));
     (!faults.is_empty()).then(|| CommandError::new(super::exit::Exit::Faulty, message))
 }

@@ -1,8 +1,10 @@
-//! What a hub has in force, and what berth decides after it → the hub's decisions with what they were made
-//! from, so that they stand until that changes.
+//! A hub's current decisions and berth's own → the hub's decisions with the digests of berth's inputs, so that
+//! they
+//! stay until the inputs change.
 //!
-//! A hub may have picked other clusters that are as fit, by a load that was another then. That is no reason
-//! to move anything: only where a cluster is not fit any more, or another number is wanted, berth decides anew.
+//! A hub may have picked other clusters of equal fitness, for example by the load at that time. That is no
+//! reason to
+//! move anything. berth decides anew only where a cluster is no longer eligible or another number is required.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +33,7 @@ pub fn adopt(
     live.into_iter().map(one).collect()
 }
 
-/// Whether a placement compares clusters, and divides nothing among them.
+/// Reports whether a placement ranks clusters and divides nothing among them.
 fn ranks(fleet: &Fleet, key: &Key) -> bool {
     let source = fleet.placements.get(key).map(|placement| &placement.source);
     matches!(source, Some(Source::Own(policy)) if !policy.scorers.is_empty() && policy.division.is_none())
@@ -41,7 +43,7 @@ fn all_of(key: &Key, live: &Decision) -> BTreeMap<Key, Decision> {
     BTreeMap::from_iter([(key.clone(), live.clone())])
 }
 
-/// Whether every cluster that the hub has passes what berth asks of it.
+/// Reports whether every cluster of the hub's decision passes berth's filters.
 fn is_only_ranked_otherwise(
     fleet: &Fleet,
     hub: &BTreeMap<Key, Decision>,

@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value as Json};
 
-/// What stays of an object's own metadata. Finalizers hold a deletion for a controller that is left behind.
+/// The metadata that an imported object keeps. Finalizers are dropped: their controllers stay behind.
 const KEPT_METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
 
-/// What kubectl and the servers note in annotations for themselves.
+/// The annotations that kubectl and servers write for themselves.
 const SERVER_ANNOTATIONS: [&str; 2] =
     ["kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"];
 
-/// What a server writes into the metadata of any object, so that it may stand in a copied template too.
+/// The metadata that a server writes into any object, and so into a copied template.
 const SERVER_METADATA: [&str; 9] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -59,7 +59,7 @@ fn tidy(metadata: &mut Map<String, Json>) {
     }
 }
 
-/// Whether somebody asked for the object's deletion.
+/// Reports whether the object is being deleted.
 pub fn is_deleting(object: &Json) -> bool {
     object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }

@@ -22,7 +22,7 @@ pub fn files<'a>(objects: impl IntoIterator<Item = (&'a Key, &'a Json)>) -> BTre
     objects.into_iter().map(|(key, object)| (path_of(key), yaml::emit(object))).collect()
 }
 
-/// Where an object's file stands.
+/// Returns the path of an object's file.
 pub fn path_of(key: &Key) -> String {
     let name = path::encode(&key.name);
     let kind = path::encode(&kind_folder(key));

@@ -16,7 +16,7 @@ use berth_engine::decide::Decided;
 use berth_engine::render;
 use berth_engine::state::State;
 
-/// Why a cluster stands in a decision that was never made by berth.
+/// The reason of a cluster in an imported decision.
 const REASON: &str = "placed there before the import";
 
 /// The first state, and what berth would have otherwise.
@@ -27,7 +27,7 @@ pub struct First {
     pub diagnostics: Diagnostics,
 }
 
-/// Where berth's decision is another than what the hub has in force.
+/// A difference between berth's decision and the hub's current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     pub key: Key,
@@ -39,7 +39,7 @@ pub struct Move {
     pub replicas: Vec<(String, Option<i64>, Option<i64>)>,
 }
 
-/// What the hub has in force, as decisions that berth takes for its own earlier ones.
+/// Returns the hub's current decisions in the form of berth's own.
 pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, Decision> {
     let decision = |(key, placed): (&Key, &Placed)| {
         let placement = fleet.placements.get(key)?;
@@ -131,7 +131,7 @@ fn compare(live: &Decision, wanted: &Decision, placed: Option<&Placed>) -> Optio
 impl Move {
     fn warning(&self) -> Diagnostic {
         Diagnostic::warning(Pos::file(self.file.as_str()), self.to_string())
-            .hint("`berth plan` shows it once the files are committed, and the first run does it")
+            .hint("see `berth plan` once the files are committed; the first run does it")
     }
 }
 
@@ -147,10 +147,10 @@ impl fmt::Display for Move {
             |replicas: Option<i64>| replicas.map_or("none set".to_owned(), |count| count.to_string());
         let mut parts = Vec::new();
         if !self.loses.is_empty() {
-            parts.push(format!("it is on {}, where berth does not place it", clusters(&self.loses)));
+            parts.push(format!("it is on {}, and berth does not place it there", clusters(&self.loses)));
         }
         if !self.gains.is_empty() {
-            parts.push(format!("it is not on {}, where berth places it", clusters(&self.gains)));
+            parts.push(format!("it is not on {}, and berth places it there", clusters(&self.gains)));
         }
         if !self.replicas.is_empty() {
             let changes = self.replicas.iter();
@@ -159,11 +159,11 @@ impl fmt::Display for Move {
             });
             parts.push(format!("berth changes the replicas on {}", some_of(changes)));
         }
-        write!(f, "{} is not as berth decides it: {}", self.key, parts.join("; "))
+        write!(f, "{} differs from berth's decision: {}", self.key, parts.join("; "))
     }
 }
 
-/// What the hub's account leaves open.
+/// Reports the open questions of the hub's records.
 fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diagnostics) {
     let warn = |message: String, hint: &str| Diagnostic::warning(Pos::file(""), message).hint(hint);
     let mut doubtful: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -188,31 +188,29 @@ fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diag
     let mut warnings = Vec::new();
     for ((cluster, word), count) in doubtful {
         let message = format!(
-            "the host says {word} of {} on `{cluster}`, which may differ there from what it has",
+            "the host reports {word} for {} on `{cluster}`; the copies there may differ from the host's",
             counted(count, "object")
         );
-        warnings.push(warn(message, "the member brings them to what is rendered when it first syncs"));
+        warnings.push(warn(message, "the member's first sync applies the rendered form"));
     }
     for (cluster, count) in gone {
         let message = format!(
-            "the host has {} on `{cluster}`, which is no cluster of the fleet",
+            "the host has {} on `{cluster}`, which is not a cluster of the fleet",
             counted(count, "object")
         );
-        warnings.push(warn(message, "they stay behind there, unmanaged"));
+        warnings.push(warn(message, "they stay there, unmanaged"));
     }
     if !frozen.is_empty() {
         let message =
-            format!("{} is not propagated, so that the first state is without its copies", some_of(frozen));
-        warnings.push(warn(
-            message,
-            "they stay in members as they are; once it is propagated, members adopt them",
-        ));
+            format!("{} is not propagated, so the first state has none of its copies", some_of(frozen));
+        warnings
+            .push(warn(message, "they stay unchanged in members, which adopt them once it is propagated"));
     }
     if !unread.is_empty() {
-        let message = format!("berth can not read {}, so that the first state is without", some_of(unread));
+        let message = format!("berth cannot read {}, so the first state does not include", some_of(unread));
         warnings.push(warn(
             message,
-            "mend the files; the plan then shows the copies as added, and members adopt them",
+            "correct the files; the plan then shows the copies as added, and members adopt them",
         ));
     }
     found.extend(warnings.into_iter().map(|warning| Diagnostic { at: None, ..warning }));

@@ -28,7 +28,7 @@ use berth_member::live::{Host, LiveError};
 /// A system that berth can import from.
 #[derive(Clone, Copy, Debug)]
 pub struct Importer {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
     /// Reads everything of the hub.
     pub gather: fn(&dyn Host, &Options) -> Result<Gathered, LiveError>,
@@ -37,33 +37,33 @@ pub struct Importer {
     pub settle: fn(&mut Gathered, &Fleet),
 }
 
-/// What of a hub is wanted.
+/// The request to a hub.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the hub keeps its own objects.
+    /// The namespace of the hub's own objects.
     pub namespace: String,
-    /// Whether the data of Secrets is imported.
+    /// True if the data of Secrets is imported.
     pub secrets: bool,
 }
 
-/// What a hub gave.
+/// The objects of a hub.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
     pub objects: BTreeMap<Key, Json>,
-    /// Where each placed object is now.
+    /// The current clusters of each placed object.
     pub placed: BTreeMap<Key, Placed>,
-    /// How many objects hold the data of Secrets.
+    /// The number of objects that hold the data of Secrets.
     pub secrets: usize,
-    /// What could not be read, so that the picture is not whole.
+    /// The kinds that could not be read.
     pub missing: Vec<LiveError>,
     pub diagnostics: Diagnostics,
 }
 
-/// Where one placed object is now, by the hub's own account.
+/// The current clusters of one placed object, by the hub's own records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placed {
     pub clusters: BTreeMap<String, Standing>,
-    /// How many replicas the hub gave to each cluster.
+    /// The replicas that the hub gave to each cluster.
     pub replicas: BTreeMap<String, i64>,
     /// The scores that a cluster was picked with, where the hub keeps them.
     pub scores: BTreeMap<String, BTreeMap<String, i64>>,
@@ -73,12 +73,12 @@ pub struct Placed {
     pub groups: BTreeMap<String, Group>,
 }
 
-/// What a hub says of an object in one cluster.
+/// The hub's record of an object in one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether the member has the object, so far as the hub knows.
+    /// True if the member has the object, as far as the hub knows.
     pub there: bool,
-    /// Whether the member may have another form of it, or none, than the hub's.
+    /// True if the member may have another form of the object than the hub, or none.
     pub doubtful: bool,
     /// The hub's own word; empty for all well.
     pub word: String,
@@ -91,7 +91,7 @@ impl Gathered {
         self.diagnostics.push(Diagnostic { at: None, severity, message, hint });
     }
 
-    /// How many objects there are of each kind.
+    /// Returns the number of objects of each kind.
     pub fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for key in self.objects.keys() {
@@ -110,8 +110,8 @@ fn key_of(object: &Json) -> Option<Key> {
 fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) -> bool {
     let Some(key) = key_of(&object) else { return false };
     if clean::is_deleting(&object) {
-        let message = format!("{key} is being deleted on the host, so it was left out");
-        gathered.warn(message, Some("what is left of it in members stays there, unmanaged"));
+        let message = format!("{key} is being deleted on the host, so it was not imported");
+        gathered.warn(message, Some("its copies in members stay there, unmanaged"));
         return false;
     }
     clean(&mut object);

@@ -71,7 +71,7 @@ spec:
     assert!(first.moves.is_empty(), "{:?}", first.moves);
     assert!(first.state.decisions[&key(0)].has("b") && !first.state.decisions[&key(0)].has("gone"));
     let said: String = first.diagnostics.iter().map(|one| format!("{one}\n")).collect();
-    assert!(said.contains("the host has 1 object on `gone`, which is no cluster of the fleet"), "{said}");
+    assert!(said.contains("the host has 1 object on `gone`, which is not a cluster of the fleet"), "{said}");
     assert!(said.contains("FederatedClusterRole r0 is not propagated"), "{said}");
     let inputs =
         Inputs { tree: &tree, history: History::None, previous: &first.state, statuses: &statuses, now };

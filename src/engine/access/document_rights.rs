@@ -62,8 +62,7 @@ impl Words {
     pub fn error(self, rules: &Rules, at: Pos, allowed_next: bool) -> Diagnostic {
         let folder = folder_of(&at.file);
         let hint = if allowed_next {
-            "this change brings the right itself, and rules count only for the changes after it: merge them first"
-                .to_owned()
+            "merge the access rules first: a rule applies only to later changes".to_owned()
         } else {
             let names: BTreeSet<&str> = rules.of(&at.file).map(|rule| rule.name.as_str()).collect();
             let named = match names.len() {

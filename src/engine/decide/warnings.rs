@@ -41,7 +41,7 @@ pub(super) fn about_names(
         let Rule::Named(names) = &filter.rule else { continue };
         let unknown: Vec<&String> = names.iter().filter(|name| table.row(name).is_none()).collect();
         let Some(first) = unknown.first() else { continue };
-        let are = if unknown.len() == 1 { "is no cluster" } else { "are no clusters" };
+        let are = if unknown.len() == 1 { "is not a cluster" } else { "are not clusters" };
         let names = some_quoted(&unknown, CLUSTERS_NAMED);
         let message = format!("{} names {names}, which {are} of the fleet", placement.key);
         let hint = did_you_mean(first, table.rows().map(|row| table.name(row)));

@@ -47,11 +47,11 @@ pub(super) fn world(tree: &SourceTree, limits: &Limits, cache: &mut FileCache) -
 pub(super) fn note(tree: &SourceTree, world: &World) -> Option<Diagnostic> {
     match &tree.ruled {
         Ruled::Own if world.rules.enforced => {
-            let text = "there is no earlier commit to take access rules from, so those of these files hold";
+            let text = "there is no earlier commit with access rules, so the rules in these files apply";
             Some(Diagnostic::note(text))
         }
         Ruled::By(_) if world.rules.enforced && !world.next.enforced => {
-            let text = "no access rule is left: after this change every folder may do everything";
+            let text = "no access rule is left: after this change every folder has every right";
             Some(Diagnostic { severity: Severity::Warning, ..Diagnostic::note(text) })
         }
         _ => None,

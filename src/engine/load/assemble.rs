@@ -115,7 +115,7 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
         }
         // The name becomes a folder and a ref. Lower case only, so no two differ by case alone.
         Claim::Inventory if !is_dns_subdomain(&key.name) => {
-            let message = format!("`{}` can not be the name of a {}", key.name.escape_default(), key.kind);
+            let message = format!("`{}` cannot be the name of a {}", key.name.escape_default(), key.kind);
             let hint = "use lower-case letters, digits, dashes and dots, at most 253";
             Some(Diagnostic::error(document.at.clone(), message).hint(hint))
         }
@@ -214,7 +214,7 @@ fn check_statuses(done: &mut Assembled) {
     let fleet = &done.fleet;
     let lost = fleet.statuses.keys().filter(|name| !fleet.clusters.contains_key(*name));
     let note = |name: &String| {
-        Diagnostic::note(format!("a status names `{name}`, which is no cluster of the fleet"))
+        Diagnostic::note(format!("a status names `{name}`, which is not a cluster of the fleet"))
     };
     let notes: Vec<Diagnostic> = lost.map(note).collect();
     done.diagnostics.extend(notes);
@@ -233,7 +233,7 @@ fn note_what_does_not_count(
         }
     }
     for (kind, n) in bookkeeping {
-        let message = format!("passed over {n} x `{kind}`: a hub's own bookkeeping");
+        let message = format!("skipped {n} x `{kind}`: a hub's own bookkeeping");
         done.diagnostics.push(Diagnostic::note(message));
     }
     let mut acted_on: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -244,7 +244,7 @@ fn note_what_does_not_count(
         }
     }
     for ((kind, advice), n) in &acted_on {
-        let message = format!("berth does nothing with {n} x `{kind}`, which a hub acts on: {advice}");
+        let message = format!("{n} x `{kind}` has no effect in berth: {advice}");
         done.diagnostics.push(Diagnostic::note(message));
     }
     let unselected = unselected.len() - acted_on.values().sum::<usize>();

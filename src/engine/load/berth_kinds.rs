@@ -44,19 +44,20 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
             scope.report(Diagnostic::error(document.at.clone(), message));
         } else if is_config {
             if *document.at.file != *CONFIG_PATH {
-                let message = format!("{CONFIG_KIND} counts only in `{CONFIG_PATH}` at the root");
+                let message = format!("{CONFIG_KIND} has an effect only in `{CONFIG_PATH}` at the root");
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             config::read(&scope, &document.root);
         } else if is_rule {
             if !document.at.file.starts_with(access::FOLDER) {
-                let message = format!("an {} counts only in a file under `{}`", access::KIND, access::FOLDER);
+                let message =
+                    format!("an {} has an effect only in a file under `{}`", access::KIND, access::FOLDER);
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             access::rule(&scope, &document.root);
         } else if is_approval {
             if !document.at.file.starts_with(APPROVALS) {
-                let message = format!("an {APPROVAL_KIND} counts only in a file under `{APPROVALS}`");
+                let message = format!("an {APPROVAL_KIND} has an effect only in a file under `{APPROVALS}`");
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             out.approvals.extend(approval::read(&scope, &document.root).filter(|_| !scope.has_errors()));

@@ -147,7 +147,10 @@ fn key(root: &Node, group: &str, kind: &str, fault: &mut Report<'_>) -> Option<K
         }
         Field::Absent => {
             let generated = metadata.get("generateName").is_some_and(|node| !node.is_null());
-            let hint = generated.then_some("generateName would give a new object at every run; write a name");
+            let hint = generated.then_some(
+                "write a name: generateName would make a new object in every \
+                                            pass",
+            );
             fault(metadata.at, "metadata.name is required", hint);
             None
         }

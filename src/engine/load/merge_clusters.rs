@@ -89,6 +89,9 @@ impl Doubt<'_> {
         let there = self.there.map_or_else(String::new, |at| format!(" at {at}"));
         let message = format!("the cluster `{}` is described twice: its {what}{there}", self.name);
         let at = self.here.cloned().unwrap_or_else(|| Pos::file(""));
-        self.found.push(Diagnostic::error(at, message).hint("let both say the same, or only one say it"));
+        self.found.push(Diagnostic::error(at, message).hint(
+            "give the same value in both, or in only one \
+                                                             of them",
+        ));
     }
 }

@@ -132,8 +132,8 @@ pub(super) fn tree_objects(
     }
     if loaded.passed_over > 0 {
         let message = match loaded.passed_over {
-            1 => "passed over one document that is no Kubernetes object".to_owned(),
-            count => format!("passed over {count} documents that are no Kubernetes objects"),
+            1 => "skipped one document that is not a Kubernetes object".to_owned(),
+            count => format!("skipped {count} documents that are not Kubernetes objects"),
         };
         loaded.diagnostics.push(Diagnostic::note(message));
     }

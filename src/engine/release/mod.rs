@@ -49,10 +49,11 @@ pub fn release(
         let is_told = waits > 0 && !is_external(fleet, key);
         let Some(placement) = fleet.placements.get(key).filter(|_| is_told) else { continue };
         let message = format!(
-            "{key}: {waits} of {} clusters wait for the first wave of the rollout, whose progress is not followed yet",
+            "{key}: {waits} of {} clusters wait for the first wave of the rollout, and berth does not \
+             follow its progress yet",
             decision.picks.len()
         );
-        let hint = "the rollout strategy `All` lets all clusters have it";
+        let hint = "use the rollout strategy `All` to update all clusters";
         found.push(Diagnostic::warning(placement.origin.clone(), message).hint(hint));
     }
     found
@@ -84,13 +85,13 @@ fn hold_external(
             .map(|pick| Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() })
             .collect();
         let message = format!(
-            "{} rolls out by staged update runs, which berth does not act on yet: every cluster keeps what it \
-             has ({waits} of {} picked clusters wait for it, {} others would lose it)",
+            "{} rolls out by staged update runs, which berth does not act on yet: every cluster keeps its \
+             copy ({waits} of {} picked clusters wait for a new one, {} others would lose theirs)",
             workload.key,
             picks.len(),
             stays.len(),
         );
-        let hint = "`strategy.type: RollingUpdate` sends it to all picked clusters";
+        let hint = "use `strategy.type: RollingUpdate` to update all picked clusters";
         found.push(Diagnostic::warning(workload.origin.clone(), message).hint(hint));
         picks.extend(stays);
         picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));

@@ -89,6 +89,6 @@ fn conflict(winner: &Claim<'_>, loser: &Claim<'_>) -> Fault {
     } else {
         format!("{other} ({at}) puts {} there, whose name differs only by case", winner.id)
     };
-    let hint = Some("let only one of them place the object, or make both the same".to_owned());
+    let hint = Some("place the object from only one of them, or make both equal".to_owned());
     Fault { at: loser.template.object.origin.clone(), message, hint }
 }

@@ -308,7 +308,7 @@ fn unused_overrides_and_open_secrets_get_one_warning_each() {
     world.render(&fleet(&[federated("FederatedSecret", "s", spec)]));
     let warnings = world.messages(Severity::Warning).join("\n");
     for part in
-        ["`turin` has no effect", "`osla` has no effect", "did you mean `oslo`?", "everybody who reads"]
+        ["`turin` has no effect", "`osla` has no effect", "did you mean `oslo`?", "everybody who can read"]
     {
         assert!(warnings.contains(part), "{part} is not in {warnings}");
     }
@@ -319,7 +319,7 @@ fn unused_overrides_and_open_secrets_get_one_warning_each() {
     world.render(&fleet(&[federated("FederatedSecret", "s", sealed)]));
     let errors = world.messages(Severity::Error);
     assert!(errors.len() == 1 && errors[0].contains("`data.p` is encrypted by SOPS"), "{errors:?}");
-    assert!(world.messages(Severity::Warning).iter().all(|one| !one.contains("everybody who reads")));
+    assert!(world.messages(Severity::Warning).iter().all(|one| !one.contains("everybody who can read")));
 }
 
 #[test]

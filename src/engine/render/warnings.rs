@@ -15,7 +15,7 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
         if let Some(secret) = workload.templates.iter().map(|one| &one.object).find(|object| is_open(object))
         {
             let message =
-                format!("{key} holds a Secret whose data everybody who reads the repository can read");
+                format!("{key} holds a Secret: everybody who can read the repository can read its data");
             found.push(Diagnostic::warning(secret.origin.clone(), message).hint(sops::ADVICE));
         }
         if let Some(decision) = decisions.get(key) {
@@ -62,11 +62,11 @@ fn homeless(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diag
             continue;
         }
         let message = format!(
-            "{key} goes to {without} of {} clusters without the namespace `{namespace}`: nothing brings it there",
+            "{key} is placed in {without} of {} clusters that get no namespace `{namespace}`",
             decision.picks.len()
         );
         let at = fleet.placements.get(key).map(|placement| placement.origin.clone());
-        let hint = "place the Namespace too, or make it in those clusters";
+        let hint = "place the Namespace too, or create it in those clusters";
         let at = at.unwrap_or_else(|| Pos::file(decision.source.as_str()));
         found.push(Diagnostic::warning(at, message).hint(hint));
     }
@@ -127,7 +127,7 @@ impl<'a> Rules<'a> {
     fn warnings(self) -> impl Iterator<Item = Diagnostic> {
         self.unmet.into_iter().map(|(at, one)| {
             let message = format!(
-                "this rule of {} has no effect: none of the clusters that its objects go to matches its selector",
+                "this rule of {} has no effect: its selector matches none of the clusters with its objects",
                 one.by
             );
             Diagnostic::warning(at.clone(), message)
@@ -153,7 +153,10 @@ fn unused(
         );
         return Some(Diagnostic::warning(at, message));
     }
-    let message = format!("the override for cluster `{cluster}` has no effect: no cluster is called so");
+    let message = format!(
+        "the override for cluster `{cluster}` has no effect: no cluster is named \
+                           `{cluster}`"
+    );
     let hint = did_you_mean(cluster, fleet.clusters.keys().map(String::as_str));
     Some(Diagnostic::warning(at, message).maybe_hint(hint))
 }

@@ -135,10 +135,7 @@ fn kubefeds_words_say_what_keeps_each_cluster_from_being_in_sync() {
     let behind = vec![well("a"), status("b", "old", vec![])];
     assert_eq!(propagation(behind, |_| ()), checked("b UpdateTimedOut"));
     assert_eq!(propagation(said("the server refused it"), |_| ()), checked("b UpdateFailed"));
-    assert_eq!(
-        propagation(said("it is there and was not made by berth"), |_| ()),
-        checked("b AlreadyExists")
-    );
+    assert_eq!(propagation(said("it exists and was not made by berth"), |_| ()), checked("b AlreadyExists"));
     assert_eq!(
         propagation(both(), failed("`add` of `/a/b` failed: no `a`")),
         checked("b ApplyOverridesFailed")

@@ -21,7 +21,7 @@ impl Repo {
     pub fn vouch(&self, id: CommitId, allowed: &AllowedSigners) -> Result<Result<(), String>, GitError> {
         let raw = self.raw_commit(id)?;
         let at = Timestamp::from_second(self.commit(id)?.seconds);
-        let Ok(at) = at else { return Ok(Err("it has no date that can be".to_owned())) };
+        let Ok(at) = at else { return Ok(Err("its date is out of range".to_owned())) };
         Ok(allowed.check(&raw, at).map(|_| ()))
     }
 

@@ -56,9 +56,9 @@ impl GitError {
             GitError::NoSuchRevision { hint, .. } => Some(hint.clone()),
             GitError::InvalidRef { .. } => Some("a full name such as `refs/heads/main`".to_owned()),
             GitError::Raced { .. } => Some("try again".to_owned()),
-            GitError::Locked { name } => Some(format!(
-                "a process holds it and does nothing: see which, or try again; if none uses the repository, remove `{name}.lock` in it"
-            )),
+            GitError::Locked { name } => {
+                Some(format!("try again; if no process uses the repository, remove `{name}.lock` in it"))
+            }
             GitError::Failed { .. } => None,
         }
     }

@@ -53,7 +53,7 @@ impl Spool {
         // Only a thread that has failed does not listen; its error comes with the end.
         self.batches
             .send(std::mem::take(&mut self.batch))
-            .map_err(|_| spooling(io::Error::other("the pack can not be written any more")))
+            .map_err(|_| spooling(io::Error::other("the pack cannot be written any more")))
     }
 
     /// Makes all of it a pack of the repository.

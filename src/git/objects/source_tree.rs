@@ -83,7 +83,7 @@ impl Reader<'_, '_> {
                     let shown = format!("{prefix}{}", String::from_utf8_lossy(error.as_bytes()));
                     let folder = matches!(entry.kind, EntryKind::Folder(_));
                     if wanted(&shown) || (folder && wanted_folder(&shown)) {
-                        let fault = "the name is not UTF-8 text, so it is not read";
+                        let fault = "the name is not UTF-8 text, so the file is not read";
                         self.note(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
                     }
                     continue;
@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
         // A link called `README.md` is no loss; one without an ending may lead to a folder of manifests.
         if wanted(path) || !name.contains('.') {
             let fault = Diagnostic::warning(Pos::file(path), "a symbolic link is not followed");
-            self.note(fault.hint("put the files themselves there"));
+            self.note(fault.hint("replace the link with the files"));
         }
     }
 

@@ -24,7 +24,7 @@ pub fn read_statuses(
                 statuses.insert(status.cluster.clone(), status);
             }
             Err(fault) => {
-                let message = format!("this status does not count: {fault}");
+                let message = format!("this status is ignored: {fault}");
                 found.push(Diagnostic::warning(Pos::file(name), message));
             }
         }
@@ -41,7 +41,7 @@ pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<Clu
 fn checked(repo: &Repo, refs: &Refs, name: &str, commit: CommitId) -> Result<ClusterStatus, String> {
     let status = read_commit(repo, commit).map_err(|error| error.to_string())??;
     if refs.status_of(&status.cluster) != name {
-        return Err(format!("it speaks for `{}`", status.cluster));
+        return Err(format!("it is a status of `{}`", status.cluster));
     }
     Ok(status)
 }

@@ -110,10 +110,7 @@ fn read_line(line: &str) -> Result<Allowed, String> {
     allowed.key = PublicKey::from_wire(&wire);
     const USABLE: [&str; 4] = ["ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384"];
     if !USABLE.contains(&kind) {
-        return Err(format!(
-            "keys of the kind `{kind}` can not be checked; use one of {}",
-            USABLE.join(", ")
-        ));
+        return Err(format!("keys of the kind `{kind}` cannot be checked; use one of {}", USABLE.join(", ")));
     }
     if allowed.key.algorithm() != Some(kind) {
         return Err(format!("its key is not of the kind `{kind}`"));
@@ -155,16 +152,16 @@ fn set(allowed: &mut Allowed, option: &str) -> Result<(), String> {
         "valid-after" => allowed.after = Some(time(value)?),
         "valid-before" => allowed.before = Some(time(value)?),
         "cert-authority" => {
-            return Err("certificates can not be checked; list the keys themselves".to_owned());
+            return Err("certificates cannot be checked; list the keys themselves".to_owned());
         }
-        _ => return Err(format!("`{name}` is no option that is known")),
+        _ => return Err(format!("unknown option `{name}`")),
     }
     Ok(())
 }
 
 /// `YYYYMMDD`, `YYYYMMDDHHMM` or `YYYYMMDDHHMMSS`, with or without a `Z`.
 fn time(text: &str) -> Result<Timestamp, String> {
-    let wrong = || format!("`{text}` is no time such as 20260131 or 20260131120000Z");
+    let wrong = || format!("`{text}` is not a time such as 20260131 or 20260131120000Z");
     let digits = text.strip_suffix(['Z', 'z']).unwrap_or(text);
     let full = match digits.len() {
         8 => format!("{digits}000000"),

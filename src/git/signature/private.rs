@@ -42,7 +42,7 @@ impl Eq for Signer {}
 pub enum KeyError {
     #[error("it is not an OpenSSH private key")]
     Unreadable,
-    #[error("it is protected by a passphrase, which nobody is there to type")]
+    #[error("it is protected by a passphrase, and berth cannot ask for one")]
     Protected,
     #[error("it is not an Ed25519 key")]
     Kind,

@@ -47,7 +47,7 @@ fn signed(namespace: &str, hash: &str, message: &[u8]) -> Option<Vec<u8>> {
 /// The key that made this signature of these bytes for this use; otherwise what is wrong with it.
 pub fn verify(message: &[u8], signature: &str, namespace: &str) -> Result<PublicKey, String> {
     let bytes = armor::unwrap(signature, LABEL).ok_or("its signature is not an SSH signature")?;
-    let parts = read(&bytes).ok_or("its signature can not be read")?;
+    let parts = read(&bytes).ok_or("its signature cannot be read")?;
     if parts.namespace != namespace {
         return Err(format!("its signature is for `{}`, not for `{namespace}`", parts.namespace));
     }
@@ -55,7 +55,7 @@ pub fn verify(message: &[u8], signature: &str, namespace: &str) -> Result<Public
     if parts.key.verify(&signed, parts.made) {
         Ok(parts.key)
     } else {
-        Err(format!("its signature by the key {} does not fit it", parts.key))
+        Err(format!("its signature by the key {} does not match its content", parts.key))
     }
 }
 

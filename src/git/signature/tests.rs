@@ -47,7 +47,7 @@ fn what_ssh_keygen_signs_is_verified_and_no_other_bytes_are() {
     for [public, signature] in OTHERS.into_iter().chain([ED25519]) {
         assert_eq!(verify(MESSAGE, signature, GIT), Ok(key(public)), "{public}");
         for (message, signature, namespace, why) in [
-            (&b"tree abd\n"[..], signature.to_owned(), GIT, "does not fit"),
+            (&b"tree abd\n"[..], signature.to_owned(), GIT, "does not match"),
             (MESSAGE, signature.to_owned(), "file", "is for `git`"),
             (MESSAGE, signature.replace("SSH SIG", "PGP SIG"), GIT, "is not an SSH signature"),
             (MESSAGE, signature.replacen("AAAA", "AAA", 1), GIT, "is not an SSH signature"),
@@ -107,16 +107,16 @@ fn the_file_says_who_may_sign_what_and_when() {
         let allowed = AllowedSigners::read("signers", line)?;
         allowed.check(&carrying(signature), now).map(str::to_owned)
     };
-    assert!(refusal(&format!("berth@x {public}")).expect_err("tampered").contains("does not fit"));
+    assert!(refusal(&format!("berth@x {public}")).expect_err("tampered").contains("does not match"));
     for (line, why) in [
         ("", "signers: it allows no key"),
         ("# only a comment", "it allows no key"),
         ("berth@x", "signers:1: it holds no key"),
         ("berth@x ssh-ed25519 %%%", "its key is not base64"),
-        ("berth@x sk-ssh-ed25519@openssh.com AAAA", "can not be checked"),
-        (&format!("berth@x cert-authority {public}"), "certificates can not be checked"),
-        (&format!("berth@x unknown=1 {public}"), "`unknown` is no option"),
-        (&format!("berth@x valid-before=\"soon\" {public}"), "`soon` is no time"),
+        ("berth@x sk-ssh-ed25519@openssh.com AAAA", "cannot be checked"),
+        (&format!("berth@x cert-authority {public}"), "certificates cannot be checked"),
+        (&format!("berth@x unknown=1 {public}"), "unknown option `unknown`"),
+        (&format!("berth@x valid-before=\"soon\" {public}"), "`soon` is not a time"),
         (&format!("berth@x {}", public.replace("ssh-ed25519", "ssh-rsa")), "is not of the kind"),
     ] {
         let fault = refusal(line).expect_err(why);

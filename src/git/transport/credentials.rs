@@ -53,11 +53,11 @@ impl Token {
             Token::File(path) => path,
         };
         let unusable = |why: String| TransportError::Setting {
-            message: format!("the token file `{}` can not be used: {why}", path.display()),
+            message: format!("the token file `{}` cannot be used: {why}", path.display()),
             hint: Some("a file with the token or password on its only line".to_owned()),
         };
         let bytes = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| unusable("it is no text".to_owned()))?;
+        let text = String::from_utf8(bytes).map_err(|_| unusable("it is not text".to_owned()))?;
         let text = text.trim_end_matches(['\r', '\n']);
         if text.is_empty() || text.len() > LONGEST || text.chars().any(char::is_control) {
             return Err(unusable("it does not hold exactly one line".to_owned()));

@@ -123,7 +123,7 @@ fn ssh_command(access: &Access) -> Result<String, TransportError> {
     let needed = |file: &Option<std::path::PathBuf>, what: &str, flag: &str| match file {
         Some(file) => readable(file, what),
         None => Err(TransportError::Setting {
-            message: format!("`{}` is spoken to by ssh, which needs a {what}", access.url),
+            message: format!("`{}` is reached by ssh, which needs a {what}", access.url),
             hint: Some(format!("name it with `{flag}`")),
         }),
     };
@@ -155,14 +155,14 @@ fn ssh_command(access: &Access) -> Result<String, TransportError> {
 /// The absolute path of a file that can be read, for `git` runs elsewhere.
 fn readable(file: &Path, what: &str) -> Result<String, TransportError> {
     let unusable = |why: String| TransportError::Setting {
-        message: format!("the {what} `{}` can not be used: {why}", file.display()),
+        message: format!("the {what} `{}` cannot be used: {why}", file.display()),
         hint: None,
     };
     std::fs::File::open(file).map_err(|error| unusable(error.to_string()))?;
     let path = std::path::absolute(file).map_err(|error| unusable(error.to_string()))?;
     match path.to_str() {
         Some(text) if !text.contains(['"', '%', '\n', '$']) => Ok(text.to_owned()),
-        _ => Err(unusable("its path holds characters that ssh reads otherwise".to_owned())),
+        _ => Err(unusable("its path holds characters that ssh treats specially".to_owned())),
     }
 }
 

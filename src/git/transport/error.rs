@@ -8,14 +8,14 @@ pub enum TransportError {
     /// A setting is wrong: an address, or a file that it names.
     #[error("{message}")]
     Setting { message: String, hint: Option<String> },
-    #[error("`git` can not be used: {message}")]
+    #[error("`git` cannot be used: {message}")]
     NoGit { message: String },
-    #[error("`{remote}` can not be reached: {message}")]
+    #[error("`{remote}` cannot be reached: {message}")]
     Unreachable { remote: String, message: String },
     #[error("`{remote}` did not finish within {} seconds", .after.as_secs())]
     TimedOut { remote: String, after: Duration },
     /// The process was asked to stop.
-    #[error("the exchange with `{remote}` was broken off")]
+    #[error("the exchange with `{remote}` was interrupted")]
     Cancelled { remote: String },
     /// The remote cannot prove its identity.
     #[error("`{remote}` is not trusted: {message}")]
@@ -79,25 +79,24 @@ impl TransportError {
         let hint = match self {
             TransportError::Setting { hint, .. } => return hint.clone(),
             TransportError::NoGit { .. } => "install Git 2.31 or newer; only remotes need it",
-            TransportError::TimedOut { .. } => "if it is merely slow, give it longer with `--git-timeout`",
+            TransportError::TimedOut { .. } => "if the server is only slow, raise `--git-timeout`",
             TransportError::Untrusted { .. } => {
                 "for https give the authority's certificate with `--ca-file`; for ssh the host's key with `--known-hosts`"
             }
-            TransportError::Denied { .. } => {
-                "check the token, password or key, and what it has the right to do"
-            }
+            TransportError::Denied { .. } => "check the token, password or key, and its permissions",
             TransportError::NoRepository { .. } => {
-                "check the address; many servers say the same where the credentials do not suffice"
+                "check the address and the credentials: many servers give this answer for both"
             }
             TransportError::Refused { .. } => {
-                "let berth's account move `refs/heads/berth/*` and `refs/berth/*` in the server's rules and hooks"
+                "allow berth's account to update `refs/heads/berth/*` and `refs/berth/*` in the server's \
+                 rules and hooks"
             }
             TransportError::Raced { .. } => "try again",
             TransportError::Locked { .. } => {
-                "see which process of that machine holds the file, or try again; if no Git works in that repository, remove the file"
+                "try again; if no Git process uses that repository, remove the file"
             }
             TransportError::WorkingCopy { .. } => {
-                "free some room or mend the folder's permissions; or name another folder with `--repo`"
+                "free disk space, correct the folder's permissions, or name another folder with `--repo`"
             }
             _ => return None,
         };

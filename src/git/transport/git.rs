@@ -101,7 +101,7 @@ impl GitTransport {
             }
             ProcessEnd::Cancelled => Err(TransportError::Cancelled { remote: remote() }),
             ProcessEnd::TooMuch => {
-                let message = "it says more than any repository has to say".to_owned();
+                let message = "its answer is too long for any repository".to_owned();
                 Err(TransportError::Failed { remote: remote(), message })
             }
         }

@@ -74,12 +74,12 @@ impl RemoteUrl {
     /// `http://…` and `git://…`.
     pub fn parse(text: &str, plain: bool) -> Result<RemoteUrl, TransportError> {
         let refuse = |why: &str, hint: &str| TransportError::Setting {
-            message: format!("`{}` can not be a remote: {why}", without_userinfo(text).escape_debug()),
+            message: format!("`{}` cannot be a remote: {why}", without_userinfo(text).escape_debug()),
             hint: Some(hint.to_owned()),
         };
         const FORMS: &str = "write it as `https://host/path`, `ssh://user@host/path`, `user@host:path`, `file:///path` or a path";
         if text.is_empty() || text.starts_with('-') || text.chars().any(|c| c.is_control() || c == ' ') {
-            return Err(refuse("it is no address", FORMS));
+            return Err(refuse("it is not an address", FORMS));
         }
         if text.contains("::") && !text.contains("://[") && !text.starts_with('/') {
             return Err(refuse("helpers of Git are not allowed", FORMS));
@@ -94,7 +94,7 @@ impl RemoteUrl {
             other => return Err(refuse(&format!("the protocol `{other}` is not allowed"), FORMS)),
         };
         if scheme.is_plain() && !plain {
-            let why = "everybody on the way could read and change what it sends";
+            let why = "its traffic is not encrypted, so others could read and change it";
             return Err(refuse(why, "use https or ssh; or allow it with `--allow-plain`"));
         }
         if scheme == Scheme::File {
@@ -135,13 +135,13 @@ fn without_scheme(text: &str) -> Result<RemoteUrl, TransportError> {
     if let Some(colon) = colon.filter(|colon| *colon > 0) {
         let host = text[..colon].rsplit('@').next().unwrap_or_default();
         if host.is_empty() || host.starts_with('-') {
-            let message = format!("`{text}` can not be a remote: it names no host");
+            let message = format!("`{text}` cannot be a remote: it names no host");
             return Err(TransportError::Setting { message, hint: None });
         }
         return Ok(RemoteUrl { scheme: Scheme::Ssh, clean: text.to_owned(), username, password });
     }
     let path = std::path::absolute(Path::new(text)).map_err(|error| TransportError::Setting {
-        message: format!("`{text}` can not be a remote: {error}"),
+        message: format!("`{text}` cannot be a remote: {error}"),
         hint: None,
     })?;
     Ok(RemoteUrl { scheme: Scheme::File, clean: path.display().to_string(), username, password })

@@ -75,14 +75,16 @@ impl WorkingCopy {
             return Err(TransportError::Setting {
                 message: format!("`{}` is not a working copy that berth made", path.display()),
                 hint: Some(
-                    "with a remote, `--repo` names a folder of berth's own: a new or empty one".to_owned(),
+                    "with a remote, name a new or empty folder with `--repo`: berth keeps its working \
+                     copy there"
+                        .to_owned(),
                 ),
             });
         }
         make_private(&path).map_err(|error| failed("making", &error))?;
         let Some(lock) = lock(&path).map_err(|error| failed("locking", &error))? else {
             return Err(TransportError::Setting {
-                message: format!("locking `{}` failed: another berth is at work in it", path.display()),
+                message: format!("locking `{}` failed: another berth process uses it", path.display()),
                 hint: Some("name another folder for the working copy with `--repo`".to_owned()),
             });
         };
@@ -90,7 +92,7 @@ impl WorkingCopy {
         match read_marker(&path).map_err(|error| failed("reading", &error))? {
             Marker::Names(of) if of == url.to_string() => {}
             Marker::Names(of) => {
-                let hint = "give each remote a folder of its own; or delete it, if the remote has moved";
+                let hint = "give each remote its own folder, or delete the folder if the remote has moved";
                 return Err(TransportError::Setting {
                     message: format!("`{}` is the working copy of `{of}`", path.display()),
                     hint: Some(hint.to_owned()),

@@ -81,7 +81,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
             // Fails early on a missing source, rather than retrying a typing error for ever.
             let [git_folder, shared] = pass::git_folders(&settings)?;
             ref_watch::watch(&git_folder, &shared, wake.clone())
-                .inspect_err(|error| warn!(%error, "refs can not be watched; polling only"))
+                .inspect_err(|error| warn!(%error, "refs cannot be watched; polling only"))
                 .ok()
         }
     };
@@ -160,7 +160,8 @@ impl LoopState {
             }
             Ok(Err(problem)) if problem.is_passing() => {
                 self.seen = None;
-                warn!(error = %problem, hint = problem.hint(), "the remote can not be used; what was published stays in force, trying again");
+                warn!(error = %problem, hint = problem.hint(), "the remote cannot be used; the current \
+                                                                state stays, retrying");
                 Event::Failed
             }
             Ok(Err(problem)) => {
@@ -191,7 +192,7 @@ fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassErr
     info!(remote = mirror.shown(), "connecting");
     match mirror.fetch(settings) {
         Err(problem) if problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
-            warn!(error = %problem, hint = problem.hint(), "the remote can not be used yet, trying again");
+            warn!(error = %problem, hint = problem.hint(), "the remote cannot be used yet, retrying");
             Ok(())
         }
         done => done,

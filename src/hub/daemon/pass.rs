@@ -143,9 +143,9 @@ pub enum PassError {
     NoSource(String),
     #[error("there is no source branch `{name}`")]
     NoSuchSource { name: String, hint: String },
-    #[error("`{0}` is the rendered branch, which can not be its own source")]
+    #[error("`{0}` is the rendered branch, which cannot be the source")]
     SourceIsRendered(String),
-    #[error("the remote's `{name}` is at {now}, which does not come after {last}, which it had before")]
+    #[error("the remote's `{name}` is at {now}, which does not come after {last}, its last known commit")]
     RenderedRewound { name: String, now: CommitId, last: CommitId },
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
@@ -177,8 +177,8 @@ impl PassError {
             PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
             PassError::RenderedRewound { name, last, .. } => Some(format!(
-                "somebody pushed by force; push the newer one back (git push --force REMOTE {last}:{name}), or go \
-                 on from the older one with --allow-rewind for one run"
+                "push {last} back (git push --force REMOTE {last}:{name}), or accept the older commit for \
+                 one run with --allow-rewind"
             )),
             PassError::Untrusted(error) => Some(error.hint()),
             PassError::Proof(error) => error.hint(),

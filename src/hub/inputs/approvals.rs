@@ -76,7 +76,7 @@ impl Approvals {
         diagnostics.extend(rollback.map(|commit| {
             let earlier = commit.short();
             let message = format!(
-                "this goes back to the state that the rendered commit {earlier} had, so its removals need no approval"
+                "this restores the state of rendered commit {earlier}, so its removals need no approval"
             );
             Diagnostic::note(message)
         }));
@@ -91,8 +91,8 @@ impl Approvals {
         let files = files.map(|(digest, at)| (digest, at.clone()));
         for (digest, at) in commits.chain(files).filter(|(digest, _)| !matched(digest)) {
             let message = match used.get(digest) {
-                Some(seq) => format!("the approval `{digest}` was used already, by number {seq}"),
-                None => format!("the approval `{digest}` fits no removal"),
+                Some(seq) => format!("the approval `{digest}` was already used, by publication {seq}"),
+                None => format!("the approval `{digest}` matches no removal"),
             };
             let hint = "a removal's digest changes with what it removes; `berth plan` prints it";
             diagnostics.push(Diagnostic::warning(at, message).hint(hint));
@@ -126,11 +126,11 @@ fn misplaced(commit: &CommitInfo, counting: usize) -> Option<Diagnostic> {
     if commit.message.lines().filter(begins).count() <= counting {
         return None;
     }
-    let message = format!("a `{ALLOW_DELETE}` does not count where it stands in the message");
+    let message = format!("a `{ALLOW_DELETE}` outside the trailers of the message has no effect");
     let hint = format!(
-        "it counts where `git interpret-trailers --parse` finds it: at the end of the message, in a paragraph \
-         of trailers only; write it again in a later commit, on a line of its own as `{ALLOW_DELETE}: ` and the \
-         digest"
+        "end the message of a later commit with a paragraph of trailers only, one of them \
+         `{ALLOW_DELETE}: ` and the digest; `git interpret-trailers --parse` shows the trailers of a \
+         message"
     );
     Some(Diagnostic::warning(in_commit(commit.id), message).hint(hint))
 }
@@ -138,7 +138,8 @@ fn misplaced(commit: &CommitInfo, counting: usize) -> Option<Diagnostic> {
 /// Warns of approvals in a message where the daemon takes files only.
 fn switched_off(commit: &CommitInfo, values: &[String]) -> Option<Diagnostic> {
     let message = format!(
-        "a `{ALLOW_DELETE}` in a commit's message does not count: the daemon runs with --no-approval-trailers"
+        "a `{ALLOW_DELETE}` in a commit's message has no effect: the daemon runs with \
+         --no-approval-trailers"
     );
     let hint = "approve with a file under approvals/";
     (!values.is_empty()).then(|| Diagnostic::warning(in_commit(commit.id), message).hint(hint))

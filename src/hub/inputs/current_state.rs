@@ -138,7 +138,8 @@ impl Current {
         {
             statuses.clone_from(facts);
             statuses.values_mut().for_each(|status| status.labels.retain(|key, _| labels.allow(key)));
-            let message = "the members' reports are not in this clone; those that the state remembers count";
+            let message = "the members' statuses are not in this clone; the facts in the current state \
+                           are used";
             let hint = format!("fetch them: git fetch {remote} '+refs/berth/*:refs/berth/*'");
             odd.push(Diagnostic::note(message).hint(hint));
         }

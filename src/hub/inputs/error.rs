@@ -16,9 +16,7 @@ pub enum ReadingError {
     Folder(#[from] source::SourceError),
     #[error("the rendered branch has no `{0}`, which an earlier state named")]
     MissingContent(ContentId),
-    #[error(
-        "the commit {commit} is not in this repository, and which access rules are in force can not be told without it"
-    )]
+    #[error("the commit {commit}, which holds the current access rules, is not in this repository")]
     NoRules { commit: CommitId },
     #[error("there is no rendered branch `{wanted}` in this repository")]
     NoSuchState { wanted: String },
@@ -32,11 +30,9 @@ pub enum ReadingError {
     /// Something shows that there was a state.
     #[error(transparent)]
     Gone(PublishError),
-    #[error("the history of `{what}` is not whole in this clone")]
+    #[error("the history of `{what}` is incomplete in this clone")]
     CutOff { what: String, fetch: String },
-    #[error(
-        "`{name}` is older in this clone than what was published when `refs/berth/processed` was fetched"
-    )]
+    #[error("`{name}` is older in this clone than the fetched `refs/berth/processed`")]
     Outdated { name: String, fetch: String },
     #[error("commit {commit} is dated {date}, which is in the future")]
     FutureCommit { commit: CommitId, date: String },
@@ -49,11 +45,11 @@ impl ReadingError {
             ReadingError::Publish(error) => error.hint(),
             ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
             ReadingError::NoState { fetch, .. } => Some(format!(
-                "fetch it: {fetch}\n  or say where it is with `--rendered`; only where nothing was ever published, go \
-                 on without it with `--first`"
+                "fetch it: {fetch}\n  or name it with `--rendered`; only if nothing was ever published, \
+                 use `--first`"
             )),
             ReadingError::NoRemote { remotes } => Some(format!(
-                "say which: `--rendered {}/berth/rendered`, or set one: git config branch.BRANCH.remote NAME",
+                "name one: `--rendered {}/berth/rendered`, or set one: git config branch.BRANCH.remote NAME",
                 remotes.first().map_or("REMOTE", String::as_str)
             )),
             ReadingError::NoSuchState { .. } => {
@@ -67,7 +63,8 @@ impl ReadingError {
                 Some("fetch more of the history: `git fetch --unshallow`, and the rendered branch".into())
             }
             ReadingError::FutureCommit { .. } => Some(
-                "deadlines would pass before their time; commit again with a right clock, or set this one's"
+                "commit again with a correct clock, or correct this machine's clock; otherwise deadlines \
+                 pass too early"
                     .into(),
             ),
         }

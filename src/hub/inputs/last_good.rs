@@ -57,7 +57,7 @@ pub(super) fn find(
     let mut forms = newest_good(repo, tree, paths, &commits, parsed)?;
     add_missing(first, &today, &before, &replaced, &mut forms);
     tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
-        let message = "stands below a link now, which is not followed; what it described stays in force";
+        let message = "is below a symbolic link, which is not followed; its last good form stays in effect";
         Diagnostic::warning(Pos::file(path), message)
     }));
     Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))

@@ -109,8 +109,8 @@ impl NextCommitError {
             NextCommitError::Content(_) => None,
             NextCommitError::Reading(error) => error.hint(),
             NextCommitError::Rewound { last, .. } => Some(format!(
-                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; bring back \
-                 {last} (git merge {last}), or allow it for one run with --allow-rewind"
+                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; \
+                 restore {last} (git merge {last}), or allow it for one run with --allow-rewind"
             )),
         }
     }

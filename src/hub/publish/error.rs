@@ -10,24 +10,22 @@ pub enum PublishError {
     Unowned { name: String },
     #[error("`{name}` has format {format}, which is newer than this berth writes ({})", layout::FORMAT)]
     NewerFormat { name: String, format: u64 },
-    #[error("`{name}` is gone, although `{witness}` shows that there was one")]
+    #[error("`{name}` is missing, although `{witness}` shows that it existed")]
     Gone { name: String, witness: String, last: Option<String> },
-    #[error("`{name}` is at {tip}, which does not come after {last}, the state that was in force last")]
+    #[error("`{name}` is at {tip}, which does not come after {last}, the current state")]
     Rewritten { name: String, tip: CommitId, last: CommitId },
-    #[error("the source gives no objects at all, where {objects} in {clusters} clusters are published")]
+    #[error("the source gives no objects, but {objects} in {clusters} clusters are published")]
     Empty { objects: usize, clusters: usize },
     #[error("this repository has no `{name}`, but the remote `{remote}` has one: `{tracking}`")]
     Second { name: String, tracking: String, remote: String },
-    #[error("`{name}` is there already, and an import begins one")]
+    #[error("`{name}` already exists, and an import starts a new branch")]
     Begun { name: String },
-    #[error(
-        "the rendered branch has the last sequence number that there is, which no daemon comes to by counting"
-    )]
+    #[error("the rendered branch has the highest possible sequence number, which berth never wrote")]
     LastNumber,
     /// Somebody else published first: fetch, recompute, try again.
     #[error("`{name}` was changed by somebody else in the meantime")]
     Raced { name: String, hint: Option<String> },
-    #[error("the kept form of `{path}` is not in the repository")]
+    #[error("the last good form of `{path}` is not in the repository")]
     KeptIsMissing { path: String },
     #[error("writing the report failed: {message}")]
     Report { message: String },
@@ -63,36 +61,35 @@ impl PublishError {
             }
             PublishError::Gone { name, witness, last } => Some(match last {
                 Some(commit) => format!(
-                    "bring it back: git update-ref {name} {commit}; only to start over, delete `{witness}` and \
-                     all `refs/berth/clusters/`"
+                    "restore it: git update-ref {name} {commit}; only to start over, delete `{witness}` \
+                     and all `refs/berth/clusters/`"
                 ),
                 None => format!(
-                    "bring it back from a clone or a reflog; only to start over, delete `{witness}` and all \
+                    "restore it from a clone or a reflog; only to start over, delete `{witness}` and all \
                      `refs/berth/clusters/`"
                 ),
             }),
             PublishError::Rewritten { name, last, .. } => Some(format!(
-                "somebody force-pushed it, or put an old copy back; look at what differs, then bring back {last} \
-                 (git update-ref {name} {last}), or go on from what is there for one run with --allow-rewritten"
+                "look at the difference, then restore {last} (git update-ref {name} {last}), or accept \
+                 the branch as it is for one run with --allow-rewritten; it was force-pushed, or an old \
+                 copy was restored"
             )),
             PublishError::Empty { .. } => Some(
-                "check the source branch and its files; if every object shall go, allow it for one run with \
+                "check the source branch and its files; to remove every object, allow it for one run with \
                  `--allow-empty` and approve each removal"
                     .to_owned(),
             ),
             PublishError::Second { name, tracking, .. } => Some(format!(
-                "another history would begin here; go on from that one (git update-ref {name} {tracking}), or run \
-                 at the remote with `--remote URL`"
+                "continue the remote's branch (git update-ref {name} {tracking}), or run at the remote \
+                 with `--remote URL`; otherwise a second history starts here"
             )),
             PublishError::Begun { name } => Some(format!(
-                "import into a repository without one; to begin again, delete it and all of `refs/berth/`: git \
-                 update-ref -d {name}"
+                "import into a repository without one; to start over, delete it and all of `refs/berth/`: \
+                 git update-ref -d {name}"
             )),
-            PublishError::LastNumber => Some(
-                "somebody wrote that number; find the last commit of berth's own with `berth verify`, and bring it \
-                 back"
-                    .to_owned(),
-            ),
+            PublishError::LastNumber => {
+                Some("find the last commit that berth made with `berth verify`, and restore it".to_owned())
+            }
             PublishError::Raced { hint, .. } => hint.clone(),
             PublishError::KeptIsMissing { .. } => {
                 Some("fetch the source commits that had the file".to_owned())

@@ -68,7 +68,7 @@ pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Pre
     if from != commit {
         let own_tree = repo.commit(from)?.tree;
         let note =
-            format!("berth did not make commit {} on `{name}`; what it changed is undone", commit.short());
+            format!("commit {} on `{name}` was not made by berth; its changes are undone", commit.short());
         read.foreign
             .push(Diagnostic::warning(Pos::file(name), note).hint("change the source branch instead"));
         for (path, change) in repo.path_changes(own_tree, head.tree, &layout::OWNED)? {
@@ -79,7 +79,7 @@ pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Pre
             });
         }
     } else if trailers.digest.is_none() {
-        let note = "none of the last commits is berth's own; the sequence begins again at 1";
+        let note = "berth made none of the last commits; the sequence starts again at 1";
         read.foreign.push(Diagnostic::warning(Pos::file(name), note));
     }
     read.foreign.sort();
@@ -163,14 +163,16 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
 }
 
 fn foreign(path: &str) -> Diagnostic {
-    Diagnostic::warning(Pos::file(path), "berth did not write this; it is left out and will be removed").hint(
-        format!("{}/ are berth's alone; other folders of the branch are not", layout::OWNED.join("/, ")),
-    )
+    Diagnostic::warning(Pos::file(path), "berth did not write this file; it is left out and will be removed")
+        .hint(format!(
+            "use another folder of the branch: only berth writes to {}/",
+            layout::OWNED.join("/, ")
+        ))
 }
 
 /// Warns of a change by hand to a file of berth's own.
 fn undone(path: &str, done: &str) -> Diagnostic {
-    let message = format!("this was {done} by hand; the next publication puts it back");
+    let message = format!("this was {done} by hand; the next publication restores it");
     Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")
 }
 

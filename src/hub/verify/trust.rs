@@ -90,7 +90,8 @@ impl Trust {
     pub fn note(&self, name: &str) -> Option<String> {
         match self {
             Trust::FirstSight { proven, from: Some(from) } => Some(format!(
-                "this machine knew nothing of `{name}`: it proved {}, and trusts {from} as it is, with its history",
+                "this machine knew no commit of `{name}`: it proved {}, and trusts {from} and its history \
+                 without proof",
                 counted(*proven, "commit")
             )),
             Trust::Proven(proven) => Some(format!(
@@ -106,14 +107,13 @@ impl Untrusted {
     /// The way back.
     pub fn hint(&self) -> String {
         let Untrusted { name, tip, last, .. } = self;
-        let believe = format!(
-            "to go on from it all the same, once you know who made it and how: --root {tip} for one run"
-        );
+        let believe =
+            format!("to accept it anyway, once you know who made it and how, use --root {tip} for one run");
         match last {
             Some(last) => format!(
-                "the last commit that is trusted is {last}; look at what differs (git diff {last} {tip}), and bring \
-                 it back: git update-ref {name} {last}, and at a remote git push --force REMOTE {last}:{name}; \
-                 {believe}"
+                "look at the difference (git diff {last} {tip}), and restore {last}, the last trusted \
+                 commit: git update-ref {name} {last}, and at a remote git push --force REMOTE \
+                 {last}:{name}; {believe}"
             ),
             None => believe,
         }

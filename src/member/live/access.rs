@@ -47,7 +47,7 @@ pub async fn connect_member(access: &Access) -> Result<(Client, String), LiveErr
     };
     config.default_retry = false;
     // Watches are open for long; their callers limit the time.
-    finish(config, access, "the usual places", None)
+    finish(config, access, "the default locations", None)
 }
 
 /// Builds a kubeconfig from a pod's own credentials, and names their folder. `None` outside of a pod. The
@@ -100,7 +100,7 @@ pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveErr
 async fn configure(access: &Access) -> Result<(Config, String), LiveError> {
     let (read, from) = match &access.kubeconfig {
         Some(path) => (Kubeconfig::read_from(path), path.display().to_string()),
-        None => (Kubeconfig::read(), "the usual places".to_owned()),
+        None => (Kubeconfig::read(), "the default locations".to_owned()),
     };
     let kubeconfig = read.map_err(|error| unreadable(&error, &from))?;
     let contexts: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
@@ -142,7 +142,7 @@ fn finish(
         kube::Error::ProxyProtocolDisabled { proxy_url, .. }
         | kube::Error::ProxyProtocolUnsupported { proxy_url } => {
             let proxy = public(&proxy_url.to_string());
-            unusable(format!("it names the proxy {proxy}, and berth can not go through one"))
+            unusable(format!("it names the proxy {proxy}, and berth cannot use a proxy"))
         }
         error => unusable(reason(&error)),
     })?;
@@ -184,7 +184,7 @@ fn unreadable(error: &KubeconfigError, from: &str) -> LiveError {
 fn fault(error: &KubeconfigError) -> String {
     let data = |what: &str, error: &LoadDataError| match error {
         LoadDataError::ReadFile(error, path) => {
-            format!("{what}, {}, can not be read: {error}", path.display())
+            format!("{what}, {}, cannot be read: {error}", path.display())
         }
         LoadDataError::DecodeBase64(_) => format!("{what} is not base64"),
         LoadDataError::NoBase64DataOrFile => format!("{what} is missing"),
@@ -199,8 +199,8 @@ fn fault(error: &KubeconfigError) -> String {
         KubeconfigError::LoadClientCertificate(error) => data("the client certificate", error),
         KubeconfigError::LoadClientKey(error) => data("the client key", error),
         KubeconfigError::ParseCertificates(_) => "a certificate is not PEM".to_owned(),
-        KubeconfigError::ParseClusterUrl(_) => "the server's address is no URL".to_owned(),
-        KubeconfigError::ParseProxyUrl(_) => "the proxy's address is no URL".to_owned(),
+        KubeconfigError::ParseClusterUrl(_) => "the server's address is not a URL".to_owned(),
+        KubeconfigError::ParseProxyUrl(_) => "the proxy's address is not a URL".to_owned(),
         error => error.to_string(),
     }
 }

@@ -92,7 +92,7 @@ impl Cluster {
                     done[index] = Some(result);
                 }
             }
-            let lost = || Err(LiveError::Start("a question was cut short".to_owned()));
+            let lost = || Err(LiveError::Start("a request was cut short".to_owned()));
             done.into_iter().map(|result| result.unwrap_or_else(lost)).collect()
         })
     }

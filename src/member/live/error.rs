@@ -13,13 +13,13 @@ pub enum LiveError {
     NoKubeconfig { from: String, why: String },
     #[error("there is no context `{wanted}` in the kubeconfig of {from}")]
     NoContext { wanted: String, from: String, contexts: Vec<String> },
-    #[error("the kubeconfig of {from} can not be used: {why}")]
+    #[error("the kubeconfig of {from} cannot be used: {why}")]
     Config { from: String, why: String },
-    #[error("the API server {server} can not be reached: {why}")]
+    #[error("the API server {server} cannot be reached: {why}")]
     Unreachable { server: String, why: String },
     #[error("the API server {server} did not answer in {seconds} s when asked for {what}")]
     Late { server: String, what: String, seconds: u64 },
-    #[error("the API server {server} does not know who asks: {message}")]
+    #[error("the API server {server} does not accept the credentials: {message}")]
     Unknown { server: String, message: String },
     #[error("listing {what} is not allowed: {message}")]
     Forbidden { what: String, verb: String, message: String },
@@ -27,15 +27,15 @@ pub enum LiveError {
     NotServed { what: String },
     #[error("the API server refuses to list {what}: {message} ({code})")]
     Refused { what: String, code: u16, message: String },
-    #[error("the answer about {what} can not be read: {why}")]
+    #[error("invalid response from the server about {what}: {why}")]
     Unreadable { what: String, why: String },
     #[error("the API server {server} serves no `{group}`, so there is no {system} on it")]
     NoHub { server: String, system: String, group: String },
-    #[error("{what} can not be asked for: {why}")]
+    #[error("{what} cannot be requested: {why}")]
     Malformed { what: String, why: String },
     #[error("there is no {system} in the namespace `{namespace}`")]
     NoPlane { system: String, namespace: String, others: Vec<String> },
-    #[error("berth can not start what talks to the cluster: {0}")]
+    #[error("cannot start the client for the cluster: {0}")]
     Start(String),
 }
 
@@ -48,19 +48,19 @@ impl LiveError {
             }
             LiveError::NoContext { wanted, contexts, .. } if contexts.is_empty() => {
                 let _ = wanted;
-                Some("the file has no contexts at all; name another with `--kubeconfig`".to_owned())
+                Some("name another file with `--kubeconfig`: this one has no contexts".to_owned())
             }
             LiveError::NoContext { wanted, contexts, .. } => {
                 let near = did_you_mean(wanted, contexts.iter().map(String::as_str));
                 Some(near.unwrap_or_else(|| format!("name one of them with `--context`: {}", contexts.join(", "))))
             }
-            LiveError::Config { .. } => Some("`kubectl --context NAME version` shows whether it works".to_owned()),
+            LiveError::Config { .. } => Some("test it with `kubectl --context NAME version`".to_owned()),
             LiveError::Unreachable { .. } | LiveError::Late { .. } => Some(
                 "check that the cluster runs and that this machine can reach it; `--context` names another one"
                     .to_owned(),
             ),
             LiveError::Unknown { .. } => {
-                Some("the credentials have expired or belong to another cluster: log in again".to_owned())
+                Some("log in again: the credentials have expired or belong to another cluster".to_owned())
             }
             LiveError::Forbidden { what, verb, .. } => {
                 Some(format!("ask for the right to {verb} {what}, or use a context that has it"))
@@ -124,19 +124,19 @@ pub(super) fn reason(error: &kube::Error) -> String {
 /// Describes why there are no credentials. The output of a login program is left out: it may hold them.
 fn login(error: &AuthError) -> String {
     match error {
-        AuthError::AuthExecRun { out, .. } => format!("the program that logs in failed: {}", out.status),
-        AuthError::AuthExecStart(error) => format!("the program that logs in can not be started: {error}"),
+        AuthError::AuthExecRun { out, .. } => format!("the login program failed: {}", out.status),
+        AuthError::AuthExecStart(error) => format!("the login program cannot be started: {error}"),
         AuthError::ExecPluginFailed | AuthError::AuthExecParse(_) => {
-            "the program that logs in printed no credentials".to_owned()
+            "the login program printed no credentials".to_owned()
         }
         AuthError::ReadTokenFile(error, path) => {
-            format!("the token's file {} can not be read: {error}", path.display())
+            format!("the token's file {} cannot be read: {error}", path.display())
         }
         AuthError::InvalidBasicAuth(_) | AuthError::InvalidBearerToken(_) => {
-            "the token or password has characters that can not be sent".to_owned()
+            "the token or password has characters that cannot be sent".to_owned()
         }
-        AuthError::MissingCommand => "the kubeconfig names no program that logs in".to_owned(),
-        _ => "the kubeconfig's way to log in does not work".to_owned(),
+        AuthError::MissingCommand => "the kubeconfig names no login program".to_owned(),
+        _ => "the kubeconfig's login method does not work".to_owned(),
     }
 }
 

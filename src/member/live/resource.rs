@@ -33,12 +33,12 @@ impl Resource {
     pub fn fault(&self) -> Option<String> {
         let Resource { group, version, plural, .. } = self;
         if !group.is_empty() && !is_dns_subdomain(group) {
-            return Some(format!("`{group}` is no API group"));
+            return Some(format!("`{group}` is not an API group"));
         }
         if !is_dns_1035_label(version) {
-            return Some(format!("`{version}` is no API version"));
+            return Some(format!("`{version}` is not an API version"));
         }
-        (!is_dns_1035_label(plural)).then(|| format!("`{plural}` is no plural of a resource"))
+        (!is_dns_1035_label(plural)).then(|| format!("`{plural}` is not a resource's plural name"))
     }
 
     /// Reports whether this word names the resource: `deploy`, `deployments.apps`, `Deployment`.
@@ -96,7 +96,7 @@ impl Query {
     /// Returns the reason not to send this query.
     pub(super) fn fault(&self) -> Option<String> {
         let namespace = self.namespace.as_deref().filter(|namespace| !is_dns_label(namespace));
-        let namespace = namespace.map(|namespace| format!("`{namespace}` is no name of a namespace"));
+        let namespace = namespace.map(|namespace| format!("`{namespace}` is not a namespace's name"));
         self.resource.fault().or(namespace)
     }
 

@@ -62,7 +62,7 @@ impl Metrics {
             known,
             values: BTreeMap::new(),
             durations: BTreeMap::new(),
-            unready: Some("it has only begun"),
+            unready: Some("no round has ended yet"),
             alive: Instant::now(),
             longest_silence,
         })))
@@ -208,7 +208,7 @@ mod tests {
         while metrics.is_well() {
             std::thread::yield_now();
         }
-        assert_eq!(metrics.unready(), Some("it has only begun"));
+        assert_eq!(metrics.unready(), Some("no round has ended yet"));
         metrics.beat();
         assert!(metrics.unready().is_some());
         metrics.is_alive(None);

@@ -97,7 +97,7 @@ fn respond(line: &str, metrics: &Metrics) -> (&'static str, String) {
     match path.split('?').next().unwrap_or_default() {
         "/metrics" => (FINE, metrics.page()),
         "/healthz" if metrics.is_well() => (FINE, "ok\n".to_owned()),
-        "/healthz" => (NOT_NOW, "nothing was done for too long\n".to_owned()),
+        "/healthz" => (NOT_NOW, "no round has ended for too long\n".to_owned()),
         "/readyz" => match metrics.unready() {
             None => (FINE, "ok\n".to_owned()),
             Some(why) => (NOT_NOW, format!("{why}\n")),

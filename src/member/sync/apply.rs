@@ -113,7 +113,7 @@ fn write_all(
         for item in &left {
             let id = &item.desired.id;
             if let Some(needed) = missing.needed_by(item.desired) {
-                waits.insert(id.clone(), (needed.clone(), format!("{needed}, which is not there")));
+                waits.insert(id.clone(), (needed.clone(), format!("{needed}, which is missing")));
             } else if let Some(wait) = order.waits_for(id, &mut is_fine) {
                 waits.insert(id.clone(), wait);
             }
@@ -149,7 +149,7 @@ fn report_waiting(
         done.roots.insert(id.clone(), root.clone());
         let observed = backend.object_health(root);
         let may_come = matches!(observed.health, Health::Progressing(_)) && !observed.overdue;
-        let message = format!("it waits for {what}");
+        let message = format!("waits for {what}");
         let problem = Problem { object: id.clone(), message };
         if may_come && !failed.contains(root) {
             done.waiting.push(problem);
@@ -180,7 +180,7 @@ fn delete(backend: &mut dyn Backend, prunes: &[Prune], done: &mut PlanResult) {
             Ok(()) => drop(done.pruned.insert(prune.id.clone())),
             Err(error) => done.problems.push(Problem {
                 object: prune.id.clone(),
-                message: format!("it can not be removed: {}", error.0),
+                message: format!("cannot be removed: {}", error.0),
             }),
         }
     }

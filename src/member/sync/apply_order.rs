@@ -87,7 +87,7 @@ impl ApplyOrder {
             }
         }
         for id in order.in_circles() {
-            let message = format!("its `{DEPENDS_ON}` leads back to itself");
+            let message = format!("its `{DEPENDS_ON}` forms a circle");
             order.faults.insert(id, message);
         }
         order
@@ -131,7 +131,7 @@ impl ApplyOrder {
                 (None, Some(objects)) => objects.iter().map(|object| object.id.clone()).collect(),
                 (None, None) => {
                     let message = format!(
-                        "its `{DEPENDS_ON}` names `{}`, which this cluster's folder has not",
+                        "its `{DEPENDS_ON}` names `{}`, which is not in this cluster's folder",
                         name.escape_debug()
                     );
                     self.faults.insert(id.clone(), message);

@@ -29,7 +29,7 @@ pub struct FolderHead {
 pub enum FolderError {
     #[error("there is no `{name}` in the repository, so cluster `{cluster}` has no folder")]
     NoFolder { name: String, cluster: String, hint: Option<String> },
-    #[error("`{name}` is not what berth publishes: {message}")]
+    #[error("`{name}` was not published by berth: {message}")]
     NotOurs { name: String, message: String },
     #[error(transparent)]
     Git(#[from] GitError),
@@ -40,7 +40,7 @@ impl FolderError {
     pub fn hint(&self) -> Option<String> {
         match self {
             FolderError::NoFolder { hint, .. } => Some(hint.clone().unwrap_or_else(|| {
-                "publish the rendered branch, or fetch `refs/berth/clusters/*` from where it is".to_owned()
+                "publish the rendered branch, or fetch `refs/berth/clusters/*` from its repository".to_owned()
             })),
             FolderError::NotOurs { .. } => None,
             FolderError::Git(error) => error.hint(),
@@ -71,7 +71,7 @@ pub fn head(repo: &Repo, refs: &Refs, cluster: &str) -> Result<FolderHead, Folde
 pub fn head_at(repo: &Repo, refs: &Refs, cluster: &str, id: CommitId) -> Result<FolderHead, FolderError> {
     let name = refs.cluster(cluster);
     let Some(said) = read_cluster_ref(repo, id)? else {
-        let message = "its commit does not say its cluster and sequence".to_owned();
+        let message = "its commit does not name its cluster and sequence".to_owned();
         return Err(FolderError::NotOurs { name, message });
     };
     if said.cluster != cluster {
@@ -116,11 +116,11 @@ impl Files<'_> {
                     self.objects.insert(path, self.repo.blob(id)?.into());
                 }
                 EntryKind::Folder(_) if depth >= DEEPEST => {
-                    self.strange.insert(path, "it is a folder where none belongs".to_owned());
+                    self.strange.insert(path, "it is a folder, and no folder is expected there".to_owned());
                 }
                 EntryKind::Folder(id) => self.walk(id, &format!("{path}/"), depth + 1)?,
                 EntryKind::Other { .. } => {
-                    self.strange.insert(path, "it is no plain file in the cluster's folder".to_owned());
+                    self.strange.insert(path, "it is not a plain file in the cluster's folder".to_owned());
                 }
             }
         }

@@ -55,8 +55,8 @@ impl CommitTrust {
         let age = Duration::try_from(now.duration_since(newest)).unwrap_or_default();
         (age > longest).then(|| {
             format!(
-                "commit {} was the newest at {newest}, longer ago than `--max-age {}` allows: no daemon runs with \
-                 `--heartbeat`, or the Git server hides what it publishes",
+                "commit {}, the newest, is of {newest}, which is older than `--max-age {}`: no daemon \
+                 runs with `--heartbeat`, or the Git server hides new commits",
                 commit.short(),
                 longest.as_secs()
             )
@@ -86,13 +86,13 @@ impl CommitTrust {
             && said.format > FORMAT_READ
         {
             return Err(format!(
-                "commit {short} has format {}, and this berth reads {} at most: install a newer one",
+                "commit {short} has format {}, and this berth reads at most {}: install a newer berth",
                 said.format, FORMAT_READ
             ));
         }
         if let Some(file) = &self.allowed {
             let vouched = repo.vouch(commit, &read_allowed_signers(file)?).map_err(failed)?;
-            vouched.map_err(|why| format!("commit {short} does not count: {why}"))?;
+            vouched.map_err(|why| format!("commit {short} is not trusted: {why}"))?;
         }
         // The fleet's name is read after the signature: only then can it be trusted.
         let said = read_cluster_ref(repo, commit).map_err(|error| error.to_string())?;
@@ -105,6 +105,6 @@ impl CommitTrust {
 pub fn read_allowed_signers(file: &Path) -> Result<AllowedSigners, String> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("the allowed signers `{name}` can not be read: {error}"))?;
+        .map_err(|error| format!("the allowed signers `{name}` cannot be read: {error}"))?;
     AllowedSigners::read(&name, &text)
 }

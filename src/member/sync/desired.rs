@@ -123,7 +123,7 @@ fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
     if let Some(fault) = read.faults.iter().find(|fault| fault.severity == Severity::Error) {
         let quotable = !may_hold_secret(file, bytes);
         let what = if quotable { fault.message.as_str() } else { "<redacted: the file may hold a Secret>" };
-        return Err(format!("its file can not be read, at {}:{}: {what}", fault.at.line, fault.at.column));
+        return Err(format!("its file cannot be read, at {}:{}: {what}", fault.at.line, fault.at.column));
     }
     let [document] = read.documents.as_slice() else {
         return Err(format!("its file holds {} objects, not one", read.documents.len()));
@@ -133,7 +133,7 @@ fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
         .filter(|id| !id.kind.is_empty() && !id.name.is_empty() && is_printable(id))
         .ok_or("its file holds no object with a usable apiVersion, kind and metadata.name")?;
     if let Some(key) = object::list_field(&object) {
-        return Err(format!("its file holds a list in `{key}`, which is no object"));
+        return Err(format!("its file holds a list in `{key}`, not an object"));
     }
     let wanted = path::of_object(&id);
     if wanted != file {

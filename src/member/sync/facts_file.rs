@@ -38,7 +38,7 @@ pub fn read(name: &str, bytes: &[u8], cluster: &str) -> Result<ClusterStatus, Di
             scope.error(at, format!("metadata.name is `{}`, but this member is `{cluster}`", status.cluster));
         }
         if status.applied.is_some() || !status.taints.is_empty() {
-            scope.error(at, "what is applied, and since when taints are there, is for berth alone to say");
+            scope.error(at, "only berth may report what is applied and the times of taints");
         }
         found = Some(status);
     }
@@ -54,7 +54,7 @@ pub(super) fn add(
     let facts = match facts {
         Ok(facts) => facts,
         Err(why) => {
-            let message = format!("the facts can not be read: {why}");
+            let message = format!("the facts cannot be read: {why}");
             status.applied = Some(with_fault(status.applied.take(), &status.cluster, &message));
             earlier()?.unwrap_or_default()
         }
@@ -93,7 +93,7 @@ mod tests {
             (
                 format!("{HEAD}taints: [{{key: a, effect: NoSelect, since: '2026-01-01T00:00:00Z'}}]\n"),
                 "oslo",
-                "berth alone",
+                "only berth may report",
             ),
             (
                 format!("{HEAD}---\n{HEAD}"),

@@ -218,9 +218,11 @@ pub fn is_below(difference: &Difference, paths: &[Vec<String>]) -> bool {
 pub fn words(differences: &[Difference], is_secret: bool) -> String {
     let one = |it: &Difference| match (&it.here, &it.wanted) {
         _ if is_secret => format!("`{}`", it.path),
-        (Some(here), Some(wanted)) => format!("`{}` is {here} here and {wanted} in the folder", it.path),
-        (Some(here), None) => format!("`{}` is {here} here and not in the folder", it.path),
-        (None, Some(wanted)) => format!("`{}` is not here and {wanted} in the folder", it.path),
+        (Some(here), Some(wanted)) => {
+            format!("`{}` is {here} in the cluster and {wanted} in the folder", it.path)
+        }
+        (Some(here), None) => format!("`{}` is {here} in the cluster and missing in the folder", it.path),
+        (None, Some(wanted)) => format!("`{}` is missing in the cluster and {wanted} in the folder", it.path),
         (None, None) => format!("`{}`", it.path),
     };
     let mut parts: Vec<String> = differences.iter().take(MOST).map(one).collect();
@@ -260,7 +262,7 @@ mod tests {
         assert_eq!(paths(&found), ["/data/a", "/data/b", "/data/c", "/spec/list/1"]);
         assert_eq!(paths(&asked(&live, &after)), ["/data/a", "/data/c", "/spec/list/1"]);
         let text = words(&found, false);
-        assert!(text.starts_with("`/data/a` is \"1\" here and \"x\" in the folder; "), "{text}");
+        assert!(text.starts_with("`/data/a` is \"1\" in the cluster and \"x\" in the folder; "), "{text}");
         assert!(!words(&found, true).contains('x'), "a Secret's values are not shown");
     }
 

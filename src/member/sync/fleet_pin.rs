@@ -31,9 +31,10 @@ impl FleetPin {
     pub fn check(&self, repo: &Repo, named: Option<&str>) -> Result<(), String> {
         let pinned = self.read(repo);
         match (named, self.wanted.as_ref().or(pinned.as_ref()), &pinned) {
-            (Some(named), Some(expected), _) if named != expected => {
-                Err(format!("is of the fleet `{named}`, and this member follows `{expected}` (`--fleet`)"))
-            }
+            (Some(named), Some(expected), _) if named != expected => Err(format!(
+                "belongs to the fleet `{named}`, and this member follows `{expected}` \
+                             (`--fleet`)"
+            )),
             // The daemon has no name, or is older than names. Once a name was seen, whichever, one is required.
             (None, _, Some(pinned)) => {
                 Err(format!("names no fleet, and commits before it were of `{pinned}`"))

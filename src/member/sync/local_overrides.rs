@@ -104,8 +104,8 @@ fn one(mut fields: Fields<'_>) -> Option<LocalOverride> {
 
 impl LocalOverride {
     fn words(&self) -> String {
-        let hidden = if self.sealed { "; what it changes is not shown" } else { "" };
-        format!("a local override changes it, at {}{hidden}", self.at)
+        let hidden = if self.sealed { "; the change is not shown" } else { "" };
+        format!("changed by a local override, at {}{hidden}", self.at)
     }
 
     fn is_for(&self, desired: &Desired) -> bool {
@@ -162,14 +162,17 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
             Err(error) => {
                 let hidden = local.sealed || desired.id.is_secret();
                 let what = if hidden { "<redacted>" } else { &error.message };
-                return Err(format!("the local override at {} can not be applied: {what}", error.at));
+                return Err(format!("the local override at {} cannot be applied: {what}", error.at));
             }
         };
         if ObjectId::of(&object).as_ref() != Some(&desired.id) {
             return Err(format!("the local override at {} makes it another object", local.at));
         }
         if let Some(key) = object::list_field(&object) {
-            return Err(format!("the local override at {} makes it a list, by its field `{key}`", local.at));
+            return Err(format!(
+                "the local override at {} makes it a list through its field `{key}`",
+                local.at
+            ));
         }
     }
     let bytes = yaml::emit(&object).into_bytes().into();

@@ -120,9 +120,9 @@ pub struct SyncOutcome {
 pub enum ApplyError {
     #[error("the target belongs to cluster `{cluster}` of fleet `{fleet}`, not to this one")]
     Foreign { fleet: String, cluster: String },
-    #[error("the folder has sequence {offered}, but {applied} was applied before it")]
+    #[error("the folder has sequence {offered}, but the later {applied} was already applied")]
     Rewound { offered: u64, applied: u64 },
-    #[error("the folder is empty, but up to its sequence {0} it was not")]
+    #[error("the folder is empty, but at the same sequence {0} it held objects")]
     Emptied(u64),
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -133,8 +133,11 @@ impl ApplyError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             ApplyError::Foreign { .. } => Some("give each cluster a target of its own"),
-            ApplyError::Rewound { .. } => Some("if going back is meant, allow it with `--allow-rewind`"),
-            ApplyError::Emptied(_) => Some("publish the rendered branch again; it gives a higher sequence"),
+            ApplyError::Rewound { .. } => Some("use `--allow-rewind` to go back on purpose"),
+            ApplyError::Emptied(_) => Some(
+                "publish the rendered branch again, which gives a higher \
+                                            sequence",
+            ),
             ApplyError::Backend(_) => None,
         }
     }
@@ -247,12 +250,12 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
         outcome.applied.problems.extend(observed.remark.map(problem));
         match observed.health {
             Health::Healthy => {}
-            Health::Failed(why) => outcome.applied.problems.push(problem(format!("it failed: {why}"))),
+            Health::Failed(why) => outcome.applied.problems.push(problem(format!("failed: {why}"))),
             Health::Progressing(why) if observed.overdue => {
-                outcome.applied.problems.push(problem(format!("it is not healthy in time: {why}")));
+                outcome.applied.problems.push(problem(format!("not healthy in time: {why}")));
             }
             Health::Progressing(why) => {
-                outcome.waiting.push(problem(format!("it is not healthy yet: {why}")));
+                outcome.waiting.push(problem(format!("not healthy yet: {why}")));
             }
         }
     }

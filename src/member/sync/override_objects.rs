@@ -124,8 +124,8 @@ impl LastGoodOverrides {
             Err(message) => {
                 let last = self.0.get(&key);
                 let rest = match last {
-                    Some(_) => "what it held before stays in force",
-                    None => "no override of it is in force",
+                    Some(_) => "its last good overrides stay in effect",
+                    None => "none of its overrides is in effect",
                 };
                 into.problems.push(Problem { object: id.clone(), message: format!("{message}; {rest}") });
                 if let Some(last) = last {
@@ -170,7 +170,7 @@ fn read(id: &ObjectId, object: &Json) -> Result<LocalOverrides, String> {
                 (None, true) => format!("`{key}` has a fault"),
                 (_, false) => fault.to_string().lines().next().unwrap_or_default().to_owned(),
             });
-            format!("it can not be used: {}", words.collect::<Vec<_>>().join("; "))
+            format!("it cannot be used: {}", words.collect::<Vec<_>>().join("; "))
         })?;
         one.overrides.iter_mut().for_each(|one| one.sealed = secret);
         all = all.followed_by(&one);
@@ -211,13 +211,13 @@ mod tests {
         };
         let (count, problem) =
             take_object(json!({"data": {"a.yaml": "kind: LocalOverrides\noverrides: 1\n"}}));
-        assert!(count == 0 && problem.contains("no override of it is in force"), "{problem}");
+        assert!(count == 0 && problem.contains("none of its overrides is in effect"), "{problem}");
         assert_eq!(
             take_object(json!({"data": {"a.yaml": GOOD, "b.yaml": GOOD, "note": "x"}})),
             (2, String::new())
         );
         let (count, problem) = take_object(json!({"data": {"note": "x"}}));
-        assert!(count == 2 && problem.contains("what it held before stays in force"), "{problem}");
+        assert!(count == 2 && problem.contains("its last good overrides stay in effect"), "{problem}");
     }
 
     #[test]

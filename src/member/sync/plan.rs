@@ -152,12 +152,10 @@ impl HoldReason {
             HoldReason::NeedsApproval => {
                 "namespaces, CRDs and volume claims are removed only with an approval, or with `--allow-risky-prune`"
             }
-            HoldReason::WorkloadFailed => "its workload could not be applied as a whole",
+            HoldReason::WorkloadFailed => "not all of its workload could be applied",
             HoldReason::NotHealthy => "its workload is not healthy yet",
-            HoldReason::Protected => "it is a protected namespace, which is never removed",
-            HoldReason::HasOwner => {
-                "it belongs to another object (`metadata.ownerReferences`), and goes with that"
-            }
+            HoldReason::Protected => "protected namespaces are never removed",
+            HoldReason::HasOwner => "its owner (`metadata.ownerReferences`) removes it",
             HoldReason::Suspended => "it is suspended",
         }
     }
@@ -250,11 +248,11 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
             Some("true") => Ok(Some(Action::TakeOver)),
             Some("if-no-diff") if *same => Ok(Some(Action::TakeOver)),
             Some("if-no-diff") => {
-                Err("it is there, not made by berth, and differs from what is wanted".to_owned())
+                Err("it exists, was not made by berth, and differs from the folder".to_owned())
             }
-            Some("never") => Err("NotTakenOver: it is there and was not made by berth".to_owned()),
+            Some("never") => Err("NotTakenOver: it exists and was not made by berth".to_owned()),
             _ => Err(format!(
-                "it is there and was not made by berth; annotate it `{TAKE_OVER}: \"true\"` to take it over"
+                "it exists and was not made by berth; annotate it `{TAKE_OVER}: \"true\"` to take it over"
             )),
         },
     }

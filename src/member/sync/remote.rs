@@ -37,11 +37,11 @@ pub enum RemoteError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The remote's commit is not accepted.
-    #[error("`{name}` of the remote is not what berth publishes: {message}")]
+    #[error("`{name}` of the remote was not published by berth: {message}")]
     NotOurs { name: String, message: String },
     #[error("`{name}` of the remote is not followed: {why}")]
     Refused { name: String, why: String },
-    #[error("`{name}` of the remote has sequence {offered}, but there was {known} before it")]
+    #[error("`{name}` of the remote has sequence {offered}, but its last known sequence was {known}")]
     Rewound { name: String, offered: u64, known: u64 },
     #[error(transparent)]
     Git(#[from] GitError),
@@ -56,9 +56,7 @@ impl RemoteError {
             }
             RemoteError::Transport(error) => error.hint(),
             RemoteError::NotOurs { .. } => Some("`berth run` repairs the clusters' refs".to_owned()),
-            RemoteError::Rewound { .. } => {
-                Some("if going back is meant, allow it with `--allow-rewind`".to_owned())
-            }
+            RemoteError::Rewound { .. } => Some("use `--allow-rewind` to go back on purpose".to_owned()),
             RemoteError::Refused { .. } => None,
             RemoteError::Git(error) => error.hint(),
         }
@@ -133,7 +131,7 @@ impl MemberRemote {
         let Some(arrived) = arrived.filter(|arrived| Some(*arrived) != before) else { return Ok(false) };
         let not_ours = |message: String| RemoteError::NotOurs { name: name.clone(), message };
         let Some(offered) = read_cluster_ref(&repo, arrived)? else {
-            return Err(not_ours("its commit does not say its cluster and sequence".to_owned()));
+            return Err(not_ours("its commit does not name its cluster and sequence".to_owned()));
         };
         if offered.cluster != self.cluster {
             return Err(not_ours(format!("its commit names cluster `{}`", offered.cluster)));

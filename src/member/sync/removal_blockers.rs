@@ -23,8 +23,8 @@ pub struct Blocker {
 
 impl Blocker {
     pub fn words(&self) -> String {
-        let until = if self.has_time { ", which it has `--health-timeout` for" } else { "" };
-        format!("{} of its workload is not as wanted{until}", self.object)
+        let until = if self.has_time { ", within `--health-timeout`" } else { "" };
+        format!("{} of its workload is not applied and healthy{until}", self.object)
     }
 }
 

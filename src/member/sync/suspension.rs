@@ -26,7 +26,7 @@ pub fn read(reason: Option<&str>, until: Option<&str>, now: Timestamp) -> Option
         return None;
     }
     if until.is_some() && end.is_none() {
-        let unreadable = format!("`{SUSPEND_UNTIL}` is no time such as 2026-01-31T12:00:00Z");
+        let unreadable = format!("`{SUSPEND_UNTIL}` is not a time such as 2026-01-31T12:00:00Z");
         reason = if reason.is_empty() { unreadable } else { format!("{reason} ({unreadable})") };
     }
     Some(Suspension { reason, until: end })
@@ -68,7 +68,13 @@ pub fn hold_all(plan: &mut SyncPlan, suspension: &Suspension) {
 }
 
 fn differs(id: &ObjectId, suspension: &Suspension) -> Problem {
-    Problem { object: id.clone(), message: format!("it is not as wanted, and is left alone: {suspension}") }
+    Problem {
+        object: id.clone(),
+        message: format!(
+            "it differs from the folder and is left unchanged: \
+                                                    {suspension}"
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -89,7 +95,10 @@ mod tests {
         let later = said(Some("x"), Some("2026-05-01T14:00:01+02:00"));
         assert_eq!(later.as_deref(), Some("suspended until 2026-05-01T12:00:01Z: x"));
         let unreadable = said(Some("x"), Some("tomorrow")).expect("it is in force");
-        assert!(unreadable.starts_with("suspended: x (`berth.dev/suspend-until` is no time"), "{unreadable}");
+        assert!(
+            unreadable.starts_with("suspended: x (`berth.dev/suspend-until` is not a time"),
+            "{unreadable}"
+        );
         assert!(said(None, Some("")).is_some());
         assert!(said(Some(""), None).is_some());
         assert!(said(Some(&"x".repeat(5_000)), None).expect("it is in force").len() < 400);

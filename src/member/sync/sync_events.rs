@@ -58,7 +58,7 @@ pub fn notes(outcome: &SyncOutcome) -> Vec<Problem> {
     let taken = outcome.plan.writes.iter().filter(|write| write.action == Action::TakeOver);
     notes.extend(taken.filter(|write| !failed(&write.id) && !noted(&write.id)).map(|write| Problem {
         object: write.id.clone(),
-        message: "it was not made by berth, and is berth's from now on".to_owned(),
+        message: "it was not made by berth, and berth owns it now".to_owned(),
     }));
     notes.sort();
     notes

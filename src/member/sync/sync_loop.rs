@@ -92,11 +92,11 @@ pub enum SyncError {
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
     /// There is a folder, and it must not be applied.
-    #[error("there is no folder that may be applied: {0}")]
+    #[error("no folder may be applied: {0}")]
     Refused(String),
     #[error("there is no folder yet: {0}")]
     Refresh(String),
-    #[error("the local overrides can not be read: {0}")]
+    #[error("the local overrides cannot be read: {0}")]
     Overrides(String),
     #[error(transparent)]
     Folder(#[from] FolderError),

@@ -24,22 +24,22 @@ const VERSION: &str = concat!("version=\"", env!("CARGO_PKG_VERSION"), "\"");
 
 /// All of them.
 pub const KNOWN: &[Metric] = &[
-    Metric { name: BUILD, kind: Kind::Gauge, help: "This berth." },
-    Metric { name: ROUNDS, kind: Kind::Counter, help: "Rounds, by how they ended." },
-    Metric { name: FAILURES, kind: Kind::Counter, help: "Rounds that did nothing, by why." },
-    Metric { name: SECONDS, kind: Kind::Seconds, help: "How long rounds took." },
-    Metric { name: OBJECTS, kind: Kind::Gauge, help: "Objects, by how they stand since the last round." },
+    Metric { name: BUILD, kind: Kind::Gauge, help: "The version of this berth." },
+    Metric { name: ROUNDS, kind: Kind::Counter, help: "Rounds by result." },
+    Metric { name: FAILURES, kind: Kind::Counter, help: "Rounds without work by reason." },
+    Metric { name: SECONDS, kind: Kind::Seconds, help: "Duration of rounds." },
+    Metric { name: OBJECTS, kind: Kind::Gauge, help: "Objects by state after the last round." },
     Metric { name: WRITES, kind: Kind::Counter, help: "Objects written." },
     Metric { name: REMOVALS, kind: Kind::Counter, help: "Objects removed." },
     Metric {
         name: CORRECTIONS,
         kind: Kind::Counter,
-        help: "Objects written though the folder was the same.",
+        help: "Objects written although the folder was unchanged.",
     },
     Metric { name: SEQUENCE, kind: Kind::Gauge, help: "The sequence number of the folder applied last." },
-    Metric { name: SUCCESS, kind: Kind::Gauge, help: "When a round last ended without a problem." },
-    Metric { name: LEASE, kind: Kind::Gauge, help: "Whether this process may write." },
-    Metric { name: SUSPENDED, kind: Kind::Gauge, help: "Whether people asked for a pause." },
+    Metric { name: SUCCESS, kind: Kind::Gauge, help: "Time of the last round without a problem." },
+    Metric { name: LEASE, kind: Kind::Gauge, help: "1 if this process may write." },
+    Metric { name: SUSPENDED, kind: Kind::Gauge, help: "1 if the member is suspended." },
 ];
 
 /// A silence after which a syncer counts as stuck: longer than any pause and any but the largest syncs.

@@ -126,8 +126,8 @@ fn keys_become_text_as_kubectl_does() {
 
 #[test]
 fn a_repeated_key_names_both_lines() {
-    assert_eq!(faults("a: 1\nb: 2\na: 3\n"), ["3:1 the key `a` stands here twice, first on line 1"]);
-    assert_eq!(faults("x:\n  1: a\n  '1': b\n"), ["3:3 the key `1` stands here twice, first on line 2"]);
+    assert_eq!(faults("a: 1\nb: 2\na: 3\n"), ["3:1 the key `a` is given twice, first on line 1"]);
+    assert_eq!(faults("x:\n  1: a\n  '1': b\n"), ["3:3 the key `1` is given twice, first on line 2"]);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn anchors_and_merge_keys_are_expanded() {
     assert!(faults("a: {<<: 3}\n")[0].contains("merges mappings"));
     assert!(faults("a: &x [*x]\n")[0].contains("inside the value"));
     assert!(faults("a: *x\n")[0].contains("unknown anchor"));
-    assert!(faults("x: &x {b: 1}\na:\n  b: 2\n  <<: *x\n")[0].contains("stands after"));
+    assert!(faults("x: &x {b: 1}\na:\n  b: 2\n  <<: *x\n")[0].contains("comes after"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What is to become of one document that describes a cluster → its text, with nothing else changed.
+//! Changes of one document that describes a cluster → its new text, with nothing else changed.
 
 use serde_json::Value as Json;
 
 use berth_base::edit::{self, EditError, Found, Step};
 
-/// One value of the document.
+/// A change of one value of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub path: Vec<Step>,
@@ -19,14 +19,14 @@ pub enum What {
     Remove,
 }
 
-/// What is done to a document, and what of the wish needs nothing done.
+/// The changes of a document, and the parts of the request that are already true.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// In the order in which they are made, so that indexes stay true.
     pub changes: Vec<Change>,
-    /// What changes, for people.
+    /// The changes in words.
     pub said: Vec<String>,
-    /// What was so already.
+    /// The parts of the request that were already true.
     pub notes: Vec<String>,
 }
 

@@ -7,14 +7,14 @@ use berth_base::edit::{Found, Step};
 use berth_base::meta::names::{is_label_key, is_label_value};
 use berth_base::yaml::Node;
 
-/// What labels should be.
+/// The requested labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     Set(String, String),
     Remove(String),
 }
 
-/// Whether a word of the command line is meant as a label, and not as a cluster's name.
+/// Reports whether a word of the command line is a label and not a cluster's name.
 pub fn is_wish(word: &str) -> bool {
     word.contains('=') || word.ends_with('-')
 }
@@ -22,14 +22,15 @@ pub fn is_wish(word: &str) -> bool {
 pub fn parse(word: &str) -> Result<Wish, String> {
     let is_key = |key: &str| {
         let fault =
-            || format!("`{key}` is not a label's name: letters, digits, `-`, `_` and `.`, at most 63");
+            || format!("`{key}` is not a valid label key: use letters, digits, `-`, `_` and `.`, at most 63");
         if is_label_key(key) { Ok(key.to_owned()) } else { Err(fault()) }
     };
     match word.split_once('=') {
         Some((key, value)) if is_label_value(value) => Ok(Wish::Set(is_key(key)?, value.to_owned())),
-        Some((_, value)) => {
-            Err(format!("`{value}` is not a label's value: letters, digits, `-`, `_` and `.`, at most 63"))
-        }
+        Some((_, value)) => Err(format!(
+            "`{value}` is not a valid label value: use letters, digits, `-`, `_` and `.`, at \
+                         most 63"
+        )),
         None => Ok(Wish::Remove(is_key(word.strip_suffix('-').unwrap_or(word))?)),
     }
 }
@@ -50,7 +51,7 @@ pub fn labels_of(found: &Found) -> BTreeMap<String, String> {
     labels.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
 }
 
-/// What changes, or why nothing may.
+/// Returns the changes, or the reason to refuse them.
 pub fn outcome(
     labels: &BTreeMap<String, String>,
     wishes: &[Wish],
@@ -61,10 +62,10 @@ pub fn outcome(
         let path = vec![Step::from("metadata"), Step::from("labels"), Step::from(wish.key())];
         match (wish, labels.get(wish.key())) {
             (Wish::Set(key, value), Some(there)) if there == value => {
-                outcome.notes.push(format!("the label `{key}` is `{value}` already"));
+                outcome.notes.push(format!("the label `{key}` is already `{value}`"));
             }
             (Wish::Set(key, value), Some(there)) if !overwrite => {
-                return Err(format!("the label `{key}` is `{there}`; --overwrite makes it `{value}`"));
+                return Err(format!("the label `{key}` is `{there}`; use --overwrite to set `{value}`"));
             }
             (Wish::Set(key, value), there) => {
                 let before = there.map_or_else(String::new, |there| format!(" (was {there})"));

@@ -1,7 +1,7 @@
-//! What `berth label`, `taint` and `cordon` share: which clusters are meant, in which documents they are
-//! described, and edits that are all made or none.
+//! The common part of `berth label`, `taint` and `cordon`: selects clusters, finds the documents that describe
+//! them, and makes all edits or none.
 //!
-//! - [`labels`], [`taints`]: the words of the command line → what changes in a document. [`change`]: that → its text.
+//! - [`labels`], [`taints`]: the words of the command line → changes of a document. [`change`]: changes → text.
 
 pub mod change;
 pub mod labels;
@@ -28,7 +28,7 @@ use berth_engine::dialects::{CLUSTER_KINDS, ClusterKind};
 use berth_engine::plan::Counts;
 use change::Outcome;
 
-/// Which clusters, and what becomes of the edits
+/// The clusters to edit, and the output
 #[derive(Clone, Debug, clap::Args)]
 pub struct MarkArgs {
     /// All clusters with these labels, as kubectl selects: `env=prod,!legacy`
@@ -43,7 +43,7 @@ pub struct MarkArgs {
     pub output: Format,
 }
 
-/// One document that describes a cluster.
+/// A document that describes a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'t> {
     pub file: &'t Arc<str>,
@@ -58,7 +58,7 @@ pub struct Chosen<'t> {
     pub documents: Vec<Described<'t>>,
 }
 
-/// What becomes of each document of one cluster, or all that stands against it.
+/// The outcome for each document of one cluster, or all reasons to refuse it.
 pub type Wanted<'t> = Result<Vec<(Described<'t>, Outcome)>, Vec<String>>;
 
 /// Edits the clusters that are meant, all or none of them.
@@ -151,7 +151,7 @@ fn choose<'t>(
     selector: Option<&str>,
 ) -> Result<Vec<Chosen<'t>>, CommandError> {
     if names.is_empty() == selector.is_none() {
-        return Err(CommandError::usage("name clusters, or select them by their labels with -l; not both"));
+        return Err(CommandError::usage("name clusters, or select them by labels with -l, but not both"));
     }
     let mut described: BTreeMap<&str, Vec<Described<'t>>> = BTreeMap::new();
     for (file, found) in tree.objects() {
@@ -223,18 +223,24 @@ fn to_json(done: &[(&Chosen<'_>, Described<'_>, Outcome)], counts: Counts, writt
 
 fn next(edits: &[Edit], counts: Counts, dry_run: bool) -> String {
     if edits.is_empty() {
-        return "nothing is to be changed".to_owned();
+        return "nothing to change".to_owned();
     }
-    let does = match counts.removed + counts.changed + counts.added {
-        0 => "no cluster's objects change by it".to_owned(),
-        _ => {
-            let Counts { removed, changed, added, clusters } = counts;
-            let objects = format!("{removed} removed, {changed} changed, {added} added");
-            format!("by it, objects in {}: {objects}", counted(clusters, "cluster"))
-        }
+    let does = match in_words(counts) {
+        None => "changes no objects".to_owned(),
+        Some(words) => format!("{words} in {}", counted(counts.clusters, "cluster")),
     };
     match dry_run {
-        true => format!("{does}\nnothing was written; without --dry-run the files are edited"),
+        true => format!("{does}\nnothing was written; run without --dry-run to edit the files"),
         false => format!("{does}\nnext: commit, and look at `berth plan`"),
     }
+}
+
+/// `removes 1 object, changes 2 objects`; `None` where nothing changes.
+fn in_words(counts: Counts) -> Option<String> {
+    let Counts { removed, changed, added, .. } = counts;
+    let sorts = [("removes", removed), ("changes", changed), ("adds", added)];
+    let sorts = sorts.into_iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> =
+        sorts.map(|(verb, count)| format!("{verb} {}", counted(count, "object"))).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }

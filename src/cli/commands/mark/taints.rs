@@ -9,11 +9,11 @@ use berth_base::edit::{Found, Step};
 use berth_base::meta::names::is_label_key;
 use berth_base::yaml::Node;
 
-/// What taints should be.
+/// The requested taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     Add(Taint),
-    /// Those of the key, of this value and this effect where they are said.
+    /// Removes the taints of this key, and of this value and effect where given.
     Remove {
         key: String,
         value: Option<String>,
@@ -28,7 +28,7 @@ pub struct Taint {
     pub effect: String,
 }
 
-/// Whether a word of the command line is meant as a taint, and not as a cluster's name.
+/// Reports whether a word of the command line is a taint and not a cluster's name.
 pub fn is_wish(word: &str) -> bool {
     word.contains(['=', ':']) || word.ends_with('-')
 }
@@ -45,7 +45,7 @@ pub fn parse(word: &str) -> Result<Wish, String> {
     let (key, value) = rest.split_once('=').map_or((rest, None), |(key, value)| (key, Some(value)));
     if !is_label_key(key) {
         return Err(format!(
-            "`{word}`: `{key}` is not a taint's key: letters, digits, `-`, `_` and `.`, at most 63"
+            "`{word}`: `{key}` is not a valid taint key: use letters, digits, `-`, `_` and `.`, at most 63"
         ));
     }
     let [key, value_text, effect_text] =
@@ -55,7 +55,7 @@ pub fn parse(word: &str) -> Result<Wish, String> {
         return Ok(Wish::Remove { key, value, effect });
     }
     if effect_text.is_empty() {
-        return Err(format!("`{word}` has no effect; write `{rest}:EFFECT`, or `{key}-` to take it away"));
+        return Err(format!("`{word}` names no effect; write `{rest}:EFFECT`, or `{key}-` to remove it"));
     }
     Ok(Wish::Add(Taint { key, value: value_text, effect: effect_text }))
 }
@@ -98,12 +98,12 @@ pub fn taints_of(found: &Found) -> Vec<Taint> {
     taints.as_ref().and_then(Json::as_array).into_iter().flatten().map(taint).collect()
 }
 
-/// Whether the document has a list that items can be put into: `taints:` with nothing behind it is none.
+/// Reports whether the document has a list to put items into. `taints:` without a value is not a list.
 pub fn has_list(found: &Found) -> bool {
     found.node.get("spec").and_then(|spec| spec.get("taints")).is_some_and(|taints| taints.what() == "a list")
 }
 
-/// What changes, or why nothing may. `since` is the moment for new taints, of kinds that keep one.
+/// Returns the changes, or the reason to refuse them. `since` dates new taints of kinds that keep a date.
 pub fn outcome(
     (taints, has_list): (&[Taint], bool),
     wishes: &[Wish],
@@ -127,11 +127,11 @@ pub fn outcome(
                         new.push(taint.to_json(since));
                     }
                     all if all.iter().any(|index| taints[*index].value == taint.value) => {
-                        notes.push(format!("the taint `{}` is there already", taint.show()));
+                        notes.push(format!("the taint `{}` already exists", taint.show()));
                     }
                     [first, ..] if !overwrite => {
                         let (there, wanted) = (taints[*first].show(), taint.show());
-                        return Err(format!("there is the taint `{there}`; --overwrite makes it `{wanted}`"));
+                        return Err(format!("the taint `{there}` exists; use --overwrite to set `{wanted}`"));
                     }
                     [first, rest @ ..] => {
                         said.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));

@@ -91,11 +91,11 @@ fn a_taint_or_label_with_another_value_takes_a_word_more() {
     let refused = taints::outcome((&taints, true), &wish, false, None).unwrap_err();
     assert_eq!(
         refused,
-        "there is the taint `gpu=broken:NoSelect`; --overwrite makes it `gpu=mended:NoSelect`"
+        "the taint `gpu=broken:NoSelect` exists; use --overwrite to set `gpu=mended:NoSelect`"
     );
     let wish = [labels::parse("env=test").unwrap()];
     let refused = labels::outcome(&labels::labels_of(&found), &wish, false).unwrap_err();
-    assert_eq!(refused, "the label `env` is `prod`; --overwrite makes it `test`");
+    assert_eq!(refused, "the label `env` is `prod`; use --overwrite to set `test`");
 }
 
 #[test]

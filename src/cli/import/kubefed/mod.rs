@@ -23,7 +23,7 @@ pub(super) use tidy::namespace as plain_namespace;
 
 pub const IMPORTER: Importer = Importer { name: "kubefed", gather, settle: settle::settle };
 
-/// Where KubeFed's own objects are unless somebody put them elsewhere.
+/// The default namespace of KubeFed's own objects.
 pub const USUAL_NAMESPACE: &str = "kube-federation-system";
 
 /// The name of the settings that count.
@@ -76,7 +76,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
                 }
             }
             Err(error @ LiveError::NotServed { .. }) if federated.is_some() => {
-                let hint = "its definition is gone; delete the type config, if nobody needs it";
+                let hint = "delete the type config if it is not needed: its definition is missing";
                 let message = format!("{error}, although a type config of the host names it");
                 gathered.warn(message, Some(hint));
             }
@@ -140,7 +140,7 @@ fn planes(host: &dyn Host) -> Vec<String> {
 #[derive(Debug)]
 struct Federated {
     resource: Resource,
-    /// Its objects hold the data of Secrets.
+    /// True if objects of the type hold the data of Secrets.
     secret: bool,
 }
 
@@ -173,10 +173,10 @@ fn federated_types(
                 at: None,
                 severity: Severity::Error,
                 message: format!(
-                    "no {kind} was imported: the federatedType of the type config `{}` says {why}",
+                    "no {kind} was imported: the federatedType of the type config `{}` is invalid: {why}",
                     text("/metadata/name")
                 ),
-                hint: Some("mend or delete the type config on the host, and import again".to_owned()),
+                hint: Some("correct or delete the type config on the host, and import again".to_owned()),
             });
             continue;
         }
@@ -186,8 +186,8 @@ fn federated_types(
             || kind == FEDERATED_SECRET
             || plural == "federatedsecrets";
         if secret && !options.secrets {
-            let message = format!("no {kind} was imported, as asked");
-            let hint = "what is in members stays as it is; berth will know nothing of it";
+            let message = format!("no {kind} was imported, as requested");
+            let hint = "the copies in members stay unchanged, and berth does not manage them";
             gathered.warn(message, Some(hint));
             continue;
         }
@@ -219,9 +219,9 @@ fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, 
         || [FEDERATED_SECRET, "Secret"].contains(&&*key.kind)
         || text(&object, "/spec/template/kind") == "Secret";
     if secret && !options.secrets {
-        let message = format!("{key} holds the data of a Secret, so it was left out, as asked");
+        let message = format!("{key} holds the data of a Secret, so it was not imported, as requested");
         return gathered
-            .warn(message, Some("what is in members stays as it is; berth will know nothing of it"));
+            .warn(message, Some("the copies in members stay unchanged, and berth does not manage them"));
     }
     let placed = placed::placed(&object);
     if take(gathered, object, tidy::federated) {
@@ -233,8 +233,8 @@ fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, 
 fn take_cluster(gathered: &mut Gathered, cluster: Json) {
     let name = text(&cluster, "/metadata/name").to_owned();
     if !clean::is_deleting(&cluster) && !tidy::is_ready(&cluster) {
-        let message = format!("cluster `{name}` is not ready on the host, and its file says so");
-        let hint = "once its member reports, the report counts; or take `status` out of the file";
+        let message = format!("cluster `{name}` is not ready on the host, and its file carries that status");
+        let hint = "remove `status` from the file, or wait for the member's first status, which replaces it";
         gathered.warn(message, Some(hint));
     }
     take(gathered, cluster, tidy::cluster);
@@ -263,7 +263,7 @@ fn take_namespaces(host: &dyn Host, options: &Options, gathered: &mut Gathered) 
         Some(Err(error)) if error.is_final() => return Err(error),
         Some(Err(error)) => {
             let message = format!("no plain Namespace was imported ({}): {error}", some_of(needed));
-            gathered.warn(message, Some("FederatedNamespaces do without them"));
+            gathered.warn(message, Some("FederatedNamespaces work without them"));
         }
         None => {}
     }

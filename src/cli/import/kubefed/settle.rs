@@ -1,8 +1,10 @@
-//! What KubeFed's scheduler of replicas wrote into Federated objects → taken out again.
+//! Removes from Federated objects the fields that KubeFed's replica scheduler wrote.
 //!
-//! For every preference it lists the clusters under `spec.placement.clusters` and sets `/spec/replicas` in
-//! the overrides. berth works both out by itself and reads neither, so that in a file they would only be
-//! numbers that grow old. Where a preference has no effect for berth, they are what counts, and stay.
+//! For every preference the scheduler lists the clusters under `spec.placement.clusters` and sets
+//! `/spec/replicas` in
+//! the overrides. berth computes both and reads neither, so in a file they would only grow old. Where a
+//! preference
+//! has no effect for berth, the fields apply, and stay.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -10,7 +12,7 @@ use crate::import::{Gathered, some_of};
 use berth_base::diag::Diagnostic;
 use berth_base::model::{Fleet, Source};
 
-/// Where the scheduler writes.
+/// The path that the scheduler writes.
 pub(super) const REPLICAS: &str = "/spec/replicas";
 
 pub(super) fn settle(gathered: &mut Gathered, fleet: &Fleet) {
@@ -26,8 +28,8 @@ pub(super) fn settle(gathered: &mut Gathered, fleet: &Fleet) {
     }
     if !settled.is_empty() {
         let message = format!(
-            "left out the clusters and replicas that KubeFed's scheduler had written into {}; berth divides \
-             by the preference",
+            "removed the clusters and replicas that KubeFed's scheduler had written into {}; berth \
+             divides by the preference",
             some_of(&settled)
         );
         gathered.diagnostics.push(Diagnostic::note(message));

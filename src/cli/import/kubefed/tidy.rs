@@ -32,7 +32,7 @@ pub(super) fn cluster(object: &mut Json) {
     }
 }
 
-/// As KubeFed sees it: a condition `Ready` that is `True`.
+/// Reports whether KubeFed calls the cluster ready: its condition `Ready` is `True`.
 pub(super) fn is_ready(cluster: &Json) -> bool {
     let conditions = cluster.pointer("/status/conditions").and_then(Json::as_array);
     let ready =
@@ -70,7 +70,7 @@ fn spell_null(operation: &mut Map<String, Json>) {
     }
 }
 
-/// What the server fills in of a Namespace says nothing.
+/// Removes the fields of a Namespace that the server fills in.
 pub(in crate::import) fn namespace(object: &mut Json) {
     clean::object(object);
     if let Some(fields) = object.as_object_mut() {
@@ -86,7 +86,7 @@ pub(in crate::import) fn namespace(object: &mut Json) {
     }
 }
 
-/// What means more to berth than it did to KubeFed.
+/// Reports fields with more effect in berth than in KubeFed.
 pub(super) fn report(gathered: &mut Gathered) {
     let annotated = gathered.objects.iter().filter(|(_, object)| {
         let annotations = object.pointer("/spec/template/metadata/annotations").and_then(Json::as_object);
@@ -95,9 +95,9 @@ pub(super) fn report(gathered: &mut Gathered) {
     let annotated: Vec<_> = annotated.map(|(key, _)| key.to_string()).collect();
     if !annotated.is_empty() {
         let message = format!(
-            "KubeFed never passed a template's annotations on, and berth does: members will get those of {}",
+            "KubeFed dropped a template's annotations, and berth keeps them: members will get those of {}",
             some_of(annotated)
         );
-        gathered.warn(message, Some("take out of the templates what members shall not have"));
+        gathered.warn(message, Some("remove from the templates the annotations that members must not get"));
     }
 }

@@ -44,7 +44,7 @@ const WRITTEN: [(&str, &str, &str, bool); 10] = [
     (PLACEMENTS, "stagedupdatestrategies", "StagedUpdateStrategy", true),
 ];
 
-/// Where the hub keeps what its scheduler decided.
+/// The kinds in which the hub keeps its scheduler's decisions.
 const BINDINGS: [(&str, &str, &str, bool); 2] = [
     (PLACEMENTS, "clusterresourcebindings", "ClusterResourceBinding", false),
     (PLACEMENTS, "resourcebindings", "ResourceBinding", true),
@@ -126,7 +126,7 @@ fn take_cluster(gathered: &mut Gathered, cluster: Json) {
     let name = cluster.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default();
     if !clean::is_deleting(&cluster) && !tidy::is_fit(&cluster) {
         let message = format!(
-            "cluster `{name}` has not joined or is not healthy on the hub, and its file does not say so"
+            "cluster `{name}` has not joined or is not healthy on the hub, and its file does not show that"
         );
         gathered.warn(message, Some("to keep new placements off it, taint it"));
     }
@@ -140,7 +140,7 @@ fn take_placement(gathered: &mut Gathered, placement: Json) {
     take(gathered, placement, clean::object);
 }
 
-/// What the placements select: the repository takes the hub's place for these objects too.
+/// Takes the objects that the placements select: the repository replaces the hub for these too.
 fn take_selected(
     host: &dyn Host,
     options: &Options,
@@ -153,7 +153,7 @@ fn take_selected(
     let wanted = Wanted::of(placements, &resources, &namespaces);
     if !wanted.unknown.is_empty() {
         let message = format!("placements select {}, which the hub does not have", some_of(&wanted.unknown));
-        gathered.warn(message, Some("nothing is selected by these"));
+        gathered.warn(message, Some("these selectors select nothing"));
     }
     let answers = ask(host, &wanted.queries, gathered)?;
     let objects: Vec<Json> = answers.into_iter().flatten().filter(|one| wanted.holds(one)).collect();
@@ -170,8 +170,8 @@ fn take_selected(
         gathered.secrets += if is_secret { gathered.objects.len() - before } else { 0 };
     }
     if left_out > 0 {
-        let message = format!("no Secret was imported, as asked; {left_out} are selected");
-        gathered.warn(message, Some("what is in members stays as it is; berth will know nothing of it"));
+        let message = format!("no Secret was imported (--no-secrets); {left_out} are selected");
+        gathered.warn(message, Some("the copies in members stay unchanged, and berth does not manage them"));
     }
     Ok(())
 }

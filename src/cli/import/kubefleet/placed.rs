@@ -10,7 +10,7 @@ use super::PLACEMENTS;
 /// The label that names a binding's placement.
 const PARENT: &str = "/metadata/labels/kubernetes-fleet.io~1parent-CRP";
 
-/// What older hubs call a condition → what it is called now.
+/// Condition names of older hubs → the current names.
 const OLD_NAMES: [(&str, &str); 6] = [
     ("ClusterResourcePlacementSynchronized", "WorkSynchronized"),
     ("ResourceApplied", "Applied"),
@@ -30,7 +30,7 @@ pub(super) fn condition_name(name: &str) -> &str {
     known(name).or_else(|| bare.map(|bare| known(bare).unwrap_or(bare))).unwrap_or(name)
 }
 
-/// What the placement's own status tells: which clusters have trouble. Bindings say where it is.
+/// Returns the clusters with trouble by the placement's own status. Bindings name the other clusters.
 pub(super) fn placed(placement: &Json) -> Placed {
     let statuses = placement.pointer("/status/placementStatuses").and_then(Json::as_array);
     let mut placed = Placed::default();
@@ -61,8 +61,8 @@ pub(super) fn bind(gathered: &mut Gathered, binding: &Json) {
         return;
     }
     if state == "Unscheduled" || clean::is_deleting(binding) {
-        let message = format!("the hub is taking {key} off `{cluster}`, so it is not placed there any more");
-        let hint = "what the hub has not removed yet when it goes stays there, unmanaged";
+        let message = format!("the hub is removing {key} from `{cluster}`, so it is no longer placed there");
+        let hint = "objects that the hub has not removed by the time it is shut down stay there, unmanaged";
         return gathered.warn(message, Some(hint));
     }
     let Some(placed) = gathered.placed.get_mut(&key) else { return };

@@ -1,4 +1,4 @@
-//! What a hub's answers become.
+//! Tests of the conversion of a hub's answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ fn bindings_become_picks_with_their_state_and_scores() {
     assert!(placed.clusters["a"].doubtful && placed.clusters["a"].word == "ApplyFailed");
     assert_eq!(placed.pending, ["b".to_owned()].into());
     assert_eq!(placed.scores["a"]["topologySpreadScore"], -1);
-    assert!(gathered.diagnostics.iter().any(|one| one.message.contains("off `c`")));
+    assert!(gathered.diagnostics.iter().any(|one| one.message.contains("from `c`")));
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn cluster(object: &mut Json) {
     }
 }
 
-/// Whether the hub would place something new there: the member's agent has joined and is not unwell.
+/// Reports whether the hub would place new work there: the agent has joined and is not unhealthy.
 pub(super) fn is_fit(cluster: &Json) -> bool {
     let agents = cluster.pointer("/status/agentStatus").and_then(Json::as_array);
     let agent = agents.into_iter().flatten().find(|agent| agent["type"] == "MemberAgent");

@@ -11,7 +11,7 @@ use super::{CLUSTERS, PLACEMENTS};
 /// Groups that are never placed: passing things, and the hub's own.
 const NEVER: [&str; 5] = [CLUSTERS, PLACEMENTS, "coordination.k8s.io", "events.k8s.io", "metrics.k8s.io"];
 
-/// What to ask for.
+/// The objects to request from the hub.
 pub(super) struct Wanted<'a> {
     pub(super) queries: Vec<Query>,
     /// Kinds that selectors name and the hub does not serve.
@@ -21,7 +21,7 @@ pub(super) struct Wanted<'a> {
     whole: BTreeSet<String>,
 }
 
-/// One selector of one placement, and the namespace that it looks in.
+/// A selector of one placement, and its namespace.
 struct Selector<'a> {
     group: &'a str,
     kind: &'a str,
@@ -89,7 +89,7 @@ impl<'a> Wanted<'a> {
         wanted
     }
 
-    /// Whether some placement selects the object.
+    /// Reports whether a placement selects the object.
     pub(super) fn holds(&self, object: &Json) -> bool {
         self.whole.contains(text(object, "/metadata/namespace"))
             || self.selectors.iter().any(|selector| selector.matches(object))
@@ -139,7 +139,7 @@ fn name_of(object: &Json) -> (String, String) {
     (text(object, "/metadata/namespace").to_owned(), text(object, "/metadata/name").to_owned())
 }
 
-/// Whether a hub would send the object to members.
+/// Reports whether a hub would send the object to members.
 pub(super) fn travels(object: &Json, services: &BTreeSet<(String, String)>) -> bool {
     let owned = || {
         object

@@ -24,7 +24,7 @@ pub const IMPORTER: Importer = Importer { name: "ocm", gather, settle };
 const CLUSTERS: &str = "cluster.open-cluster-management.io";
 const WORKS: &str = "work.open-cluster-management.io";
 
-/// What is asked for: group, plural, kind, whether in a namespace, versions with the newest first.
+/// The requested kinds: group, plural, kind, namespaced or not, versions with the newest first.
 const ASKED: [(&str, &str, &str, bool, &[&str]); 8] = [
     (CLUSTERS, "managedclusters", "ManagedCluster", false, &["v1"]),
     (CLUSTERS, "managedclustersets", "ManagedClusterSet", false, &["v1beta2", "v1beta1"]),
@@ -98,24 +98,23 @@ fn warn_of_cluster(gathered: &mut Gathered, cluster: &Json) {
     }
     let name = cluster.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default();
     if cluster.pointer("/spec/hubAcceptsClient") != Some(&true.into()) {
-        let message =
-            format!("cluster `{name}` was never accepted on the hub; placements pick it all the same");
+        let message = format!("cluster `{name}` was never accepted on the hub, but placements still pick it");
         gathered.warn(message, Some("to keep work off it, taint it"));
     }
     let kept = tidy::taints_of_the_hub(cluster);
     if !kept.is_empty() {
         let message = format!(
-            "cluster `{name}` has the hub's taint `{}`, which stays in its file: nobody takes it away by itself",
+            "cluster `{name}` has the hub's taint `{}`, which stays in its file until somebody removes it",
             kept.join("` and `")
         );
-        let hint = format!("once the cluster is back: `berth taint {name} {}-`", kept[0]);
+        let hint = format!("remove it once the cluster is back: `berth taint {name} {}-`", kept[0]);
         gathered.warn(message, Some(&hint));
     }
     if tidy::has_undated_taints(cluster) {
         let message = format!(
-            "a taint of cluster `{name}` does not say since when it is there; its file says the cluster's own beginning"
+            "a taint of cluster `{name}` has no timeAdded; its file has the cluster's creation time instead"
         );
-        gathered.warn(message, Some("for a hub a toleration with a limit has long run out for such a taint"));
+        gathered.warn(message, Some("a hub treats a time-limited toleration of such a taint as expired"));
     }
 }
 
@@ -163,13 +162,16 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
     }
     placed::wait_for_works(gathered);
     if left_out > 0 {
-        let message = format!("no Secret was imported, as asked; {left_out} are in the manifests of works");
-        gathered.warn(message, Some("what is in members stays as it is; berth will know nothing of it"));
+        let message = format!(
+            "no Secret was imported (--no-secrets); {left_out} are in the manifests of \
+                               works"
+        );
+        gathered.warn(message, Some("the copies in members stay unchanged, and berth does not manage them"));
     }
     for (works, why) in [(made, "controllers of the hub made them"), (bootstrap, "clusters join with them")] {
         if !works.is_empty() {
-            let message = format!("left out, since {why}: {}", some_of(works));
-            gathered.warn(message, Some("what is in members stays there, unmanaged by berth"));
+            let message = format!("not imported, because {why}: {}", some_of(works));
+            gathered.warn(message, Some("the copies in members stay there, unmanaged by berth"));
         }
     }
 }

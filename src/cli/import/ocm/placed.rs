@@ -37,7 +37,7 @@ pub(super) fn decide(gathered: &mut Gathered, decision: &Json) {
     }
 }
 
-/// How a work stands in its cluster, by the agent's own account.
+/// Returns the state of a work in its cluster, by the agent's own records.
 pub(super) fn standing(work: &Json) -> Standing {
     let conditions = work.pointer("/status/conditions").and_then(Json::as_array);
     let applied = conditions.into_iter().flatten().find(|one| one["type"] == "Applied");
@@ -55,8 +55,8 @@ pub(super) fn standing(work: &Json) -> Standing {
 pub(super) fn work(gathered: &mut Gathered, set: &Key, work: &Json, templates: &[(Key, Json)]) {
     let cluster = work["metadata"]["namespace"].as_str().unwrap_or_default();
     if clean::is_deleting(work) || !gathered.placed.contains_key(set) {
-        let message = format!("the hub is taking {set} off `{cluster}`, so it is not placed there any more");
-        let hint = "what the hub has not removed yet when it goes stays there, unmanaged";
+        let message = format!("the hub is removing {set} from `{cluster}`, so it is no longer placed there");
+        let hint = "objects that the hub has not removed by the time it is shut down stay there, unmanaged";
         return gathered.warn(message, Some(hint));
     }
     let template = templates.iter().find(|(key, _)| key == set).map(|(_, template)| template);
@@ -72,7 +72,7 @@ pub(super) fn work(gathered: &mut Gathered, set: &Key, work: &Json, templates: &
     }
 }
 
-/// What a set's placements pick and where there is no work yet: the rollout has not come there.
+/// Marks the clusters that a set's placements pick and that have no work yet: the rollout has not reached them.
 pub(super) fn wait_for_works(gathered: &mut Gathered) {
     let mut waiting = Vec::new();
     for (key, object) in &gathered.objects {

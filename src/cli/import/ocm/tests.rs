@@ -1,4 +1,4 @@
-//! What a hub's answers become.
+//! Tests of the conversion of a hub's answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

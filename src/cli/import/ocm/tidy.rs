@@ -59,7 +59,7 @@ pub(super) fn set(object: &mut Json) {
     }
 }
 
-/// Whether the hub makes the set by itself and puts right whatever is changed of it.
+/// Reports whether the hub makes the set itself and restores every change of it.
 pub(super) fn is_kept_by_the_hub(set: &Json) -> bool {
     let metadata = &set["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn taints_of_the_hub(cluster: &Json) -> Vec<String> {
     keys.filter(|key| known.iter().any(|one| one == key)).map(str::to_owned).collect()
 }
 
-/// Whether a taint does not say since when it is there.
+/// Reports whether a taint has no `timeAdded`.
 pub(super) fn has_undated_taints(cluster: &Json) -> bool {
     let taints = cluster.pointer("/spec/taints").and_then(Json::as_array);
     taints.into_iter().flatten().filter_map(Json::as_object).any(is_undated)

@@ -1,4 +1,5 @@
-//! Which ManifestWorks are input, written by people or their pipelines, and which a hub makes; and the
+//! Tells the ManifestWorks of people and their pipelines, which are input, from those that a hub makes; and
+//! finds the
 //! Secrets in manifests.
 
 use serde_json::Value as Json;
@@ -13,7 +14,7 @@ const REPLICA_SET: &str = "work.open-cluster-management.io/manifestworkreplicase
 /// On works that the add-on manager made.
 const ADD_ON: &str = "open-cluster-management.io/addon-name";
 
-/// Where a work comes from.
+/// The maker of a work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     People,
@@ -67,7 +68,7 @@ pub(super) fn settle_secrets(
     count
 }
 
-/// Whether a manifest is a Secret, or a list with one in it.
+/// Reports whether a manifest is a Secret, or a list with a Secret in it.
 fn holds_secret(manifest: &Json) -> bool {
     let in_list = || manifest["items"].as_array().is_some_and(|items| items.iter().any(holds_secret));
     manifest["apiVersion"] == "v1"
@@ -78,7 +79,7 @@ fn holds_secret(manifest: &Json) -> bool {
         }
 }
 
-/// Whether anything is left to place.
+/// Reports whether any manifest is left to place.
 pub(super) fn has_manifests(work: &Json, workload: &str) -> bool {
     let manifests = work.pointer(&format!("{workload}/manifests")).and_then(Json::as_array);
     manifests.is_some_and(|all| !all.is_empty())

@@ -97,7 +97,7 @@ fn rules_of_one_change_do_not_count_for_it() {
     let now = [("access/a.yaml", &*old), ("access/b.yaml", &*new), ("teams/b/x.yaml", &*map)];
     let judged = judge(&[("access/a.yaml", &old)], &now);
     assert_eq!(judged.refused.len(), 1);
-    assert!(hints(&judged)[0].starts_with("this change brings the right itself"), "{:?}", hints(&judged));
+    assert!(hints(&judged)[0].starts_with("merge the access rules first"), "{:?}", hints(&judged));
     assert!(judge(&now, &now).found.is_empty(), "they do for the next");
 }
 

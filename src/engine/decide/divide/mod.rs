@@ -107,7 +107,7 @@ pub(super) fn warn(
     };
     for (name, (_, at)) in division.shares.iter().filter(|(name, _)| table.row(name).is_none()) {
         let hint = did_you_mean(name, table.rows().map(|row| table.name(row)));
-        say(at, format!("{by} names `{name}`, which is no cluster of the fleet"), hint);
+        say(at, format!("{by} names `{name}`, which is not a cluster of the fleet"), hint);
     }
     let rows = taking_part(table, division, case.candidates);
     // Reading the preference has reported why no cluster can take part.
@@ -116,14 +116,14 @@ pub(super) fn warn(
     }
     if rows.is_empty() {
         let stands = if decision.picks.iter().any(|pick| pick.replicas.is_some()) {
-            "what was divided before stays"
+            "the previous division stays"
         } else {
-            "the placement stands as it is written"
+            "the placement applies as written"
         };
         let rule = division.among.iter().map(|filter| Checked::new(table, filter, &[]).words());
         let rule = rule.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ");
-        let hint = format!("a cluster takes part if all of this holds: {rule}");
-        say(at, format!("{by} divides nothing, since no cluster takes part: {stands}"), Some(hint));
+        let hint = format!("a cluster takes part if it meets all of: {rule}");
+        say(at, format!("{by} divides nothing, because no cluster takes part: {stands}"), Some(hint));
         return;
     }
     let unasked = |name: &&str| division.others.is_none() && !division.shares.contains_key(*name);
@@ -131,7 +131,7 @@ pub(super) fn warn(
         rows.iter().map(|row| table.name(*row)).filter(unasked).filter(|name| decision.has(name)).collect();
     if !idle.is_empty() {
         let message = format!(
-            "{by} has no entry for {}, so that {} is there with 0 replicas",
+            "{by} has no entry for {}, so {} has 0 replicas there",
             some_quoted(&idle, CLUSTERS_NAMED),
             placement.key
         );
@@ -143,11 +143,11 @@ pub(super) fn warn(
     let running = running.fold(0, |sum: i64, count| sum.saturating_add(*count));
     if fresh && !division.rebalance && running > i64::from(division.total.max(0)) {
         let message = format!(
-            "{by} asks for {}, and {running} run: without `rebalance` some clusters keep all they have and \
-             others give up all",
+            "{by} asks for {}, and {running} run: without `rebalance` some clusters keep all replicas and \
+             others lose all",
             division.total
         );
-        let hint = "`rebalance: true` takes from all of them by weight";
+        let hint = "set `rebalance: true` to reduce all of them by weight";
         say(at, message, Some(hint.to_owned()));
     }
     let placed = decision.picks.iter().filter_map(|pick| pick.replicas).fold(0, i64::saturating_add);
@@ -165,13 +165,16 @@ pub(super) fn warn(
                     `intersectWithClusterSelector: true`, or a `clusters` map without `*`";
         say(at, message, Some(hint.to_owned()));
     } else if missing > 0 {
-        let message = format!("{missing} of the {total} replicas of {by} run nowhere: nobody may take them");
+        let message = format!(
+            "{missing} of the {total} replicas of {by} run nowhere: no cluster may take \
+                               them"
+        );
         let hint = "raise a ceiling or a weight; `berth explain` shows what limits each cluster";
         say(at, message, Some(hint.to_owned()));
     } else if missing < 0 && total >= 0 {
         let message = format!("{by} asks for {placed} replicas, {} more than its total of {total}", -missing);
-        let hint = "with `rebalance: true` what a cluster has no room for is asked for twice, there and \
-                    elsewhere; a ceiling at the cluster's capacity avoids it";
+        let hint = "set maxReplicas to the cluster's capacity: with `rebalance: true` replicas that a \
+                    cluster has no room for are requested twice, there and elsewhere";
         say(at, message, Some(hint.to_owned()));
     }
 }

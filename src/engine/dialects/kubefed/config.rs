@@ -78,7 +78,7 @@ pub(super) fn read(scope: &Scope, document: &Document, planes: &mut Planes) {
     fields.finish();
     let Some(mut spec) = spec else { return };
     if metadata.name != NAME && !metadata.name.is_empty() {
-        let message = format!("a KubeFedConfig counts only under the name `{NAME}`, so this one is ignored");
+        let message = format!("a KubeFedConfig must be named `{NAME}`; this one is ignored");
         scope.warning(metadata.name_at, message);
         return;
     }

@@ -33,12 +33,12 @@ pub(super) fn of(
     let (key, by) = (&document.key, &preference.key);
     if let Wanted::Follow(_) = wanted {
         let message = format!("{by} has no effect: {key} follows another placement");
-        say(message, "take `placementRef` or the preference away");
+        say(message, "remove `placementRef` or the preference");
         return None;
     }
     if !context.planes.divides(&metadata.namespace) {
         let message = format!("{by} has no effect: a KubeFedConfig turns off the gate SchedulerPreferences");
-        say(message, "enable the gate, or take the preference away");
+        say(message, "enable the gate, or remove the preference");
         return None;
     }
     let division = |among| Division {
@@ -63,13 +63,13 @@ pub(super) fn of(
             Ok(found) => found,
             // A list of names is what its author wrote last, and counts.
             Err(why) if named => {
-                let message = format!("{by} divides nothing, and {key} stays as it is written: {why}");
+                let message = format!("{by} divides nothing, and {key} keeps its own replicas: {why}");
                 say(message, NAMES);
                 return None;
             }
             // What it divided last stays in force; without that, the object stays as it is written.
             Err(why) => {
-                let message = format!("{by} divides nothing: {why}; numbers that it set earlier stay");
+                let message = format!("{by} divides nothing: {why}; the numbers it set earlier stay");
                 say(message, NAMES);
                 return Some(division(vec![Filter { rule: Rule::Nowhere(why), by: None }]));
             }
@@ -83,14 +83,18 @@ pub(super) fn of(
     } else {
         if named || own.as_ref().is_some_and(|selector| !selector.requirements.is_empty()) {
             let message =
-                format!("the placement of {key} is not looked at: every ready cluster takes part in {by}");
-            say(message, "`intersectWithClusterSelector: true` keeps to clusters that its selector matches");
+                format!("the placement of {key} has no effect: {by} divides among all ready clusters");
+            say(
+                message,
+                "set `intersectWithClusterSelector: true` to use only clusters that its selector \
+                          matches",
+            );
         }
     }
     Some(division(among))
 }
 
-const NAMES: &str = "`intersectWithClusterSelector` reads selectors only, never lists of names";
+const NAMES: &str = "use a selector: `intersectWithClusterSelector` does not read lists of names";
 
 fn selectors<'c>(
     context: &'c Context,
@@ -126,7 +130,7 @@ pub(super) fn warn_of_rivals(
         let berth_base::model::Action::Patch(operations) = &one.action else { continue };
         for operation in operations.iter().filter(|one| one.path == REPLICAS && one.verb == Verb::Remove) {
             let message = format!("this removes the replicas that {by} sets, so members fall back to 1");
-            let hint = "take the operation out; the preference needs none";
+            let hint = "remove the operation; the preference needs none";
             scope.report(Diagnostic::warning(operation.at.clone(), message).hint(hint));
         }
     }

@@ -131,7 +131,8 @@ fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool 
 fn warn_of_name(scope: &Scope, metadata: &Metadata) {
     let (name, namespace) = (&metadata.name, &metadata.namespace);
     let message = format!(
-        "a FederatedNamespace counts only under its namespace's name, so `{name}` in namespace `{namespace}` is ignored"
+        "a FederatedNamespace must have its namespace's name; `{name}` in namespace `{namespace}` is \
+         ignored"
     );
     let hint = format!("write `name: {namespace}`");
     scope.report(Diagnostic::warning(scope.pos(metadata.name_at), message).hint(hint));

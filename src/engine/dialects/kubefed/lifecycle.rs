@@ -70,8 +70,7 @@ pub(super) fn warn_of_deletion(scope: &Scope, document: &Document, metadata: &Me
     }
     let at = document.root.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp"));
     let at = scope.pos(at.map_or(metadata.at, |node| node.at));
-    let message =
-        format!("{} was being deleted when it was exported, and is placed all the same", document.key);
+    let message = format!("{} was being deleted when it was exported, and is still placed", document.key);
     let hint = "remove the object from its file to delete it, or the deletionTimestamp to keep it";
     scope.report(Diagnostic::warning(at, message).hint(hint));
 }

@@ -63,8 +63,7 @@ fn read_clusters<'a>(
     let name = entry.required_str("clusterName")?;
     let at = entry.place_of("clusterName");
     if let Some(first) = named.insert(name, at) {
-        let message =
-            format!("{}: `{name}` has an entry of its own in {list} already", entry.path_of("clusterName"));
+        let message = format!("{}: `{name}` already has an entry in {list}", entry.path_of("clusterName"));
         let hint = format!("move the operations to the entry at line {}", first.line);
         scope.report(Diagnostic::error(scope.pos(at), message).hint(hint));
         named.insert(name, first);

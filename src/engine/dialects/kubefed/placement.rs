@@ -35,7 +35,7 @@ pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
     let wanted = match (follow, clusters, selector) {
         (Some(follow), clusters, selector) => {
             if let Some(other) = clusters.or(selector) {
-                scope.error(other.at, "spec.placement has a placementRef, which nothing may stand beside");
+                scope.error(other.at, "spec.placement has a placementRef and must have no other field");
             }
             read_follow(follow, namespace).map(Wanted::Follow)
         }

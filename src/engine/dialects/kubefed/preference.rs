@@ -64,9 +64,9 @@ impl Preferences {
     pub(super) fn report_unmet(&self, found: &mut Diagnostics) {
         for one in self.0.values().filter(|one| !one.met.get()) {
             let wanted = format!("{} {}", one.target, one.key.full_name());
-            let message = format!("there is no {wanted} whose replicas could be divided");
+            let message = format!("there is no {wanted} to divide the replicas of");
             let hint =
-                "a preference is for the object of its own namespace and name, of the kind in `targetKind`";
+                "give the preference the namespace and name of the object, and its kind in `targetKind`";
             found.push(Diagnostic::warning(one.target_at.clone(), message).hint(hint));
         }
     }
@@ -145,8 +145,8 @@ fn read_share(mut fields: Fields<'_>, path: &str) -> Share {
         scope.report(Diagnostic::warning(at.clone(), message).hint(hint));
     };
     if share.floor < 0 || share.weight < 0 || ceiling.is_some_and(|ceiling| ceiling < 0) {
-        let message = format!("{path} has a negative number, which may ask members for negative replicas");
-        say(message, "members refuse these; write 0 or more");
+        let message = format!("{path} is negative, so members may get negative replicas");
+        say(message, "write 0 or more: members refuse negative replicas");
     } else if share.floor == 0 && weight.is_none() && ceiling != Some(0) {
         let message = format!("{path} has neither a weight nor minReplicas, so it gets no replicas at all");
         say(message, "an absent weight is 0: write `weight: 1`");
@@ -169,17 +169,18 @@ fn warn_of_floors(scope: &Scope, preference: &Preference) {
         scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
     };
     if preference.total < 0 {
-        let message = "spec.totalReplicas is negative, so one cluster is asked for negative replicas";
-        say(message.to_owned(), "members refuse these; write 0 or more");
+        let message = "spec.totalReplicas is negative, so a cluster gets a negative number of replicas";
+        say(message.to_owned(), "write 0 or more: members refuse negative replicas");
         return;
     }
     let floors = preference.shares.values().fold(0, |sum: i64, (share, _)| sum.saturating_add(share.floor));
     let total = i64::from(preference.total);
     if floors > total {
-        let message = format!("the minReplicas add up to {floors}, more than the {total} there are");
+        let message = format!("the minReplicas add up to {floors}, more than the total of {total}");
         say(
             message,
-            "the lightest clusters get less than their floor: raise totalReplicas or lower minReplicas",
+            "raise totalReplicas or lower minReplicas: otherwise the clusters with the lowest weights get \
+             less than their minimum",
         );
         return;
     }
@@ -191,8 +192,8 @@ fn warn_of_floors(scope: &Scope, preference: &Preference) {
         && rest.iter().any(|share| unlike(*first, *share))
         && weighted.iter().any(|share| share.floor > 0)
     {
-        let message =
-            "the weights divide only what minReplicas leave over, so the whole is not in their proportion";
-        say(message.to_owned(), "leave minReplicas out where the weights alone say what is meant");
+        let message = "the weights divide only the replicas above minReplicas, so the totals are not in proportion \
+             to the weights";
+        say(message.to_owned(), "remove minReplicas to divide by the weights alone");
     }
 }

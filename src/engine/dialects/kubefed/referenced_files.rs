@@ -142,7 +142,10 @@ fn named<T: Clone>(
             let siblings = files.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.as_str());
             let hint = did_you_mean(name, siblings).or_else(|| {
                 let elsewhere = files.keys().find(|(_, other)| other == name)?;
-                Some(format!("there is one in the namespace `{}`, but it must be in the same", elsewhere.0))
+                Some(format!(
+                    "there is one in the namespace `{}`, but it must be in the same namespace",
+                    elsewhere.0
+                ))
             });
             let message = format!("{path}: there is no {kind} `{name}` in the namespace `{namespace}`");
             // Not the document's own fault: the file it names may be the one that was lost.

@@ -89,6 +89,6 @@ fn check_metadata(scope: &Scope, template: &Node, path: &str) -> Option<()> {
 
 fn warn(scope: &Scope, at: Mark, path: &str) {
     let message = format!("{path} does not reach the members");
-    let hint = "a finalizer belongs to whoever removes it in the member; set it there";
+    let hint = "set the finalizer in the member, where its controller removes it";
     scope.report(Diagnostic::warning(scope.pos(at), message).hint(hint));
 }

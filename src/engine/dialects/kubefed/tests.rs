@@ -313,7 +313,7 @@ fn faulty_overrides_are_all_reported() {
     for part in [
         "`/metadata/name` cannot be overridden",
         "`/kind` cannot be overridden",
-        "spec.overrides[1].clusterName: `a` has an entry of its own",
+        "spec.overrides[1].clusterName: `a` already has an entry",
         "spec.overrides[2].clusterName is required",
         "spec.overrides[2].clusterOverrides[0].value is required",
         "exclude each other",
@@ -343,7 +343,7 @@ fn a_placement_of_another_system_can_be_followed() {
         assert!(follow(bad).diagnostics.has_errors());
     }
     let both = json!({"placement": {"placementRef": {"kind": "Placement", "name": "p"}, "clusters": []}});
-    assert!(found(&[federated("FederatedConfigMap", "m", both)]).contains("nothing may stand beside"));
+    assert!(found(&[federated("FederatedConfigMap", "m", both)]).contains("must have no other field"));
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub fn is_one(object: &Object) -> bool {
 /// Warns of an envelope that goes to members as it is.
 pub fn stays_closed(scope: &Scope, envelope: &Object) {
     let message = format!(
-        "{} is an envelope of the old form: it is placed as it is, and what is inside is not",
+        "{} is an envelope of the old form: the ConfigMap is placed, and not its content",
         envelope.id
     );
     let hint = "use a ResourceEnvelope or ClusterResourceEnvelope, or take `spec.kubefleet.unwrapConfigMaps: false` \
@@ -33,7 +33,7 @@ pub fn stays_closed(scope: &Scope, envelope: &Object) {
 /// The objects inside. Faults go to the scope, at the ConfigMap.
 pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
     let id = &envelope.id;
-    let message = format!("{id} is an envelope of the old form: what is inside is placed in its stead");
+    let message = format!("{id} is an envelope of the old form: its content is placed instead");
     let hint = "use a ResourceEnvelope or ClusterResourceEnvelope; today's KubeFleet places such a ConfigMap as it is, and so \
          does berth with `spec.kubefleet.unwrapConfigMaps: false` in berth.yaml";
     scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));

@@ -25,7 +25,10 @@ pub fn eviction(scope: &Scope, root: &Node, key: &Key) {
                 spec.error_at(name, message);
             }
         }
-        let message = format!("{key} is without effect: what a repository holds is no event");
+        let message = format!(
+            "{key} has no effect: an eviction is an event, and a repository holds no \
+                               events"
+        );
         let hint = format!(
             "to take {placement} off {cluster}, taint the cluster and change the placement's policy, or leave \
              the cluster out of it"
@@ -48,7 +51,7 @@ pub fn budget(scope: &Scope, root: &Node, key: &Key) {
         }
         bounds.iter().for_each(|bound| count_or_share(&mut spec, bound));
         spec.finish();
-        let message = format!("{key} is without effect: it limits evictions, and berth evicts nothing");
+        let message = format!("{key} has no effect: it limits evictions, and berth evicts nothing");
         let hint = "what a change may remove is limited by the deletion gate";
         scope.report(Diagnostic::warning(scope.pos(root.at), message).hint(hint));
     }

@@ -98,7 +98,7 @@ fn placement(key: &Key, before: &Written, after: &Written, found: &mut Diagnosti
         let message = format!("{key}: {path} {what}, which a KubeFleet hub refuses");
         found.push(Diagnostic::warning(after.pos(path), message).hint(hint));
     };
-    let again = "berth decides it again under the new policy; on a hub it takes a new placement";
+    let again = "berth decides again under the new policy; on a hub, make a new placement";
     let word = |policy: &serde_json::Value| policy["placementType"].as_str().unwrap_or_default().to_owned();
     if old["placementType"] != new["placementType"] {
         let what = format!("changes from {} to {}", word(&old), word(&new));
@@ -116,7 +116,7 @@ fn placement(key: &Key, before: &Written, after: &Written, found: &mut Diagnosti
     }
     let strategy = |one: &Written| one.get("spec.strategy.type").and_then(Node::as_str).map(str::to_owned);
     if strategy(before).as_deref() == Some("External") && strategy(after).as_deref() != Some("External") {
-        refuse("spec.strategy.type", "is External no longer".to_owned(), again);
+        refuse("spec.strategy.type", "is no longer External".to_owned(), again);
     }
     fixed(key, before, after, "spec.statusReportingScope", found);
 }
@@ -129,7 +129,7 @@ fn fixed(key: &Key, before: &Written, after: &Written, path: &str, found: &mut D
     };
     if value(before) != value(after) {
         let message = format!("{key}: {path} changes, which a KubeFleet hub refuses");
-        found.push(Diagnostic::warning(after.pos(path), message).hint("on a hub it takes a new object"));
+        found.push(Diagnostic::warning(after.pos(path), message).hint("on a hub, make a new object"));
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
                 "{policy: {tolerations: [{key: b}]}}",
                 "loses a toleration",
             ),
-            ("{strategy: {type: External}}", "{strategy: {type: RollingUpdate}}", "is External no longer"),
+            ("{strategy: {type: External}}", "{strategy: {type: RollingUpdate}}", "is no longer External"),
             ("{statusReportingScope: NamespaceAccessible}", "{}", "statusReportingScope changes"),
         ] {
             let found = found(&format!("{CRP} {before}"), &format!("{CRP} {after}"));

@@ -156,7 +156,10 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
         if let Some(selectors) = &spec.selectors {
             let selected = select::resolve(&scope, &stock, selectors, spec.namespace());
             if let Some(message) = selected.invalid {
-                scope.warning(selectors.at, format!("{}: {message}, so it stays as it is", spec.key));
+                scope.warning(
+                    selectors.at,
+                    format!("{}: {message}, so its clusters stay unchanged", spec.key),
+                );
                 policy::block(&mut policy, policy::invalid_selectors(message));
                 frozen = true;
             }
@@ -203,7 +206,7 @@ fn templates(
     for object in plain.into_iter().chain(wrapped) {
         let id = object.id.clone();
         if objects.contains_key(&id) {
-            let message = format!("{} carries {id} already, so this copy is left out", spec.key);
+            let message = format!("{} already carries {id}, so this copy is left out", spec.key);
             scope.report(Diagnostic::warning(object.origin.clone(), message));
             continue;
         }

@@ -54,8 +54,7 @@ fn rolling_update(strategy: &mut Fields<'_>) {
     count_or_share(&mut fields, "maxSurge");
     fields.int_in(PERIOD, 0..=i64::from(i32::MAX));
     if asked {
-        let message =
-            format!("{} is not acted on yet: changes go out to all clusters at once", fields.path());
+        let message = format!("{} has no effect yet: changes go to all clusters at once", fields.path());
         fields.scope().warning(at, message);
     }
     fields.finish();

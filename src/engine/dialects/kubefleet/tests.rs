@@ -84,7 +84,7 @@ fn rollouts_that_are_asked_for_are_warned_of_with_what_happens_instead() {
         let lowered = lower_text(&format!("{ROLE}spec:\n  strategy: {strategy}\n{SELECTORS}"));
         let said = messages(&lowered);
         assert_eq!(said.len(), usize::from(warned), "{strategy}: {said:?}");
-        assert!(said.iter().all(|one| one.contains("go out to all clusters at once")), "{said:?}");
+        assert!(said.iter().all(|one| one.contains("go to all clusters at once")), "{said:?}");
         assert_eq!(workload(&lowered, "roles").external, strategy.contains("External"));
     }
 }

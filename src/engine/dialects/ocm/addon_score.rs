@@ -17,7 +17,7 @@ pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<S
         for (index, mut score) in fields.each("scores").into_iter().enumerate() {
             let name = score.required_str("name");
             if let Some(name) = name.filter(|name| !met.insert(*name)) {
-                score.error_at("name", format!("{} is `{name}` a second time", score.path_of("name")));
+                score.error_at("name", format!("{} repeats `{name}`", score.path_of("name")));
             }
             score.require("value");
             let value = score.int_in("value", -100..=100);

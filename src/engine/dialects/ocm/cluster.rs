@@ -76,10 +76,14 @@ fn read_taint(mut fields: Fields<'_>) -> Option<Taint> {
     fields.accept(&["timeAdded"]);
     let since = moment(&mut fields, "timeAdded");
     if word == Some("PreferNoSelect") {
-        let message = format!("{} is `PreferNoSelect`, which keeps nothing away", fields.path_of("effect"));
+        let message =
+            format!("{} is `PreferNoSelect`, which has no effect on placement", fields.path_of("effect"));
         let at = fields.scope().pos(fields.place_of("effect"));
         let warning = Diagnostic::warning(at, message);
-        fields.scope().report(warning.hint("`NoSelect` keeps work away, `NoSelectIfNew` new work"));
+        fields.scope().report(warning.hint(
+            "use `NoSelect` to keep work away, or `NoSelectIfNew` to keep \
+                                            new work away",
+        ));
     }
     fields.finish();
     let (word, effect) = EFFECTS.iter().find(|(known, _)| Some(*known) == word)?;

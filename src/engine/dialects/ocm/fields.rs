@@ -81,7 +81,7 @@ pub(super) fn amount(fields: &mut Fields<'_>, key: &'static str) -> Option<Amoun
         Some(digits) => {
             let percent = digits.parse().ok().filter(|percent| *percent <= 100);
             if percent.is_none() {
-                fields.error_at(key, format!("{} is `{text}`, which is more than all", fields.path_of(key)));
+                fields.error_at(key, format!("{} is `{text}`, which is more than 100%", fields.path_of(key)));
             }
             percent.map(Amount::Percent)
         }

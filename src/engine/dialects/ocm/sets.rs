@@ -61,8 +61,7 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
         for mut namespace in spec.each("managedNamespaces") {
             let name = namespace.required_str("name");
             if let Some(name) = name.filter(|name| !met.insert(*name)) {
-                namespace
-                    .error_at("name", format!("{} is `{name}` a second time", namespace.path_of("name")));
+                namespace.error_at("name", format!("{} repeats `{name}`", namespace.path_of("name")));
             }
             namespace.finish();
         }
@@ -71,7 +70,7 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
     fields.finish();
     let left_alone = metadata.annotations.get(AUTO_UPDATE).is_some_and(|value| value == "false");
     if Sets::built_in(&metadata.name).is_some_and(|built_in| built_in != set) && !left_alone {
-        let message = format!("the set `{}` can not be changed: a hub puts it right", metadata.name);
+        let message = format!("the set `{}` cannot be changed: a hub would restore it", metadata.name);
         let hint = format!("name a set of your own, or annotate this one with {AUTO_UPDATE}: \"false\"");
         scope.report(Diagnostic::error(scope.pos(metadata.name_at), message).hint(hint));
     }
@@ -85,7 +84,7 @@ pub(super) fn warn_of_missing(sets: &Sets, lowered: &mut Lowered) {
     for cluster in &lowered.clusters {
         let Some(set) = cluster.labels.get(SET_LABEL).filter(|set| sets.get(set).is_none()) else { continue };
         let message =
-            format!("cluster `{}` is labelled with the set `{set}`, which there is not", cluster.name);
+            format!("the label of cluster `{}` names the set `{set}`, which does not exist", cluster.name);
         let at = cluster.origins.first().cloned().unwrap_or_else(|| Pos::file(""));
         lowered
             .diagnostics

@@ -103,14 +103,15 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Pl
         config.accept(&["feedbackRules", "feedbackScrapeType"]);
         if config.node("conditionRules").is_some() {
             let message = format!(
-                "{} is not acted on: a health rule of the member says when an object is well",
+                "{} has no effect: the member's health rules decide when an object is healthy",
                 config.path_of("conditionRules")
             );
             config.scope().warning(config.place_of("conditionRules"), message);
         }
         if let Some(resource) = resource {
             if !fits_any(&resource) {
-                let message = format!("{} fits no object of this work", config.path_of("resourceIdentifier"));
+                let message =
+                    format!("{} matches no object of this work", config.path_of("resourceIdentifier"));
                 let scope = config.scope();
                 match annotations.contains_key(APPLY) {
                     true => scope.report(Diagnostic::error(scope.pos(at), message).hint(NAMING)),
@@ -125,7 +126,8 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Pl
 }
 
 /// The hint for a resource that matches no object.
-const NAMING: &str = "group, resource (the plural), namespace and name must be the object's; without it the work stays as it was";
+const NAMING: &str = "use the object's group, resource (the plural), namespace and name; until then the \
+                      work stays unchanged";
 
 fn delete_option(mut fields: Fields<'_>, fits_any: &dyn Fn(&Resource) -> bool, options: &mut Options) {
     let policy = fields.choice("propagationPolicy", &["Foreground", "Orphan", "SelectivelyOrphan"]);
@@ -145,7 +147,7 @@ fn delete_option(mut fields: Fields<'_>, fits_any: &dyn Fn(&Resource) -> bool, o
                 let at = rule.at();
                 if let Some(resource) = Resource::read(&mut rule) {
                     if !fits_any(&resource) {
-                        let message = format!("{} fits no object of this work", rule.path());
+                        let message = format!("{} matches no object of this work", rule.path());
                         let scope = rule.scope();
                         scope.report(Diagnostic::error(scope.pos(at), message).hint(NAMING));
                     }
@@ -167,7 +169,7 @@ fn delete_option(mut fields: Fields<'_>, fits_any: &dyn Fn(&Resource) -> bool, o
     }
     if fields.int_in("ttlSecondsAfterFinished", 0..=i64::MAX).is_some() {
         let message = format!(
-            "{} is not acted on: what is finished stays until the work goes",
+            "{} has no effect: finished objects stay until the work is removed",
             fields.path_of("ttlSecondsAfterFinished")
         );
         fields.scope().warning(fields.place_of("ttlSecondsAfterFinished"), message);
@@ -196,7 +198,7 @@ fn update_strategy(mut fields: Fields<'_>) -> Annotations {
             if !manager.starts_with("work-agent") {
                 apply.scope().error(at, format!("{path} is `{manager}`, but must start with `work-agent`"));
             } else if manager != "work-agent" {
-                let message = format!("{path} is not used: members apply as `berth/<fleet>`");
+                let message = format!("{path} has no effect: members apply as `berth/<fleet>`");
                 apply.scope().warning(at, message);
             }
         }
@@ -235,7 +237,7 @@ fn paths(ignored: &mut Fields<'_>) -> Vec<String> {
                 Some(pointer) => found.push(pointer),
                 None => {
                     let path = ignored.path_of(key);
-                    let message = format!("{path}: `{text}` is more than a plain path, and is not ignored");
+                    let message = format!("{path}: `{text}` is not a plain path, so it is not ignored");
                     ignored.scope().warning(ignored.place_of(key), message);
                 }
             }

@@ -71,7 +71,7 @@ pub(super) fn templates(scope: &Scope, mut template: Fields<'_>, plurals: &Plura
         for (index, node) in manifests.iter().enumerate() {
             let Some(object) = manifest(scope, node, &format!("{path}[{index}]")) else { continue };
             if !met.insert(object.id.clone()) {
-                scope.error(node.at, format!("{path}[{index}] is {}, which is there already", object.id));
+                scope.error(node.at, format!("{path}[{index}] repeats {}", object.id));
             }
             templates.push(Template {
                 object: Arc::new(object),
@@ -89,7 +89,7 @@ pub(super) fn templates(scope: &Scope, mut template: Fields<'_>, plurals: &Plura
     }
     if template.node("executor").is_some() {
         let message =
-            format!("{} is not acted on: objects are applied as the syncer", template.path_of("executor"));
+            format!("{} has no effect: objects are applied as the syncer", template.path_of("executor"));
         scope.warning(template.place_of("executor"), message);
     }
     template.finish();

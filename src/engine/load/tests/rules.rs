@@ -8,7 +8,7 @@ fn what_is_no_object_is_passed_over_with_one_note() {
         ("k.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"),
     ]);
     assert_eq!(loaded.passed_over, 4);
-    assert_eq!(said(&loaded), ["note: passed over 4 documents that are no Kubernetes objects"]);
+    assert_eq!(said(&loaded), ["note: skipped 4 documents that are not Kubernetes objects"]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn what_does_not_count_is_counted() {
         said(&load(&[("a.yaml", &text)])),
         [
             "note: 1 x plain Kubernetes objects that no placement selects",
-            "note: passed over 2 x `Trace`: a hub's own bookkeeping",
+            "note: skipped 2 x `Trace`: a hub's own bookkeeping",
         ]
     );
 }

@@ -122,13 +122,21 @@ fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3
         };
         found.push(json!({
             "type": format!("{}{kind}", key.kind), "status": word.text(), "reason": reason,
-            "message": format!("so in {count} of {} clusters", clusters.len()),
+            "message": in_words(count, clusters.len()),
         }));
         if word != Word::True {
             break;
         }
     }
     found
+}
+
+fn in_words(count: usize, of: usize) -> String {
+    if count == of && of > 1 {
+        format!("in all {of} clusters")
+    } else {
+        format!("in {count} of {of} clusters")
+    }
 }
 
 /// Entries for wanted clusters that are missing.
@@ -141,14 +149,14 @@ fn unfilled(decision: &Decision, known: ReportInputs<'_>) -> Vec<Json> {
         Selection::First(count) => {
             let refused = decision.refused.iter().map(|one| format!("{}: {}", one.clusters, one.reason));
             let refused: Vec<String> = refused.collect();
-            let message = format!("no cluster is left that fits; not picked are {}", refused.join("; "));
+            let message = format!("no other cluster matches; not picked: {}", refused.join("; "));
             let missing = count.saturating_sub(decision.picks.len());
             (0..missing).map(|_| json!({"conditions": failed(message.clone())})).collect()
         }
         Selection::Exactly(names) => {
             let missing = names.iter().filter(|name| !decision.has(name));
             let entry = |name: &String| {
-                let message = "it is not in the fleet, or not eligible".to_owned();
+                let message = "the cluster is not in the fleet or not eligible".to_owned();
                 json!({"clusterName": name, "conditions": failed(message)})
             };
             missing.map(entry).collect()
@@ -238,10 +246,10 @@ impl View<'_, '_> {
         let (of_cluster, of_namespace) = self.overrides();
         let count = of_cluster.len() + of_namespace.len();
         steps.push(match count {
-            0 => step(Word::True, "NoOverrideSpecified", "no override is for it"),
+            0 => step(Word::True, "NoOverrideSpecified", "no override applies to it"),
             count => step(Word::True, "OverriddenSucceeded", &format!("{count} applied")),
         });
-        steps.push(step(Word::True, "AllWorkSynced", "its folder holds all objects in their present form"));
+        steps.push(step(Word::True, "AllWorkSynced", "its folder holds all objects in their current form"));
         if self.is_only_compared() {
             steps.push(self.compared());
             return steps;
@@ -260,7 +268,7 @@ impl View<'_, '_> {
         let (reason, message) = match applied.word {
             Word::True => {
                 let message = match self.differences().count() {
-                    0 => "NoDiffFound: all are as the folder has them".to_owned(),
+                    0 => "NoDiffFound: all objects equal the folder".to_owned(),
                     count => format!("FoundDiff: {count} differ from the folder"),
                 };
                 ("AllWorkHaveDiffReported", message)
@@ -278,7 +286,7 @@ impl View<'_, '_> {
         let has_folder = self.member.is_some_and(|member| member.has_folder());
         match state {
             Some(state) if state.is_heard() && problems > 0 => {
-                let message = format!("{problems} could not be brought to their wanted form");
+                let message = format!("{problems} could not be applied");
                 step(Word::False, "NotAllWorkHaveBeenApplied", message)
             }
             Some(_) if has_folder => step(
@@ -304,7 +312,7 @@ impl View<'_, '_> {
             None => Step {
                 word: Word::True,
                 reason: "AllWorkAreAvailable",
-                message: "all are available as soon as they are there".to_owned(),
+                message: "all are available as soon as they exist".to_owned(),
             },
             Some(id) => Step {
                 word: Word::Unknown,

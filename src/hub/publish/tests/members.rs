@@ -157,7 +157,7 @@ fn a_status_counts_for_its_own_name_only() {
     assert_eq!(statuses.keys().collect::<Vec<_>>(), ["a", "x.lock"]);
     let said = texts(&found);
     assert_eq!(said.len(), 2);
-    assert!(said.iter().any(|line| line.contains("it speaks for `a`")), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("it is a status of `a`")), "{said:?}");
 }
 
 #[test]

@@ -72,7 +72,10 @@ fn foreign_files_are_reported_kept_out_and_removed() {
     for (path, _) in FOREIGN {
         assert!(said.iter().any(|line| line.starts_with(&format!("{path}: warning"))), "{path} in {said:?}");
     }
-    assert!(said.iter().any(|line| line.contains("berth did not make commit")), "{said:?}");
+    assert!(
+        said.iter().any(|line| line.contains("was not made by berth; its changes are undone")),
+        "{said:?}"
+    );
     assert_eq!(branch.publish(&state).unwrap().seq, 2);
     let mut expected = clean;
     expected.push("docs/README.md".to_owned());
@@ -128,10 +131,10 @@ fn what_a_stranger_added_changed_and_removed_is_told_apart() {
     let about = |path: &str| {
         said.iter().find(|line| line.starts_with(&format!("{path}: "))).cloned().unwrap_or_default()
     };
-    assert!(about(&web).contains("was changed by hand; the next publication puts it back"), "{said:?}");
-    assert!(about(&api).contains("was removed by hand; the next publication puts it back"), "{said:?}");
+    assert!(about(&web).contains("was changed by hand; the next publication restores it"), "{said:?}");
+    assert!(about(&api).contains("was removed by hand; the next publication restores it"), "{said:?}");
     assert!(
-        about(&mine).contains("berth did not write this; it is left out and will be removed"),
+        about(&mine).contains("berth did not write this file; it is left out and will be removed"),
         "{said:?}"
     );
 }

@@ -48,9 +48,9 @@ pub const BEING_REMOVED: &str = "it is being removed";
 /// The reason why this process may not change a backend now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
-    #[error("another syncer is at work on this cluster: {0}")]
+    #[error("another syncer uses this cluster: {0}")]
     Standby(String),
-    #[error("the lease can not be had: {0}")]
+    #[error("cannot take the lease: {0}")]
     Trouble(String),
 }
 

@@ -46,7 +46,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<HealthRules, Diagnostics> {
     for document in &read.documents {
         let Some(((group, kind), rule)) = from_node(&scope, &document.root) else { continue };
         if all.0.contains_key(&(group.clone(), kind.clone())) {
-            scope.error(document.root.at, format!("there is a rule for {kind} of `{group}` already"));
+            scope.error(document.root.at, format!("{kind} of `{group}` already has a rule"));
             continue;
         }
         all.0.insert((group, kind), rule);
@@ -119,12 +119,12 @@ impl Rule {
         if let Some(failed) = &self.failed
             && holds(failed, "failed", object)?
         {
-            return Ok(Health::Failed(self.words("it is as `failed` of its health rule says", object)?));
+            return Ok(Health::Failed(self.words("`failed` of its health rule is true", object)?));
         }
         if holds(&self.healthy, "healthy", object)? {
             return Ok(Health::Healthy);
         }
-        Ok(Health::Progressing(self.words("it is not as `healthy` of its health rule says", object)?))
+        Ok(Health::Progressing(self.words("`healthy` of its health rule is false", object)?))
     }
 
     fn words(&self, otherwise: &str, object: &Value) -> Result<String, String> {
@@ -150,7 +150,7 @@ fn run(program: &Program, key: &str, object: &Value) -> Result<Value, String> {
     let none = |_: usize, _: &str| Err("there are no methods".to_owned());
     program
         .run(object, &none)
-        .map_err(|fault| format!("`{key}` of its health rule can not be evaluated, {fault}"))
+        .map_err(|fault| format!("`{key}` of its health rule cannot be evaluated, {fault}"))
 }
 
 #[cfg(test)]
@@ -192,7 +192,7 @@ mod tests {
             (
                 "object.status.phase == 'Afloat'",
                 json!({}),
-                "`healthy` of its health rule can not be evaluated, at character",
+                "`healthy` of its health rule cannot be evaluated, at character",
             ),
             ("object.status.phase", json!({"phase": "Afloat"}), "gives neither true nor false"),
             (

@@ -59,13 +59,15 @@ fn judge(check: &Check, object: &Json) -> Option<Health> {
             let generation = number(object, "/metadata/generation")?;
             let observed = number(object, "/status/observedGeneration");
             let behind = observed.is_none_or(|observed| observed < generation);
-            behind.then(|| Health::Progressing("its controller has not seen its newest form".to_owned()))
+            behind
+                .then(|| Health::Progressing("its controller has not seen its latest generation".to_owned()))
         }
         Check::ObservedIfAny => {
             let (generation, observed) =
                 (number(object, "/metadata/generation")?, number(object, "/status/observedGeneration")?);
             let behind = observed < generation;
-            behind.then(|| Health::Progressing("its controller has not seen its newest form".to_owned()))
+            behind
+                .then(|| Health::Progressing("its controller has not seen its latest generation".to_owned()))
         }
         Check::Condition { name, when, is, verdict } => {
             let condition = condition(object, name);

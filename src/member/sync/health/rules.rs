@@ -128,7 +128,7 @@ pub(super) const RULES: &[Rule] = &[
             Check::NoneBeyond {
                 at: "/status/replicas",
                 of: "/status/updatedReplicas",
-                words: "replicas of the form before are still there",
+                words: "replicas of the previous form still exist",
             },
             Check::AtLeast(Count {
                 at: "/status/availableReplicas",

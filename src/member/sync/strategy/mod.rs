@@ -128,11 +128,12 @@ pub fn judge(strategy: &Strategy, found: &ObservedObject<'_>) -> Option<Finding>
                 finding(Effect::Refused, message)
             } else if !found.owned && strategy.if_no_diff && differs {
                 let message =
-                    format!("FailedToTakeOver: it is there, not made by berth, and differs: {}", words());
+                    format!("FailedToTakeOver: it exists, was not made by berth, and differs: {}", words());
                 finding(Effect::Refused, message)
             } else if found.owned && strategy.if_not_drifted && found.applied_before && differs {
                 let message = format!(
-                    "FoundDrifts: it was changed in the cluster, and stays so until the folder's form changes: {}",
+                    "FoundDrifts: it was changed in the cluster, and stays changed until the folder \
+                     changes: {}",
                     words()
                 );
                 finding(Effect::Refused, message)
@@ -197,8 +198,8 @@ pub fn apply_findings(
             WriteLimit::ReportDiff => {
                 plan.unchanged.retain(|other| other != id);
                 let message = match found.map(|live| &live.form) {
-                    None | Some(Form::Absent) => "FoundDiff: it is not there",
-                    Some(Form::There { same: false, .. }) => "FoundDiff: it is not as the folder has it",
+                    None | Some(Form::Absent) => "FoundDiff: it does not exist",
+                    Some(Form::There { same: false, .. }) => "FoundDiff: it differs from the folder",
                     _ => continue,
                 };
                 let reported = || Finding { effect: Effect::Reported, message: message.to_owned() };

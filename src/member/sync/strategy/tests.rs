@@ -74,7 +74,7 @@ fn what_was_added_beside_the_manifest_counts_in_a_full_comparison_only() {
     assert_eq!(case.judge(full).unwrap().0, Effect::Refused);
     let (effect, message) = case.judge(json!({"berth.dev/compare": "full"})).unwrap();
     assert_eq!(effect, Effect::Reported);
-    assert_eq!(message, "FoundDrifts: `/data/b` is \"3\" here and not in the folder");
+    assert_eq!(message, "FoundDrifts: `/data/b` is \"3\" in the cluster and missing in the folder");
 }
 
 #[test]

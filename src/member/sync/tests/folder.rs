@@ -83,7 +83,7 @@ fn a_foreign_file_is_taken_over_only_as_its_annotation_says() {
     let outcome = sync(dir.path(), &folder(1, &[always.clone(), if_equal.clone(), differs.clone()]));
     assert!(outcome.plan.writes.iter().all(|write| write.action == Action::TakeOver));
     assert_eq!((outcome.written, messages(&outcome).len()), (2, 1));
-    assert!(messages(&outcome)[0].contains("differs from what is wanted"));
+    assert!(messages(&outcome)[0].contains("differs from the folder"));
     let now = files(dir.path());
     assert_eq!(now[&place(&always)], text(&always));
     assert_eq!(now[&place(&differs)], "mine");
@@ -130,9 +130,8 @@ fn objects_wait_for_the_namespace_or_definition_that_is_not_there_and_for_no_oth
     assert_eq!(
         waiting,
         [
-            "ConfigMap shop/a: it waits for Namespace shop, which is not there",
-            "Widget.example.com x/w: it waits for \
-             CustomResourceDefinition.apiextensions.k8s.io widgets.example.com, which is not there",
+            "ConfigMap shop/a: waits for Namespace shop, which is missing",
+            "Widget.example.com x/w: waits for CustomResourceDefinition.apiextensions.k8s.io widgets.example.com, which is missing",
         ]
     );
     assert_eq!(outcome.written, 2);

@@ -100,7 +100,7 @@ fn what_is_no_folder_where_a_namespace_was_removes_none_of_it() {
     let dir = tempfile::tempdir().unwrap();
     sync(dir.path(), &folder(1, &[map("a", "1"), namespace("x")]));
     let mut next = folder(2, &[namespace("x")]);
-    next.strange.insert("shop".to_owned(), "it is no plain file".to_owned());
+    next.strange.insert("shop".to_owned(), "it is not a plain file".to_owned());
     let outcome = sync(dir.path(), &next);
     assert_eq!((outcome.pruned, messages(&outcome).len()), (0, 1));
 }

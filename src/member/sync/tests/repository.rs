@@ -141,7 +141,7 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     let mut backend = FolderBackend::open(&path).unwrap();
     Syncer::new(&config, &repo, &mut backend, &mut world).run(&wakeups);
 
-    let rewound = Err("the folder has sequence 6, but 8 was applied before it".to_owned());
+    let rewound = Err("the folder has sequence 6, but the later 8 was already applied".to_owned());
     assert_eq!(world.rounds, [Ok((1, 0)), Ok((0, 0)), Ok((1, 0)), Ok((1, 1)), rewound, Ok((1, 0))]);
     assert_eq!(world.reports, [true, false, false, true, true, true]);
     assert_eq!(files(&path), expected(&[map("b", "2")]));

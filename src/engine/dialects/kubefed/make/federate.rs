@@ -91,7 +91,8 @@ impl<'a> Work<'a> {
             if !meant.contains(only) {
                 let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": only}});
                 self.found.push(Diagnostic::note(format!(
-                    "no Namespace `{only}` is among the objects, so its FederatedNamespace has an empty template"
+                    "the objects hold no Namespace `{only}`, so its FederatedNamespace has an empty \
+                     template"
                 )));
                 made.push(Subject { object, at: Pos::file(format!("Namespace {only}")) });
             }
@@ -105,13 +106,12 @@ impl<'a> Work<'a> {
         made.extend(subjects.iter().filter(is_meant).cloned());
         let passed_over = subjects.len() - (made.len() - before);
         if meant.is_empty() {
-            let message = "--contents goes with a Namespace, and none is among the objects";
+            let message = "--contents needs a Namespace, and the objects hold none";
             let fault = Diagnostic { at: None, ..Diagnostic::error(Pos::file(""), message) };
-            self.found.push(fault.hint("give the Namespace's file as well, or name it with --namespace"));
+            self.found.push(fault.hint("add the Namespace's file, or name it with --namespace"));
         } else if passed_over > 0 {
-            self.found.push(Diagnostic::note(format!(
-                "objects outside of the namespace, passed over: {passed_over}"
-            )));
+            self.found
+                .push(Diagnostic::note(format!("skipped objects outside the namespace: {passed_over}")));
         }
         made
     }
@@ -166,7 +166,7 @@ impl<'a> Work<'a> {
             return self.report_faults(&described, at, &faults);
         }
         if let Some(first) = self.taken.insert(key.clone(), at.clone()) {
-            let message = format!("{described} comes twice, first at {first}");
+            let message = format!("{described} is given twice, first at {first}");
             return self.found.push(Diagnostic::error(at.clone(), message).hint("remove one of the two"));
         }
         self.secrets += usize::from(resource.group.is_empty() && kind == "Secret");
@@ -197,7 +197,7 @@ impl<'a> Work<'a> {
         let made = federated_names(resource, None, None);
         if let Some(other) = self.types.of_federated(&made.group, &made.kind) {
             let message = format!(
-                "{described}: {}.{} stands for {} already",
+                "{described}: {}.{} already stands for {}",
                 made.kind,
                 made.group,
                 other.target.full_name()
@@ -223,7 +223,7 @@ impl<'a> Work<'a> {
     /// Reports the faults that the reader would find in an object; the object is then not made.
     fn report_faults(&mut self, described: &Key, at: &Pos, faults: &[String]) {
         for fault in faults {
-            let message = format!("{described} can not be federated: {fault}");
+            let message = format!("{described} cannot be federated: {fault}");
             self.found.push(Diagnostic::error(at.clone(), message));
         }
     }
@@ -268,12 +268,15 @@ impl<'a> Work<'a> {
         let used: BTreeSet<&str> =
             self.others.iter().map(|made| &*made.key.namespace).filter(|one| !one.is_empty()).collect();
         for namespace in used.difference(&named) {
-            let message = format!("namespace `{namespace}` is not federated, so that its objects go nowhere");
+            let message = format!(
+                "namespace `{namespace}` is not federated, so its objects are placed \
+                                   nowhere"
+            );
             let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
             self.found.push(warning.hint("federate the Namespace as well"));
         }
         if self.secrets > 0 {
-            let message = format!("Secrets whose data now stands in Federated objects: {}", self.secrets);
+            let message = format!("Federated objects now hold the data of these Secrets: {}", self.secrets);
             let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
             self.found
                 .push(warning.hint("do not commit them: place External Secrets or Sealed Secrets instead"));

@@ -21,10 +21,10 @@ pub(super) fn reason(object: &Json, resource: &ApiResource, options: &Options) -
     let (group, kind) = (resource.group.as_str(), resource.kind.as_str());
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     if options.types.of_federated(group, kind).is_some() || [CORE, SCHEDULING, TYPES].contains(&group) {
-        return Some("it is KubeFed's own already".to_owned());
+        return Some("it belongs to KubeFed".to_owned());
     }
     if group == "berth.dev" {
-        return Some("it is berth's own".to_owned());
+        return Some("it belongs to berth".to_owned());
     }
     if OF_CONTROLLERS.contains(&(group, kind)) {
         return Some("controllers of each cluster make their own".to_owned());
@@ -32,7 +32,7 @@ pub(super) fn reason(object: &Json, resource: &ApiResource, options: &Options) -
     if let Some(asked) =
         options.skip_api_resources.iter().find(|name| resource.is_called(name) || *name == group)
     {
-        return Some(format!("`{asked}` is to be skipped"));
+        return Some(format!("--skip-api-resources names `{asked}`"));
     }
     if let Some(owner) = controller(object) {
         return Some(format!("{owner} makes it"));
@@ -40,7 +40,7 @@ pub(super) fn reason(object: &Json, resource: &ApiResource, options: &Options) -
     match (group, kind) {
         ("", "ConfigMap") if name == "kube-root-ca.crt" => Some("each cluster has its own".to_owned()),
         ("", "Secret") if object["type"] == "kubernetes.io/service-account-token" => {
-            Some("a token counts in its own cluster only".to_owned())
+            Some("a token is valid only in its own cluster".to_owned())
         }
         ("", "ServiceAccount") if name == "default" && is_bare(object) => {
             Some("each namespace has its own".to_owned())

@@ -139,7 +139,7 @@ fn misses(
     if let Some(wanted) = &spec.placement {
         let key = key_of(wanted, &spec.key);
         if !placements.contains(&key) {
-            let message = format!("{} is for {key}, which is not there", spec.key);
+            let message = format!("{} names {key}, which does not exist", spec.key);
             let other = PlacementName { namespaced: !wanted.namespaced, ..wanted.clone() };
             let other = key_of(&other, &spec.key);
             let hint = placements.contains(&other).then(|| {
@@ -187,7 +187,7 @@ pub fn refuse_rivals(specs: &[Shared<OverrideSpec>]) -> (BTreeSet<Key>, Diagnost
                 continue;
             }
             let at = Pos { line: target.at.line, column: target.at.column, ..spec.origin.clone() };
-            let message = format!("{} selects {}, which {owner} overrides already", target.path, target.id);
+            let message = format!("{} selects {}, which {owner} already overrides", target.path, target.id);
             found.push(Diagnostic::error(at, message).hint("put the rules into one override"));
             refused.insert(spec.key.clone());
         }

@@ -112,7 +112,7 @@ fn targets(spec: &mut Fields<'_>, key: &'static str, namespace: &str) -> Vec<Tar
         let (Some(version), Some(kind), Some(name)) = (version, kind, name) else { continue };
         let id = ObjectId::new(group, kind, namespace, name);
         if targets.iter().any(|earlier| earlier.id == id && earlier.version == version) {
-            scope.error(at, format!("{path} selects {id} a second time"));
+            scope.error(at, format!("{path} selects {id} twice"));
         }
         targets.push(Target { at, path, version: version.to_owned(), id });
     }
@@ -125,7 +125,7 @@ fn rule(mut fields: Fields<'_>) -> Option<Rule> {
     let clusters = match fields.fields("clusterSelector") {
         Some(selector) => terms(selector),
         None => {
-            let message = format!("{} has no clusterSelector and so is for no cluster", fields.path());
+            let message = format!("{} has no clusterSelector and so matches no cluster", fields.path());
             scope.report(
                 berth_base::diag::Diagnostic::warning(at.clone(), message)
                     .hint("write `clusterSelector: {}` for all clusters"),

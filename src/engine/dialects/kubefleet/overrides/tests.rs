@@ -62,7 +62,7 @@ fn an_empty_cluster_selector_is_all_clusters_and_none_is_no_cluster() {
     assert!(
         matches!(&overrides[0].clusters, Applies::AnyOf(terms) if terms.len() == 1 && terms[0].labels.requirements.is_empty())
     );
-    assert!(messages(&lowered)[0].contains("is for no cluster"), "{:?}", messages(&lowered));
+    assert!(messages(&lowered)[0].contains("matches no cluster"), "{:?}", messages(&lowered));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn the_wrong_placement_scope_is_warned_of_with_the_right_one() {
     let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", namespaced, "settings", ALL)));
     assert!(workload(&lowered, "web").overrides.is_empty());
     let warning = lowered.diagnostics.iter().next().expect("there is a warning");
-    assert!(warning.message.contains("ResourcePlacement shop/web, which is not there"));
+    assert!(warning.message.contains("ResourcePlacement shop/web, which does not exist"));
     assert!(warning.hint.as_ref().is_some_and(|hint| hint.contains("`scope: Cluster`")));
 }
 

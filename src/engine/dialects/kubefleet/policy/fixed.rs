@@ -30,7 +30,7 @@ pub fn names(fields: &mut Fields<'_>) -> BTreeSet<String> {
             fields.scope().error(item.at, format!("{path}: `{name}` cannot be the name of a cluster"));
         }
         if !names.insert(name.to_owned()) {
-            fields.scope().error(item.at, format!("{path} names `{name}` a second time"));
+            fields.scope().error(item.at, format!("{path} names `{name}` twice"));
         }
     }
     names

@@ -82,8 +82,7 @@ fn require_number(fields: &mut Fields<'_>) {
     if fields.node("numberOfClusters").is_none() {
         let message = format!("{} is required with PickN", fields.path_of("numberOfClusters"));
         let at = fields.scope().pos(fields.place_of("numberOfClusters"));
-        let hint =
-            "say how many clusters are wanted, such as `numberOfClusters: 3`; for all of them, PickAll";
+        let hint = "give the number of clusters, such as `numberOfClusters: 3`, or use PickAll for all";
         fields.scope().report(Diagnostic::error(at, message).hint(hint));
     }
 }

@@ -103,7 +103,8 @@ fn measure(fields: &Fields<'_>, name: &str) -> Option<Measure> {
         Some(("available", resource)) => Measure::Available(resource.to_owned()),
         _ => {
             let message = format!(
-                "{}: `{name}` is no resource property, which begins with total-, allocatable- or available-",
+                "{}: `{name}` is not a resource property: these begin with total-, allocatable- or \
+                 available-",
                 fields.path_of("name")
             );
             fields.error_at("name", message);

@@ -47,7 +47,7 @@ fn a_taint_without_effect_is_said() {
     assert_eq!(
         found,
         [
-            "a.yaml:6:24: warning: spec.taints[0].effect is `PreferNoSelect`, which keeps nothing away\n  hint: `NoSelect` keeps work away, `NoSelectIfNew` new work"
+            "a.yaml:6:24: warning: spec.taints[0].effect is `PreferNoSelect`, which has no effect on placement\n  hint: use `NoSelect` to keep work away, or `NoSelectIfNew` to keep new work away"
         ]
     );
 }
@@ -188,7 +188,7 @@ fn how_a_work_is_deleted_becomes_annotations() {
     let (_, said) = options("    deleteOption: {propagationPolicy: SelectivelyOrphan}\n");
     assert!(said[0].contains("selectivelyOrphans is required with SelectivelyOrphan"), "{said:?}");
     let (_, said) = options("    deleteOption: {ttlSecondsAfterFinished: 60}\n");
-    assert!(said[0].contains("warning") && said[0].contains("stays until the work goes"), "{said:?}");
+    assert!(said[0].contains("warning") && said[0].contains("stay until the work is removed"), "{said:?}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn how_an_object_is_updated_becomes_annotations() {
         ),
         (
             "{type: ServerSideApply, serverSideApply: {ignoreFields: [{jsonPaths: ['.a[?(@.b==1)]']}]}}",
-            "is more than a plain path",
+            "is not a plain path",
         ),
     ] {
         let (_, said) = config(strategy);
@@ -235,7 +235,7 @@ fn how_an_object_is_updated_becomes_annotations() {
     let (_, said) = options(
         "    manifestConfigs:\n    - resourceIdentifier: {resource: secrets, namespace: shop, name: a}\n",
     );
-    assert!(said[0].contains("warning") && said[0].contains("fits no object of this work"), "{said:?}");
+    assert!(said[0].contains("warning") && said[0].contains("matches no object of this work"), "{said:?}");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn what_was_to_be_left_alone_and_is_not_found_is_an_error() {
     ] {
         let (_, said) = options(&text);
         assert!(said.len() == 1 && said[0].contains("error: "), "{text} {said:?}");
-        assert!(said[0].contains("fits no object of this work"), "{said:?}");
+        assert!(said[0].contains("matches no object of this work"), "{said:?}");
     }
 }
 
@@ -288,7 +288,8 @@ fn sets_that_a_hub_makes_can_not_be_changed() {
     }
     for (name, selector) in [("default", everything), ("global", by_label)] {
         let found = messages(&read(&set(name, "{}", selector)));
-        let wanted = format!("a.yaml:3:18: error: the set `{name}` can not be changed: a hub puts it right");
+        let wanted =
+            format!("a.yaml:3:18: error: the set `{name}` cannot be changed: a hub would restore it");
         assert!(found.len() == 1 && found[0].starts_with(&wanted), "{found:?}");
         let left_alone = "{cluster.open-cluster-management.io/autoupdate: \"false\"}";
         assert_eq!(messages(&read(&set(name, left_alone, selector))), Vec::<String>::new());
@@ -306,7 +307,7 @@ fn a_cluster_labelled_with_a_set_that_there_is_not_is_warned_of() {
     assert_eq!(
         messages(&read(&cluster("bleu"))),
         [
-            "a.yaml:5:1: warning: cluster `a` is labelled with the set `bleu`, which there is not\n  hint: did you mean `blue`?"
+            "a.yaml:5:1: warning: the label of cluster `a` names the set `bleu`, which does not exist\n  hint: did you mean `blue`?"
         ]
     );
 }

@@ -103,7 +103,7 @@ impl Root {
             let _ = fs::remove_file(&temporary);
         }
         written.map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => BackendError(format!("`{path}` came into being meanwhile")),
+            ErrorKind::AlreadyExists => BackendError(format!("`{path}` was created by another process")),
             _ => failed("write", &place, &error),
         })
     }
@@ -168,7 +168,7 @@ impl Root {
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
             Err(fs::TryLockError::WouldBlock) => {
-                Err(BackendError("another syncer is at work in this folder".to_owned()))
+                Err(BackendError("another syncer uses this folder".to_owned()))
             }
             Err(fs::TryLockError::Error(error)) => Err(failed("lock", &place, &error)),
         }

@@ -52,7 +52,7 @@ impl Inventory {
         let form: Json = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let version = text(&form, "apiVersion")?;
         if (version.as_str(), text(&form, "kind")?.as_str()) != (API_VERSION, KIND) {
-            return Err(format!("it is no {KIND} of {API_VERSION}"));
+            return Err(format!("it is not a {KIND} of {API_VERSION}"));
         }
         let record = Record {
             fleet: text(&form, "fleet")?,
@@ -110,5 +110,5 @@ fn entry_from_json(form: &Json) -> Result<(ObjectId, Entry), String> {
 }
 
 fn text(form: &Json, key: &str) -> Result<String, String> {
-    form.get(key).and_then(Json::as_str).map(str::to_owned).ok_or_else(|| format!("`{key}` is not a text"))
+    form.get(key).and_then(Json::as_str).map(str::to_owned).ok_or_else(|| format!("`{key}` is not text"))
 }

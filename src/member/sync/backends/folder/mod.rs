@@ -53,7 +53,7 @@ impl FolderBackend {
 
     fn read_inventory(&self) -> Result<Option<Inventory>, BackendError> {
         let Some(bytes) = self.root.read(INVENTORY)? else { return Ok(None) };
-        let unusable = |message| BackendError(format!("`{INVENTORY}` can not be used: {message}"));
+        let unusable = |message| BackendError(format!("`{INVENTORY}` cannot be used: {message}"));
         Inventory::from_bytes(&bytes).map(Some).map_err(unusable)
     }
 
@@ -109,7 +109,7 @@ impl FolderBackend {
         if now.map(|(hash, _)| hash).as_ref() == seen.map(|seen| &seen.0) {
             return Ok(());
         }
-        Err(BackendError(format!("`{place}` changed since it was looked at")))
+        Err(BackendError(format!("`{place}` was changed by another process")))
     }
 }
 
@@ -131,7 +131,7 @@ impl Backend for FolderBackend {
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
     ) -> Result<BTreeMap<ObjectId, Live>, BackendError> {
-        self.progress.begin("looking at the objects that are there");
+        self.progress.begin("reading the live objects");
         let known = self.inventory.clone().unwrap_or_default().entries;
         let mut live = BTreeMap::new();
         for id in desired.keys().chain(known.keys()) {

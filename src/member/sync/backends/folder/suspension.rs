@@ -14,7 +14,7 @@ const FILE: &str = ".berth/suspended.json";
 
 /// Reads the suspension, unless it is over. A file that cannot be read suspends too.
 pub(super) fn read(root: &Root, now: Timestamp) -> Option<Suspension> {
-    let unreadable = || Suspension { reason: format!("`{FILE}` can not be read"), until: None };
+    let unreadable = || Suspension { reason: format!("`{FILE}` cannot be read"), until: None };
     let bytes = match root.read(FILE) {
         Ok(bytes) => bytes?,
         Err(_) => return Some(unreadable()),

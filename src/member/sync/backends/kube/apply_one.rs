@@ -230,7 +230,7 @@ impl ApplyJob {
             Err(failure) if failure.is_immutable() && self.may_recreate() => {
                 self.remove(api).await?;
                 let mut applied = self.apply(api, identity, (*self.payload).clone(), false).await?;
-                applied.notes.insert(0, "removed and made anew, since it can not be changed".to_owned());
+                applied.notes.insert(0, "removed and created again, because it cannot be changed".to_owned());
                 Ok(applied)
             }
             result => result,
@@ -325,7 +325,8 @@ impl ApplyJob {
         let value = if self.is_stateful() { "data-loss-accepted" } else { "allowed" };
         let words = failure.words(self.secret);
         Failure::rule(format!(
-            "{words}; a field of it never changes: annotate it `{RECREATE}: {value}` to have it removed and made anew"
+            "{words}; a field of it never changes: annotate it `{RECREATE}: {value}` to have it removed \
+             and created again"
         ))
     }
 
@@ -369,7 +370,7 @@ impl ApplyJob {
         };
         match tokio::time::timeout(LONGEST_REMOVAL, gone).await {
             Ok(result) => result,
-            Err(_) => Err(Failure::rule("it is being removed to be made anew, and is still there")),
+            Err(_) => Err(Failure::rule("it is being removed to be created again, and still exists")),
         }
     }
 
@@ -394,6 +395,6 @@ impl ApplyJob {
             return Ok(applied);
         }
         release(api, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
-        Err(Failure::rule(format!("it came into being meanwhile, made by {}", quoted(&others))))
+        Err(Failure::rule(format!("it was created meanwhile by {}", quoted(&others))))
     }
 }

@@ -50,12 +50,13 @@ impl ClusterSession {
         let name = format!("ConfigMap {}/{}", self.identity.namespace, self.identity.parent);
         if label != Some(&self.identity.set) {
             return Err(BackendError(format!(
-                "{name} is there and is not berth's: rename it, or choose another namespace"
+                "{name} exists and is not berth's: rename it, or choose another namespace"
             )));
         }
         let damaged = || {
             BackendError(format!(
-                "{name} does not say what was applied last; remove it, and its objects are found again by their labels"
+                "{name} does not record the last applied folder; remove it, and berth finds its objects \
+                 by their labels"
             ))
         };
         let sequence = text("/data/sequence").and_then(|it| it.parse().ok()).ok_or_else(damaged)?;
@@ -142,7 +143,7 @@ impl ClusterSession {
                 break;
             }
         }
-        Err(BackendError("another syncer is at work on this cluster".to_owned()))
+        Err(BackendError("another syncer uses this cluster".to_owned()))
     }
 
     /// Removes the parent object in the version that was read.
@@ -155,7 +156,7 @@ impl ClusterSession {
         match self.api.send(&ApiRequest::Delete { path, name, params }).await {
             Err(failure) if failure.is_not_found() => Ok(()),
             Err(failure) if failure.code() == 409 => {
-                Err(BackendError("another syncer is at work on this cluster".to_owned()))
+                Err(BackendError("another syncer uses this cluster".to_owned()))
             }
             result => result.map(drop).map_err(|failure| self.whole(&failure)),
         }
@@ -186,7 +187,7 @@ impl ClusterSession {
         let words = failure.words(false);
         let server = &self.api.server;
         match failure.code() {
-            401 => BackendError(format!("the API server {server} does not know who asks: {words}")),
+            401 => BackendError(format!("the API server {server} does not accept the credentials: {words}")),
             _ => BackendError(format!("{server}: {words}")),
         }
     }

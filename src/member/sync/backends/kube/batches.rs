@@ -152,7 +152,7 @@ impl ClusterSession {
                     Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
                     // The object was missing when it was planned; its owner must be known first.
                     Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
-                        Err(Failure::rule("it came into being meanwhile"))
+                        Err(Failure::rule("it was created meanwhile"))
                     }
                     result => result.map(|_| true),
                 }
@@ -249,7 +249,7 @@ impl ClusterSession {
                 };
                 match api.get(&path, &name).await? {
                     Some(left) if conflict.is_some() && uid_of(&left) != uid => {
-                        Err(Failure::rule("another object has come in its place"))
+                        Err(Failure::rule("another object has replaced it"))
                     }
                     Some(left) => match leaving(&left) {
                         None if conflict.is_some() => conflict.map_or(Ok(()), Err),

@@ -122,10 +122,10 @@ impl ClusterSession {
         if count > 0 {
             let names = some_of(others, MOST_NAMED);
             let objects = if count == 1 { "object" } else { "objects" };
-            parts.push(format!("takes {count} {objects}{more} along that berth does not own: {names}"));
+            parts.push(format!("also removes {count} {objects}{more} that berth does not own: {names}"));
         }
         if unseen > 0 {
-            parts.push(format!("may take along more: {unseen} kinds cannot be listed"));
+            parts.push(format!("may also remove more: {unseen} kinds cannot be listed"));
         }
         Some(parts.join("; "))
     }

@@ -59,7 +59,7 @@ impl ClusterSession {
         for object in objects {
             let hash = self.hash_of(object);
             if self.is_parent(&object.id) {
-                refuse(found, &object.id, "it is the object in which berth keeps its own record".to_owned());
+                refuse(found, &object.id, "berth keeps its own record in this object".to_owned());
                 continue;
             }
             if is_encrypted(&object.object) {
@@ -144,7 +144,7 @@ impl ClusterSession {
                     );
                 } else if job.strategy.way == WriteLimit::ReadOnly {
                     // Nobody here makes the object, so its time limit runs.
-                    let health = Health::Progressing("it is not there".to_owned());
+                    let health = Health::Progressing("it does not exist".to_owned());
                     self.tracked
                         .insert(id.clone(), TrackedObject { hash, health, ..TrackedObject::default() });
                 }
@@ -163,7 +163,7 @@ impl ClusterSession {
         let owned = self.identity.owns(&live);
         let other = part_of(&live).filter(|_| is_of_another(&live, &self.identity));
         let form = match (other, leaving(&live)) {
-            (Some(set), _) => Form::Refused(format!("it belongs to another applier, the ApplySet `{set}`")),
+            (Some(set), _) => Form::Refused(format!("it belongs to the ApplySet `{set}`")),
             (None, Some(why)) => Form::Faulty(why),
             (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
         };
@@ -245,7 +245,7 @@ async fn dry_run_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity)
             }
             // The namespace is missing, or made by this very sync.
             (None, Err(failure)) if failure.lacks_namespace() => {
-                let message = format!("its namespace `{}` is not there", job.id.namespace);
+                let message = format!("its namespace `{}` does not exist", job.id.namespace);
                 return Ok(DryRun::Unmakeable(Failure::rule(message)));
             }
             (None, Err(failure @ Failure::Unreachable(_))) => return Err(failure),

@@ -216,7 +216,7 @@ impl ClusterSession {
     fn complain(&mut self, what: &str, failure: &Failure) {
         if !std::mem::replace(&mut self.sent_events.complained, true) {
             let object = ObjectId::new("", "ConfigMap", &self.identity.namespace, &self.identity.parent);
-            let message = format!("{what} can not be written there: {}", failure.words(false));
+            let message = format!("{what} cannot be written there: {}", failure.words(false));
             self.notes.push(Problem { object, message });
         }
     }

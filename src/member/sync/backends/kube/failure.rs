@@ -73,7 +73,7 @@ impl Failure {
 
     pub fn unreadable(error: &serde_json::Error) -> Failure {
         // The error names a place in the broken answer, never the content.
-        Failure::Unreachable(format!("its answer can not be read, at byte {}", error.column()))
+        Failure::Unreachable(format!("invalid response from the server at byte {}", error.column()))
     }
 
     pub fn unsendable(error: &dyn Error) -> Failure {
@@ -94,7 +94,10 @@ impl Failure {
                 let code = status.code;
                 Failure::Refused(Box::new(Refusal { code, reason, message, causes: Vec::new(), retry_after }))
             }
-            kube::Error::SerdeError(error) => Failure::Rule(format!("its answer can not be read: {error}")),
+            kube::Error::SerdeError(error) => Failure::Rule(format!(
+                "invalid response from the server: \
+                                                                     {error}"
+            )),
             error => Failure::of(error),
         }
     }
@@ -192,7 +195,7 @@ impl Failure {
     pub fn words(&self, is_secret: bool) -> String {
         match self {
             Failure::Rule(message) => message.clone(),
-            Failure::Unreachable(why) => format!("the API server can not be reached: {why}"),
+            Failure::Unreachable(why) => format!("the API server cannot be reached: {why}"),
             Failure::Refused(refusal) if self.is_misfit() => misfit_words(&refusal.message, is_secret),
             Failure::Refused(refusal) if is_secret => {
                 let fields: Vec<&str> = refusal
@@ -221,7 +224,7 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
     let (_, faults) = message.split_once(MISFIT_START).unwrap_or_default();
     let faults = faults.split_once("): ").map_or(faults, |(_, faults)| faults);
     let faults = faults.trim_start_matches("errors:").trim();
-    let hint = "correct the manifest, which is hardly tried again until it changes";
+    let hint = "correct the manifest: berth rarely retries it until it changes";
     let fields = || {
         let is_field = |word: &&str| word.starts_with('.') && word.ends_with(':');
         let bare = |word: &str| {
@@ -231,7 +234,7 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
         faults.split_whitespace().filter(is_field).map(bare).collect::<Vec<_>>().join(", ")
     };
     let faults = if is_secret { fields() } else { faults.to_owned() };
-    format!("the API server refuses it: its manifest does not fit its kind: {faults}; {hint}")
+    format!("the API server refuses it: the manifest does not match its kind: {faults}; {hint}")
 }
 
 fn one_line(text: &str) -> String {
@@ -241,7 +244,8 @@ fn one_line(text: &str) -> String {
 /// Describes conflicts that the object's annotations do not settle.
 pub fn conflict_words(conflicts: &[&Conflict]) -> String {
     format!(
-        "others own what is to be changed: {}; annotate it `{ON_CONFLICT}: force` to take it over, or `yield` to leave it to them",
+        "others own the fields to change: {}; annotate it `{ON_CONFLICT}: force` to take the fields over, \
+         or `yield` to leave them to their owners",
         owners_words(conflicts)
     )
 }

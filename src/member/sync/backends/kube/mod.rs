@@ -270,7 +270,7 @@ impl Backend for KubeBackend {
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
     ) -> Result<BTreeMap<ObjectId, Live>, BackendError> {
-        self.session.api.progress.begin("looking at the objects that are there");
+        self.session.api.progress.begin("reading the live objects");
         self.runtime.block_on(self.session.survey(desired))
     }
 
@@ -363,7 +363,7 @@ impl ClusterSession {
     async fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
         let Some(seen) = self.tracked.get(id) else {
             return ObjectHealth {
-                health: Health::Progressing("it is not there".to_owned()),
+                health: Health::Progressing("it does not exist".to_owned()),
                 ..ObjectHealth::default()
             };
         };

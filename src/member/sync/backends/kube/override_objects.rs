@@ -20,7 +20,7 @@ impl ClusterSession {
                     let id = source.object(&self.identity.namespace, name);
                     let found = match self.api.get(&path, name).await {
                         Ok(Some(object)) => Ok(object),
-                        Ok(None) => Err("it is not there".to_owned()),
+                        Ok(None) => Err("it does not exist".to_owned()),
                         Err(failure) => Err(unreadable(&failure, source.secret)),
                     };
                     self.good_overrides.take_object(
@@ -76,5 +76,5 @@ impl ClusterSession {
 }
 
 fn unreadable(failure: &Failure, secret: bool) -> String {
-    format!("it can not be read: {}", failure.words(secret))
+    format!("it cannot be read: {}", failure.words(secret))
 }

@@ -44,7 +44,7 @@ pub async fn release(
             result => return result.map(drop),
         }
     }
-    Err(Failure::rule("it changes all the time"))
+    Err(Failure::rule("it changes too often"))
 }
 
 /// Returns the options of a removal: in the background by default, and of the very object that was seen.

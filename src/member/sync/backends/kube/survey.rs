@@ -163,14 +163,14 @@ impl ClusterSession {
                 0 | 401 => return Err(self.whole(&failure)),
                 _ => {
                     let words = failure.words(&*scope.kind == "Secret");
-                    let message = format!("its kind can not be listed, so it stays as it is: {words}");
+                    let message = format!("its kind cannot be listed, so it stays unchanged: {words}");
                     for id in desired.keys().filter(|id| scope.holds(id)) {
                         refuse(&mut found, id, message.clone());
                     }
                     if !desired.keys().any(|id| scope.holds(id)) {
                         // Objects left of this kind may have to be removed, and nothing else would report that.
                         let words = failure.words(false);
-                        let form = Form::Faulty(format!("what there is of its kind is not known: {words}"));
+                        let form = Form::Faulty(format!("the live objects of its kind are unknown: {words}"));
                         let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };
                         found.insert(ObjectId::new(&scope.group, &scope.kind, "", ALL_OF_KIND), live);
                     }

@@ -34,12 +34,14 @@ pub fn suspend(
         });
         let Some(object) = ours else {
             return Err(BackendError(format!(
-                "there is no ConfigMap {namespace}/{} of berth's at {server}: nothing of fleet `{fleet}` was applied there yet",
+                "{server} has no ConfigMap {namespace}/{} of berth: no folder of fleet `{fleet}` was \
+                 applied there yet",
                 identity.parent
             )));
         };
         let annotations = object.get("metadata").and_then(|it| it.get("annotations"));
-        let was = annotations.is_some_and(|all| all.get(SUSPEND).is_some() || all.get(SUSPEND_UNTIL).is_some());
+        let was =
+            annotations.is_some_and(|all| all.get(SUSPEND).is_some() || all.get(SUSPEND_UNTIL).is_some());
         let reason = suspension.map(|suspension| suspension.reason.clone());
         let until = suspension.and_then(|suspension| suspension.until).map(|until| until.to_string());
         let patch = json!({"metadata": {"annotations": {SUSPEND: reason, SUSPEND_UNTIL: until}}});

@@ -53,10 +53,11 @@ impl Tenants {
         match namespace_of(path) {
             None if self.tenant.cluster_scoped => Ok(None),
             None => Err(Failure::rule(
-                "it has no namespace, so that no tenant's account can write it; `--tenant-cluster-scoped` lets berth",
+                "it has no namespace, so no tenant's account can write it; `--tenant-cluster-scoped` lets \
+                 berth write it",
             )),
             Some(namespace) if self.without.contains(namespace) => Err(Failure::rule(format!(
-                "the ServiceAccount {namespace}/{account} is not there, as which it would be written"
+                "the ServiceAccount {namespace}/{account}, which would write it, does not exist"
             ))),
             Some(namespace) => Ok(Some(format!("system:serviceaccount:{namespace}:{account}"))),
         }

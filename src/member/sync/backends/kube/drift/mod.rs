@@ -45,7 +45,8 @@ impl ClusterSession {
             None => "somebody removed it".to_owned(),
         };
         let message = format!(
-            "{what} again and again after it was put right; it is left alone for some time, or until something else is wanted of it"
+            "{what} again after each correction; berth leaves it unchanged for some time, or until the \
+             folder changes"
         );
         let until = self.fights.stop(id, hash, now, message.clone())?;
         self.watching.shared.cache().mute(id, until);
@@ -85,7 +86,7 @@ impl ClusterSession {
             refuse(
                 found,
                 id,
-                "somebody removed it, and it is not made anew: its drift is only reported".to_owned(),
+                "somebody removed it; berth only reports its drift and does not create it again".to_owned(),
             );
             return true;
         };
@@ -96,7 +97,7 @@ impl ClusterSession {
         }
         let words = authors::words(&changes, true);
         self.watching.shared.cache().mute(id, Instant::now() + REPORT_PAUSE);
-        self.leave_as_is(id, Some(format!("{words}; its drift is only reported")), found);
+        self.leave_as_is(id, Some(format!("{words}; berth only reports its drift")), found);
         true
     }
 

@@ -244,7 +244,7 @@ impl LeaseThread {
         self.fence.close();
         let release = async { tokio::time::timeout(Duration::from_secs(5), self.release()).await };
         if let Ok(Err(why)) = runtime.block_on(release) {
-            warn!(error = why, "the lease was not let go; it ends by itself");
+            warn!(error = why, "the lease was not released; it expires by itself");
         }
     }
 
@@ -378,7 +378,7 @@ impl LeaseThread {
             Err(kube::Error::Api(status)) if status.code == passed_over => Ok(None),
             Err(kube::Error::Api(status)) if status.code == 409 => Err(LOST_RACE.to_owned()),
             Err(kube::Error::Api(status)) => Err(format!("{} ({})", status.message, status.code)),
-            Err(error) => Err(format!("the API server can not be reached: {}", innermost(&error))),
+            Err(error) => Err(format!("the API server cannot be reached: {}", innermost(&error))),
         }
     }
 }
@@ -391,7 +391,7 @@ enum LeaseRequest {
     Replace { object: Json },
 }
 
-const LOST_RACE: &str = "somebody else was first";
+const LOST_RACE: &str = "another process was first";
 
 /// Returns the present time as leases write it.
 fn now() -> String {
