@@ -83,7 +83,11 @@ fn of_a_held_workload_the_label_and_its_file_are_named() {
     repo.commit("another");
     repo.publish().expect(5);
     let text = explain(&repo, &["web"]);
-    assert!(text.contains("held for approval") && text.contains("Berth-Allow-Delete: "), "{text}");
+    assert!(
+        text.contains("held: the current decision stays until approved")
+            && text.contains("Berth-Allow-Delete: "),
+        "{text}"
+    );
     for name in ["a", "b"] {
         let cause = format!("  - {name}: label env was `prod`, is `prd` (clusters/{name}.yaml)");
         assert!(text.contains(&cause), "{text}");
@@ -105,7 +109,7 @@ fn a_placement_that_left_the_source_and_is_held_is_explained() {
     for words in [
         "FederatedConfigMap shop/web (was in apps/web.yaml)",
         "published in 3 clusters; the source no longer describes it",
-        "held for approval",
+        "held: the current decision stays until approved",
         "FederatedConfigMap shop/web is no longer described; it was in apps/web.yaml",
     ] {
         assert!(ran.out.contains(words), "no `{words}` in\n{}", ran.out);

@@ -59,10 +59,10 @@ fn a_vanished_branch_is_nothing_to_plan_from() {
     let help = format!("git update-ref {RENDERED} {last}");
     for command in [&["plan"][..], &["validate"], &["decide"], &["status"]] {
         let ran = run(&[command, &["--repo", repo.arg()]].concat()).expect(6);
-        assert!(ran.err.contains("is gone") && ran.err.contains(&help), "{}", ran.err);
+        assert!(ran.err.contains("is missing, although") && ran.err.contains(&help), "{}", ran.err);
     }
     let ran = repo.publish().expect(5);
-    assert!(ran.err.contains("is gone"), "{}", ran.err);
+    assert!(ran.err.contains("is missing, although"), "{}", ran.err);
 }
 
 #[test]

@@ -91,7 +91,7 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
     assert!(ran.out.contains("all as berth places them"), "{}\n{}", ran.out, ran.err);
     for said in [
         "cluster `lyon` has the hub's taint `cluster.open-cluster-management.io/unreachable`",
-        "a taint of cluster `nice` does not say since when",
+        "a taint of cluster `nice` has no timeAdded",
         "clusters join with them: ManifestWork oslo/oslo-klusterlet",
         "controllers of the hub made them: ManifestWork oslo/addon-network-deploy-0",
         "THE DATA OF 1 SECRET WAS WRITTEN",

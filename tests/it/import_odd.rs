@@ -70,7 +70,7 @@ fn what_cannot_be_read_is_not_taken_for_missing() {
     std::fs::create_dir_all(repo.path().join("clusters/b.yaml")).expect("a folder");
     let ran = import(&host, &repo, &[]).expect(2);
     assert!(
-        ran.err.contains("clusters/b.yaml is no file") && ran.err.contains("nothing was written"),
+        ran.err.contains("clusters/b.yaml is not a file") && ran.err.contains("nothing was written"),
         "{}",
         ran.err
     );

@@ -747,7 +747,7 @@ fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_mor
     member.publish(&[in_namespace("tenants")]);
     let ran = member.sync(&tenant).expect(7);
     assert!(
-        ran.err.contains("ConfigMap tenants/old: it cannot be removed: the API server refuses it:"),
+        ran.err.contains("ConfigMap tenants/old: cannot be removed: the API server refuses it:"),
         "{}",
         ran.err
     );
@@ -764,7 +764,7 @@ fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_mor
     let ran = member.sync(&tenant).expect(7);
     assert!(
         ran.err.contains(
-            "ConfigMap tenants/web: it cannot be removed: the ServiceAccount tenants/deployer, which would write it, does not exist"
+            "ConfigMap tenants/web: cannot be removed: the ServiceAccount tenants/deployer, which would write it, does not exist"
         ),
         "{}",
         ran.err

@@ -327,7 +327,7 @@ fn a_type_is_enabled_disabled_and_enabled_again_without_moving_anything() {
     );
     assert_eq!(git_status(&repo), "");
     disable(&["statefulset", "--yes"]).expect(0);
-    assert!(disable(&["sts", "-y"]).expect(0).out.contains("disabled already"));
+    assert!(disable(&["sts", "-y"]).expect(0).out.contains("already disabled"));
     repo.write("apps/db.yaml", text(&repo, "apps/db.yaml").replace("replicas: 1", "replicas: 9"));
     repo.commit("disabled, and edited");
     repo.publish().expect(0);

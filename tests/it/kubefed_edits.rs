@@ -47,7 +47,7 @@ fn a_type_rests_in_every_control_plane_and_is_enabled_in_every_one() {
     let shown = disable(&["--yes"]).expect(0);
     assert!(shown.out.contains("1 object stays unchanged in every member"), "{}", shown.out);
     assert_eq!(text(&repo, "types/two.yaml"), two.replace("Enabled", "Disabled"));
-    assert!(disable(&["--yes"]).expect(0).out.contains("disabled already"));
+    assert!(disable(&["--yes"]).expect(0).out.contains("already disabled"));
     let again = enable();
     assert_eq!(again.out.matches("is enabled again").count(), 3, "{}", again.out);
     assert_eq!(text(&repo, "types/two.yaml"), two);

@@ -143,7 +143,7 @@ fn what_a_kind_refuses_is_refused_with_what_it_would_take() {
         (&["label", "oslo", "-l", "env=prod", "a=b"], "not both"),
     ] {
         let ran = go(&repo, args);
-        let code = if said.contains("not a valid") { 1 } else { 2 };
+        let code = if said.contains("not a valid taint") { 1 } else { 2 };
         assert!(ran.code == code && ran.err.contains(said), "{args:?}: {}", ran.err);
     }
     assert_eq!(repo.git(&["status", "--porcelain"]), "", "nothing was written");

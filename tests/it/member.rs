@@ -411,7 +411,7 @@ fn orphans_stay_protected_objects_stay_and_a_stuck_finalizer_is_named() {
     let ran = member.sync(&[]).expect(7);
     assert!(ran.out.contains("keep       ConfigMap leaving/protected"), "{}", ran.out);
     assert!(
-        ran.err.contains("ConfigMap leaving/stuck: it cannot be removed")
+        ran.err.contains("ConfigMap leaving/stuck: cannot be removed")
             && ran.err.contains("`example.com/never`"),
         "{}",
         ran.err

@@ -241,7 +241,7 @@ fn a_suspension_by_kubectl_holds_a_running_syncer_and_ends_by_itself() {
     let edit = json!({"data": {"key": "by hand"}}).to_string();
     member.kubectl(&["patch", "configmap", "web", "-n", "ends", "--type=merge", "-p", &edit]);
     // Drift is said, and stays.
-    eventually("the drift is reported", || status(&member).contains("left alone").then_some(()));
+    eventually("the drift is reported", || status(&member).contains("left unchanged").then_some(()));
     assert_eq!(value(&member).as_deref(), Some("by hand"));
     annotate("suspend-until", &until.to_string());
     running.hear("going on");
@@ -384,7 +384,7 @@ fn numbers_say_how_a_syncer_does() {
         "metadata": {"name": "key", "namespace": "numbers"}, "stringData": {"password": "hunter2"}});
     member.publish(&[member.config_map("web", "one"), member.config_map("old", "one"), secret]);
     let running = Running::start(&member, &["--metrics", "0"]);
-    let line: Json = serde_json::from_str(&running.hear("answering")).expect("JSON");
+    let line: Json = serde_json::from_str(&running.hear("serving /metrics")).expect("JSON");
     let address = line["address"].as_str().expect("an address").to_owned();
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     running.hear("applied");

@@ -168,7 +168,7 @@ fn an_object_that_came_in_the_place_of_another_is_not_removed() {
     );
     std::fs::write(kubeconfig.path(), text).expect("a file");
     let ran = member.sync_at(kubeconfig.path().to_str().expect("a text path"), &[]).expect(7);
-    let said = "ConfigMap replaced/web: it cannot be removed: another object has replaced it";
+    let said = "ConfigMap replaced/web: cannot be removed: another object has replaced it";
     assert!(ran.err.contains(said), "{}", ran.err);
     assert_ne!(uid(&member.get("configmap", "web").expect("it is there")), before);
     assert!(member.get("configmap", "other").is_none());
@@ -188,7 +188,7 @@ fn an_object_held_by_a_foreign_finalizer_is_named_with_since_when_and_other_work
     let ran = member.sync(&[]).expect(7);
     let since = member.get("configmap", "held").expect("it")["metadata"]["deletionTimestamp"].clone();
     let said = format!(
-        "ConfigMap stuck/held: it cannot be removed: it is being removed, since {}, and waits for its \
+        "ConfigMap stuck/held: cannot be removed: it is being removed, since {}, and waits for its \
          finalizers `example.com/never`",
         since.as_str().expect("a time")
     );

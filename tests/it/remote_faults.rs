@@ -367,7 +367,7 @@ fn refs_that_went_back_or_away_are_refused_and_nothing_is_deleted() {
     fleet.bare(&["update-ref", RENDERED, &old]);
     ends(fleet.run_once(&server, &[]), 5, &["does not come after", "--allow-rewind"]);
     fleet.bare(&["update-ref", "-d", RENDERED]);
-    ends(fleet.run_once(&server, &[]), 5, &["is gone"]);
+    ends(fleet.run_once(&server, &[]), 5, &["is missing, although"]);
     ends(
         fleet.run_once(&server, &["--source", "mian"]),
         2,

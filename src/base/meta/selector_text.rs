@@ -94,7 +94,7 @@ fn requirement(part: &str) -> Result<Requirement<'_>, String> {
         let list = list.trim_end().strip_suffix(')').ok_or_else(|| {
             format!(
                 "`{part}` has text after its closing \
-                                                                     bracket"
+                bracket"
             )
         })?;
         let (before, operator) = match before.trim_end().rsplit_once(char::is_whitespace) {

@@ -63,7 +63,7 @@ fn take(
             let fault = Diagnostic::error(
                 Pos::file(shown),
                 "the name is not UTF-8 text, so the file is \
-                                                             not read",
+                not read",
             );
             tree.found.push(fault.hint("rename it"));
         }

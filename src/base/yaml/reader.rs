@@ -94,7 +94,7 @@ pub fn read(text: &[u8], limits: &Limits) -> Read {
             let fault = error(
                 Mark { line: slice.line, column: 1 },
                 "too many errors; the rest of the file is not \
-                                                             read",
+                read",
                 None,
             );
             result.faults.push(Fault { unreadable: Some(bytes.start..text.len() + skipped), ..fault });

@@ -169,7 +169,7 @@ fn deletion(
     if configs.is_empty() {
         return Err(CommandError::usage(format!("{name} has no type config to delete")).hint(
             "disable it without \
-                                                                                      --delete",
+                --delete",
         ));
     }
     if of_type.is_empty() {

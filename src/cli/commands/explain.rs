@@ -185,7 +185,7 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
         }
         None if trace.stood => text.push_str(
             "unchanged: its inputs are equal to those of the current \
-                                              decision\n",
+                decision\n",
         ),
         None => {}
     }

@@ -149,7 +149,7 @@ fn key(root: &Node, group: &str, kind: &str, fault: &mut Report<'_>) -> Option<K
             let generated = metadata.get("generateName").is_some_and(|node| !node.is_null());
             let hint = generated.then_some(
                 "write a name: generateName would make a new object in every \
-                                            pass",
+                pass",
             );
             fault(metadata.at, "metadata.name is required", hint);
             None

@@ -91,7 +91,7 @@ impl Doubt<'_> {
         let at = self.here.cloned().unwrap_or_else(|| Pos::file(""));
         self.found.push(Diagnostic::error(at, message).hint(
             "give the same value in both, or in only one \
-                                                             of them",
+                of them",
         ));
     }
 }

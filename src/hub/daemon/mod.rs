@@ -161,7 +161,7 @@ impl LoopState {
             Ok(Err(problem)) if problem.is_passing() => {
                 self.seen = None;
                 warn!(error = %problem, hint = problem.hint(), "the remote cannot be used; the current \
-                                                                state stays, retrying");
+                state stays, retrying");
                 Event::Failed
             }
             Ok(Err(problem)) => {

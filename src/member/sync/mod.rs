@@ -136,7 +136,7 @@ impl ApplyError {
             ApplyError::Rewound { .. } => Some("use `--allow-rewind` to go back on purpose"),
             ApplyError::Emptied(_) => Some(
                 "publish the rendered branch again, which gives a higher \
-                                            sequence",
+                sequence",
             ),
             ApplyError::Backend(_) => None,
         }

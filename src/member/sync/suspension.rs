@@ -72,7 +72,7 @@ fn differs(id: &ObjectId, suspension: &Suspension) -> Problem {
         object: id.clone(),
         message: format!(
             "it differs from the folder and is left unchanged: \
-                                                    {suspension}"
+                {suspension}"
         ),
     }
 }

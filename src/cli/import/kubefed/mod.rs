@@ -186,7 +186,7 @@ fn federated_types(
             || kind == FEDERATED_SECRET
             || plural == "federatedsecrets";
         if secret && !options.secrets {
-            let message = format!("no {kind} was imported, as requested");
+            let message = format!("no {kind} was imported (--no-secrets)");
             let hint = "the copies in members stay unchanged, and berth does not manage them";
             gathered.warn(message, Some(hint));
             continue;

@@ -82,7 +82,7 @@ fn read_taint(mut fields: Fields<'_>) -> Option<Taint> {
         let warning = Diagnostic::warning(at, message);
         fields.scope().report(warning.hint(
             "use `NoSelect` to keep work away, or `NoSelectIfNew` to keep \
-                                            new work away",
+                new work away",
         ));
     }
     fields.finish();

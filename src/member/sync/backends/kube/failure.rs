@@ -96,7 +96,7 @@ impl Failure {
             }
             kube::Error::SerdeError(error) => Failure::Rule(format!(
                 "invalid response from the server: \
-                                                                     {error}"
+                {error}"
             )),
             error => Failure::of(error),
         }
