@@ -60,7 +60,7 @@ fn a_label_edit_that_empties_a_selector_is_held_and_the_rest_is_published() {
     repo.commit("a typing error beside a change");
     let ran = repo.publish().expect(5);
     assert!(ran.out.contains("FederatedConfigMap shop/web"), "{}", ran.out);
-    assert!(ran.out.contains("removes it from all 3 of its clusters"), "{}", ran.out);
+    assert!(ran.out.contains("it would be removed from all of its clusters (3)"), "{}", ran.out);
     printed(&ran);
     let files = repo.files(RENDERED);
     assert!(files[WEB_IN_A].contains("one"), "the last good form stays");
@@ -324,7 +324,7 @@ fn a_deleted_cluster_file_is_held() {
     repo.git(&["rm", "-q", "clusters/c.yaml"]);
     repo.commit("c leaves");
     let ran = repo.publish().expect(5);
-    assert!(ran.out.contains("removes 3 of the 3 objects of cluster `c`"), "{}", ran.out);
+    assert!(ran.out.contains("cluster `c` would lose 3 of its 3 objects"), "{}", ran.out);
     let lines: Vec<&str> = ran.out.lines().filter(|line| line.starts_with("Berth-Allow-Delete")).collect();
     assert_eq!(lines.len(), 1, "{}", ran.out);
     assert!(has(&repo, "clusters/c/shop/ConfigMap_web.yaml"));

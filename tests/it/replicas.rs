@@ -82,7 +82,7 @@ fn explain_takes_each_number_apart() {
     let repo = fleet(wanted);
     let ran = run(&["explain", "web", "--repo", repo.arg()]).expect(0);
     for part in [
-        "divides 10 replicas keeping what runs where it can, as ReplicaSchedulingPreference shop/web asks",
+        "divides 10 replicas keeping what runs where it can, as ReplicaSchedulingPreference shop/web requires",
         "FLOOR",
         "CEILING",
         "at its maximum",

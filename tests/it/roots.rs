@@ -91,7 +91,7 @@ fn a_root_is_pinned_by_an_id_and_never_by_a_name() {
     for name in ["berth/rendered", RENDERED, "HEAD", "deadbeef", "refs/berth/root", &root[..6]] {
         let ran = verify(&repo, &["--root", name]).expect(2);
         assert!(
-            ran.err.contains("is not the id of one commit") && ran.err.contains("in full"),
+            ran.err.contains("is not the id of one commit") && ran.err.contains("the full id"),
             "{}",
             ran.err
         );

@@ -134,7 +134,7 @@ fn unsigned_by_another_key_expired_or_tampered_is_not_applied_and_the_last_good_
     let forged = format!("{}\n", raw.replace(&tree, EMPTY));
     fleet.write(".git/forged", forged);
     point(&fleet.git(&["hash-object", "-t", "commit", "-w", ".git/forged"]));
-    refused("tampered", "does not fit");
+    refused("tampered", "does not match");
     point(&signed);
     keys.allow(&[("berth", "valid-before=\"20250101Z\"")]);
     refused("expired", "which was valid until 2025-01-01T00:00:00Z");

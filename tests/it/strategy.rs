@@ -86,7 +86,11 @@ fn report_diff_writes_nothing_and_names_the_fields() {
     member.sync(&[]).expect(0);
     member.publish(&[with(&member, "own", "two", &only)]);
     let ran = member.sync(&[]).expect(0);
-    assert!(ran.err.contains("own: FoundDiff: `/data/key` is \"one\" here and \"two\""), "{}", ran.err);
+    assert!(
+        ran.err.contains("own: FoundDiff: `/data/key` is \"one\" in the cluster and \"two\""),
+        "{}",
+        ran.err
+    );
     assert_eq!(data(&member, "own"), json!({"key": "one"}));
 }
 

@@ -219,7 +219,7 @@ fn an_external_rollout_holds_content_and_removals_until_somebody_lets_them_out()
     repo.commit("a change of what is rolled out by somebody else");
     let ran = repo.publish();
     assert!(
-        ran.err.contains("rolls out by staged update runs") && ran.err.contains("keeps what it has"),
+        ran.err.contains("rolls out by staged update runs") && ran.err.contains("keeps its copy"),
         "{}",
         ran.err
     );

@@ -28,7 +28,7 @@ impl Held {
     pub fn diagnostic(&self) -> Diagnostic {
         let mut why: Vec<String> = self.why.iter().map(Why::words).collect();
         why.extend(self.failed_approvals());
-        let message = format!("{} is held: {}", self.key, why.join("; "));
+        let message = format!("{} is held back: {}", self.key, why.join("; "));
         let hint = match (self.is_approvable(), self.cause) {
             (false, _) => "approve the other workload: this one passes with it".to_owned(),
             (true, Cause::Source | Cause::Both) => format!(
@@ -45,8 +45,8 @@ impl Held {
 
     /// Approvals that were given and did not help.
     pub fn failed_approvals(&self) -> Vec<String> {
-        let spent = self.spent.iter().map(|digest| format!("the approval `{digest}` was already used"));
-        spent.chain(self.expired.map(|expired| format!("the approval expired at {expired}"))).collect()
+        let spent = self.spent.iter().map(|digest| format!("the approval `{digest}` was used already"));
+        spent.chain(self.expired.map(|expired| format!("its approval expired at {expired}"))).collect()
     }
 
     /// The later losses, a line for each moment.
@@ -80,30 +80,30 @@ fn in_words(pairs: &Pairs) -> String {
 
 /// Returns the suffix for earlier removals that count too.
 fn counting(lately: usize) -> String {
-    if lately == 0 { String::new() } else { format!(", {lately} of them in earlier removals") }
+    if lately == 0 { String::new() } else { format!(", {lately} of them lately") }
 }
 
 impl Why {
     pub fn words(&self) -> String {
         match self {
             Why::Clusters { lost, of, lately: 0 } if lost == of => {
-                format!("removes it from all {of} of its clusters")
+                format!("it would be removed from all of its clusters ({of})")
             }
             Why::Clusters { lost, of, lately } => {
-                format!("removes it from {lost} of its {of} clusters{}", counting(*lately))
+                format!("it would be removed from {lost} of its {of} clusters{}", counting(*lately))
             }
             Why::Objects { cluster, lost, of, lately } => {
-                format!("removes {lost} of the {of} objects of cluster `{cluster}`{}", counting(*lately))
+                format!("cluster `{cluster}` would lose {lost} of its {of} objects{}", counting(*lately))
             }
-            Why::Risky { object } => format!("removes {object} and everything that depends on it"),
-            Why::Still => "the same removal was held before, with others".to_owned(),
+            Why::Risky { object } => format!("it would remove {object}, and what depends on it"),
+            Why::Still => "the same removal was held before, together with others".to_owned(),
             Why::Evictions { clusters, of } => {
-                format!("statuses or time would remove objects from {clusters} of {of} clusters at once")
+                format!("{clusters} of {of} clusters would lose something at once by statuses or time")
             }
             Why::Unedited { clusters, of } => {
-                format!("{clusters} of {of} clusters would lose objects at once, although no file changed")
+                format!("{clusters} of {of} clusters would lose something at once, though no file changed")
             }
-            Why::HandsOver { to } => format!("hands an object over to {to}, which is held"),
+            Why::HandsOver { to } => format!("it hands an object over to {to}, which is held"),
         }
     }
 }

@@ -132,11 +132,8 @@ fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3
 }
 
 fn in_words(count: usize, of: usize) -> String {
-    if count == of && of > 1 {
-        format!("in all {of} clusters")
-    } else {
-        format!("in {count} of {of} clusters")
-    }
+    let share = if count == of && of > 1 { "all ".to_owned() } else { format!("{count} of ") };
+    format!("in {share}{of} clusters")
 }
 
 /// Entries for wanted clusters that are missing.
