@@ -178,7 +178,7 @@ fn an_approval_counts_once() {
     label(&repo, "none");
     repo.commit(&format!("web goes once more\n\n{line}"));
     let ran = repo.publish().expect(5);
-    assert!(ran.out.contains(&format!("the approval `{}` was already used", digest(&line))), "{}", ran.out);
+    assert!(ran.out.contains(&format!("the approval `{}` was used already", digest(&line))), "{}", ran.out);
     assert!(has(&repo, WEB_IN_A));
     let second = printed(&ran);
     assert_ne!(second, line);
@@ -197,7 +197,7 @@ fn an_approval_file_counts_until_it_expires() {
     repo.commit("approve too late");
     let ran = repo.publish().expect(5);
     for text in [&ran.err, &ran.out] {
-        assert!(text.contains("the approval expired at 2025-12-31T00:00:00Z"), "{text}");
+        assert!(text.contains("its approval expired at 2025-12-31T00:00:00Z"), "{text}");
     }
     assert!(has(&repo, WEB_IN_A));
     repo.write("approvals/web.yaml", approval("00112233445566778899aabbccddeeff", "2026-12-31T00:00:00Z"));
