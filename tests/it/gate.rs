@@ -270,7 +270,7 @@ fn a_namespace_is_never_removed_without_a_word() {
     repo.commit("shop leaves c");
     let ran = repo.publish().expect(5);
     printed(&ran);
-    assert!(ran.out.contains("removes Namespace shop"), "{}", ran.out);
+    assert!(ran.out.contains("it would remove Namespace shop"), "{}", ran.out);
     assert!(has(&repo, "clusters/c/_cluster/Namespace_shop.yaml"));
     run(&["run", "--once", "--repo", repo.arg(), "--allow-risky-removals"]).expect(0);
     assert!(!has(&repo, "clusters/c/_cluster/Namespace_shop.yaml"));
