@@ -82,7 +82,7 @@ impl Stage {
         std::fs::write(&self.path, self.archive.text()).expect("the snapshot is written");
     }
 
-    /// What members should hold after it, by its snapshot.
+    /// The members' expected files after this step, by its snapshot.
     fn expected(&self, mut before: Files) -> Files {
         for path in self.lines("gone") {
             assert!(before.remove(&path).is_some(), "{}: {path} was not there", self.path.display());

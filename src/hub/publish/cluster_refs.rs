@@ -20,19 +20,19 @@ use berth_git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
 /// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
 const LONGEST_WALK: usize = 1_000;
 
-/// What was changed.
+/// The cluster refs that a repair wrote and deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     pub written: Vec<String>,
     pub deleted: Vec<String>,
 }
 
-/// What was read of cluster refs' commits: a commit never changes, so that each is read once.
+/// The contents of cluster refs' commits. A commit never changes, so each is read once.
 #[derive(Debug, Default)]
 pub struct Known {
     read: BTreeMap<CommitId, Option<ClusterRef>>,
-    /// Those that are written and signed as berth does, and the rendered branch's number up to which the folder
-    /// stayed as they say.
+    /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
+    /// their folder stayed unchanged.
     sound: BTreeMap<CommitId, u64>,
 }
 

@@ -144,7 +144,7 @@ impl Bounds {
         }
     }
 
-    /// What was held before comes from the parent. A pass over a later source can have added to it, but knows
+    /// Bounds earlier holds by the parent. A pass over a later source can have added to it, but knows
     /// deadlines no shorter than the parent could, and a pass over the same source holds nothing for an edit.
     fn held(&mut self, basis: &Basis, previous: &Previous) {
         let inherited = gate::held_in(&previous.trailers);

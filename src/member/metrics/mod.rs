@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 pub use server::{Server, address};
 
-/// What a number means.
+/// The meaning of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It only grows.
@@ -115,7 +115,7 @@ impl Metrics {
         self.with(|inner| inner.unready)
     }
 
-    /// Whether it was heard of lately.
+    /// Reports whether the process was heard of lately.
     pub fn is_well(&self) -> bool {
         self.with(|inner| inner.alive.elapsed() <= inner.longest_silence)
     }

@@ -1,4 +1,4 @@
-//! What stops a whole sync.
+//! The faults that stop a whole sync.
 
 use std::fs;
 
