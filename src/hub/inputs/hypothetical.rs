@@ -16,7 +16,10 @@ impl Reading {
         statuses: &BTreeMap<String, ClusterStatus>,
         now: Timestamp,
     ) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
-        self.inputs(|inputs| pipeline::place(self.load(), Inputs { previous, statuses, now, ..inputs }))
+        let place = |inputs: Inputs<'_>| {
+            pipeline::place(self.loaded.clone(), Inputs { previous, statuses, now, ..inputs })
+        };
+        self.inputs(place)
     }
 
     /// The decisions at the moments from now `until` another one at which time alone changes some. Scores that

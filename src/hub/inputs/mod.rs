@@ -19,7 +19,6 @@ pub use current_state::{Current, Reports, Search};
 pub use error::ReadingError;
 pub use last_good::PublishedSource;
 
-use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +30,7 @@ use berth_base::model::{
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
-use berth_engine::load::{self, History, Loaded, ReadTree};
+use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
@@ -54,11 +53,8 @@ pub struct Reading {
     history: GoodForms,
     /// The path of the repository, if any.
     repo: Option<PathBuf>,
-    cache: RefCell<BuildCache>,
-    /// The parsed tree from the search for last good forms.
-    first: RefCell<Option<ReadTree>>,
-    /// The fleet, once it was read.
-    loaded: OnceCell<Loaded>,
+    cache: BuildCache,
+    loaded: Loaded,
 }
 
 /// The last good forms of files that are broken now.
@@ -69,6 +65,16 @@ enum GoodForms {
     /// Decisions exist, but the source they were made from is gone.
     Unavailable,
     Found(BTreeMap<String, Arc<[u8]>>),
+}
+
+impl GoodForms {
+    fn with<T>(&self, run: impl FnOnce(History<'_>) -> T) -> T {
+        match self {
+            GoodForms::None => run(History::None),
+            GoodForms::Unavailable => run(History::Unavailable),
+            GoodForms::Found(forms) => run(History::Known(&|path| forms.get(path).cloned())),
+        }
+    }
 }
 
 /// Seconds that a commit's date may be ahead of this machine's clock.
@@ -105,6 +111,8 @@ impl Reading {
         let label = format!("the working tree at {}", path.display());
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
         let Some(repo) = repo else {
+            let mut cache = BuildCache::default();
+            let loaded = load::load_with_cache(&tree, History::None, &mut cache.parsed);
             return Ok(Reading {
                 label,
                 upon: None,
@@ -116,9 +124,8 @@ impl Reading {
                 odd_reports: Diagnostics::new(),
                 history: GoodForms::None,
                 repo: None,
-                cache: RefCell::default(),
-                first: RefCell::default(),
-                loaded: OnceCell::new(),
+                cache,
+                loaded,
             });
         };
         let current = Current::find(&repo, search)?;
@@ -252,6 +259,7 @@ impl Reading {
             )?,
             None => GoodForms::None,
         };
+        let loaded = history.with(|history| load::finish(&tree, first, history, parsed));
         Ok(Reading {
             label,
             upon: None,
@@ -263,9 +271,8 @@ impl Reading {
             odd_reports: Diagnostics::new(),
             history,
             repo: Some(repo.path().to_owned()),
-            cache: cache.into(),
-            first: Some(first).into(),
-            loaded: OnceCell::new(),
+            cache,
+            loaded,
         })
     }
 
@@ -277,36 +284,25 @@ impl Reading {
     /// Reads other files in their place, against the same state.
     pub fn edit_tree(&mut self, edit: impl FnOnce(&mut SourceTree)) {
         edit(&mut self.tree);
-        self.first.take();
-        self.loaded.take();
+        let parsed = &mut self.cache.parsed;
+        self.loaded = self.history.with(|history| load::load_with_cache(&self.tree, history, parsed));
     }
 
     /// Returns the cache for the next reading.
-    pub fn into_cache(self) -> BuildCache {
-        let mut cache = self.cache.into_inner();
-        cache.parsed.keep_only(&self.tree);
-        cache
+    pub fn into_cache(mut self) -> BuildCache {
+        self.cache.parsed.keep_only(&self.tree);
+        self.cache
     }
 
     /// Takes printed decisions for the current ones, in place of the rendered branch.
     pub fn take_previous(&mut self, printed: BTreeMap<Key, Decision>) {
-        let fleet = self.load().fleet;
-        let decisions = state::adopt(printed, fleet.placements.keys());
+        let decisions = state::adopt(printed, self.loaded.fleet.placements.keys());
         self.previous = State { decisions: decisions.into(), ..State::default() };
     }
 
-    /// Reads the fleet and decides.
+    /// Decides without rendering.
     pub fn decide(&self) -> (Loaded, Decided, Diagnostics) {
-        self.inputs(|inputs| pipeline::decide_loaded(self.load(), inputs))
-    }
-
-    fn load(&self) -> Loaded {
-        let load = |inputs: Inputs<'_>| {
-            let parsed = &mut self.cache.borrow_mut().parsed;
-            let first = self.first.take().unwrap_or_else(|| load::first(inputs.tree, parsed));
-            load::finish(inputs.tree, first, inputs.history, parsed)
-        };
-        self.loaded.get_or_init(|| self.inputs(load)).clone()
+        self.inputs(|inputs| pipeline::decide_loaded(self.loaded.clone(), inputs))
     }
 
     /// Builds for the reading's moment, then for each moment since at which something changed by itself.
@@ -315,15 +311,21 @@ impl Reading {
         clock: Timestamp,
         contents: &mut dyn Contents,
     ) -> Result<Built, ContentError> {
-        let mut built = self.build(contents)?;
+        let mut built = self.build_with_cache(contents)?;
         for _ in 0..MOST_DEADLINES {
             match built.next_change.filter(|at| *at <= clock && *at > self.now) {
                 Some(at) => self.now = at,
                 None => break,
             }
             self.remember_first_seen(&built);
-            built = self.build(contents)?;
+            built = self.build_with_cache(contents)?;
         }
+        Ok(built)
+    }
+
+    fn build_with_cache(&mut self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
+        let (built, cache) = self.build_after(contents)?;
+        self.cache.built = Some(cache);
         Ok(built)
     }
 
@@ -333,33 +335,22 @@ impl Reading {
         self.statuses = pipeline::with_first_seen(&built.state, &self.statuses).into_owned();
     }
 
-    /// Reads the fleet, decides and renders.
+    /// Decides and renders.
     pub fn build(&self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
-        self.inputs(|inputs| {
-            let before = self.cache.borrow_mut().built.take();
-            let (built, memo) = pipeline::build_loaded(self.load(), inputs, before.as_ref(), contents)?;
-            self.cache.borrow_mut().built = Some(memo);
-            Ok(built)
-        })
+        Ok(self.build_after(contents)?.0)
+    }
+
+    fn build_after(
+        &self,
+        contents: &mut dyn Contents,
+    ) -> Result<(Built, pipeline::PipelineCache), ContentError> {
+        let before = self.cache.built.as_ref();
+        self.inputs(|inputs| pipeline::build_loaded(self.loaded.clone(), inputs, before, contents))
     }
 
     fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {
-        let good_form = |path: &str| match &self.history {
-            GoodForms::Found(forms) => forms.get(path).cloned(),
-            _ => None,
-        };
-        let history = match &self.history {
-            GoodForms::None => History::None,
-            GoodForms::Unavailable => History::Unavailable,
-            GoodForms::Found(_) => History::Known(&good_form),
-        };
-        run(Inputs {
-            tree: &self.tree,
-            history,
-            previous: &self.previous,
-            statuses: &self.statuses,
-            now: self.now,
-        })
+        let Reading { tree, previous, statuses, now, .. } = self;
+        self.history.with(|history| run(Inputs { tree, history, previous, statuses, now: *now }))
     }
 
     /// The bytes of a copy that keeps its last good form.

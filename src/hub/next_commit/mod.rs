@@ -13,8 +13,8 @@ mod step;
 
 pub use step::{Exemptions, StepInputs, rehearse, step};
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem;
 
 use crate::inputs::gate::{self, Basis, Gated, Step};
 use crate::inputs::{BuildCache, Reading, ReadingError, Reports};
@@ -41,14 +41,14 @@ pub struct CommitInputs<'a> {
 pub enum Outside {
     /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
     /// `at` replaces the moment that all of this gives. Without `gated`, removals need no approval.
-    /// The step takes `reports` and `cache`; the cache only saves time.
+    /// The cache only saves time.
     Now {
         clock: Timestamp,
         at: Option<Timestamp>,
         basis: Basis,
         gated: bool,
-        reports: Box<RefCell<Reports>>,
-        cache: Box<RefCell<BuildCache>>,
+        reports: Reports,
+        cache: BuildCache,
     },
     /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
@@ -136,11 +136,11 @@ impl NextCommitError {
 }
 
 /// Makes the next commit and refuses nothing: [`step`] refuses, and a proof repeats a publication.
-pub fn compute(repo: &Repo, given: &CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
+pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
     let mut contents = GitContents::writing(repo)?;
-    let (reading, built, rules) = read_and_build(repo, given, &mut contents)?;
+    let (reading, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
     repo.progress().begin("comparing with the current state");
-    let gated = ask_gate(repo, given, &reading, &built)?;
+    let gated = ask_gate(repo, &given, &reading, &built)?;
     let records = gated.verdict.records();
     let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
     let state = gated.verdict.state.unwrap_or_else(|| built.state.clone());
@@ -216,14 +216,14 @@ fn outlook(
 
 fn read_and_build(
     repo: &Repo,
-    given: &CommitInputs<'_>,
+    given: &mut CommitInputs<'_>,
     contents: &mut GitContents<'_>,
 ) -> Result<(Reading, Built, Option<CommitId>), NextCommitError> {
     let progress = repo.progress();
     progress.begin("reading the fleet");
-    match &given.outside {
+    match &mut given.outside {
         Outside::Now { clock, at, basis, reports, cache, .. } => {
-            let (reports, cache) = (reports.take(), cache.take());
+            let (reports, cache) = (mem::take(reports), mem::take(cache));
             let rules = given.previous.and_then(|_| basis.rules_for(given.source));
             let mut reading =
                 Reading::commit(repo, given.source, rules, given.previous, reports, *clock, cache)?;
@@ -240,7 +240,8 @@ fn read_and_build(
         Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
             let rules = given.previous.and_then(|_| gate::rules_of(trailers, given.source));
-            let reading = Reading::recorded(repo, given.source, rules, given.previous, facts.clone(), now)?;
+            let facts = mem::take(facts);
+            let reading = Reading::recorded(repo, given.source, rules, given.previous, facts, now)?;
             let built = reading.build(contents)?;
             Ok((reading, built, rules))
         }

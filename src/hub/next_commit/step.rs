@@ -103,9 +103,8 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
     if !exemptions.rewind {
         refuse_rewind(repo, name, source, basis.since).or_else(&mut *refuse)?;
     }
-    let (reports, cache) = (Box::new(reports.into()), Box::new(cache.into()));
     let outside = Outside::Now { clock, at, basis, gated: !exemptions.removals, reports, cache };
-    let next = compute(repo, &CommitInputs { source, previous, identity, outside })?;
+    let next = compute(repo, CommitInputs { source, previous, identity, outside })?;
     if !exemptions.empty {
         let emptied = publish::refuse_empty(&next.reading.previous, &next.built.state);
         emptied.map_err(NextCommitError::from).or_else(&mut *refuse)?;

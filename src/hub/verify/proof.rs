@@ -154,7 +154,7 @@ impl<'r> Verifier<'r> {
             },
             outside: Outside::Recorded { facts, trailers: trailers.clone() },
         };
-        let next = match compute(self.scratch.repo(), &given) {
+        let next = match compute(self.scratch.repo(), given) {
             Err(NextCommitError::Publish(PublishError::Git(error))) => return Err(error.into()),
             Err(NextCommitError::Publish(refusal)) => return Ok(refused(&refusal)),
             Err(error) => match error.lacks_rules_of() {
