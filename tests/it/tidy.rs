@@ -108,7 +108,6 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("sha1::", &["git/objects"]),
     ("base64::engine", &["base/text"]),
     ("saphyr_parser", &["base/yaml"]),
-    ("json_patch", &["base/patch"]),
     ("notify::", &["hub/daemon"]),
     ("tokio::", &["hub/daemon", "member/live", "member/sync/backends/kube", "cli/commands"]),
     ("kube::", &["member/live", "member/sync/backends/kube"]),

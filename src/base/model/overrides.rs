@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use super::cluster::Cluster;
 use super::key::Key;
 use super::object::ObjectId;
+use super::pointer::Pointer;
 use super::selector::Term;
 use crate::diag::Pos;
 
@@ -20,9 +21,6 @@ pub struct Override {
     pub action: Action,
 }
 
-/// The pointer to the field that names an object's API group and version.
-const API_VERSION: &str = "/apiVersion";
-
 impl Override {
     /// Reports whether the override is for this one of the workload's objects.
     pub fn concerns(&self, id: &ObjectId) -> bool {
@@ -33,7 +31,7 @@ impl Override {
     pub fn api_version(&self) -> Option<&str> {
         let Action::Patch(operations) = &self.action else { return None };
         let sets = |operation: &&Operation| {
-            operation.path == API_VERSION && matches!(operation.verb, Verb::Add | Verb::Replace)
+            operation.path.parts() == ["apiVersion"] && matches!(operation.verb, Verb::Add | Verb::Replace)
         };
         operations.iter().rev().find(sets)?.value.as_ref()?.as_str()
     }
@@ -70,9 +68,9 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     pub verb: Verb,
-    pub path: String,
+    pub path: Pointer,
     /// For `move` and `copy`.
-    pub from: Option<String>,
+    pub from: Option<Pointer>,
     /// For `add`, `replace` and `test`; `Some(null)` is a null.
     pub value: Option<Json>,
     /// Lets `replace` set a missing key with a warning, instead of failing.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::key::Key;
 use super::object::Object;
 use super::overrides::Override;
+use super::pointer::Pointer;
 use crate::diag::Pos;
 
 /// Objects that go together to the clusters of one decision: the decision with the same key.
@@ -35,7 +36,7 @@ impl Workload {
 /// The field that holds an object's number of replicas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicasAt {
-    pub path: String,
+    pub path: Pointer,
     pub by: Key,
     pub origin: Pos,
 }

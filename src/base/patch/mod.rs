@@ -1,9 +1,7 @@
 //! RFC 6902 patches: an object and operations → the patched object, all or nothing.
 //!
-//! json-patch does what it does right (add, remove, replace, move, copy). Our own are `test`, since
-//! the RFC takes 1 and 1.0 for equal; `replace` of an absent key, which some dialects let pass; the
-//! messages, which name the part of the path that was not there; and the limits on what copies may
-//! grow to. Messages never show values: they may be a Secret's.
+//! In `test`, 1 and 1.0 are equal, as the RFC has it. Messages name the part of the path that is missing, and
+//! never show values: they may be a Secret's.
 
 mod equal;
 mod limits;
@@ -12,26 +10,15 @@ mod pointer;
 pub mod sops;
 pub mod variables;
 
-use json_patch::jsonptr::PointerBuf;
-use json_patch::{
-    AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
-};
 use serde_json::Value as Json;
 
 use crate::diag::{Diagnostic, Pos};
-use crate::model::selector::Labels;
-use crate::model::{Operation, Verb};
+use crate::model::{Operation, Pointer, Verb};
 use limits::Budget;
 use pointer::Fault;
 
 pub use operations::{Style, operations};
-
-/// The cluster a copy is for: what `${...}` may stand for.
-#[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
-    pub cluster: &'a str,
-    pub labels: &'a Labels,
-}
+pub use variables::Target;
 
 /// A patched object.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,65 +64,63 @@ fn step(
     target: Target<'_>,
     budget: &mut Budget,
 ) -> Result<Option<String>, Fault> {
-    let path = parse(&operation.path)?;
     sops::check(object, operation)?;
+    let path = &operation.path;
     let value = || value_of(operation, target);
-    let mut warning = None;
-    let todo = match operation.verb {
+    match operation.verb {
         Verb::Test => {
-            let found = pointer::find(object, &operation.path)?;
-            return match equal::equal(found, &value()?) {
+            let found = pointer::find(object, path.parts())?;
+            match equal::equal(found, &value()?) {
                 true => Ok(None),
                 false => Err(Fault::new("the value there is another one")),
-            };
+            }
         }
-        Verb::Add => PatchOperation::Add(AddOperation { path, value: value()? }),
+        Verb::Add => add(object, path, value()?),
         Verb::Remove => {
-            if operation.path.is_empty() {
+            if path.parts().is_empty() {
                 return Err(Fault::new("the whole object cannot be removed"));
             }
-            pointer::find(object, &operation.path)?;
-            PatchOperation::Remove(RemoveOperation { path })
+            pointer::take(object, path)?;
+            Ok(None)
         }
-        Verb::Replace => match pointer::find(object, &operation.path) {
-            Ok(_) => PatchOperation::Replace(ReplaceOperation { path, value: value()? }),
-            Err(_) if operation.replace_may_add && pointer::is_absent_key(object, &operation.path) => {
-                warning = Some(format!("`replace` of `{}` sets a key that was not there", operation.path));
-                PatchOperation::Add(AddOperation { path, value: value()? })
+        Verb::Replace => match pointer::find(object, path.parts()) {
+            Ok(_) => {
+                let value = value()?;
+                limits::check_depth(path, &value)?;
+                *pointer::find_mut(object, path.parts())? = value;
+                Ok(None)
             }
-            Err(fault) => return Err(fault),
+            Err(_) if operation.replace_may_add && pointer::is_absent_key(object, path) => {
+                add(object, path, value()?)?;
+                Ok(Some(format!("`replace` of `{path}` sets a key that was not there")))
+            }
+            Err(fault) => Err(fault),
         },
         Verb::Move | Verb::Copy => {
-            let from = operation.from.as_deref().ok_or_else(|| Fault::new("it has no `from`"))?;
-            let source = pointer::find(object, from)?;
+            let from = operation.from.as_ref().ok_or_else(|| Fault::new("it has no `from`"))?;
+            let source = pointer::find(object, from.parts())?;
             budget.admit_copy(source, operation.verb)?;
-            let from = parse(from)?;
-            match operation.verb {
-                Verb::Move if path.starts_with(&from) && path != from => {
-                    return Err(Fault::new(format!(
-                        "a value cannot be moved into itself: `{from}` holds it"
-                    )));
-                }
-                // To where it is already: nothing to do, and the whole object cannot be taken out.
-                Verb::Move if path == from => return Ok(None),
-                Verb::Move => PatchOperation::Move(MoveOperation { from, path }),
-                _ => PatchOperation::Copy(CopyOperation { from, path }),
+            if operation.verb == Verb::Copy {
+                return add(object, path, source.clone());
             }
+            if path == from {
+                // To where it is already: nothing to do, and the whole object cannot be taken out.
+                return Ok(None);
+            }
+            if path.parts().starts_with(from.parts()) {
+                return Err(Fault::new(format!("a value cannot be moved into itself: `{from}` holds it")));
+            }
+            limits::check_depth(path, source)?;
+            let taken = pointer::take(object, from)?;
+            pointer::add(object, path, taken)?;
+            Ok(None)
         }
-    };
-    limits::check_depth(object, &todo)?;
-    if let Err(error) = json_patch::patch_unsafe(object, &[todo]) {
-        // A move has taken its value out by now, so the place is looked up without it.
-        return Err(pointer::check_place(object, &operation.path)
-            .err()
-            .unwrap_or_else(|| Fault::new(error.kind.to_string())));
     }
-    Ok(warning)
 }
 
-fn parse(path: &str) -> Result<PointerBuf, Fault> {
-    pointer::check_form(path)?;
-    PointerBuf::parse(path).map_err(|_| Fault::new(format!("`{path}` is not a JSON pointer")))
+fn add(object: &mut Json, path: &Pointer, value: Json) -> Result<Option<String>, Fault> {
+    limits::check_depth(path, &value)?;
+    pointer::add(object, path, value).map(|()| None)
 }
 
 fn value_of(operation: &Operation, target: Target<'_>) -> Result<Json, Fault> {

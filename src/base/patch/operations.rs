@@ -2,9 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::pointer;
 use crate::diag::Diagnostic;
-use crate::model::{Operation, Verb};
+use crate::model::{Operation, Pointer, Verb};
 use crate::yaml::Node;
 use crate::yaml::fields::{Fields, Scope};
 
@@ -52,12 +51,12 @@ fn operation(fields: &mut Fields<'_>, style: Style) -> Option<Operation> {
     };
     check_value(fields, verb, value.as_ref(), style)?;
     let from = match from {
-        Some(from) => Some(from?.to_owned()),
+        Some(from) => Some(from?),
         None => None,
     };
     Some(Operation {
         verb,
-        path: path?.to_owned(),
+        path: path?,
         from,
         value,
         replace_may_add: style == Style::KubeFed && verb == Verb::Replace,
@@ -79,18 +78,21 @@ fn verb(fields: &mut Fields<'_>, style: Style) -> Option<Verb> {
     Verb::ALL.iter().find(|(known, _)| *known == word).map(|(_, verb)| *verb)
 }
 
-fn pointer_in<'a>(fields: &mut Fields<'a>, key: &'static str, style: Style) -> Option<&'a str> {
+fn pointer_in(fields: &mut Fields<'_>, key: &'static str, style: Style) -> Option<Pointer> {
     if !fields.require(key) {
         return None;
     }
-    let path = fields.str(key)?;
-    if let Err(fault) = pointer::check_form(path) {
-        let at = fields.scope().pos(fields.place_of(key));
-        let message = format!("{}: {}", fields.path_of(key), fault.message);
-        fields.scope().report(Diagnostic::error(at, message).maybe_hint(fault.hint));
-        return None;
-    }
-    if style == Style::KubeFleet && (path.is_empty() || path.split('/').skip(1).any(str::is_empty)) {
+    let path = match Pointer::parse(fields.str(key)?) {
+        Ok(path) => path,
+        Err(fault) => {
+            let at = fields.scope().pos(fields.place_of(key));
+            let message = format!("{}: {}", fields.path_of(key), fault.message);
+            fields.scope().report(Diagnostic::error(at, message).hint(fault.hint));
+            return None;
+        }
+    };
+    let parts = path.parts();
+    if style == Style::KubeFleet && (parts.is_empty() || parts.iter().any(String::is_empty)) {
         fields.error_at(key, format!("{}: `{path}` has an empty part", fields.path_of(key)));
         return None;
     }

@@ -1,9 +1,9 @@
-//! JSON pointers (RFC 6901): the value they lead to, or the part that leads nowhere.
+//! The values that pointers lead to, or the part that leads nowhere.
 
 use serde_json::Value as Json;
 
 use crate::diag::did_you_mean;
-use crate::model::{Operation, Verb};
+use crate::model::{Operation, Pointer, Verb};
 
 const KEYS_SHOWN: usize = 8;
 
@@ -20,85 +20,86 @@ impl Fault {
     }
 }
 
-/// Checks that the text is a pointer: empty, or parts that each begin with a slash.
-pub(super) fn check_form(path: &str) -> Result<(), Fault> {
-    if !path.is_empty() && !path.starts_with('/') {
-        let hint = Some(format!("write `/{path}`"));
-        return Err(Fault { message: format!("the path `{path}` does not begin with a slash"), hint });
-    }
-    let sound = path.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
-    if !sound {
-        let message = format!("in the path `{path}` a `~` is not followed by 0 or 1");
-        return Err(Fault { message, hint: Some("`~0` stands for `~` and `~1` for `/`".to_owned()) });
-    }
-    Ok(())
-}
-
-/// The parts of a pointer, unescaped, each with the pointer up to it.
-pub(super) fn parts(path: &str) -> impl Iterator<Item = (&str, String)> {
-    let ends = path.char_indices().filter(|(_, c)| *c == '/').map(|(at, _)| at);
-    let part = |start: usize| {
-        let rest = &path[start + 1..];
-        let part = rest.split('/').next().unwrap_or_default();
-        (&path[..start], part.replace("~1", "/").replace("~0", "~"))
-    };
-    ends.map(part)
-}
-
 /// The operation with list indexes from the start, where its path has negative ones that lead somewhere.
 /// `add` counts from behind the last item, as the place to add at.
 pub(super) fn from_the_start(object: &Json, operation: &Operation) -> Option<Operation> {
-    if !operation.path.contains("/-") {
+    let parts = operation.path.parts();
+    if !parts.iter().any(|part| part.starts_with('-')) {
         return None;
     }
-    let (mut value, mut path) = (object, String::new());
-    let count = operation.path.split('/').skip(1).count();
-    for (place, written) in operation.path.split('/').skip(1).enumerate() {
-        let is_last = place + 1 == count;
-        let mut part = written.to_owned();
+    let (mut value, mut counted) = (object, Vec::new());
+    for (place, written) in parts.iter().enumerate() {
+        let is_last = place + 1 == parts.len();
+        let mut part = written.clone();
         if let (Json::Array(items), Ok(number @ ..=-1)) = (value, written.parse::<i64>()) {
             let room = usize::from(is_last && operation.verb == Verb::Add);
             let back = usize::try_from(number.unsigned_abs()).ok()?;
             part = (items.len() + room).checked_sub(back)?.to_string();
         }
-        path = format!("{path}/{part}");
         if !is_last {
-            value = find(object, &path).ok()?;
+            value = enter(value, &counted, &part).ok()?;
+        }
+        counted.push(part);
+    }
+    Some(Operation { path: Pointer::of(counted), ..operation.clone() })
+}
+
+/// The value that these parts lead to, or which of them is missing and what is there in its place.
+pub(super) fn find<'a>(object: &'a Json, parts: &[String]) -> Result<&'a Json, Fault> {
+    parts.iter().enumerate().try_fold(object, |value, (index, part)| enter(value, &parts[..index], part))
+}
+
+/// [`find`], to change the value.
+pub(super) fn find_mut<'a>(object: &'a mut Json, parts: &[String]) -> Result<&'a mut Json, Fault> {
+    find(object, parts)?;
+    let enter = |value: &'a mut Json, part: &String| match value {
+        Json::Object(fields) => fields.get_mut(part),
+        Json::Array(items) => items.get_mut(part.parse::<usize>().ok()?),
+        _ => None,
+    };
+    Ok(parts.iter().try_fold(object, enter).expect("the value was found"))
+}
+
+/// Adds a value: sets a key or the whole object, and inserts an item into a list.
+pub(super) fn add(object: &mut Json, path: &Pointer, value: Json) -> Result<(), Fault> {
+    let Some((last, parents)) = path.parts().split_last() else {
+        *object = value;
+        return Ok(());
+    };
+    match find_mut(object, parents)? {
+        Json::Object(fields) => {
+            fields.insert(last.clone(), value);
+        }
+        Json::Array(items) if last == "-" => items.push(value),
+        Json::Array(items) => match index(last)? {
+            index if index <= items.len() => items.insert(index, value),
+            index => return Err(out_of_range(index, parents, items.len())),
+        },
+        other => return Err(holds_nothing(other, parents, last)),
+    }
+    Ok(())
+}
+
+/// Takes a value out of its mapping or list.
+pub(super) fn take(object: &mut Json, path: &Pointer) -> Result<Json, Fault> {
+    let taken = std::mem::take(find_mut(object, path.parts())?);
+    if let Some((last, parents)) = path.parts().split_last() {
+        match find_mut(object, parents)? {
+            Json::Object(fields) => drop(fields.remove(last)),
+            Json::Array(items) => drop(items.remove(index(last)?)),
+            _ => {}
         }
     }
-    Some(Operation { path, ..operation.clone() })
-}
-
-/// The value a pointer leads to, or which of its parts is missing and what is there in its place.
-pub(super) fn find<'a>(object: &'a Json, path: &str) -> Result<&'a Json, Fault> {
-    parts(path).try_fold(object, |value, (before, part)| enter(value, before, &part))
-}
-
-/// Checks that a value can be added at a pointer: all parts but the last exist, and the last is a key, an index up to
-/// the list's length, or `-`.
-pub(super) fn check_place(object: &Json, path: &str) -> Result<(), Fault> {
-    let Some((parent, _)) = path.rsplit_once('/') else { return Ok(()) };
-    let value = find(object, parent)?;
-    let (_, part) = parts(path).last().unwrap_or_default();
-    match value {
-        Json::Object(_) => Ok(()),
-        Json::Array(_) if part == "-" => Ok(()),
-        Json::Array(items) => match index(&part)? {
-            index if index <= items.len() => Ok(()),
-            index => Err(out_of_range(index, parent, items.len())),
-        },
-        other => Err(holds_nothing(other, parent, &part)),
-    }
+    Ok(taken)
 }
 
 /// Reports whether only the last part is missing, and would be a key of a mapping.
-pub(super) fn is_absent_key(object: &Json, path: &str) -> bool {
-    let Some((parent, _)) = path.rsplit_once('/') else { return false };
-    let (_, part) = parts(path).last().unwrap_or_default();
-    matches!(find(object, parent), Ok(Json::Object(fields)) if !fields.contains_key(&part))
+pub(super) fn is_absent_key(object: &Json, path: &Pointer) -> bool {
+    let Some((last, parents)) = path.parts().split_last() else { return false };
+    matches!(find(object, parents), Ok(Json::Object(fields)) if !fields.contains_key(last))
 }
 
-fn enter<'a>(value: &'a Json, before: &str, part: &str) -> Result<&'a Json, Fault> {
+fn enter<'a>(value: &'a Json, before: &[String], part: &str) -> Result<&'a Json, Fault> {
     match value {
         Json::Object(fields) => fields.get(part).ok_or_else(|| {
             let keys: Vec<&str> = fields.keys().map(String::as_str).collect();
@@ -134,12 +135,12 @@ fn index(part: &str) -> Result<usize, Fault> {
     part.parse().map_err(|_| Fault::new(format!("the list index `{part}` is too large")))
 }
 
-fn out_of_range(index: usize, before: &str, length: usize) -> Fault {
+fn out_of_range(index: usize, before: &[String], length: usize) -> Fault {
     let items = if length == 1 { "item" } else { "items" };
     Fault::new(format!("there is no item {index} in {}, which has {length} {items}", place(before)))
 }
 
-fn holds_nothing(value: &Json, before: &str, part: &str) -> Fault {
+fn holds_nothing(value: &Json, before: &[String], part: &str) -> Fault {
     let what = match value {
         Json::Null => "null",
         Json::Bool(_) => "a boolean",
@@ -149,8 +150,8 @@ fn holds_nothing(value: &Json, before: &str, part: &str) -> Fault {
     Fault::new(format!("{} is {what}, so there is no `{part}` in it", place(before)))
 }
 
-fn place(before: &str) -> String {
-    if before.is_empty() { "the object".to_owned() } else { format!("`{before}`") }
+fn place(before: &[String]) -> String {
+    if before.is_empty() { "the object".to_owned() } else { format!("`{}`", Pointer::of(before)) }
 }
 
 fn known(keys: &[&str]) -> String {

@@ -3,17 +3,17 @@
 
 use serde_json::Value as Json;
 
-use super::pointer::{self, Fault};
-use crate::model::{Operation, Verb};
+use super::pointer::Fault;
+use crate::model::{Operation, Pointer, Verb};
 
 /// Refuses an operation that reads or changes an encrypted value or what SOPS notes beside it.
 pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
     if operation.verb == Verb::Test {
         return Ok(());
     }
-    let source = operation.from.as_deref().filter(|_| matches!(operation.verb, Verb::Move | Verb::Copy));
-    for path in [Some(operation.path.as_str()), source].into_iter().flatten() {
-        if path.is_empty() && object.get("sops").is_some() || touches(object, path) {
+    let source = operation.from.as_ref().filter(|_| matches!(operation.verb, Verb::Move | Verb::Copy));
+    for path in [Some(&operation.path), source].into_iter().flatten() {
+        if path.parts().is_empty() && object.get("sops").is_some() || touches(object, path) {
             let message =
                 format!("`{path}` is encrypted by SOPS, and a patch into it would make it unreadable");
             return Err(Fault {
@@ -50,14 +50,14 @@ fn cipher_below(value: &Json, path: &str) -> Option<String> {
     }
 }
 
-fn touches(object: &Json, path: &str) -> bool {
+fn touches(object: &Json, path: &Pointer) -> bool {
     let mut value = object;
-    for (depth, (_, part)) in pointer::parts(path).enumerate() {
+    for (depth, part) in path.parts().iter().enumerate() {
         if (depth == 0 && part == "sops" && object.get("sops").is_some()) || is_sealed(value) {
             return true;
         }
         let next = match value {
-            Json::Object(fields) => fields.get(&part),
+            Json::Object(fields) => fields.get(part),
             Json::Array(items) => part.parse().ok().and_then(|index: usize| items.get(index)),
             _ => None,
         };

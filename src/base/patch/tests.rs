@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::diag::Severity;
 use crate::meta::testing::node;
+use crate::model::selector::Labels;
 use crate::yaml::{Scope, Value};
 
 fn read(list: &Json, style: Style) -> (Vec<Operation>, Vec<String>) {
@@ -192,7 +193,7 @@ fn the_default_operation_and_null_are_read_as_kubefed_reads_them() {
     );
     assert!(found.is_empty(), "{found:?}");
     assert_eq!((read[0].verb, &read[0].value), (Verb::Replace, &Some(Json::Null)));
-    assert_eq!((read[1].verb, read[1].path.as_str()), (Verb::Replace, ""));
+    assert_eq!((read[1].verb, &read[1].path), (Verb::Replace, &Pointer::default()));
 }
 
 #[test]
@@ -227,7 +228,9 @@ fn some_json() -> impl Strategy<Value = Json> {
 }
 
 fn some_operation() -> impl Strategy<Value = Operation> {
-    let path = || "(/([a-c]|[0-3]|-|-1|01|~0|~1|~|ä|)){0,4}|[a-c~]{0,2}";
+    let path = || {
+        "(/([a-c]|[0-3]|-|-1|01|~0|~1|ä|)){0,4}".prop_map(|text| Pointer::parse(&text).expect("a pointer"))
+    };
     let from = prop::option::weighted(0.9, path());
     let value = prop::option::weighted(0.9, some_json());
     (0..6_usize, path(), from, value, any::<bool>(), any::<bool>()).prop_map(

@@ -5,11 +5,18 @@
 
 use serde_json::Value as Json;
 
-use super::Target;
 use crate::diag::did_you_mean;
+use crate::model::selector::Labels;
 
 const NAME: &str = "${MEMBER-CLUSTER-NAME}";
 const LABEL: &str = "${MEMBER-CLUSTER-LABEL-KEY-";
+
+/// The cluster a copy is for: what `${...}` may stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    pub cluster: &'a str,
+    pub labels: &'a Labels,
+}
 
 /// The value with its variables filled in, or why one cannot be.
 pub fn fill(value: &Json, target: Target<'_>) -> Result<Json, String> {
@@ -60,7 +67,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::selector::Labels;
 
     fn filled(value: Json) -> Result<Json, String> {
         let labels =

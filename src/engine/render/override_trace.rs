@@ -8,7 +8,7 @@ use super::claims;
 use super::copies::Copies;
 use super::replicas;
 use super::{frozen, picks_of};
-use berth_base::model::{Action, Decision, Fleet, Key, ObjectId};
+use berth_base::model::{Action, Decision, Fleet, Key, ObjectId, Pointer};
 use std::collections::BTreeMap;
 
 /// The overrides that changed one cluster's copy of an object.
@@ -28,7 +28,7 @@ pub struct AppliedOverride {
     /// The place of the operation or rule.
     pub at: berth_base::diag::Pos,
     /// The verb and the path; none where the override takes the whole copy away.
-    pub operation: Option<(&'static str, String)>,
+    pub operation: Option<(&'static str, Pointer)>,
 }
 
 impl std::fmt::Display for AppliedOverride {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use berth_base::model::{Action, Operation, Override, Template, Verb, Workload};
+use berth_base::model::{Action, Operation, Override, Pointer, Template, Verb, Workload};
 
 /// Lists the fields that the member's own object keeps.
 pub(super) use berth_base::model::annotation::RETAIN;
@@ -53,8 +53,8 @@ pub(super) fn with_replicas<'a>(
 }
 
 /// Reports whether the operation sets the number, so that its value is replaced and its verb stays.
-fn sets_number(operation: &Operation, path: &str) -> bool {
-    operation.path == path && matches!(operation.verb, Verb::Add | Verb::Replace | Verb::Remove)
+fn sets_number(operation: &Operation, path: &Pointer) -> bool {
+    operation.path == *path && matches!(operation.verb, Verb::Add | Verb::Replace | Verb::Remove)
 }
 
 /// The annotation's text for one cluster: JSON pointers, with commas between them. `None` for nothing.
@@ -75,9 +75,9 @@ pub(super) fn retain(template: &Template, cluster: &str, overrides: &[Cow<'_, Ov
 }
 
 /// Reports whether an operation on `path` sets `field` or a field that contains it.
-fn reaches(path: &str, field: &str) -> bool {
-    let mut fields = field.split('/');
-    path.split('/').all(|part| fields.next().is_some_and(|field| field == "*" || field == part))
+fn reaches(path: &Pointer, field: &str) -> bool {
+    let mut fields = field.split('/').skip(1);
+    path.parts().iter().all(|part| fields.next().is_some_and(|field| field == "*" || field == part))
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
             ("/metadata/annotations/a", "/metadata/annotations", false),
             ("/spec/replicasOther", "/spec/replicas", false),
         ] {
-            assert_eq!(reaches(path, field), sets, "{path} {field}");
+            assert_eq!(reaches(&Pointer::parse(path).unwrap(), field), sets, "{path} {field}");
         }
     }
 }

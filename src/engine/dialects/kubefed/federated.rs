@@ -15,7 +15,7 @@ use berth_base::meta::{Metadata, open};
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Follow, Ranking, Retention, Rule, Selection};
 use berth_base::model::workload::ReplicasAt;
-use berth_base::model::{Condition, Key, Override, Placement, Policy, Source, Template, Workload};
+use berth_base::model::{Condition, Key, Override, Placement, Pointer, Policy, Source, Template, Workload};
 use berth_base::yaml::{Node, Scope};
 
 /// Reads one; a FederatedNamespace goes into `namespaces` as well.
@@ -113,7 +113,7 @@ fn replicas_at(
         Some(preference) => (&preference.key, &preference.origin),
         None => (&document.key, &document.at),
     };
-    Some(ReplicasAt { path: division::REPLICAS.to_owned(), by: by.clone(), origin: origin.clone() })
+    Some(ReplicasAt { path: Pointer::of(division::REPLICAS), by: by.clone(), origin: origin.clone() })
 }
 
 fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool {

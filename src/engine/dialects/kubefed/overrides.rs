@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
 use berth_base::meta::label_selector;
-use berth_base::model::{Action, Applies, Override, Term};
+use berth_base::model::{Action, Applies, Override, Pointer, Term};
 use berth_base::patch::{self, Style};
 use berth_base::yaml::{Fields, Mark, Scope};
 
-const FIXED: [&str; 4] = ["/kind", "/metadata/generateName", "/metadata/name", "/metadata/namespace"];
+const FIXED: [&[&str]; 4] =
+    [&["kind"], &["metadata", "generateName"], &["metadata", "name"], &["metadata", "namespace"]];
 
 pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override> {
     let scope = fields.scope();
@@ -24,7 +25,8 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
         let path = entry.path_of("clusterOverrides");
         let list = entry.list("clusterOverrides").unwrap_or_default();
         let operations = patch::operations(scope, list, &path, Style::KubeFed);
-        for operation in operations.iter().filter(|operation| FIXED.contains(&operation.path.as_str())) {
+        let is_fixed = |path: &Pointer| FIXED.iter().any(|fixed| path.parts() == *fixed);
+        for operation in operations.iter().filter(|operation| is_fixed(&operation.path)) {
             let message = format!("{path}: `{}` cannot be overridden", operation.path);
             scope.report(Diagnostic::error(operation.at.clone(), message));
         }
