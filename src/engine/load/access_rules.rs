@@ -4,40 +4,38 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Settings;
 use super::assemble::{Assembled, assemble};
 use super::config::FleetConfig;
 use super::documents::FileDocuments;
 use super::file_cache::FileCache;
 use super::last_good::chunk_of;
 use super::tree_objects::{TreeObjects, read_files};
-use super::{History, settings};
 use crate::access::{self, Facts, Judged, Rules, World};
 use crate::dialects::{Claim, Dialect, Document, ReadingCache};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::Key;
 use berth_base::source::{Ruled, SourceTree};
-use berth_base::yaml::Limits;
 
 type Files = Vec<(Arc<str>, Arc<FileDocuments>)>;
 
 /// The rules that hold for a tree.
-pub(super) fn world(tree: &SourceTree, limits: &Limits, cache: &mut FileCache) -> World {
+pub(super) fn world(tree: &SourceTree, cache: &mut FileCache) -> World {
     match &tree.ruled {
         Ruled::Free => World::default(),
         Ruled::Own => {
-            let files = rule_files(tree, limits, cache);
+            let files = rule_files(tree, cache);
             World { rules: rules(tree, &files), next: rules(tree, &files), before: Facts::default() }
         }
         Ruled::By(base) => {
-            let files = rule_files(base, limits, cache);
+            let files = rule_files(base, cache);
             let rules_before = rules(base, &files);
             if !rules_before.enforced {
                 return World::default();
             }
-            let config = settings(base, History::None, limits);
-            let all = read_files(base, &config, limits, cache);
+            let all = read_files(base, &Settings::of(base, cache).config, cache);
             let before = Facts::of(documents(&all));
-            let files = rule_files(tree, limits, cache);
+            let files = rule_files(tree, cache);
             World { rules: rules_before, before, next: rules(tree, &files) }
         }
     }
@@ -68,16 +66,11 @@ pub(super) fn judge(world: &World, files: &Files) -> Judged {
 
 /// Returns the documents that may not be removed although they are missing now, with their text in the tree
 /// before.
-pub(super) fn staying(
-    tree: &SourceTree,
-    judged: &Judged,
-    limits: &Limits,
-    cache: &mut FileCache,
-) -> Vec<(Document, Vec<u8>)> {
+pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache) -> Vec<(Document, Vec<u8>)> {
     let (Ruled::By(base), false) = (&tree.ruled, judged.stays.is_empty()) else { return Vec::new() };
     let mut found = BTreeMap::new();
     let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
-    for (path, read) in cache.read_all(base.files.iter(), limits) {
+    for (path, read) in cache.read_all(base.files.iter()) {
         let bytes = texts.get(&*path).copied().unwrap_or_default();
         for (document, slot) in read.objects.iter().filter(|(one, _)| judged.stays.contains(&one.key)) {
             let text = || chunk_of(bytes, document, slot).into_owned();
@@ -130,8 +123,8 @@ pub(super) fn assemble_allowed(
     done
 }
 
-fn rule_files(tree: &SourceTree, limits: &Limits, cache: &mut FileCache) -> Files {
-    cache.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)), limits)
+fn rule_files(tree: &SourceTree, cache: &mut FileCache) -> Files {
+    cache.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)))
 }
 
 fn rules(tree: &SourceTree, files: &Files) -> Rules {

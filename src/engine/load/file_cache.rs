@@ -22,7 +22,8 @@ const REPEATS_OF_A_TREE: usize = 4_000_000;
 #[derive(Debug)]
 struct Entry {
     bytes: Arc<[u8]>,
-    limits: Limits,
+    /// The work that its aliases might take.
+    repeats_allowed: usize,
     documents: Arc<FileDocuments>,
 }
 
@@ -51,8 +52,8 @@ impl FileCache {
 
     /// Encodes the parsed files for another process.
     pub fn encode(&self, encoder: &mut Encoder) {
-        let limits = Limits::default();
-        let is_usual = |entry: &Entry| is_same_reading(&entry.limits, entry.documents.repeats, &limits);
+        let usual = Limits::default().repeats;
+        let is_usual = |entry: &Entry| is_same_reading(entry.repeats_allowed, entry.documents.repeats, usual);
         let files = self.files.iter().filter(|(_, entry)| is_usual(entry));
         file_cache_codec::encode(
             encoder,
@@ -69,53 +70,52 @@ impl FileCache {
     pub(super) fn read_all<'f>(
         &mut self,
         files: impl Iterator<Item = &'f SourceFile>,
-        limits: &Limits,
     ) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
         let mut files: Vec<&SourceFile> = files.collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
         let mut left = REPEATS_OF_A_TREE;
         let mut read = |file: &SourceFile| {
-            let repeats = limits.repeats.min(left.saturating_add(HONEST_REPEATS));
-            let documents = self.read(file, &Limits { repeats, ..*limits });
+            let allowed = Limits::default().repeats.min(left.saturating_add(HONEST_REPEATS));
+            let documents = self.read(file, allowed);
             left = left.saturating_sub(documents.repeats.saturating_sub(HONEST_REPEATS));
             (file.path.clone(), documents)
         };
         files.into_iter().map(&mut read).collect()
     }
 
-    fn read(&mut self, file: &SourceFile, limits: &Limits) -> Arc<FileDocuments> {
-        if let Some(Entry { bytes, limits: read_under, documents }) = self.files.get(&file.path)
-            && is_same_reading(read_under, documents.repeats, limits)
+    fn read(&mut self, file: &SourceFile, allowed: usize) -> Arc<FileDocuments> {
+        if let Some(Entry { bytes, repeats_allowed, documents }) = self.files.get(&file.path)
+            && is_same_reading(*repeats_allowed, documents.repeats, allowed)
             && (Arc::ptr_eq(bytes, &file.bytes) || *bytes == file.bytes)
         {
             return documents.clone();
         }
-        let documents = self.recall(file, limits).unwrap_or_else(|| {
+        let documents = self.recall(file, allowed).unwrap_or_else(|| {
             self.count += 1;
-            Arc::new(documents::read(&file.path, &file.bytes, limits))
+            let limits = Limits { repeats: allowed, ..Limits::default() };
+            Arc::new(documents::read(&file.path, &file.bytes, &limits))
         });
-        let entry = Entry { bytes: file.bytes.clone(), limits: *limits, documents: documents.clone() };
+        let entry =
+            Entry { bytes: file.bytes.clone(), repeats_allowed: allowed, documents: documents.clone() };
         self.files.insert(file.path.clone(), entry);
         documents
     }
 
-    fn recall(&mut self, file: &SourceFile, limits: &Limits) -> Option<Arc<FileDocuments>> {
+    fn recall(&mut self, file: &SourceFile, allowed: usize) -> Option<Arc<FileDocuments>> {
         if self.stored.is_empty() {
             return None;
         }
         let (of, documents) = self.stored.remove(&file.path)?;
-        let is_same = is_same_reading(&Limits::default(), documents.repeats, limits);
+        let is_same = is_same_reading(Limits::default().repeats, documents.repeats, allowed);
         (is_same && of == digest(&file.bytes)).then_some(documents)
     }
 }
 
 /// Reports whether a file reads alike under both limits: aliases that took less than either allows were all
 /// followed.
-fn is_same_reading(read_under: &Limits, repeats: usize, limits: &Limits) -> bool {
-    let all_followed = repeats < read_under.repeats && repeats < limits.repeats;
-    Limits { repeats: limits.repeats, ..*read_under } == *limits
-        && (all_followed || read_under.repeats == limits.repeats)
+fn is_same_reading(allowed_then: usize, repeats: usize, allowed: usize) -> bool {
+    allowed_then == allowed || repeats < allowed_then.min(allowed)
 }
 
 fn digest(bytes: &[u8]) -> FileDigest {

@@ -57,17 +57,12 @@ pub(super) struct LastGood {
 }
 
 /// Looks up the last good forms of broken files. `good` are the keys of all documents that count.
-pub(super) fn keep(
-    broken: &[BrokenFile<'_>],
-    good: &BTreeSet<&Key>,
-    history: History<'_>,
-    limits: &Limits,
-) -> LastGood {
+pub(super) fn keep(broken: &[BrokenFile<'_>], good: &BTreeSet<&Key>, history: History<'_>) -> LastGood {
     let mut kept = LastGood::default();
     let mut seen: BTreeSet<Key> = BTreeSet::new();
     // A last good form may join two forms, so it may be as large as both.
-    let limits =
-        Limits { bytes: limits.bytes.saturating_mul(2), nodes: limits.nodes.saturating_mul(2), ..*limits };
+    let limits = Limits::default();
+    let limits = Limits { bytes: limits.bytes * 2, nodes: limits.nodes * 2, ..limits };
     for file in broken {
         let last_good = match history {
             History::None => None,

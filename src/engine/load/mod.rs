@@ -31,12 +31,12 @@ pub use survey::{Survey, Text, survey, survey_with_cache};
 
 use assemble::{Assembled, assemble};
 use config::{CONFIG_KIND, CONFIG_PATH};
-use documents::Slot;
+use documents::{FileDocuments, Slot};
 use last_good::{LastGood, keep};
 use tree_objects::{TreeObjects, find_broken, read_files, tree_objects};
 
 use crate::access::{self, Facts, World};
-use crate::dialects::{Claim, DIALECTS, Dialect, ReadingCache};
+use crate::dialects::{Claim, DIALECTS, Dialect, Document};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::{Fleet, Key, Shared};
 use berth_base::source::SourceTree;
@@ -64,6 +64,8 @@ pub struct ReadTree {
     facts: Facts,
     /// The results so far, without the tree's own findings.
     loaded: Loaded,
+    dialects: &'static [&'static Dialect],
+    settings_are_broken: bool,
 }
 
 /// Reads a source tree with all dialects.
@@ -76,64 +78,26 @@ pub fn load_with_cache(tree: &SourceTree, history: History<'_>, cache: &mut File
     finish(tree, first(tree, cache), history, cache)
 }
 
-/// [`load`] with the dialects and limits given.
-pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: &[&Dialect], limits: &Limits) -> Loaded {
-    let (cache, config) = (&mut FileCache::default(), settings(tree, history, limits));
-    let first = first_with(tree, config, dialects, limits, cache);
-    finish_with(tree, first, history, dialects, limits, &cache.readings)
-}
-
 /// The first half of [`load`], which needs no history.
 pub fn first(tree: &SourceTree, cache: &mut FileCache) -> ReadTree {
-    let limits = Limits::default();
-    first_with(tree, settings(tree, History::None, &limits), DIALECTS, &limits, cache)
+    first_of(tree, DIALECTS, cache)
+}
+
+fn first_of(tree: &SourceTree, dialects: &'static [&'static Dialect], cache: &mut FileCache) -> ReadTree {
+    read(tree, Settings::of(tree, cache), dialects, cache)
 }
 
 /// The second half of [`load`].
-pub fn finish(tree: &SourceTree, first: ReadTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
-    let limits = Limits::default();
-    let config = settings(tree, history, &limits);
-    // Broken settings have their last good form.
-    let first = if config == first.loaded.config {
-        first
-    } else {
-        first_with(tree, config, DIALECTS, &limits, cache)
-    };
-    finish_with(tree, first, history, DIALECTS, &limits, &cache.readings)
-}
-
-fn first_with(
-    tree: &SourceTree,
-    config: FleetConfig,
-    dialects: &[&Dialect],
-    limits: &Limits,
-    cache: &mut FileCache,
-) -> ReadTree {
-    let world = access_rules::world(tree, limits, cache);
-    let files = read_files(tree, &config, limits, cache);
-    let judged = access_rules::judge(&world, &files);
-    let winners = access_rules::winners(&world, &judged, &files);
-    let mut loaded = Loaded { config, ..Loaded::default() };
-    let mut objects = tree_objects(files, &judged, winners.as_ref(), &mut loaded);
-    objects.staying = access_rules::staying(tree, &judged, limits, cache);
-    loaded.diagnostics.extend(judged.found);
-    loaded.diagnostics.extend(access_rules::note(tree, &world));
-    let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
-    loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.readings);
-    cache.readings.forget_unused();
-    ReadTree { objects, assembled, world, facts: judged.facts, loaded }
-}
-
-fn finish_with(
-    tree: &SourceTree,
-    first: ReadTree,
-    history: History<'_>,
-    dialects: &[&Dialect],
-    limits: &Limits,
-    readings: &ReadingCache,
-) -> Loaded {
-    let ReadTree { objects, assembled: first, world, facts, mut loaded } = first;
+pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
+    if let (true, History::Known(last_good)) = (first.settings_are_broken, history)
+        && let Some(bytes) = last_good(CONFIG_PATH)
+        && let Some(settings) =
+            Settings::in_file(&documents::read(&CONFIG_PATH.into(), &bytes, &Limits::default()))
+        && settings.config != first.loaded.config
+    {
+        first = read(tree, settings, first.dialects, cache);
+    }
+    let ReadTree { objects, assembled: first, world, facts, mut loaded, dialects, .. } = first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
     let broken = find_broken(tree, &found, &objects, &first.faulty, history);
@@ -141,7 +105,7 @@ fn finish_with(
         LastGood::default()
     } else {
         let good = objects.countable(&first.faulty).map(|index| &objects.documents[index].key).collect();
-        keep(&broken, &good, history, limits)
+        keep(&broken, &good, history)
     };
     drop((broken, found));
     for (document, text) in &objects.staying {
@@ -151,7 +115,10 @@ fn finish_with(
     let mut done = if kept.documents.is_empty() {
         first
     } else {
-        assemble_again(objects, first, &kept, dialects, &mut loaded, readings)
+        let assemble = |documents: &[Document], config: &FleetConfig| {
+            assemble(documents, dialects, config, &cache.readings)
+        };
+        assemble_again(objects, first, &kept, &mut loaded, assemble)
     };
     let doubt = &mut done.fleet.doubt;
     doubt.files.extend(doubtful);
@@ -166,31 +133,56 @@ fn finish_with(
     loaded
 }
 
+fn read(
+    tree: &SourceTree,
+    settings: Settings,
+    dialects: &'static [&'static Dialect],
+    cache: &mut FileCache,
+) -> ReadTree {
+    let Settings { config, are_broken: settings_are_broken } = settings;
+    let world = access_rules::world(tree, cache);
+    let files = read_files(tree, &config, cache);
+    let judged = access_rules::judge(&world, &files);
+    let winners = access_rules::winners(&world, &judged, &files);
+    let mut loaded = Loaded { config, ..Loaded::default() };
+    let mut objects = tree_objects(files, &judged, winners.as_ref(), &mut loaded);
+    objects.staying = access_rules::staying(tree, &judged, cache);
+    loaded.diagnostics.extend(judged.found);
+    loaded.diagnostics.extend(access_rules::note(tree, &world));
+    let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
+    loaded.diagnostics.extend(outside.filter_map(access::misplaced));
+    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.readings);
+    cache.readings.forget_unused();
+    ReadTree { objects, assembled, world, facts: judged.facts, loaded, dialects, settings_are_broken }
+}
+
 /// Returns the source's findings about files that the settings do not exclude.
 fn found_in<'t>(tree: &'t SourceTree, config: &FleetConfig) -> Vec<&'t Diagnostic> {
     tree.found.iter().filter(|one| !is_excluded(one, config)).collect()
 }
 
-/// The fleet's settings. Their faults are reported with all others', see [`berth_kinds`].
-fn settings(tree: &SourceTree, history: History<'_>, limits: &Limits) -> FleetConfig {
-    let path: Arc<str> = CONFIG_PATH.into();
-    let of = |bytes: &[u8]| {
-        let file = documents::read(&path, bytes, limits);
+/// The settings of a tree. Their faults are reported with all others', see [`berth_kinds`].
+struct Settings {
+    config: FleetConfig,
+    /// Their file has a fault, so that their last good form counts where there is one.
+    are_broken: bool,
+}
+
+impl Settings {
+    fn of(tree: &SourceTree, cache: &mut FileCache) -> Settings {
+        let files = cache.read_all(tree.files.iter().filter(|file| *file.path == *CONFIG_PATH));
+        let refused =
+            tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *CONFIG_PATH));
+        let settings = files.first().and_then(|(_, file)| Settings::in_file(file));
+        let are_broken = refused || !files.is_empty();
+        settings.unwrap_or_else(|| Settings { config: FleetConfig::default(), are_broken })
+    }
+
+    fn in_file(file: &FileDocuments) -> Option<Settings> {
         let (document, _) = file.objects.iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
-        let scope = Scope::new(path.clone(), Severity::Error);
+        let scope = Scope::new(CONFIG_PATH.into(), Severity::Error);
         let config = config::read(&scope, &document.root);
-        Some((config, !scope.has_errors()))
-    };
-    let file = tree.files.iter().find(|file| *file.path == *path);
-    let refused = tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *path));
-    let config = file.and_then(|file| of(&file.bytes));
-    match (config, history) {
-        (Some((config, true)), _) => config,
-        (broken, History::Known(last_good)) if file.is_some() || refused => {
-            let before = last_good(&path).and_then(|bytes| of(&bytes));
-            before.or(broken).map(|(config, _)| config).unwrap_or_default()
-        }
-        (config, _) => config.map(|(config, _)| config).unwrap_or_default(),
+        Some(Settings { config, are_broken: scope.has_errors() })
     }
 }
 
@@ -204,9 +196,8 @@ fn assemble_again(
     objects: TreeObjects,
     first: Assembled,
     kept: &LastGood,
-    dialects: &[&Dialect],
     loaded: &mut Loaded,
-    readings: &ReadingCache,
+    assemble: impl FnOnce(&[Document], &FleetConfig) -> Assembled,
 ) -> Assembled {
     let kept_keys: BTreeSet<&Key> = kept.documents.iter().map(|document| &document.key).collect();
     let (refused, refused_keys) = (objects.refused.clone(), objects.refused_keys());
@@ -224,7 +215,7 @@ fn assemble_again(
     }
     documents.extend(kept.documents.iter().cloned());
     documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
-    let mut second = assemble(&documents, dialects, &loaded.config, readings);
+    let mut second = assemble(&documents, &loaded.config);
     let in_replaced = |diagnostic: &Diagnostic| {
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))

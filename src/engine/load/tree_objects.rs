@@ -14,7 +14,6 @@ use crate::dialects::{Claim, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::Key;
 use berth_base::source::SourceTree;
-use berth_base::yaml::Limits;
 
 /// The tree's objects, each key once, with their places.
 #[derive(Debug, Default)]
@@ -81,10 +80,9 @@ impl TreeObjects {
 pub(super) fn read_files(
     tree: &SourceTree,
     config: &FleetConfig,
-    limits: &Limits,
     cache: &mut FileCache,
 ) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
-    cache.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)), limits)
+    cache.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)))
 }
 
 /// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not

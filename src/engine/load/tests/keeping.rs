@@ -90,9 +90,9 @@ fn a_new_broken_file_puts_nothing_in_doubt() {
 #[test]
 fn without_a_history_a_broken_file_puts_everything_in_doubt() {
     let files = tree(&[("a.yaml", "a: [\n")]);
-    let loaded = load_with(&files, History::Unavailable, &[&TEST], &Limits::default());
+    let loaded = load_with(&files, History::Unavailable);
     assert!(loaded.fleet.doubt.everything && loaded.fleet.doubt.files.contains("a.yaml"));
-    let fine = load_with(&tree(&[("a.yaml", "a: 1\n")]), History::Unavailable, &[&TEST], &Limits::default());
+    let fine = load_with(&tree(&[("a.yaml", "a: 1\n")]), History::Unavailable);
     assert!(!fine.fleet.doubt.everything);
 }
 

@@ -7,13 +7,13 @@ mod rules;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{History, Loaded, load_with};
+use super::{FileCache, History, Loaded, finish, first_of};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
 use berth_base::diag::Severity;
 use berth_base::model::placement::{Follow, PlacementRef, Policy, Ranking, Retention, Selection};
 use berth_base::model::{Cluster, Placement, Source, Workload};
 use berth_base::source::{SourceFile, SourceTree};
-use berth_base::yaml::{Limits, Scope};
+use berth_base::yaml::Scope;
 
 /// Kinds of `test.dev`: Member and Machine are clusters, Rule is a placement, App follows one, Trace is bookkeeping.
 pub(super) const TEST: Dialect = Dialect {
@@ -115,8 +115,15 @@ pub(super) fn tree(files: &[(&str, &str)]) -> SourceTree {
     SourceTree { files: files.iter().map(file).collect(), ..SourceTree::default() }
 }
 
+/// Loads with the test dialect alone.
+pub(super) fn load_with(tree: &SourceTree, history: History<'_>) -> Loaded {
+    let mut cache = FileCache::default();
+    let first = first_of(tree, &[&TEST], &mut cache);
+    finish(tree, first, history, &mut cache)
+}
+
 pub(super) fn load(files: &[(&str, &str)]) -> Loaded {
-    load_with(&tree(files), History::None, &[&TEST], &Limits::default())
+    load_with(&tree(files), History::None)
 }
 
 /// Loads with the last good forms given.
@@ -124,7 +131,7 @@ pub(super) fn load_after(before: &[(&str, &str)], files: &SourceTree) -> Loaded 
     let forms: BTreeMap<String, Arc<[u8]>> =
         before.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().into())).collect();
     let last_good = |path: &str| forms.get(path).cloned();
-    load_with(files, History::Known(&last_good), &[&TEST], &Limits::default())
+    load_with(files, History::Known(&last_good))
 }
 
 /// Everything said, as printed, on one line each.
