@@ -1,5 +1,6 @@
 //! Nobody deletes by accident: what the gate holds, what it prints, and what lets a removal pass.
 
+use berth_engine::state::Comparison;
 use berth_git::GitContents;
 use berth_git::protocol::Refs;
 use berth_hub::inputs::gate::{Basis, Step, ask};
@@ -407,8 +408,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         let built = reading.build(&mut contents).expect("builds");
         let step = Step {
             source,
-            previous: &previous.state,
-            next: &built.state,
+            states: &Comparison::of(&previous.state, &built.state),
             files: &built.fleet.approvals,
             now: reading.now,
             rendered: Some(&previous),

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::removal::PlaceOwners;
-use super::{Cause, HeldRecord, Pairs, Question};
+use super::held_record::HeldRecord;
+use super::question::Question;
+use super::removal::{Cause, Pairs};
+use crate::state::PlaceOwners;
 use berth_base::model::{Decision, Digest, Key, ObjectId, path};
 
 /// The decisions of the edit alone: with the new source, and the old statuses and time. Several where the old
@@ -28,7 +30,7 @@ pub(super) struct Caused {
 
 impl<'a> Causes<'a> {
     pub(super) fn of(question: &'a Question<'a>) -> Causes<'a> {
-        let edit_alone = question.edit_alone.iter().map(PlaceOwners::of_decisions).collect();
+        let edit_alone = question.edit_alone.iter().map(PlaceOwners::of).collect();
         Causes { question, edit_alone }
     }
 

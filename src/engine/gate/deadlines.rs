@@ -8,8 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::held_record::{key_of_words, words_of_key};
-use super::removal::PlaceOwners;
-use super::{Pairs, Question};
+use super::removal::Pairs;
+use crate::state::{Comparison, PlaceOwners};
 use berth_base::model::{Decision, Key, ObjectId, Timestamp, path};
 
 /// The decisions of one later moment, with all other inputs unchanged.
@@ -80,11 +80,11 @@ impl FromStr for Deadline {
 }
 
 /// Returns the current copies that the next state has and a later moment removes.
-pub(super) fn due(question: &Question<'_>, moments: &[LaterDecisions]) -> BTreeMap<Key, Due> {
+pub(super) fn due(states: &Comparison<'_>, moments: &[LaterDecisions]) -> BTreeMap<Key, Due> {
     let mut due: BTreeMap<Key, Due> = BTreeMap::new();
     for ahead in moments {
         let mut claims: Option<PlaceOwners<'_>> = None;
-        for (key, decision) in &question.previous.decisions {
+        for (key, decision) in &*states.current.decisions {
             let then = ahead.decisions.get(key);
             if then.is_some_and(|then| then.picks == decision.picks && then.objects == decision.objects) {
                 continue;
@@ -96,8 +96,8 @@ pub(super) fn due(question: &Question<'_>, moments: &[LaterDecisions]) -> BTreeM
                         continue;
                     }
                     let path = path::of_object(object);
-                    let claims = claims.get_or_insert_with(|| PlaceOwners::of_decisions(&ahead.decisions));
-                    let stays = [question.previous, question.next].into_iter().all(|state| {
+                    let claims = claims.get_or_insert_with(|| PlaceOwners::of(&ahead.decisions));
+                    let stays = [states.current, states.next].into_iter().all(|state| {
                         state
                             .folders
                             .get(&pick.cluster)

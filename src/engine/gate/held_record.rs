@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Cause;
+use super::removal::Cause;
 use berth_base::model::{Digest, Key, Timestamp};
 
 /// A workload that was held, and the removals it was held for.
@@ -20,22 +20,6 @@ pub struct HeldRecord {
 
 /// An edit of the source that takes too much together with others.
 const TOGETHER: &str = "together";
-
-impl Cause {
-    const ALL: [Cause; 3] = [Cause::Source, Cause::Itself, Cause::Both];
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Cause::Source => "source",
-            Cause::Itself => "status",
-            Cause::Both => "both",
-        }
-    }
-
-    pub(super) fn of_word(word: &str) -> Option<Cause> {
-        Cause::ALL.into_iter().find(|cause| cause.word() == word)
-    }
-}
 
 /// A key as two words: its kind with the group, and its name with the namespace.
 pub(super) fn words_of_key(key: &Key) -> String {

@@ -7,26 +7,25 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::removal::PlaceOwners;
+use super::held_record::HeldRecord;
+use super::question::Question;
+use super::removal::{Cause, Pairs};
+use super::verdict::Why;
+use super::weighing::Removal;
 use super::window::{self, Place, Since};
-use super::{Cause, Pairs, Question, Removal, Why};
 use crate::state::State;
 use berth_base::model::{Key, ObjectId, path};
 
 type Removals<'a> = BTreeMap<&'a Key, Removal>;
 type Reasons<'a> = BTreeMap<&'a Key, Vec<Why>>;
 
-pub(super) fn reasons<'a>(
-    question: &Question<'_>,
-    before: &PlaceOwners<'a>,
-    removals: &Removals<'a>,
-) -> Reasons<'a> {
+pub(super) fn reasons<'a>(question: &Question<'_>, removals: &Removals<'a>) -> Reasons<'a> {
     let since = window::since(question.pasts);
-    let after = after(question.next, removals);
+    let after = after(question.states.next, removals);
     let case = Case { question, since: &since, after: &after, removals };
     let mut reasons = Reasons::new();
     for (key, removal) in removals.iter().filter(|(_, removal)| counts(question, removal)) {
-        let found = [clusters(&case, before, key, removal), risky(question, removal)];
+        let found = [clusters(&case, key, removal), risky(question, removal)];
         reasons.entry(*key).or_default().extend(found.into_iter().flatten());
     }
     objects(&case, &mut reasons);
@@ -63,10 +62,10 @@ fn counts(question: &Question<'_>, removal: &Removal) -> bool {
     question.limits.recall.is_some() || removal.cause == Cause::Source
 }
 
-fn clusters(case: &Case<'_, '_>, before: &PlaceOwners<'_>, key: &Key, removal: &Removal) -> Option<Why> {
+fn clusters(case: &Case<'_, '_>, key: &Key, removal: &Removal) -> Option<Why> {
     let question = case.question;
     let mut has: BTreeMap<&str, usize> = BTreeMap::new();
-    for (cluster, _) in before.places(key, question.previous) {
+    for (cluster, _) in question.states.owners.places(key, question.states.current) {
         *has.entry(cluster).or_default() += 1;
     }
     let mut loses: BTreeMap<&str, usize> = BTreeMap::new();
@@ -92,7 +91,8 @@ fn clusters(case: &Case<'_, '_>, before: &PlaceOwners<'_>, key: &Key, removal: &
 /// Reports whether the workload is placed anywhere afterwards.
 fn goes_elsewhere(question: &Question<'_>, key: &Key, removal: &Removal) -> bool {
     let last = question.outlook.with_change.last().filter(|_| !removal.due.is_empty());
-    let decision = last.map_or_else(|| question.next.decisions.get(key), |last| last.decisions.get(key));
+    let decision =
+        last.map_or_else(|| question.states.next.decisions.get(key), |last| last.decisions.get(key));
     decision.is_some_and(|one| !one.objects.is_empty() && one.picks.iter().any(|pick| !pick.pending))
 }
 
@@ -113,7 +113,7 @@ fn objects<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
     for (cluster, object) in counting().flat_map(|(_, removal)| &removal.pairs) {
         lost.entry(cluster).or_default().insert(object);
     }
-    let of = |cluster: &str| question.previous.folders.get(cluster).map_or(0, |folder| folder.len());
+    let of = |cluster: &str| question.states.current.folders.get(cluster).map_or(0, |folder| folder.len());
     let now: BTreeMap<&str, Share> =
         lost.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
     let mut full = full(question, &now);
@@ -148,7 +148,9 @@ fn full<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTree
     let total: usize = most().map(|(_, (lost, _))| lost).sum();
     let is_full = |cluster: &str, (lost, of): Share| {
         let counted = if question.limits.recall.is_some() { total } else { lost };
-        limit.is_exceeded(lost, of) || limit.free < counted || !question.next.folders.contains_key(cluster)
+        limit.is_exceeded(lost, of)
+            || limit.free < counted
+            || !question.states.next.folders.contains_key(cluster)
     };
     most()
         .filter(|(cluster, share)| is_full(cluster, **share))
@@ -162,8 +164,7 @@ fn still<'a>(question: &Question<'_>, removals: &Removals<'a>, reasons: &mut Rea
         return;
     }
     for (key, removal) in removals {
-        let same =
-            |held: &&super::HeldRecord| held.together && held.key == **key && held.digest == removal.digest;
+        let same = |held: &&HeldRecord| held.together && held.key == **key && held.digest == removal.digest;
         let why = reasons.entry(*key).or_default();
         if why.is_empty() && question.retried.iter().any(|held| same(&held)) {
             why.push(Why::Still);
@@ -179,14 +180,14 @@ fn evictions<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
     let mut losing = clusters_of(now.iter()).len();
     for since in case.since {
         let is_gone = |(cluster, path): &Place| {
-            question.next.folders.get(cluster).is_none_or(|folder| !folder.contains_key(path))
+            question.states.next.folders.get(cluster).is_none_or(|folder| !folder.contains_key(path))
         };
         let earlier = since.by_itself.iter().copied().filter(|place| is_gone(place));
         let all = now.iter().chain(earlier).filter(|place| since.had(place));
         losing = losing.max(clusters_of(all).len());
     }
     let fleet: BTreeSet<&String> =
-        question.previous.folders.keys().chain(question.next.folders.keys()).collect();
+        question.states.current.folders.keys().chain(question.states.next.folders.keys()).collect();
     if !question.limits.evictions.is_exceeded(losing, fleet.len()) {
         return;
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cause, Held, Pairs, Why};
+use super::removal::{Cause, Pairs};
+use super::verdict::{Held, Why};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Timestamp;
 use berth_base::text::some_of;

@@ -5,24 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::removal::PlaceOwners;
-use super::{Question, Why};
-use crate::state::State;
+use super::verdict::Why;
+use crate::state::{Comparison, Owner, PlaceOwners, State};
 use berth_base::model::Key;
 
 /// Merges both states; adds workloads to `held` that must wait with the others.
-pub(super) fn merge(
-    question: &Question<'_>,
-    before: &PlaceOwners<'_>,
-    held: &mut BTreeMap<Key, Vec<Why>>,
-) -> State {
-    let after = PlaceOwners::of(question.next);
+pub(super) fn merge(states: &Comparison<'_>, held: &mut BTreeMap<Key, Vec<Why>>) -> State {
+    let after = PlaceOwners::of(&states.next.decisions);
     loop {
-        let mut state = question.next.clone();
-        let mut tied = Vec::new();
-        withdraw(question, before, &after, held, &mut state, &mut tied);
+        let mut state = states.next.clone();
+        let tied = withdraw(states, &after, held, &mut state);
         if tied.is_empty() {
-            put_back(question, before, held, &mut state);
+            put_back(states, held, &mut state);
             return state;
         }
         for (key, to) in tied {
@@ -35,24 +29,24 @@ pub(super) fn merge(
     }
 }
 
-/// Takes out the additions of held workloads. Notes the workloads whose objects they would have taken over.
+/// Takes out the additions of held workloads. Returns the workloads whose objects they would have taken over, each
+/// with the held one.
 fn withdraw(
-    question: &Question<'_>,
-    before: &PlaceOwners<'_>,
+    states: &Comparison<'_>,
     after: &PlaceOwners<'_>,
     held: &BTreeMap<Key, Vec<Why>>,
     state: &mut State,
-    tied: &mut Vec<(Key, Key)>,
-) {
+) -> Vec<(Key, Key)> {
+    let mut tied = Vec::new();
     for key in held.keys() {
-        for (cluster, path) in after.places(key, question.next) {
+        for (cluster, path) in after.places(key, states.next) {
             let others = after.holders(cluster, &path);
-            if others.iter().any(|(holder, _)| !held.contains_key(*holder)) {
+            if others.iter().any(|other| !held.contains_key(other.key())) {
                 continue;
             }
-            let earlier = question.previous.folders.get(cluster).and_then(|folder| folder.get(&path));
+            let earlier = states.current.folders.get(cluster).and_then(|folder| folder.get(&path));
             let holders: BTreeSet<&Key> = match earlier {
-                Some(_) => before.holders(cluster, &path).into_iter().map(|(holder, _)| holder).collect(),
+                Some(_) => states.owners.holders(cluster, &path).iter().map(Owner::key).collect(),
                 None => BTreeSet::new(),
             };
             if holders.iter().any(|holder| held.contains_key(*holder)) {
@@ -68,21 +62,17 @@ fn withdraw(
             };
         }
     }
+    tied
 }
 
-fn put_back(
-    question: &Question<'_>,
-    before: &PlaceOwners<'_>,
-    held: &BTreeMap<Key, Vec<Why>>,
-    state: &mut State,
-) {
+fn put_back(states: &Comparison<'_>, held: &BTreeMap<Key, Vec<Why>>, state: &mut State) {
     for key in held.keys() {
-        match question.previous.decisions.get(key) {
+        match states.current.decisions.get(key) {
             Some(decision) => state.decisions.insert(key.clone(), decision.clone()),
             None => state.decisions.remove(key),
         };
-        for (cluster, path) in before.places(key, question.previous) {
-            let content = question.previous.folders.get(cluster).and_then(|folder| folder.get(&path));
+        for (cluster, path) in states.owners.places(key, states.current) {
+            let content = states.current.folders.get(cluster).and_then(|folder| folder.get(&path));
             let folder = match state.folders.get_mut(cluster) {
                 Some(folder) => folder,
                 None => state.folders.entry(cluster.to_owned()).or_default(),

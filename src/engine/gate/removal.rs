@@ -4,99 +4,53 @@
 //! that two workloads share is removed only with the last of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::state::State;
-use berth_base::model::{Decision, Digest, Folder, Key, ObjectId, differences, path};
+use crate::state::Comparison;
+use berth_base::model::{Digest, Key, ObjectId};
 
 /// Objects in clusters.
 pub type Pairs = BTreeSet<(String, ObjectId)>;
 
-/// Places in clusters' folders.
-pub(super) type Places<'a> = BTreeMap<&'a str, Vec<&'a Arc<str>>>;
-
-/// The workloads that own each place.
-#[derive(Debug)]
-pub(super) struct PlaceOwners<'a> {
-    decisions: &'a BTreeMap<Key, Decision>,
-    by_path: BTreeMap<String, Vec<(&'a Key, &'a ObjectId)>>,
+/// The cause of a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Somebody edited the fleet repository.
+    Source,
+    /// A status, or time.
+    Itself,
+    /// An edit together with a status or time.
+    Both,
 }
 
-impl<'a> PlaceOwners<'a> {
-    pub(super) fn of(state: &'a State) -> PlaceOwners<'a> {
-        PlaceOwners::of_decisions(&state.decisions)
+impl Cause {
+    const ALL: [Cause; 3] = [Cause::Source, Cause::Itself, Cause::Both];
+
+    /// The cause of two removals taken together.
+    pub(super) fn and(self, other: Cause) -> Cause {
+        if self == other { self } else { Cause::Both }
     }
 
-    pub(super) fn of_decisions(decisions: &'a BTreeMap<Key, Decision>) -> PlaceOwners<'a> {
-        let mut by_path: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for (key, decision) in decisions {
-            for object in &decision.objects {
-                by_path.entry(path::of_object(object)).or_default().push((key, object));
-            }
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Cause::Source => "source",
+            Cause::Itself => "status",
+            Cause::Both => "both",
         }
-        PlaceOwners { decisions, by_path }
     }
 
-    /// Returns the workloads that put the object there. A workload whose copy failed counts only where no
-    /// other one has a copy.
-    pub(super) fn holders(&self, cluster: &str, path: &str) -> Vec<(&'a Key, &'a ObjectId)> {
-        let claims = self.by_path.get(path).map(Vec::as_slice).unwrap_or_default();
-        let placed = |key: &Key| self.decisions.get(key).filter(|decision| decision.serves(cluster));
-        let (mut sound, mut failed) = (Vec::new(), Vec::new());
-        for (key, object) in claims.iter().copied() {
-            let Some(decision) = placed(key) else { continue };
-            let has_failed = |failure: &berth_base::model::Failure| {
-                failure.cluster == cluster && failure.object == *object
-            };
-            let list = if decision.failures.iter().any(has_failed) { &mut failed } else { &mut sound };
-            list.push((key, object));
-        }
-        if sound.is_empty() { failed } else { sound }
-    }
-
-    /// Returns the places of one workload's copies that the state really holds.
-    pub(super) fn places(&self, key: &Key, state: &'a State) -> Vec<(&'a str, Arc<str>)> {
-        let Some(decision) = self.decisions.get(key) else { return Vec::new() };
-        let paths: Vec<Arc<str>> =
-            decision.objects.iter().map(|object| path::of_object(object).into()).collect();
-        let mut places = Vec::new();
-        for pick in &decision.picks {
-            let Some(folder) = state.folders.get(&pick.cluster) else { continue };
-            for path in paths.iter().filter(|path| folder.contains_key(*path)) {
-                if self.holders(&pick.cluster, path).iter().any(|(holder, _)| *holder == key) {
-                    places.push((pick.cluster.as_str(), path.clone()));
-                }
-            }
-        }
-        places
+    pub(super) fn of_word(word: &str) -> Option<Cause> {
+        Cause::ALL.into_iter().find(|cause| cause.word() == word)
     }
 }
 
-/// The places of the previous state that are empty in the next.
-pub(super) fn gone<'a>(previous: &'a State, next: &State) -> Places<'a> {
-    let nothing = Folder::new();
-    let mut gone = Places::new();
-    for (cluster, before) in &previous.folders {
-        let after = next.folders.get(cluster).unwrap_or(&nothing);
-        let lost = differences(before, after).filter(|one| one.after.is_none());
-        let lost: Vec<&Arc<str>> = lost.filter_map(|one| Some(before.get_key_value(one.path)?.0)).collect();
-        if !lost.is_empty() {
-            gone.insert(cluster, lost);
-        }
-    }
-    gone
-}
-
-/// The places as objects of workloads. A shared copy is in the set of each workload that shared it.
-pub(super) fn by_workload<'a>(before: &PlaceOwners<'a>, gone: &Places<'_>) -> BTreeMap<&'a Key, Pairs> {
+/// The removed files as objects of workloads. A shared copy is in the set of each workload that shared it.
+pub(super) fn by_workload<'a>(states: &Comparison<'a>) -> BTreeMap<&'a Key, Pairs> {
     let mut removals: BTreeMap<&Key, Pairs> = BTreeMap::new();
-    for (cluster, paths) in gone {
-        for path in paths {
-            for (key, object) in before.holders(cluster, path) {
-                removals.entry(key).or_default().insert(((*cluster).to_owned(), object.clone()));
-            }
+    for file in states.removed() {
+        for owner in states.owners.holders(file.cluster, &file.path) {
+            removals.entry(owner.key()).or_default().insert((file.cluster.to_owned(), owner.object.clone()));
         }
     }
     removals

@@ -9,8 +9,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::Cause;
 use super::held_record::{key_of_words, words_of_key};
+use super::removal::Cause;
 use crate::state::State;
 use berth_base::model::{Folder, Key};
 

@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
 
-use crate::state::State;
-use berth_base::model::content::Difference;
-use berth_base::model::decision::PickCursor;
-use berth_base::model::{ContentId, Decision, Folder, Key, ObjectId, Pick, Shared, differences, path};
+use crate::state::{Comparison, PlaceOwners, State};
+use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, Shared};
 
 /// Everything that differs between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,35 +130,40 @@ pub fn count<'a>(changes: impl IntoIterator<Item = &'a ObjectChange>) -> Counts 
 }
 
 /// Compares two states.
-pub fn plan(previous: &State, next: &State) -> Plan {
-    let mut plan = Plan {
-        clusters: ClusterChange::between(with_objects(previous), with_objects(next)),
-        placements: changed_placements(previous, next),
-        ..Plan::default()
-    };
-    let empty = Folder::new();
-    let clusters: BTreeSet<&String> = previous.folders.keys().chain(next.folders.keys()).collect();
-    let (mut owners_before, mut owners_after) = (Owners::of(previous), Owners::of(next));
+pub fn plan(current: &State, next: &State) -> Plan {
+    plan_of(&Comparison::of(current, next))
+}
+
+/// The differences of two states that were compared already, as a plan.
+pub fn plan_of(states: &Comparison<'_>) -> Plan {
+    let (current, next) = (states.current, states.next);
+    let owners_after = PlaceOwners::of(&next.decisions);
     let mut workloads: BTreeMap<&Key, Vec<ObjectChange>> = BTreeMap::new();
-    for cluster in clusters {
-        let before = previous.folders.get(cluster).unwrap_or(&empty);
-        let after = next.folders.get(cluster).unwrap_or(&empty);
-        for mut change in compare_folders(cluster, before, after) {
-            let owners =
-                if change.change == Change::Removed { &mut owners_before } else { &mut owners_after };
-            match owners.find(cluster, &change.path) {
-                Some((key, object)) => {
-                    change.object = Some(object.clone());
-                    workloads.entry(key).or_default().push(change);
-                }
-                None => plan.unaccounted.push(change),
-            }
-        }
+    let mut unaccounted = Vec::new();
+    for file in &states.files {
+        let (change, owners) = match (file.before, file.after) {
+            (Some(_), Some(_)) => (Change::Changed, &owners_after),
+            (Some(_), None) => (Change::Removed, &states.owners),
+            _ => (Change::Added, &owners_after),
+        };
+        let owner = owners.first(file.cluster, &file.path);
+        let list = owner.map_or(&mut unaccounted, |owner| workloads.entry(owner.key()).or_default());
+        list.push(ObjectChange {
+            change,
+            cluster: file.cluster.to_owned(),
+            path: file.path.clone(),
+            object: owner.map(|owner| owner.object.clone()),
+            before: file.before,
+            after: file.after,
+        });
     }
-    workloads.values_mut().for_each(|changes| changes.sort());
-    plan.workloads = workloads.into_iter().map(|(key, changes)| (key.clone(), changes)).collect();
-    plan.unaccounted.sort();
-    plan
+    workloads.values_mut().chain([&mut unaccounted]).for_each(|changes| changes.sort());
+    Plan {
+        workloads: workloads.into_iter().map(|(key, changes)| (key.clone(), changes)).collect(),
+        unaccounted,
+        placements: changed_placements(current, next),
+        clusters: ClusterChange::between(with_objects(current), with_objects(next)),
+    }
 }
 
 /// An empty folder leaves no trace in Git, so only these compare alike wherever a state comes from.
@@ -168,28 +171,12 @@ fn with_objects(state: &State) -> impl Iterator<Item = &str> {
     state.folders.iter().filter(|(_, folder)| !folder.is_empty()).map(|(name, _)| name.as_str())
 }
 
-fn compare_folders(cluster: &str, before: &Folder, after: &Folder) -> Vec<ObjectChange> {
-    let change = |one: Difference<'_>| ObjectChange {
-        change: match (one.before, one.after) {
-            (Some(_), Some(_)) => Change::Changed,
-            (Some(_), None) => Change::Removed,
-            _ => Change::Added,
-        },
-        cluster: cluster.to_owned(),
-        path: one.path.clone(),
-        object: None,
-        before: one.before,
-        after: one.after,
-    };
-    differences(before, after).map(change).collect()
-}
-
-fn changed_placements(previous: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
-    let keys: BTreeSet<&Key> = previous.decisions.keys().chain(next.decisions.keys()).collect();
+fn changed_placements(current: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
+    let keys: BTreeSet<&Key> = current.decisions.keys().chain(next.decisions.keys()).collect();
     let nowhere: Shared<Vec<Pick>> = Shared::new();
     let picks = |decision: Option<&Decision>| decision.map_or(nowhere.clone(), |one| one.picks.clone());
     let change = |key: &Key| {
-        let (before, after) = (picks(previous.decisions.get(key)), picks(next.decisions.get(key)));
+        let (before, after) = (picks(current.decisions.get(key)), picks(next.decisions.get(key)));
         if before == after {
             return ClusterChange::default();
         }
@@ -200,35 +187,6 @@ fn changed_placements(previous: &State, next: &State) -> BTreeMap<Key, ClusterCh
 
 fn names(picks: &[Pick]) -> impl Iterator<Item = &str> {
     picks.iter().map(|pick| pick.cluster.as_str())
-}
-
-/// The decisions that put each file where it is.
-struct Owners<'a> {
-    by_path: BTreeMap<String, Vec<Owner<'a>>>,
-}
-
-struct Owner<'a> {
-    key: &'a Key,
-    object: &'a ObjectId,
-    picks: PickCursor<'a>,
-}
-
-impl<'a> Owners<'a> {
-    fn of(state: &'a State) -> Owners<'a> {
-        let mut by_path: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for (key, decision) in &state.decisions {
-            for object in &decision.objects {
-                let owner = Owner { key, object, picks: decision.cursor() };
-                by_path.entry(path::of_object(object)).or_default().push(owner);
-            }
-        }
-        Owners { by_path }
-    }
-
-    fn find(&mut self, cluster: &str, path: &str) -> Option<(&'a Key, &'a ObjectId)> {
-        let owners = self.by_path.get_mut(path)?;
-        owners.iter_mut().find_map(|one| one.picks.has(cluster).then_some((one.key, one.object)))
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use berth_base::model::{Decision, Pick};
+use berth_base::model::{Decision, Folder, Pick, path};
 
 fn workload(name: &str) -> (Key, ObjectId) {
     (

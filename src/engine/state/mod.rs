@@ -3,8 +3,10 @@
 //! - [`decision`]: a decision ↔ the value in its file. [`decision_file`]: that file ↔ bytes.
 //! - [`placement_decision`]: files beside a decision for OCM's consumers. [`layout`]: paths on the branch.
 //! - [`decisions_json`]: all decisions as `berth decide -o json` prints them. [`codec`]: compact bytes.
+//! - [`comparison`]: the files that differ between two states, and their owners.
 
 pub mod codec;
+mod comparison;
 pub mod decision;
 pub mod decision_file;
 pub mod decisions_json;
@@ -17,6 +19,7 @@ use std::collections::BTreeMap;
 
 use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Shared};
 
+pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners};
 pub use decisions_json::{adopt, decisions_from_json, decisions_json};
 
 /// A state, as read from a rendered commit or about to be written as one.

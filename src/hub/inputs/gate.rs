@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::approvals::Approvals;
-use super::{ReadingError, deadlines, past_removals};
+use super::error::ReadingError;
+use super::{deadlines, past_removals};
 use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{Approval, Digest, LabelKeys, Timestamp};
 use berth_engine::gate::{
     self, Deadline, EditAlone, HeldRecord, Limits, Outlook, PastPublication, Question, Removed, Span, Verdict,
 };
-use berth_engine::state::State;
+use berth_engine::state::Comparison;
 use berth_git::{CommitId, Repo};
 
 /// The span ahead in which deadlines count as part of a change.
@@ -43,8 +44,7 @@ pub struct Basis {
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
     pub source: CommitId,
-    pub previous: &'a State,
-    pub next: &'a State,
+    pub states: &'a Comparison<'a>,
     /// The approvals among the source's files.
     pub files: &'a [Approval],
     pub now: Timestamp,
@@ -148,8 +148,7 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
             return Verdict::default();
         };
         gate::judge(&Question {
-            previous: step.previous,
-            next: step.next,
+            states: step.states,
             limits: &basis.limits,
             source_changed: basis.since != Some(step.source),
             edit_alone,
@@ -176,10 +175,10 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, Reading
     let may_go_back = !verdict.held.is_empty() && !holds_risky(&verdict, basis);
     if let Some(rendered) = step.rendered.filter(|_| may_go_back) {
         let since = basis.limits.recall.as_ref().map(|recall| recall.rollback.before(step.now));
-        rollback = rollback::in_force_before(repo, rendered, step.next, basis.limits.rollback, since)?;
+        rollback = rollback::in_force_before(repo, rendered, step.states.next, basis.limits.rollback, since)?;
     }
     if rollback.is_some() {
-        let removed = gate::losing(step.previous, step.next).into_keys();
+        let removed = gate::losing(step.states).into_keys();
         let removed = removed.map(|key| Removed { key, counts: None }).collect();
         let deadlines = std::mem::take(&mut verdict.deadlines);
         verdict = Verdict { removed, deadlines, ..Verdict::default() };
@@ -226,7 +225,7 @@ fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, R
     let Some((recall, rendered)) = basis.limits.recall.as_ref().zip(step.rendered) else {
         return Ok(Some(Looked::default()));
     };
-    let losing = gate::losing(step.previous, step.next);
+    let losing = gate::losing(step.states);
     let mut looked = Looked::default();
     let edited = basis.since != Some(step.source);
     let held_until = basis.retried.iter().filter_map(|held| held.until).max();

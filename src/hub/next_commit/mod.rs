@@ -23,8 +23,8 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::{ClusterStatus, ContentError, Timestamp};
 use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
 use berth_engine::pipeline::Built;
-use berth_engine::plan::{Plan, plan};
-use berth_engine::state::State;
+use berth_engine::plan::{Plan, plan, plan_of};
+use berth_engine::state::{Comparison, State};
 use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 
 /// All inputs of the next commit, which is a function of them.
@@ -140,11 +140,17 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let mut contents = GitContents::writing(repo)?;
     let (reading, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
     repo.progress().begin("comparing with the current state");
-    let gated = ask_gate(repo, &given, &reading, &built)?;
+    let states = Comparison::of(&reading.previous, &built.state);
+    let gated = ask_gate(repo, &given, &reading, &built, &states)?;
     let records = gated.verdict.records();
     let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
-    let state = gated.verdict.state.unwrap_or_else(|| built.state.clone());
-    let plan = plan(&reading.previous, &state);
+    let (state, plan) = match gated.verdict.state {
+        Some(state) => {
+            let plan = plan(&reading.previous, &state);
+            (state, plan)
+        }
+        None => (built.state.clone(), plan_of(&states)),
+    };
     let mut told = reading.diagnostics.clone();
     told.extend(built.diagnostics.iter().cloned());
     told.extend(gated.diagnostics);
@@ -170,6 +176,7 @@ fn ask_gate(
     given: &CommitInputs<'_>,
     reading: &Reading,
     built: &Built,
+    states: &Comparison<'_>,
 ) -> Result<Gated, NextCommitError> {
     let basis = match &given.outside {
         Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
@@ -181,8 +188,7 @@ fn ask_gate(
     let outlook = |until| outlook(repo, given, &basis, reading, built, until);
     let step = Step {
         source: given.source,
-        previous: &reading.previous,
-        next: &built.state,
+        states,
         files: &built.fleet.approvals,
         now: reading.now,
         rendered: Some(rendered),

@@ -8,7 +8,8 @@ mod window;
 use std::collections::BTreeSet;
 
 use super::*;
-use berth_base::model::{ContentId, Decision, Folder, Pick};
+use crate::state::State;
+use berth_base::model::{ContentId, Decision, Folder, ObjectId, Pick, Timestamp, path};
 
 /// A workload: its name, its objects as `Kind name` with their content, its clusters.
 type Given<'a> = (&'a str, &'a [(&'a str, u8)], &'a [&'a str]);
@@ -93,8 +94,7 @@ impl Case {
 
     fn judge(&self) -> Verdict {
         judge(&Question {
-            previous: &self.previous,
-            next: &self.next,
+            states: &Comparison::of(&self.previous, &self.next),
             limits: &self.limits,
             source_changed: self.source_changed,
             edit_alone: &self.edit_alone,

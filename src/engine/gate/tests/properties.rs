@@ -4,6 +4,7 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 
 use super::*;
+use crate::state::{FileDifference, PlaceOwners};
 
 const CLUSTERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const OBJECTS: [&str; 4] = ["ConfigMap one", "ConfigMap two", "Namespace shop", "Secret key"];
@@ -42,7 +43,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 fn places(state: &State, key: &Key) -> BTreeSet<(String, String)> {
-    let claims = PlaceOwners::of(state);
+    let claims = PlaceOwners::of(&state.decisions);
     claims
         .places(key, state)
         .into_iter()
@@ -101,13 +102,11 @@ proptest! {
         let verdict = case.judge();
         let published = case.published();
         let held: BTreeSet<&Key> = verdict.held.iter().map(|held| &held.key).collect();
-        let claims = PlaceOwners::of(&case.previous);
-        for (cluster, paths) in removal::gone(&case.previous, &published) {
-            for path in paths {
-                prop_assert!(!case.next.folders.get(cluster).is_some_and(|folder| folder.contains_key(path)),
-                    "{cluster} {path} goes only where the next state has it no more");
-                prop_assert!(claims.holders(cluster, path).iter().all(|(key, _)| !held.contains(key)));
-            }
+        let step = Comparison::of(&case.previous, &published);
+        for FileDifference { cluster, path, .. } in step.removed() {
+            prop_assert!(!case.next.folders.get(*cluster).is_some_and(|folder| folder.contains_key(path)),
+                "{cluster} {path} goes only where the next state has it no more");
+            prop_assert!(step.owners.holders(cluster, path).iter().all(|owner| !held.contains(owner.key())));
         }
     }
 

@@ -13,7 +13,7 @@ fn past(before: &State, after: &State, counts: Option<Cause>) -> PastPublication
     for (cluster, folder) in &before.folders {
         past.folders.insert(cluster.clone(), Arc::new(folder.keys().cloned().collect()));
     }
-    for (key, pairs) in losing(before, after) {
+    for (key, pairs) in losing(&Comparison::of(before, after)) {
         let decision = &before.decisions[&key];
         let clusters = decision.picks.iter().map(|pick| pick.cluster.clone()).collect();
         let paths = decision.objects.iter().map(|object| path::of_object(object).into()).collect();
