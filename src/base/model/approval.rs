@@ -1,6 +1,8 @@
 //! A word for a removal, kept as a file of the fleet repository.
 
-use super::{Digest, Timestamp};
+use jiff::Timestamp;
+
+use super::decision::Digest;
 use crate::diag::Pos;
 
 /// Lets exactly the removals that a digest names pass, once, before it expires.

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::Timestamp;
+use jiff::Timestamp;
+
+use super::key::Key;
 use super::selector::{Labels, Measure, Term};
-use super::status::{WorkloadName, WorkloadReport};
 use crate::diag::Pos;
 
 /// A cluster as files and reports describe it. Several files may describe one cluster under one name.
@@ -66,6 +67,28 @@ pub struct AddOnScore {
     /// Position in the list it was read from: expressions see scores in that order.
     pub index: usize,
     pub valid_until: Option<Timestamp>,
+}
+
+/// A workload by the kind, namespace and name of the object in the fleet repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkloadName {
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl WorkloadName {
+    pub fn of(key: &Key) -> WorkloadName {
+        let [kind, namespace, name] = [&key.kind, &key.namespace, &key.name].map(|part| part.to_string());
+        WorkloadName { kind, namespace, name }
+    }
+}
+
+/// A member's report on one workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadReport {
+    /// The number of replicas that the member has room for, where that is limited.
+    pub capacity: Option<i64>,
 }
 
 /// The known fitness of a cluster to take work.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use super::cluster::WorkloadName;
 use super::decision::{Condition, Outcome};
 use super::key::Key;
 use super::rollout::Rollout;
 use super::selector::{Measure, Selector, Term};
-use super::status::WorkloadName;
 use crate::diag::Pos;
 
 /// A placement, or a workload that follows placements.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Timestamp;
-use super::cluster::{AddOnScore, Taint};
-use super::key::Key;
+use jiff::Timestamp;
+
+use super::cluster::{AddOnScore, Taint, WorkloadName, WorkloadReport};
 use super::object::ObjectId;
 use super::selector::Labels;
 
@@ -64,28 +64,6 @@ impl TaintName {
         let [key, value, effect] = [&taint.key, &taint.value, &taint.effect_word].map(String::clone);
         TaintName { key, value, effect }
     }
-}
-
-/// A workload by the kind, namespace and name of the object in the fleet repository.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WorkloadName {
-    pub kind: String,
-    pub namespace: String,
-    pub name: String,
-}
-
-impl WorkloadName {
-    pub fn of(key: &Key) -> WorkloadName {
-        let [kind, namespace, name] = [&key.kind, &key.namespace, &key.name].map(|part| part.to_string());
-        WorkloadName { kind, namespace, name }
-    }
-}
-
-/// A member's report on one workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkloadReport {
-    /// The number of replicas that the member has room for, where that is limited.
-    pub capacity: Option<i64>,
 }
 
 /// The folder a member last applied, and how that went.

@@ -7,7 +7,7 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
+use super::tree::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
 use crate::diag::{Diagnostic, Pos};
 use crate::yaml::Limits;
 

@@ -3,71 +3,7 @@
 //! [`dir`] reads a folder; the reader for a Git commit is in `git`. Both take the files [`wanted`] names.
 
 pub mod dir;
-
-use std::sync::Arc;
+mod tree;
 
 pub use dir::{SourceError, read_dir};
-
-use crate::diag::{Diagnostics, is_visible};
-
-/// The files of a fleet repository, in path order.
-#[derive(Clone, Debug, Default)]
-pub struct SourceTree {
-    pub files: Vec<SourceFile>,
-    /// Entries that were found but not read: symbolic links, submodules, oversized files.
-    pub found: Diagnostics,
-    pub ruled: Ruled,
-}
-
-/// The origin of a tree's access rules.
-#[derive(Clone, Debug, Default)]
-pub enum Ruled {
-    /// Its own rules: no tree comes before it.
-    #[default]
-    Own,
-    /// The rules of the tree before it, which it is compared with.
-    By(Arc<SourceTree>),
-    /// No rules: the tree was published before, or the tree before it has none.
-    Free,
-}
-
-/// A file, with its path relative to the root, `/` between parts.
-#[derive(Clone, Debug)]
-pub struct SourceFile {
-    pub path: Arc<str>,
-    pub bytes: Arc<[u8]>,
-}
-
-/// Reports whether a file is read: its name is a YAML file's, and nothing on its path begins with a dot.
-pub fn wanted(path: &str) -> bool {
-    wanted_folder(path) && [".yaml", ".yml"].iter().any(|end| path.ends_with(end))
-}
-
-/// Reports whether a folder is searched.
-pub fn wanted_folder(path: &str) -> bool {
-    path.split('/').all(|part| !part.starts_with('.'))
-}
-
-/// The fault of a file's or folder's name, for which it is not read: names that no checkout would make, and names that
-/// people cannot see.
-pub fn fault_of_entry(name: &str) -> Option<&'static str> {
-    if name.contains('/') {
-        return Some("the name holds a slash, so the entry is not read");
-    }
-    (!name.chars().all(is_visible)).then_some("the name holds invisible characters, so the file is not read")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wanted;
-
-    #[test]
-    fn yaml_files_outside_dot_folders_are_wanted() {
-        for path in ["a.yaml", "x/y/b.yml", "berth.yaml", "a.b/c.yaml"] {
-            assert!(wanted(path), "{path}");
-        }
-        for path in [".github/ci.yaml", "a/.x/b.yml", ".yaml", "a/.yaml", "a.json", "yaml", "a.yaml/b"] {
-            assert!(!wanted(path), "{path}");
-        }
-    }
-}
+pub use tree::{Ruled, SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};

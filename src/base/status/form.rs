@@ -5,11 +5,9 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::model::cluster::AddOnScore;
+use crate::model::cluster::{AddOnScore, WorkloadName, WorkloadReport};
 use crate::model::selector::Labels;
-use crate::model::status::{
-    Applied, ClusterStatus, Failing, Problem, Suspension, TaintName, WorkloadName, WorkloadReport,
-};
+use crate::model::status::{Applied, ClusterStatus, Failing, Problem, Suspension, TaintName};
 use crate::model::{API_VERSION, ObjectId, Timestamp};
 use crate::yaml::{Fields, Node, Scope};
 

@@ -5,7 +5,8 @@ use serde_json::json;
 use super::form::to_json;
 use super::*;
 use crate::meta::testing::node;
-use crate::model::status::{Applied, Problem, WorkloadName, WorkloadReport};
+use crate::model::cluster::{WorkloadName, WorkloadReport};
+use crate::model::status::{Applied, Problem};
 use crate::model::{API_VERSION, ObjectId, Timestamp};
 
 fn at(seconds: i64) -> Timestamp {

@@ -1,8 +1,8 @@
 //! `berth cordon` and `berth uncordon`: a taint that keeps new work off a cluster, and leaves what is there.
 
+use super::exit::Outcome;
 use clap_complete::engine::ArgValueCandidates;
 
-use super::Outcome;
 use super::fleet::moment;
 use super::mark::change::Outcome as Change;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, taints};

@@ -1,6 +1,6 @@
 //! `berth decide`: which cluster gets what.
 
-use super::Outcome;
+use super::exit::Outcome;
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::table::table;
 use super::ui::{Tone, Ui};

@@ -6,10 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::Outcome;
 use super::decide::decisions_table;
 use super::diff;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::files::write;
 use super::plan_form::{Reasons, object_diff, plan_text};
 use super::status::status_of;

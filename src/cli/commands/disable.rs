@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome;
 use super::enable::{one_called, propagation};
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::plan_form::{Reasons, plan_json, plan_text};
 use super::ui::Ui;

@@ -4,6 +4,9 @@ use std::fmt;
 
 use berth_base::diag::harmless_lines;
 
+/// The result of every command.
+pub type Outcome = Result<Exit, CommandError>;
+
 /// The exit codes of the process. They are part of the product: scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {

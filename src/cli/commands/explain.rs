@@ -8,12 +8,12 @@ use serde_json::{Value as Json, json};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::difference::{Difference, Published};
-use super::exit::{CommandError, Exit};
+use super::division;
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::names;
 use super::table::table;
 use super::ui::{Tone, Ui};
-use super::{Outcome, division};
 use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{Decision, Key, Pick};

@@ -7,13 +7,13 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
 use super::host::HostArgs;
 use super::names;
 use super::ui::Ui;
 use super::working_tree::{DocumentFormat, WorkingTree};
-use super::{Outcome, documents_in, files, from_cluster};
+use super::{documents_in, files, from_cluster};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::meta::parse_selector;
 use berth_base::model::path::{CLUSTER_SCOPE, encode};

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::files::{create_folder, refuse_links, write_new};
 use super::fleet::{Format, exit_for, moment};
 use super::host::HostArgs;

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::files::write;
 use super::ui::Ui;
 use berth_base::diag::{Pos, Severity};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::install::InstallArgs;
 use super::mentioned;
 use super::ui::Ui;

@@ -1,7 +1,6 @@
 //! `berth label`: labels of clusters, in the files that describe them.
 
-use super::Outcome;
-use super::exit::CommandError;
+use super::exit::{CommandError, Outcome};
 use super::mark::{Chosen, MarkArgs, Wanted, labels, mark, sort_words};
 use super::ui::Ui;
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::exit::{CommandError, Exit};
+use super::command_line;
+use super::exit::{CommandError, Exit, Outcome};
 use super::ui::Ui;
-use super::{Outcome, command_line};
 
 /// Print the manual page, or write one for each command
 #[derive(Debug, clap::Args)]

@@ -71,7 +71,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use exit::{CommandError, Exit};
+use exit::{Exit, Outcome};
 use ui::{ColourChoice, Ui};
 
 /// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
@@ -121,9 +121,6 @@ enum Command {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
-
-/// The result of every command.
-pub type Outcome = Result<Exit, CommandError>;
 
 /// Runs the process's command line.
 pub fn main() -> ExitCode {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::{Format, exit_for, moment};
 use super::foresee::{refusals_json, refusals_text, refused_by_hubs};
 use super::gate::{GateArgs, When, deadlines_json, deadlines_text, held_json, held_text};
@@ -10,12 +10,12 @@ use super::plan_form::{self, Reasons, object_diff, plan_json};
 use super::rehearsal::{
     Change as MergedChange, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
+use super::slips;
 use super::state::StateArgs;
 use super::summary::{Length, plan_of_length};
 use super::trust::{Tip, TrustArgs};
 use super::ui::Ui;
 use super::validate::diagnostics_json;
-use super::{Outcome, slips};
 use berth_base::diag::harmless_line;
 use berth_base::model::{ContentId, Timestamp};
 use berth_engine::plan::plan;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::files::{create_folder, write};
 use super::fleet::{FleetArgs, exit_for};
 use super::ui::Ui;

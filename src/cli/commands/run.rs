@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, When, held_text};
+use super::logging;
 use super::plan_form::Reasons;
 use super::remote::RemoteArgs;
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
-use super::{Outcome, logging};
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_git::Identity;

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::rehearsal::{Revision, source_tip};
 use super::state::StateArgs;

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::following::{FollowArgs, Following};
 use super::kube_args::KubeArgs;
@@ -19,7 +19,7 @@ use super::sync_text::{SOME, plan_text, previews_text};
 use super::teardown::{self, TeardownArgs};
 use super::telling::TellingArgs;
 use super::ui::Ui;
-use super::{Outcome, logging, own_file};
+use super::{logging, own_file};
 use berth_base::model::{ClusterStatus, Timestamp, path};
 use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;

@@ -1,7 +1,6 @@
 //! `berth taint`: taints of clusters, in the files that describe them.
 
-use super::Outcome;
-use super::exit::CommandError;
+use super::exit::{CommandError, Outcome};
 use super::fleet::moment;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
 use super::ui::Ui;

@@ -3,8 +3,7 @@
 use std::io::BufRead as _;
 use std::time::Duration;
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::sync_text::plan_text;
 use super::ui::Ui;
 use berth_base::text::counted;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::exit::Exit;
+use super::exit::{Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
+use super::slips;
 use super::ui::Ui;
-use super::{Outcome, slips};
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::text::counted;
 

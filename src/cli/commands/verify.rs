@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome;
-use super::exit::{CommandError, Exit};
+use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::state::StateArgs;
 use super::ui::{Tone, Ui};

@@ -4,7 +4,10 @@
 //! A name without a near one is left alone: it may be of a newer version of Kubernetes. Kinds that
 //! are not built in are not looked at.
 
+mod slip;
 mod walk;
+
+pub use slip::Slip;
 
 use k8s_openapi::api::{
     apps::v1 as apps, autoscaling::v2 as autoscaling, batch::v1 as batch, core::v1 as core,
@@ -12,30 +15,6 @@ use k8s_openapi::api::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-
-/// A name that nobody knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slip {
-    /// The keys that lead there; an item of a list is its number.
-    pub path: Vec<String>,
-    /// The name that is meant.
-    pub meant: String,
-}
-
-impl Slip {
-    /// The path as people write it: `spec.containers[0].imagePullPolcy`.
-    pub fn shown(&self) -> String {
-        self.path.iter().fold(String::new(), |mut shown, part| {
-            if part.bytes().all(|byte| byte.is_ascii_digit()) {
-                shown.push_str(&format!("[{part}]"));
-            } else {
-                let dot = if shown.is_empty() { "" } else { "." };
-                shown.push_str(&format!("{dot}{part}"));
-            }
-            shown
-        })
-    }
-}
 
 /// Finds the slips of an object.
 pub fn slips(object: &Json) -> Vec<Slip> {

@@ -11,7 +11,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::Value as Json;
 
-use super::Slip;
+use super::slip::Slip;
 use berth_base::diag::nearest;
 
 /// The names near one that the type knows, in the order of reading.

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use berth_base::model::View;
+use berth_base::model::cluster::WorkloadName;
 use berth_base::model::placement::{Filter, Follow, Limits, Policy, Rule, ScoreRule, Toleration};
 use berth_base::model::selector::{Measure, Term};
-use berth_base::model::status::WorkloadName;
 
 /// A part of a cluster that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,9 +7,18 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::fleet::{Detail, Member};
+use super::member::Member;
 use berth_base::model::status::Problem;
 use berth_base::model::{Decision, Failure, Key};
+
+/// The detail in which single clusters are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Some clusters with problems: a text written at every pass must not grow with the copies.
+    Brief,
+    /// Every cluster.
+    Full,
+}
 
 /// The maximal number of clusters listed with each word in the brief form. The counts are of all.
 const LISTED: usize = 20;

@@ -92,8 +92,8 @@ fn clusters_are_in_sync_behind_silent_or_unheard_of() {
 #[test]
 fn silence_begins_after_three_intervals() {
     let status = status("a", "x", vec![]);
-    assert!(!fleet::is_silent(&status, at(1_000 + 1_800)));
-    assert!(fleet::is_silent(&status, at(1_000 + 1_801)));
+    assert!(!member::is_silent(&status, at(1_000 + 1_800)));
+    assert!(member::is_silent(&status, at(1_000 + 1_801)));
 }
 
 /// The words for these members, and the reason of the condition.

@@ -2,7 +2,8 @@
 //! costs time only.
 
 use super::cache_file;
-use super::pass::{PassError, Settings};
+use super::error::PassError;
+use super::settings::Settings;
 use crate::inputs::BuildCache;
 use crate::publish::{self, Previous, cluster_refs};
 use crate::verify::trust::Untrusted;

@@ -6,10 +6,12 @@
 
 mod cache;
 mod cache_file;
+mod error;
 mod pass;
 mod ref_watch;
 mod remote;
 mod schedule;
+mod settings;
 mod source_branch;
 mod tip_check;
 
@@ -27,8 +29,10 @@ use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;
-pub use pass::{PassError, PassOutcome, PassResult, Settings, pass, pass_with_cache};
+pub use error::PassError;
+pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
 pub use remote::{Mirror, pass_remote};
+pub use settings::Settings;
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]

@@ -1,93 +1,23 @@
 //! A pass: read the source's newest commit, decide, render, publish, and update the derived refs.
 
-use berth_git::protocol::Refs;
 use std::path::PathBuf;
 
 use super::cache::Cache;
+use super::error::PassError;
+use super::settings::Settings;
 use super::source_branch::find_source;
 use super::tip_check::refuse_untrusted;
 use crate::inputs::Reports;
-use crate::next_commit::{self, Exemptions, NextCommit, NextCommitError, StepInputs};
+use crate::next_commit::{self, NextCommit, NextCommitError, StepInputs};
 use crate::publish::trusted_commits::{IN_FORCE, remember};
-use crate::publish::{self, PublishError, Published, cluster_refs};
-use crate::verify::VerifyError;
-use crate::verify::trust::{self, Anchors, Untrusted};
+use crate::publish::{self, Published, cluster_refs};
+use crate::verify::trust;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::Timestamp;
-use berth_base::progress::Progress;
-use berth_engine::gate::{Held, Limits};
+use berth_engine::gate::Held;
 use berth_engine::plan::Plan;
 use berth_engine::report;
-use berth_git::transport::TransportError;
-use berth_git::{CommitId, GitError, Identity, Repo};
-
-/// The settings of a daemon. They come from flags and environment only, never from the fleet repository.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    pub repo: PathBuf,
-    /// The source branch; `None` means the one HEAD names.
-    pub source: Option<String>,
-    pub refs: Refs,
-    pub identity: Identity,
-    /// The removals that need no approval.
-    pub limits: Limits,
-    /// Lets the source go back, or be another branch.
-    pub allow_rewind: bool,
-    /// Lets the rendered branch be another than the one processed last.
-    pub allow_rewritten: bool,
-    /// Lets a state without any object follow one that had some.
-    pub allow_empty: bool,
-    /// The keys and commits to trust on the rendered branch.
-    pub anchors: Anchors,
-    /// The repository is a copy of a remote, which a failed push sets back.
-    pub is_copy: bool,
-    /// Seconds after which cluster refs say again that they are the newest. `None` for never.
-    pub heartbeat: Option<i64>,
-    /// Lets a first state be made where a remote's was not fetched.
-    pub first: bool,
-    /// The handle for the pass's progress.
-    pub progress: Progress,
-}
-
-impl Settings {
-    /// Returns the default settings, for the branch that HEAD names.
-    pub fn of(repo: impl Into<PathBuf>) -> Settings {
-        Settings {
-            repo: repo.into(),
-            source: None,
-            refs: Refs::default(),
-            identity: Identity::default(),
-            limits: Limits::default(),
-            allow_rewind: false,
-            allow_rewritten: false,
-            allow_empty: false,
-            anchors: Anchors::default(),
-            is_copy: false,
-            heartbeat: None,
-            first: false,
-            progress: Progress::default(),
-        }
-    }
-
-    /// The last moment for which cluster refs say that they are the newest, and the next one. Round numbers, so that
-    /// two daemons write the same commits.
-    fn beat(&self, clock: Timestamp) -> Option<(Timestamp, Timestamp)> {
-        let length = self.heartbeat.filter(|length| *length > 0)?;
-        let last = clock.as_second().div_euclid(length).checked_mul(length)?;
-        let at = |second| Timestamp::from_second(second).ok();
-        Some((at(last)?, at(last.checked_add(length)?)?))
-    }
-
-    fn exemptions(&self) -> Exemptions {
-        Exemptions {
-            rewind: self.allow_rewind,
-            rewritten: self.allow_rewritten,
-            empty: self.allow_empty,
-            first: self.first,
-            removals: false,
-        }
-    }
-}
+use berth_git::{CommitId, GitError, Repo};
 
 /// The result of a pass.
 #[derive(Debug)]
@@ -132,78 +62,6 @@ pub struct RefSnapshot {
     asked: Vec<(String, CommitId)>,
     /// The refs that berth writes, as they were after the pass.
     own: Vec<(String, CommitId)>,
-}
-
-/// A pass could not do its work. The fleet's own faults are diagnostics, not this.
-#[derive(Debug, thiserror::Error)]
-pub enum PassError {
-    #[error(transparent)]
-    NextCommit(#[from] NextCommitError),
-    #[error("the source branch `{0}` has no commit yet")]
-    NoSource(String),
-    #[error("there is no source branch `{name}`")]
-    NoSuchSource { name: String, hint: String },
-    #[error("`{0}` is the rendered branch, which cannot be the source")]
-    SourceIsRendered(String),
-    #[error("the remote's `{name}` is at {now}, which does not come after {last}, its last known commit")]
-    RenderedRewound { name: String, now: CommitId, last: CommitId },
-    #[error(transparent)]
-    Untrusted(#[from] Untrusted),
-    #[error(transparent)]
-    Proof(#[from] VerifyError),
-    #[error(transparent)]
-    Remote(#[from] TransportError),
-}
-
-impl From<GitError> for PassError {
-    fn from(error: GitError) -> PassError {
-        NextCommitError::from(error).into()
-    }
-}
-
-impl From<PublishError> for PassError {
-    fn from(error: PublishError) -> PassError {
-        NextCommitError::from(error).into()
-    }
-}
-
-impl PassError {
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            PassError::NextCommit(error) => error.hint(),
-            PassError::NoSource(_) => {
-                Some("commit the fleet's files first, or name a branch with --source".into())
-            }
-            PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
-            PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
-            PassError::RenderedRewound { name, last, .. } => Some(format!(
-                "push {last} back (git push --force REMOTE {last}:{name}), or accept the older commit for \
-                 one run with --allow-rewind"
-            )),
-            PassError::Untrusted(error) => Some(error.hint()),
-            PassError::Proof(error) => error.hint(),
-            PassError::Remote(error) => error.hint(),
-        }
-    }
-
-    fn git(&self) -> Option<&GitError> {
-        if let PassError::NextCommit(error) = self { error.git() } else { None }
-    }
-
-    fn is_locked(&self) -> bool {
-        matches!(self.git(), Some(GitError::Locked { .. }))
-    }
-
-    /// Reports whether the remote may answer better a moment later.
-    pub fn is_passing(&self) -> bool {
-        matches!(self, PassError::Remote(error) if error.is_passing())
-    }
-
-    pub fn is_race(&self) -> bool {
-        matches!(self, PassError::NextCommit(NextCommitError::Publish(PublishError::Raced { .. })))
-            || matches!(self, PassError::Remote(error) if error.is_race())
-            || self.git().is_some_and(GitError::is_race)
-    }
 }
 
 /// The number of attempts before a pass gives up a lost race.

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use tracing::debug;
 
 use super::cache::Cache;
-use super::pass::{ATTEMPTS, PassError, PassResult, Settings, cleared, pass_with_cache};
+use super::error::PassError;
+use super::pass::{ATTEMPTS, PassResult, cleared, pass_with_cache};
+use super::settings::Settings;
 use berth_base::backoff::{self, Backoff};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;

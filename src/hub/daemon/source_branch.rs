@@ -3,7 +3,8 @@
 //! A branch's name or a ref's full name, nothing else: a tag or a revision of the same spelling must
 //! not stand in for a branch.
 
-use super::pass::{PassError, Settings};
+use super::error::PassError;
+use super::settings::Settings;
 use berth_base::diag::did_you_mean;
 use berth_git::{CommitId, Repo, is_valid_ref};
 

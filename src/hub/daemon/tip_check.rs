@@ -1,7 +1,8 @@
 //! The check that a pass may go on from the rendered branch's tip.
 
 use super::cache::Cache;
-use super::pass::{PassError, Settings};
+use super::error::PassError;
+use super::settings::Settings;
 use crate::publish::trusted_commits::{IN_FORCE, remembered};
 use crate::publish::{self, Previous};
 use crate::verify::trust::{self, Question, Trust};

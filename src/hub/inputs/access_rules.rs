@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::current_state::{self, Current};
+use super::error::ReadingError;
 use super::gate::Basis;
-use super::{Current, ReadingError, current_state};
 use crate::publish::{self, Previous};
 use berth_base::source::{Ruled, SourceFile, SourceTree};
 use berth_engine::gate::Limits;

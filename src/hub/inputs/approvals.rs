@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ReadingError;
+use super::error::ReadingError;
 use super::gate::{Basis, Step};
 use crate::publish::{source_trailers, trailers};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};

@@ -6,7 +6,7 @@
 use berth_git::protocol::Refs;
 use std::collections::BTreeMap;
 
-use super::ReadingError;
+use super::error::ReadingError;
 use crate::publish::{self, Previous, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ClusterStatus, LabelKeys};

@@ -3,7 +3,7 @@
 //! The commit of the change names them in its trailers. Later commits point to it until the last one has
 //! passed, so that nobody has to walk through weeks of history when a deadline comes.
 
-use super::ReadingError;
+use super::error::ReadingError;
 use crate::publish::{Previous, Trailers};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Deadline;

@@ -7,17 +7,38 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{GoodForms, ReadingError};
+use super::error::ReadingError;
 use crate::publish::Previous;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
 use berth_base::source::{Ruled, SourceFile, SourceTree};
-use berth_engine::load::{self, FileCache, ReadTree, Survey, Text};
+use berth_engine::load::{self, FileCache, History, ReadTree, Survey, Text};
 use berth_git::{self as git, CommitId, GitError, Repo};
 
 /// Limits of the search: commits walked, and forms tried for each file. Both are far beyond what people break.
 const MOST_COMMITS: usize = 2_000;
 const MOST_FORMS: usize = 8;
+
+/// The last good forms of files that are broken now.
+#[derive(Debug)]
+pub(super) enum GoodForms {
+    /// Nothing was decided before.
+    None,
+    /// Decisions exist, but the source they were made from is gone.
+    Unavailable,
+    Found(BTreeMap<String, Arc<[u8]>>),
+}
+
+impl GoodForms {
+    /// Hands the forms to loading.
+    pub(super) fn with<T>(&self, run: impl FnOnce(History<'_>) -> T) -> T {
+        match self {
+            GoodForms::None => run(History::None),
+            GoodForms::Unavailable => run(History::Unavailable),
+            GoodForms::Found(forms) => run(History::Known(&|path| forms.get(path).cloned())),
+        }
+    }
+}
 
 /// The source of a publication: its commit, and the last good forms it used for broken files.
 #[derive(Clone, Debug, Default)]

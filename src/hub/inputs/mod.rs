@@ -21,7 +21,6 @@ pub use last_good::PublishedSource;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::publish::Previous;
 use berth_base::diag::Diagnostics;
@@ -34,6 +33,7 @@ use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
+use last_good::GoodForms;
 
 /// All inputs of one run.
 #[derive(Debug)]
@@ -55,26 +55,6 @@ pub struct Reading {
     repo: Option<PathBuf>,
     cache: BuildCache,
     loaded: Loaded,
-}
-
-/// The last good forms of files that are broken now.
-#[derive(Debug)]
-enum GoodForms {
-    /// Nothing was decided before.
-    None,
-    /// Decisions exist, but the source they were made from is gone.
-    Unavailable,
-    Found(BTreeMap<String, Arc<[u8]>>),
-}
-
-impl GoodForms {
-    fn with<T>(&self, run: impl FnOnce(History<'_>) -> T) -> T {
-        match self {
-            GoodForms::None => run(History::None),
-            GoodForms::Unavailable => run(History::Unavailable),
-            GoodForms::Found(forms) => run(History::Known(&|path| forms.get(path).cloned())),
-        }
-    }
 }
 
 /// Seconds that a commit's date may be ahead of this machine's clock.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::ReadingError;
+use super::error::ReadingError;
 use crate::publish::ledger::{self, Own};
 use berth_base::model::{Decision, Key, Timestamp, path};
 use berth_engine::gate::window::{Losses, Paths, Place, WorkloadPlaces};

@@ -4,9 +4,9 @@
 //! parent. The identity is taken from the commit, since nothing determines it. Trailers that are inputs have
 //! [`bounds`].
 
-use super::VerifyError;
 use super::bounds::{self, Expected};
 use super::compare::{Difference, compare};
+use super::error::VerifyError;
 use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
 use crate::publish::{self, Previous, PublishError, Published, Trailers};
 use berth_engine::state::layout;

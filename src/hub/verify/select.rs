@@ -1,6 +1,6 @@
 //! A commit, a branch or a range → the commits to prove, oldest first, along first parents.
 
-use super::VerifyError;
+use super::error::VerifyError;
 use berth_git::{CommitId, Repo};
 
 /// A branch or `A..B` names all its commits, any other revision only its own. Either end of a range may be

@@ -8,8 +8,8 @@
 use berth_git::protocol::Refs;
 use std::collections::BTreeSet;
 
-use super::VerifyError;
 use super::bounds::{Expected, ExpectedLimits};
+use super::error::VerifyError;
 use super::proof::{Proof, Verdict, Verifier};
 use crate::publish::rendered_state::LONGEST_WALK;
 use crate::publish::trusted_commits::{remember, remembered};

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::Outcome as Ended;
 use super::diff::coloured;
+use super::exit::Outcome as Ended;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::ui::Ui;

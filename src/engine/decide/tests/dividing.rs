@@ -6,8 +6,8 @@ use super::setup::*;
 use crate::decide::{Decided, decide};
 use berth_base::diag::Pos;
 use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{WorkloadName, WorkloadReport};
 use berth_base::model::placement::{Division, Filter, Policy, Rule, Share};
-use berth_base::model::status::{WorkloadName, WorkloadReport};
 use berth_base::model::{ClusterStatus, Fleet, Key};
 
 fn divided(total: i32) -> Policy {

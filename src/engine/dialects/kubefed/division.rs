@@ -9,13 +9,13 @@ use super::preference::Preference;
 use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
 use berth_base::meta::Metadata;
+use berth_base::model::cluster::WorkloadName;
 use berth_base::model::placement::{Division, Filter, Rule};
-use berth_base::model::status::WorkloadName;
 use berth_base::model::{Key, Override, Selector, Verb};
 use berth_base::yaml::Scope;
 
 /// The field with the number of replicas in Deployments and ReplicaSets.
-pub(super) const REPLICAS: &str = "/spec/replicas";
+pub(super) const REPLICAS: [&str; 2] = ["spec", "replicas"];
 
 /// The division that a preference asks for. `None` where the preference has no effect, with a warning.
 pub(super) fn of(
@@ -128,7 +128,9 @@ pub(super) fn warn_of_rivals(
     }
     for one in overrides {
         let berth_base::model::Action::Patch(operations) = &one.action else { continue };
-        for operation in operations.iter().filter(|one| one.path == REPLICAS && one.verb == Verb::Remove) {
+        for operation in
+            operations.iter().filter(|one| one.path.parts() == REPLICAS && one.verb == Verb::Remove)
+        {
             let message = format!("this removes the replicas that {by} sets, so members fall back to 1");
             let hint = "remove the operation; the preference needs none";
             scope.report(Diagnostic::warning(operation.at.clone(), message).hint(hint));

@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{Placed, ReportInputs, condition_json};
-use crate::report::fleet::{Member, State};
+use crate::report::member::{Member, State};
 use berth_base::model::annotation::APPLY;
 use berth_base::model::placement::Selection;
 use berth_base::model::status::Problem;

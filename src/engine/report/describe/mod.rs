@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::fleet::{Detail, Member, Published, members, placed};
+use super::member::{Member, Published, members, placed};
 use super::propagation;
+use super::propagation::Detail;
 use berth_base::model::{ClusterStatus, Condition, Decision, Fleet, Timestamp};
 
 /// The inputs of a description.

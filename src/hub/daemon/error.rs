@@ -1,0 +1,80 @@
+//! The reasons why a pass cannot do its work.
+
+use crate::next_commit::NextCommitError;
+use crate::publish::PublishError;
+use crate::verify::VerifyError;
+use crate::verify::trust::Untrusted;
+use berth_git::transport::TransportError;
+use berth_git::{CommitId, GitError};
+
+/// A pass could not do its work. The fleet's own faults are diagnostics, not this.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    #[error(transparent)]
+    NextCommit(#[from] NextCommitError),
+    #[error("the source branch `{0}` has no commit yet")]
+    NoSource(String),
+    #[error("there is no source branch `{name}`")]
+    NoSuchSource { name: String, hint: String },
+    #[error("`{0}` is the rendered branch, which cannot be the source")]
+    SourceIsRendered(String),
+    #[error("the remote's `{name}` is at {now}, which does not come after {last}, its last known commit")]
+    RenderedRewound { name: String, now: CommitId, last: CommitId },
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    #[error(transparent)]
+    Proof(#[from] VerifyError),
+    #[error(transparent)]
+    Remote(#[from] TransportError),
+}
+
+impl From<GitError> for PassError {
+    fn from(error: GitError) -> PassError {
+        NextCommitError::from(error).into()
+    }
+}
+
+impl From<PublishError> for PassError {
+    fn from(error: PublishError) -> PassError {
+        NextCommitError::from(error).into()
+    }
+}
+
+impl PassError {
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PassError::NextCommit(error) => error.hint(),
+            PassError::NoSource(_) => {
+                Some("commit the fleet's files first, or name a branch with --source".into())
+            }
+            PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
+            PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
+            PassError::RenderedRewound { name, last, .. } => Some(format!(
+                "push {last} back (git push --force REMOTE {last}:{name}), or accept the older commit for \
+                 one run with --allow-rewind"
+            )),
+            PassError::Untrusted(error) => Some(error.hint()),
+            PassError::Proof(error) => error.hint(),
+            PassError::Remote(error) => error.hint(),
+        }
+    }
+
+    fn git(&self) -> Option<&GitError> {
+        if let PassError::NextCommit(error) = self { error.git() } else { None }
+    }
+
+    pub(super) fn is_locked(&self) -> bool {
+        matches!(self.git(), Some(GitError::Locked { .. }))
+    }
+
+    /// Reports whether the remote may answer better a moment later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, PassError::Remote(error) if error.is_passing())
+    }
+
+    pub fn is_race(&self) -> bool {
+        matches!(self, PassError::NextCommit(NextCommitError::Publish(PublishError::Raced { .. })))
+            || matches!(self, PassError::Remote(error) if error.is_race())
+            || self.git().is_some_and(GitError::is_race)
+    }
+}

@@ -1,0 +1,79 @@
+//! The settings of a daemon.
+
+use std::path::PathBuf;
+
+use crate::next_commit::Exemptions;
+use crate::verify::trust::Anchors;
+use berth_base::model::Timestamp;
+use berth_base::progress::Progress;
+use berth_engine::gate::Limits;
+use berth_git::Identity;
+use berth_git::protocol::Refs;
+
+/// The settings of a daemon. They come from flags and environment only, never from the fleet repository.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub repo: PathBuf,
+    /// The source branch; `None` means the one HEAD names.
+    pub source: Option<String>,
+    pub refs: Refs,
+    pub identity: Identity,
+    /// The removals that need no approval.
+    pub limits: Limits,
+    /// Lets the source go back, or be another branch.
+    pub allow_rewind: bool,
+    /// Lets the rendered branch be another than the one processed last.
+    pub allow_rewritten: bool,
+    /// Lets a state without any object follow one that had some.
+    pub allow_empty: bool,
+    /// The keys and commits to trust on the rendered branch.
+    pub anchors: Anchors,
+    /// The repository is a copy of a remote, which a failed push sets back.
+    pub is_copy: bool,
+    /// Seconds after which cluster refs say again that they are the newest. `None` for never.
+    pub heartbeat: Option<i64>,
+    /// Lets a first state be made where a remote's was not fetched.
+    pub first: bool,
+    /// The handle for the pass's progress.
+    pub progress: Progress,
+}
+
+impl Settings {
+    /// Returns the default settings, for the branch that HEAD names.
+    pub fn of(repo: impl Into<PathBuf>) -> Settings {
+        Settings {
+            repo: repo.into(),
+            source: None,
+            refs: Refs::default(),
+            identity: Identity::default(),
+            limits: Limits::default(),
+            allow_rewind: false,
+            allow_rewritten: false,
+            allow_empty: false,
+            anchors: Anchors::default(),
+            is_copy: false,
+            heartbeat: None,
+            first: false,
+            progress: Progress::default(),
+        }
+    }
+
+    /// The last moment for which cluster refs say that they are the newest, and the next one. Round numbers, so that
+    /// two daemons write the same commits.
+    pub(super) fn beat(&self, clock: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let length = self.heartbeat.filter(|length| *length > 0)?;
+        let last = clock.as_second().div_euclid(length).checked_mul(length)?;
+        let at = |second| Timestamp::from_second(second).ok();
+        Some((at(last)?, at(last.checked_add(length)?)?))
+    }
+
+    pub(super) fn exemptions(&self) -> Exemptions {
+        Exemptions {
+            rewind: self.allow_rewind,
+            rewritten: self.allow_rewritten,
+            empty: self.allow_empty,
+            first: self.first,
+            removals: false,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The reasons why a proof reaches no verdict.
+
+use crate::next_commit::NextCommitError;
+use crate::publish::PublishError;
+use berth_git::GitError;
+
+/// No verdict could be reached at all.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error("`{base}` is not before `{tip}` on its branch")]
+    NotBefore { base: String, tip: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    NextCommit(#[from] NextCommitError),
+}
+
+impl VerifyError {
+    /// Returns the hint for a person, where there is one.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            VerifyError::NotBefore { .. } => {
+                Some("name two commits of one generated branch, the older one first".to_owned())
+            }
+            VerifyError::Git(error) => error.hint(),
+            VerifyError::Publish(error) => error.hint(),
+            VerifyError::NextCommit(_) => None,
+        }
+    }
+}
