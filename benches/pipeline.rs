@@ -18,7 +18,7 @@ use berth_engine::render::{self, MemoryContents};
 use berth_engine::state::State;
 use berth_git::{CommitId, GitContents, Repo};
 use berth_hub::daemon::{Cache, Settings, pass, pass_with_cache};
-use berth_hub::publish::{Stamp, Summary, publish};
+use berth_hub::publish::{Stamp, Summary, draft, point};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleet::{Dialect, Shape};
 
@@ -89,7 +89,7 @@ fn stages(c: &mut Criterion) {
         let inputs = Inputs {
             tree: &tree,
             history: History::None,
-            previous: &nothing,
+            current: &nothing,
             statuses: &statuses,
             now: now(),
         };
@@ -114,8 +114,8 @@ fn stages(c: &mut Criterion) {
                     let built = build(inputs, &mut contents).expect("it is stored");
                     let stamp = Stamp::new(CommitId([0xab; 20]), "bench", 0, now());
                     let summary = Summary::of(&plan(&nothing, &built.state), true);
-                    publish(&repo, &Refs::default(), None, &built.state, &stamp, &summary)
-                        .expect("published");
+                    let drafted = draft(&repo, None, &built.state, &stamp, &summary).expect("written");
+                    point(&repo, &Refs::default(), None, &drafted).expect("published");
                     folder
                 },
                 BatchSize::PerIteration,

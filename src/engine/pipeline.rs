@@ -20,7 +20,7 @@ pub struct Inputs<'a> {
     pub tree: &'a SourceTree,
     /// The last good form of files that are broken in the tree.
     pub history: History<'a>,
-    pub previous: &'a State,
+    pub current: &'a State,
     pub statuses: &'a BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
 }
@@ -57,13 +57,13 @@ fn decide_after(
     inputs: Inputs<'_>,
     cache: Option<&decide::DecisionCache>,
 ) -> (Loaded, Decided, Diagnostics, decide::DecisionCache) {
-    let previous = &inputs.previous.decisions;
-    let statuses = with_first_seen(inputs.previous, inputs.statuses);
-    let (mut decided, cache) = decide::decide_after(cache, &loaded.fleet, previous, &statuses, inputs.now);
+    let current = &inputs.current.decisions;
+    let statuses = with_first_seen(inputs.current, inputs.statuses);
+    let (mut decided, cache) = decide::decide_after(cache, &loaded.fleet, current, &statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
-    diagnostics.extend(release::release(&loaded.fleet, &inputs.previous.decisions, &mut decided.decisions));
+    diagnostics.extend(release::release(&loaded.fleet, &inputs.current.decisions, &mut decided.decisions));
     diagnostics.sort();
     (loaded, decided, diagnostics, cache)
 }
@@ -72,9 +72,8 @@ fn decide_after(
 /// change by themselves.
 pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
     let (loaded, mut decided, _, _) = decide_after(loaded, inputs, None);
-    let previous =
-        render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
-    render::objects(&loaded.fleet, &mut decided.decisions, previous);
+    let current = render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
+    render::objects(&loaded.fleet, &mut decided.decisions, current);
     (decided.decisions, decided.next_change)
 }
 
@@ -109,12 +108,12 @@ impl PipelineCache {
 
 /// Returns the statuses with the moments of taints that the current state records.
 pub fn with_first_seen<'s>(
-    previous: &State,
+    current: &State,
     statuses: &'s BTreeMap<String, ClusterStatus>,
 ) -> Cow<'s, BTreeMap<String, ClusterStatus>> {
     let remembers = |status: &ClusterStatus| !status.taints.is_empty();
     let mut seen = Cow::Borrowed(statuses);
-    for (cluster, fact) in previous.facts.iter().filter(|(_, fact)| remembers(fact)) {
+    for (cluster, fact) in current.facts.iter().filter(|(_, fact)| remembers(fact)) {
         let status = seen.to_mut().entry(cluster.clone()).or_default();
         status.cluster.clone_from(cluster);
         status.taints.clone_from(&fact.taints);
@@ -138,11 +137,10 @@ pub fn build_loaded(
     let (loaded, decided, mut diagnostics, decision_cache) =
         decide_after(loaded, inputs, cache.and_then(|cache| cache.decided.as_ref()));
     let mut decisions = decided.decisions;
-    let previous =
-        render::Previous { decisions: &inputs.previous.decisions, folders: &inputs.previous.folders };
+    let current = render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
     let cache = cache.map(|cache| &cache.rendered);
     let (rendered, render_cache) =
-        render::render_after(cache, &loaded.fleet, &mut decisions, previous, contents)?;
+        render::render_after(cache, &loaded.fleet, &mut decisions, current, contents)?;
     diagnostics.extend(rendered.diagnostics);
     diagnostics.sort();
     let mut kept = BTreeMap::new();

@@ -49,11 +49,11 @@ pub fn render(case: &Archive) -> (Vec<(String, Json)>, Diagnostics) {
 fn with_inputs<T>(
     case: &Archive,
     tree: &SourceTree,
-    previous: &State,
+    current: &State,
     run: impl FnOnce(Inputs<'_>) -> T,
 ) -> T {
     let now: Timestamp = case.says("now").unwrap_or(NOW).parse().expect("a moment");
-    run(Inputs { tree, history: History::None, previous, statuses: &BTreeMap::new(), now })
+    run(Inputs { tree, history: History::None, current, statuses: &BTreeMap::new(), now })
 }
 
 fn tree(case: &Archive) -> SourceTree {

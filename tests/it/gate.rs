@@ -4,8 +4,8 @@ use berth_engine::state::Comparison;
 use berth_git::GitContents;
 use berth_git::protocol::Refs;
 use berth_hub::inputs::gate::{Basis, Step, ask};
-use berth_hub::inputs::{BuildCache, Reading, Reports};
-use berth_hub::publish::{Trailers, read_previous};
+use berth_hub::inputs::{BuildCache, PassInputs, Reports, SourceCommit};
+use berth_hub::publish::{Trailers, read_current};
 
 use crate::support::{RENDERED, Ran, Repo, cluster, config_map, namespace, run, small_fleet};
 
@@ -397,21 +397,21 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         let trailers = Trailers::read(&commit.message).expect("trailers");
         let basis = Basis::of_trailers(&trailers).expect("the gate was asked");
         let source = trailers.source.expect("a source");
-        let previous = read_previous(&git, parent).expect("readable").expect("a parent");
-        let reports = Reports::read(&git, &Refs::default(), &basis.limits.member_labels(), Some(&previous));
+        let current = read_current(&git, parent).expect("readable").expect("a parent");
+        let reports = Reports::read(&git, &Refs::default(), &basis.limits.member_labels(), Some(&current));
         let reports = reports.expect("readable");
         let now = trailers.now.expect("a moment");
         let (rules, known) = (basis.rules_for(source), BuildCache::default());
-        let reading =
-            Reading::commit(&git, source, rules, Some(&previous), reports, now, known).expect("readable");
+        let source_commit = SourceCommit { repo: &git, commit: source, rules, current: Some(&current) };
+        let inputs = PassInputs::commit(source_commit, reports, now, known).expect("readable");
         let mut contents = GitContents::remembering(&git).expect("opens");
-        let built = reading.build(&mut contents).expect("builds");
+        let built = inputs.build(&mut contents).expect("builds");
         let step = Step {
             source,
-            states: &Comparison::of(&previous.state, &built.state),
+            states: &Comparison::of(&current.state, &built.state),
             files: &built.fleet.approvals,
-            now: reading.now,
-            rendered: Some(&previous),
+            now: inputs.now,
+            rendered: Some(&current),
             edit_alone: None,
             outlook: None,
         };

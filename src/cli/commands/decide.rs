@@ -21,8 +21,8 @@ pub struct DecideArgs {
 }
 
 pub fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
-    let reading = args.fleet.read(ui)?;
-    let (_, decided, diagnostics) = reading.decide();
+    let inputs = args.fleet.read(ui)?;
+    let (_, decided, diagnostics) = inputs.decide();
     ui.diagnostics(&diagnostics);
     match args.output {
         Format::Text => ui.out(&decisions_table(&decided.decisions, ui)),

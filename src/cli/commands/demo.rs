@@ -17,7 +17,7 @@ use berth_base::model::Timestamp;
 use berth_engine::plan::{Change, plan};
 use berth_git::{GitContents, Identity, Repo};
 use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};
-use berth_hub::inputs::{Reading, Search};
+use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish;
 use berth_member::sync::backends::folder::FolderBackend;
 use berth_member::sync::local_overrides::LocalOverrides;
@@ -102,8 +102,8 @@ impl<'u> Demo<'u> {
         }
         self.heading("2. berth run: decide, render, commit to berth/rendered");
         let passed = self.pass()?;
-        let previous = publish::read_previous(&self.repo, &self.settings.refs.rendered)?;
-        let decisions = previous.map(|previous| previous.state.decisions).unwrap_or_default();
+        let current = publish::read_current(&self.repo, &self.settings.refs.rendered)?;
+        let decisions = current.map(|current| current.state.decisions).unwrap_or_default();
         self.ui.out(&decisions_table(&decisions, self.ui));
         self.say_published(&passed);
         self.heading("3. berth sync: each member applies its own folder");
@@ -130,9 +130,9 @@ impl<'u> Demo<'u> {
         self.ui.out(&diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
         self.heading("5. berth plan --diff: what it does, before it is merged");
         let mut contents = GitContents::remembering(&self.repo)?;
-        let reading = Reading::revision(&self.fleet, "HEAD", None, None, &Search::default())?;
-        let built = reading.build(&mut contents)?;
-        let plan = plan(&reading.previous, &built.state);
+        let inputs = PassInputs::revision(&self.fleet, "HEAD", None, None, &Search::default())?;
+        let built = inputs.build(&mut contents)?;
+        let plan = plan(&inputs.current, &built.state);
         self.ui.out(&plan_text(&plan, &Reasons::default(), self.ui));
         for change in plan.changes().filter(|change| change.change == Change::Changed) {
             let read = |id: Option<berth_base::model::ContentId>| id.map(|id| contents.get(id)).transpose();

@@ -17,8 +17,9 @@ use berth_base::model::{Fleet, Shared, Timestamp};
 use berth_engine::report::{self, ReportInputs};
 use berth_git::Repo;
 use berth_hub::inputs::gate::rules_of;
-use berth_hub::inputs::{Current, Reading};
-use berth_hub::publish::{self, Previous};
+use berth_hub::inputs::{LocatedState, PassInputs, SourceCommit};
+use berth_hub::publish::CurrentState;
+use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 
 /// Show a placement and its status, as its own system describes it
 ///
@@ -45,23 +46,23 @@ pub struct DescribeArgs {
 
 pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
-    ui.status(&format!("reading {}", current.words()));
-    let Some(previous) = &current.previous else {
+    let located = LocatedState::find(&repo, &args.state.search(&args.repo)?)?;
+    ui.status(&format!("reading {}", located.words()));
+    let Some(current) = &located.current else {
         let error = CommandError::usage("nothing is published yet");
         return Err(error.hint("publish with `berth run --once`, or see the next state with `berth explain`"));
     };
-    let (statuses, odd) = berth_git::protocol::read_statuses(&repo, &current.refs)?;
+    let (statuses, odd) = berth_git::protocol::read_statuses(&repo, &located.refs)?;
     ui.diagnostics(&odd);
-    let published = publish::cluster_refs::read_all(&repo, &current.refs)?;
-    let fleet = fleet_of(&repo, previous);
+    let published = cluster_refs::read_all(&repo, &located.refs, &mut ClusterRefCache::default())?;
+    let fleet = fleet_of(&repo, current);
     let known = ReportInputs {
         fleet: fleet.as_deref(),
         statuses: &statuses,
         published: &published,
         now: args.now.unwrap_or_else(Timestamp::now),
     };
-    let decisions = &previous.state.decisions;
+    let decisions = &current.state.decisions;
     let keys = find(decisions.keys().collect(), &args.placement)?;
     let found = keys.into_iter().filter_map(|key| decisions.get(key));
     let described: Vec<Json> = found.map(|decision| report::describe(decision, known)).collect();
@@ -81,11 +82,12 @@ pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
 }
 
 /// The fleet that the state in force was made from. Without it, overrides cannot be told.
-fn fleet_of(repo: &Repo, previous: &Previous) -> Option<Shared<Fleet>> {
-    let source = previous.trailers.source.filter(|source| repo.has_commit(*source))?;
-    let (rules, facts) = (rules_of(&previous.trailers, source), previous.state.facts.clone());
-    let reading = Reading::recorded(repo, source, rules, Some(previous), facts, Timestamp::MIN).ok()?;
-    Some(reading.decide().0.fleet)
+fn fleet_of(repo: &Repo, current: &CurrentState) -> Option<Shared<Fleet>> {
+    let source = current.trailers.source.filter(|source| repo.has_commit(*source))?;
+    let (rules, facts) = (rules_of(&current.trailers, source), current.state.facts.clone());
+    let source = SourceCommit { repo, commit: source, rules, current: Some(current) };
+    let inputs = PassInputs::recorded(source, facts, Timestamp::MIN).ok()?;
+    Some(inputs.decide().0.fleet)
 }
 
 /// Prints an object as kubectl prints objects of unknown kinds.

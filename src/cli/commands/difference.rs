@@ -16,7 +16,7 @@ use berth_base::text::counted;
 use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
-use berth_hub::inputs::{Reading, Search};
+use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish::{self, Trailers};
 
 const HELD: &str = "Berth-Held";
@@ -49,11 +49,11 @@ pub struct Difference {
 impl Published {
     /// The published side of a folder; `None` where nothing is published, or no repository is there.
     pub fn of(
-        reading: &Reading,
+        inputs: &PassInputs,
         path: &std::path::Path,
         state: &StateArgs,
     ) -> Result<Option<Published>, CommandError> {
-        if reading.previous.decisions.is_empty() {
+        if inputs.current.decisions.is_empty() {
             return Ok(None);
         }
         let Ok(repo) = Repo::open(path) else { return Ok(None) };
@@ -106,7 +106,7 @@ impl Published {
                 return Ok((Some(source), None));
             }
             let fleet =
-                Reading::revision(path, &source.to_string(), None, None, &self.search)?.decide().0.fleet;
+                PassInputs::revision(path, &source.to_string(), None, None, &self.search)?.decide().0.fleet;
             // Where its file could not be read, the decision was made from an older form.
             let file = fleet.placements.get(key).map(|placement| &*placement.origin.file);
             let is_older =

@@ -10,7 +10,7 @@ use berth_base::edit::objects;
 use berth_base::source;
 use berth_base::yaml::Limits;
 use berth_engine::dialects::kubefed::make::Subject;
-use berth_hub::inputs::ReadingError;
+use berth_hub::inputs::InputError;
 
 /// The documents of the named files.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub fn read(paths: &[PathBuf]) -> Result<DocumentsIn, CommandError> {
         if path.as_os_str() == "-" {
             take(&mut read, "standard input".into(), &limited(std::io::stdin().lock(), path, &limits)?);
         } else if path.is_dir() {
-            let tree = source::read_dir(path, &limits).map_err(ReadingError::from)?;
+            let tree = source::read_dir(path, &limits).map_err(InputError::from)?;
             read.found.extend(tree.found);
             for file in tree.files {
                 take(&mut read, path.join(&*file.path).display().to_string().into(), &file.bytes);

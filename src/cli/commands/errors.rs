@@ -7,7 +7,7 @@ use berth_base::model::ContentError;
 use berth_git::GitError;
 use berth_git::transport::TransportError;
 use berth_hub::daemon::{DaemonError, PassError};
-use berth_hub::inputs::ReadingError;
+use berth_hub::inputs::InputError;
 use berth_hub::next_commit::NextCommitError;
 use berth_hub::publish::PublishError;
 use berth_member::sync::ApplyError;
@@ -34,20 +34,20 @@ fn of_publish(error: &PublishError) -> Exit {
     }
 }
 
-fn of_reading(error: &ReadingError) -> Exit {
+fn of_reading(error: &InputError) -> Exit {
     match error {
-        ReadingError::Git(error) => of_git(error),
-        ReadingError::Publish(error) => of_publish(error),
-        ReadingError::Folder(_)
-        | ReadingError::MissingContent(_)
-        | ReadingError::NoRules { .. }
-        | ReadingError::NoState { .. }
-        | ReadingError::NoRemote { .. }
-        | ReadingError::Gone(_)
-        | ReadingError::CutOff { .. }
-        | ReadingError::Outdated { .. } => Exit::Unreachable,
-        ReadingError::NoSuchState { .. } => Exit::Usage,
-        ReadingError::FutureCommit { .. } => Exit::Held,
+        InputError::Git(error) => of_git(error),
+        InputError::Publish(error) => of_publish(error),
+        InputError::Folder(_)
+        | InputError::MissingContent(_)
+        | InputError::NoRules { .. }
+        | InputError::NoState { .. }
+        | InputError::NoRemote { .. }
+        | InputError::Gone(_)
+        | InputError::CutOff { .. }
+        | InputError::Outdated { .. } => Exit::Unreachable,
+        InputError::NoSuchState { .. } => Exit::Usage,
+        InputError::FutureCommit { .. } => Exit::Held,
     }
 }
 
@@ -55,7 +55,7 @@ fn of_next_commit(error: &NextCommitError) -> Exit {
     match error {
         NextCommitError::Git(error) => of_git(error),
         NextCommitError::Publish(error) => of_publish(error),
-        NextCommitError::Reading(error) => of_reading(error),
+        NextCommitError::Inputs(error) => of_reading(error),
         NextCommitError::Content(_) => Exit::Unreachable,
         NextCommitError::Rewound { .. } => Exit::Held,
     }
@@ -143,8 +143,8 @@ impl From<PublishError> for CommandError {
     }
 }
 
-impl From<ReadingError> for CommandError {
-    fn from(error: ReadingError) -> CommandError {
+impl From<InputError> for CommandError {
+    fn from(error: InputError) -> CommandError {
         CommandError { exit: of_reading(&error), message: error.to_string(), hint: error.hint() }
     }
 }

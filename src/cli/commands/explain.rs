@@ -40,16 +40,16 @@ pub struct ExplainArgs {
 }
 
 pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
-    let reading = args.fleet.read(ui)?;
-    let (loaded, decided, diagnostics) = reading.decide();
+    let inputs = args.fleet.read(ui)?;
+    let (loaded, decided, diagnostics) = inputs.decide();
     ui.diagnostics(&diagnostics);
-    let (fleet, in_force) = (&loaded.fleet, &reading.previous.decisions);
-    let published = Published::of(&reading, &args.fleet.repo, &args.fleet.state)?;
-    let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
+    let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions);
+    let published = Published::of(&inputs, &args.fleet.repo, &args.fleet.state)?;
+    let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
     let all: BTreeSet<&Key> = fleet.placements.keys().chain(in_force.keys()).collect();
     let mut explained = Vec::new();
     for key in find(all.into_iter().collect(), &args.placement)? {
-        let trace = decide::explain(fleet, in_force, &statuses, reading.now, key);
+        let trace = decide::explain(fleet, in_force, &statuses, inputs.now, key);
         let is_gone = trace.is_none();
         let mut trace = match (trace, in_force.get(key)) {
             (Some(trace), _) => trace,

@@ -9,7 +9,7 @@ use berth_base::diag::{Diagnostics, harmless_line};
 use berth_base::model::Timestamp;
 use berth_engine::state;
 use berth_git::Repo;
-use berth_hub::inputs::Reading;
+use berth_hub::inputs::PassInputs;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct FleetArgs {
@@ -41,20 +41,20 @@ pub enum Format {
 
 impl FleetArgs {
     /// Gathers everything, and says on stderr what was read.
-    pub fn read(&self, ui: &Ui) -> Result<Reading, CommandError> {
+    pub fn read(&self, ui: &Ui) -> Result<PassInputs, CommandError> {
         self.read_against(None, ui)
     }
 
     /// [`FleetArgs::read`], under the access rules that held where the change from another revision began.
-    pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<Reading, CommandError> {
+    pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<PassInputs, CommandError> {
         let mut search = self.state.search(&self.repo)?;
         search.first |= self.previous.is_some();
         if self.rev.is_none() {
             self.refuse_git_folder()?;
         }
-        let mut reading = ui.watching("reading the fleet", || match &self.rev {
-            Some(revision) => Reading::revision(&self.repo, revision, self.now, base, &search),
-            None => Reading::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, &search),
+        let mut inputs = ui.watching("reading the fleet", || match &self.rev {
+            Some(revision) => PassInputs::revision(&self.repo, revision, self.now, base, &search),
+            None => PassInputs::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, &search),
         })?;
         if let Some(path) = &self.previous {
             let text = std::fs::read_to_string(path)
@@ -63,11 +63,11 @@ impl FleetArgs {
                 .map_err(|error| error.to_string())
                 .and_then(|value| state::decisions_from_json(&value))
                 .map_err(|error| CommandError::usage(format!("{}: {error}", path.display())))?;
-            reading.take_previous(decisions);
-            reading.upon = Some(path.display().to_string());
+            inputs.take_current(decisions);
+            inputs.upon = Some(path.display().to_string());
         }
-        let upon = reading.upon.as_ref().map_or_else(String::new, |upon| format!(", upon {upon}"));
-        ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", reading.label))));
+        let upon = inputs.upon.as_ref().map_or_else(String::new, |upon| format!(", upon {upon}"));
+        ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", inputs.label))));
         if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo)).flatten() {
             ui.status(&format!(
                 "note: this folder is inside the repository {}; berth reads only the folder, not that \
@@ -75,7 +75,7 @@ impl FleetArgs {
                 root.display()
             ));
         }
-        Ok(reading)
+        Ok(inputs)
     }
 
     /// Git's own folder has no files of a fleet, and must not pass for an empty one.

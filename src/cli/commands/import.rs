@@ -20,7 +20,7 @@ use berth_base::source::{self, SourceFile, SourceTree};
 use berth_engine::load::{self, History, Loaded};
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, GitContents, Identity, Repo};
-use berth_hub::inputs::{Reading, Search, current_state};
+use berth_hub::inputs::{PassInputs, Search, current_state};
 use berth_hub::publish::import::{Import, begin, refuse_begun};
 use berth_member::live::Host as _;
 
@@ -238,14 +238,14 @@ impl Fleet {
         refs: &Refs,
         told: &mut Diagnostics,
     ) -> Result<Option<(CommitId, First)>, CommandError> {
-        let mut reading = Reading::folder(&self.path, import.now, None, &Search::leniently())?;
-        let (loaded, _, _) = reading.decide();
+        let mut inputs = PassInputs::folder(&self.path, import.now, None, &Search::leniently())?;
+        let (loaded, _, _) = inputs.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
-        reading.previous.decisions = live.clone().into();
-        let (_, decided, _) = reading.decide();
+        inputs.current.decisions = live.clone().into();
+        let (_, decided, _) = inputs.decide();
         let live = adopt(&loaded.fleet, &decided.decisions, live, import.now);
-        reading.previous.decisions = live.clone().into();
-        let (loaded, decided, found) = reading.decide();
+        inputs.current.decisions = live.clone().into();
+        let (loaded, decided, found) = inputs.decide();
         let mut contents = GitContents::writing(&self.repo)?;
         let mut first = first_state(&loaded.fleet, decided, live, &gathered.placed, &mut contents)?;
         told.extend(found);

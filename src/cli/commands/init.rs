@@ -7,7 +7,7 @@ use super::files::write;
 use super::ui::Ui;
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::Timestamp;
-use berth_hub::inputs::{Reading, Search};
+use berth_hub::inputs::{PassInputs, Search};
 
 /// Start a fleet repository
 #[derive(Debug, clap::Args)]
@@ -33,8 +33,8 @@ fn existing_fleet(dir: &Path) -> Option<String> {
     if !dir.is_dir() {
         return None;
     }
-    let reading = Reading::folder(dir, Timestamp::now(), None, &Search::leniently()).ok()?;
-    let (loaded, _, diagnostics) = reading.decide();
+    let inputs = PassInputs::folder(dir, Timestamp::now(), None, &Search::leniently()).ok()?;
+    let (loaded, _, diagnostics) = inputs.decide();
     let fleet = &loaded.fleet;
     let cluster = fleet.clusters.iter().next();
     let cluster = cluster.map(|(name, it)| (format!("cluster {name}"), it.origins.first().cloned()));

@@ -8,7 +8,7 @@ use clap_complete::engine::CompletionCandidate;
 
 use berth_base::model::{Fleet, Key, Shared, Timestamp};
 use berth_git::Repo;
-use berth_hub::inputs::{Reading, Search};
+use berth_hub::inputs::{PassInputs, Search};
 
 /// The variable by which a shell's script asks for candidates.
 pub const COMPLETE: &str = "BERTH_COMPLETE";
@@ -40,10 +40,10 @@ fn candidates(names: BTreeSet<String>) -> Vec<CompletionCandidate> {
 /// The fleet as far as it can be read. Nobody sees an error while a word is completed.
 fn fleet() -> Option<Shared<Fleet>> {
     let path = std::env::var_os("BERTH_REPO").map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let reading = if Repo::is_git_folder(&path) {
-        Reading::revision(&path, "HEAD", None, None, &Search::leniently())
+    let inputs = if Repo::is_git_folder(&path) {
+        PassInputs::revision(&path, "HEAD", None, None, &Search::leniently())
     } else {
-        Reading::folder(&path, Timestamp::now(), None, &Search::leniently())
+        PassInputs::folder(&path, Timestamp::now(), None, &Search::leniently())
     };
-    Some(reading.ok()?.decide().0.fleet)
+    Some(inputs.ok()?.decide().0.fleet)
 }

@@ -21,7 +21,7 @@ use berth_base::model::{ContentId, Timestamp};
 use berth_engine::plan::plan;
 use berth_git::Repo;
 use berth_hub::daemon::PassError;
-use berth_hub::inputs::{Current, current_state};
+use berth_hub::inputs::{LocatedState, current_state};
 
 /// Show what a change does to every cluster
 ///
@@ -85,11 +85,11 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
     let search = args.state.search(&args.repo)?;
-    let current = ui.watching("reading the current state", || Current::find(&repo, &search))?;
+    let located = ui.watching("reading the current state", || LocatedState::find(&repo, &search))?;
     let head = Revision { name: args.head.clone(), commit: repo.require(&args.head)? };
-    if current.previous.as_ref().is_some_and(|previous| previous.commit == head.commit) {
+    if located.current.as_ref().is_some_and(|current| current.commit == head.commit) {
         return Err(
-            PassError::SourceIsRendered(current_state::short(&current.refs.rendered).to_owned()).into()
+            PassError::SourceIsRendered(current_state::short(&located.refs.rendered).to_owned()).into()
         );
     }
     let base = match &args.base {
@@ -99,9 +99,9 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     let into = match &base {
         _ if args.no_merge => None,
         Some(base) => Some(base.clone()),
-        None => source_tip(&repo, &current, args.source.as_deref())?,
+        None => source_tip(&repo, &located, args.source.as_deref())?,
     };
-    let change = match merge(&repo, &current, head, into)? {
+    let change = match merge(&repo, &located, head, into)? {
         Merging::Done(change) => change,
         Merging::Conflicts { head, into, files } => {
             if args.output != Format::Text {
@@ -112,15 +112,15 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     let limits = args.gate.limits();
     let first = args.state.first;
-    let rehearsal = Rehearsal { repo: &repo, current: &current, limits, at: args.now, first };
+    let rehearsal = Rehearsal { repo: &repo, located: &located, limits, at: args.now, first };
     let Rehearsed { step, refusals } = ui.watching("reading the fleet", || match &base {
         Some(base) => rehearsal.change_upon(base, &change),
         None => rehearsal.change(&change),
     })?;
     let subject = repo.commit(change.head.commit)?.subject().to_owned();
     let upon = match &base {
-        Some(base) => format!("{} on {}", base.name, current.words()),
-        None => current.words(),
+        Some(base) => format!("{} on {}", base.name, located.words()),
+        None => located.words(),
     };
     ui.status(&format!("{upon} → {}", harmless_line(&change.words(&subject))));
     let mut diagnostics = step.diagnostics.clone();
@@ -128,19 +128,19 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     if args.head == "HEAD" {
         diagnostics.extend(uncommitted(&repo)?);
     }
-    let published = current.previous.as_ref().and_then(|previous| previous.trailers.source);
+    let published = located.current.as_ref().and_then(|current| current.trailers.source);
     let since = base.as_ref().map(|base| base.commit).or(published);
-    diagnostics.extend(refused_by_hubs(&repo, since, step.reading.tree())?);
-    let plan = plan(&step.reading.previous, &step.built.state);
+    diagnostics.extend(refused_by_hubs(&repo, since, step.inputs.tree())?);
+    let plan = plan(&step.inputs.current, &step.built.state);
     let workloads = &step.built.fleet.workloads;
     let touched = plan.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
-    diagnostics.extend(slips::of(touched, step.reading.tree()));
+    diagnostics.extend(slips::of(touched, step.inputs.tree()));
     let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
     let mut is_trusted = true;
-    if let Some(previous) = &current.previous {
+    if let Some(current) = &located.current {
         let limits = args.gate.limits();
         let source = change.into.as_ref().filter(|_| base.is_none()).map(|into| into.commit);
-        let tip = Tip { refs: &current.refs, commit: previous.commit, source, limits: &limits };
+        let tip = Tip { refs: &located.refs, commit: current.commit, source, limits: &limits };
         match ui.watching("proving the current state", || args.trust.judge(&repo, &tip))? {
             Ok(note) => diagnostics.extend(note),
             Err(refusal) => {
@@ -176,10 +176,10 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         }
         format => {
             let mut form = plan_json(&plan, &reasons);
-            form["state"] = current_json(&current);
+            form["state"] = current_json(&located);
             form["base"] = base.as_ref().map_or(Json::Null, revision_json);
             form["head"] = change_json(&change, &subject);
-            form["moment"] = json!(step.reading.now.to_string());
+            form["moment"] = json!(step.inputs.now.to_string());
             form["held"] = held_json(held);
             form["deadlines"] = deadlines_json(&step.deadlines);
             form["refused"] = refusals_json(&refused);
@@ -204,13 +204,13 @@ fn print(format: Format, form: &Json, ui: &Ui) {
 }
 
 /// The state that a plan goes on from, for programs.
-fn current_json(current: &Current) -> Json {
-    let Some(previous) = &current.previous else { return Json::Null };
+fn current_json(located: &LocatedState) -> Json {
+    let Some(current) = &located.current else { return Json::Null };
     json!({
-        "ref": current.refs.rendered,
-        "commit": previous.commit.to_string(),
-        "sequence": previous.trailers.seq,
-        "source": previous.trailers.source.map(|source| source.to_string()),
+        "ref": located.refs.rendered,
+        "commit": current.commit.to_string(),
+        "sequence": current.trailers.seq,
+        "source": current.trailers.source.map(|source| source.to_string()),
     })
 }
 

@@ -24,12 +24,12 @@ pub struct Reasons(BTreeMap<Key, BTreeMap<String, String>>);
 impl Reasons {
     /// Looks the reasons up in the trace of each decision that changed.
     pub fn of(plan: &Plan, step: &NextCommit) -> Reasons {
-        let (reading, fleet) = (&step.reading, &step.built.fleet);
-        let statuses = pipeline::with_first_seen(&reading.previous, &reading.statuses);
-        let before = &reading.previous.decisions;
+        let (inputs, fleet) = (&step.inputs, &step.built.fleet);
+        let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
+        let before = &inputs.current.decisions;
         let mut all = BTreeMap::new();
         for (key, change) in &plan.placements {
-            let trace = decide::explain(fleet, before, &statuses, reading.now, key);
+            let trace = decide::explain(fleet, before, &statuses, inputs.now, key);
             let why = |cluster: &String| -> String {
                 let Some(trace) = &trace else { return "the source no longer has the placement".to_owned() };
                 let found = trace.clusters.iter().find(|one| one.cluster == *cluster);

@@ -6,9 +6,9 @@ use berth_base::model::Timestamp;
 use berth_base::text::{counted, some_of};
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Identity, Merged, Repo};
-use berth_hub::inputs::{BuildCache, Current, current_state};
+use berth_hub::inputs::{BuildCache, LocatedState, current_state};
 use berth_hub::next_commit::{self, Exemptions, NextCommit, NextCommitError, StepInputs};
-use berth_hub::publish::{Previous, Processed, Published};
+use berth_hub::publish::{CurrentState, Processed, Published};
 
 /// A revision, in its user's words.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct Change {
 /// Computes steps without publishing them.
 pub struct Rehearsal<'a> {
     pub repo: &'a Repo,
-    pub current: &'a Current,
+    pub located: &'a LocatedState,
     pub limits: Limits,
     /// The moment to decide for, in place of the one that the step's inputs give.
     pub at: Option<Timestamp>,
@@ -71,11 +71,11 @@ pub fn conflict(head: &Revision, into: &Revision, files: &[String]) -> CommandEr
 /// Finds the branch that a head would be merged into: the source, as this clone knows it.
 pub fn source_tip(
     repo: &Repo,
-    current: &Current,
+    located: &LocatedState,
     named: Option<&str>,
 ) -> Result<Option<Revision>, CommandError> {
-    let remote = current.remote.as_deref();
-    let recorded = current.processed.as_ref().and_then(|processed| processed.branch.clone());
+    let remote = located.remote.as_deref();
+    let recorded = located.processed.as_ref().and_then(|processed| processed.branch.clone());
     let full =
         |name: &str| if name.starts_with("refs/") { name.to_owned() } else { format!("refs/heads/{name}") };
     let known = match (named, recorded, remote) {
@@ -84,7 +84,7 @@ pub fn source_tip(
         (None, None, Some(remote)) => repo.remote_head(remote)?,
         (None, None, None) => repo.head_branch()?,
     };
-    let last = current.last_source();
+    let last = located.last_source();
     let missing = last.is_some_and(|last| !repo.has_commit(last));
     if missing && (remote.is_some() || repo.is_shallow()) {
         return Err(current_state::cut_off(repo, remote, "the source")?.into());
@@ -129,7 +129,7 @@ fn branch_tip(
 /// Merges a head as a forge would. Nothing is merged where there is nothing to merge into.
 pub fn merge(
     repo: &Repo,
-    current: &Current,
+    located: &LocatedState,
     head: Revision,
     into: Option<Revision>,
 ) -> Result<Merging, CommandError> {
@@ -140,7 +140,7 @@ pub fn merge(
     let message = format!("Merge {} into {}\n", head.name, into.name);
     let common = repo.common_ancestor(into.commit, head.commit)?;
     let merged = repo.merge(into.commit, head.commit, &message)?;
-    let cut = || current_state::cut_off(repo, current.remote.as_deref(), &head.name);
+    let cut = || current_state::cut_off(repo, located.remote.as_deref(), &head.name);
     if !matches!(merged, Merged::Contained(_)) {
         for side in [into.commit, head.commit] {
             if repo.is_cut_between(common, side)? {
@@ -190,15 +190,15 @@ impl Rehearsal<'_> {
     /// Rehearses a change from the current state.
     pub fn change(&self, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
-        let (previous, processed) = (self.current.previous.as_ref(), self.current.processed.as_ref());
+        let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
         let exemptions = Exemptions { first: self.first, ..Exemptions::default() };
-        self.step((&change.head.name, change.source), previous, processed, exemptions)
+        self.step((&change.head.name, change.source), current, processed, exemptions)
     }
 
     /// Rehearses a change from the state that another revision gives, whatever is published now.
     pub fn change_upon(&self, base: &Revision, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
-        let (previous, processed) = (self.current.previous.as_ref(), self.current.processed.as_ref());
+        let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
         let exemptions = Exemptions {
             rewind: true,
             empty: true,
@@ -206,23 +206,23 @@ impl Rehearsal<'_> {
             first: self.first,
             ..Exemptions::default()
         };
-        let before = self.step((&base.name, base.commit), previous, processed, exemptions)?;
-        let (previous, processed) = follow(base.commit, before.step, previous.cloned());
+        let before = self.step((&base.name, base.commit), current, processed, exemptions)?;
+        let (current, processed) = follow(base.commit, before.step, current.cloned());
         let exemptions = Exemptions { rewind: true, ..Exemptions::default() };
         let mut after =
-            self.step((&change.head.name, change.source), previous.as_ref(), Some(&processed), exemptions)?;
+            self.step((&change.head.name, change.source), current.as_ref(), Some(&processed), exemptions)?;
         after.refusals.splice(0..0, before.refusals);
         Ok(after)
     }
 
     /// Refuses histories that were cut off: what a gate, rules and approvals read there would be missing.
     fn refuse_cut(&self, source: CommitId) -> Result<(), CommandError> {
-        let Some(previous) = &self.current.previous else { return Ok(()) };
-        let cut = |what: &str| current_state::cut_off(self.repo, self.current.remote.as_deref(), what);
-        if self.repo.is_cut_between(None, previous.commit)? {
-            return Err(cut(&self.current.refs.rendered)?.into());
+        let Some(current) = &self.located.current else { return Ok(()) };
+        let cut = |what: &str| current_state::cut_off(self.repo, self.located.remote.as_deref(), what);
+        if self.repo.is_cut_between(None, current.commit)? {
+            return Err(cut(&self.located.refs.rendered)?.into());
         }
-        let needed = [self.current.last_source(), previous.trailers.source];
+        let needed = [self.located.last_source(), current.trailers.source];
         for since in needed.into_iter().flatten() {
             if self.repo.is_cut_between(Some(since), source)? {
                 return Err(cut("the source")?.into());
@@ -234,17 +234,17 @@ impl Rehearsal<'_> {
     fn step(
         &self,
         (name, source): (&str, CommitId),
-        previous: Option<&Previous>,
+        current: Option<&CurrentState>,
         processed: Option<&Processed>,
         exemptions: Exemptions,
     ) -> Result<Rehearsed, CommandError> {
         let start = StepInputs {
             name,
             source,
-            previous,
+            current,
             processed,
-            refs: &self.current.refs,
-            reports: self.current.reports(self.repo, &self.limits.member_labels())?,
+            refs: &self.located.refs,
+            reports: self.located.reports(self.repo, &self.limits.member_labels())?,
             identity: &Identity::default(),
             limits: &self.limits,
             exemptions,
@@ -258,23 +258,27 @@ impl Rehearsal<'_> {
 }
 
 /// The state after a step, as if it had been published, and what would be known of its source.
-fn follow(source: CommitId, step: NextCommit, before: Option<Previous>) -> (Option<Previous>, Processed) {
+fn follow(
+    source: CommitId,
+    step: NextCommit,
+    before: Option<CurrentState>,
+) -> (Option<CurrentState>, Processed) {
     let NextCommit { drafted, state, records, rules, .. } = step;
-    let previous = match drafted {
-        Published::Committed(committed) => Some(committed.into_previous(state)),
+    let current = match drafted {
+        Published::Committed(committed) => Some(committed.into_current(state)),
         Published::Unchanged => before,
     };
     let processed = Processed {
         source,
         branch: None,
-        rendered: previous.as_ref().map(|previous| previous.commit),
+        rendered: current.as_ref().map(|current| current.commit),
         errors: 0,
         warnings: 0,
         result: String::new(),
         held: records.iter().map(ToString::to_string).collect(),
         rules,
     };
-    (previous, processed)
+    (current, processed)
 }
 
 /// Files of the working tree that no plan of HEAD shows.

@@ -14,7 +14,7 @@ use berth_base::text::counted;
 use berth_engine::pipeline::Built;
 use berth_engine::render::{self, MemoryContents, OverriddenCopy};
 use berth_engine::state;
-use berth_hub::inputs::Reading;
+use berth_hub::inputs::PassInputs;
 
 /// Write every cluster's manifests to a folder
 #[derive(Debug, clap::Args)]
@@ -33,11 +33,11 @@ pub struct RenderArgs {
 }
 
 pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
-    let reading = args.fleet.read(ui)?;
+    let inputs = args.fleet.read(ui)?;
     let mut contents = MemoryContents::default();
-    let built = ui.watching("rendering objects", || reading.build(&mut contents))?;
+    let built = ui.watching("rendering objects", || inputs.build(&mut contents))?;
     ui.diagnostics(&built.diagnostics);
-    let notes = if args.annotate { Notes::of(&reading, &built) } else { Notes::default() };
+    let notes = if args.annotate { Notes::of(&inputs, &built) } else { Notes::default() };
     prepare(&args.out)?;
     let objects = built.state.folders.values().map(|folder| folder.len()).sum();
     ui.watching("writing objects", || {
@@ -49,7 +49,7 @@ pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
                 // A copy that keeps its last good form has its bytes in the repository, not in this run.
                 let bytes = match contents.bytes(id) {
                     Some(bytes) => bytes.to_vec(),
-                    None => reading.earlier_content(id)?,
+                    None => inputs.earlier_content(id)?,
                 };
                 write(&folder_path.join(&**file), notes.above(cluster, file, bytes))?;
                 ui.progress().add(1);
@@ -84,9 +84,9 @@ struct Notes {
 }
 
 impl Notes {
-    fn of(reading: &Reading, built: &Built) -> Notes {
+    fn of(inputs: &PassInputs, built: &Built) -> Notes {
         let previous =
-            render::Previous { decisions: &reading.previous.decisions, folders: &reading.previous.folders };
+            render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
         let mut notes = Notes::default();
         for touched in render::touched(&built.fleet, &built.state.decisions, previous) {
             let OverriddenCopy { cluster, path, object, by } = touched;

@@ -17,8 +17,8 @@ use berth_base::model::{Digest, Timestamp};
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};
 use berth_engine::report;
 use berth_git::{CommitId, Repo};
-use berth_hub::inputs::{Current, Search};
-use berth_hub::publish::{self};
+use berth_hub::inputs::{LocatedState, Search};
+use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 
 /// Show what is published and where members stand
 #[derive(Debug, clap::Args)]
@@ -35,18 +35,18 @@ pub struct StatusArgs {
 
 pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let current = Current::find(&repo, &args.state.search(&args.repo)?)?;
-    if current.previous.is_some() {
-        ui.status(&format!("reading {}", current.words()));
+    let located = LocatedState::find(&repo, &args.state.search(&args.repo)?)?;
+    if located.current.is_some() {
+        ui.status(&format!("reading {}", located.words()));
     }
-    if let (Some(remote), None) = (&current.remote, &current.processed) {
+    if let (Some(remote), None) = (&located.remote, &located.processed) {
         ui.status(&format!(
             "note: no member's status is in this clone; fetch them: git fetch {} \
              '+refs/berth/*:refs/berth/*'",
             harmless_line(remote)
         ));
     }
-    let status = gather(&repo, &current, ui)?;
+    let status = gather(&repo, &located, ui)?;
     match args.output {
         Format::Json => ui.json(&status),
         Format::Yaml => ui.yaml(&status),
@@ -57,34 +57,34 @@ pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
 
 /// The status of a repository, for people.
 pub fn status_of(repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
-    let current = Current::find(repo, &Search::default())?;
-    Ok(status_text(&gather(repo, &current, ui)?, ui))
+    let located = LocatedState::find(repo, &Search::default())?;
+    Ok(status_text(&gather(repo, &located, ui)?, ui))
 }
 
-fn gather(repo: &Repo, current: &Current, ui: &Ui) -> Result<Json, CommandError> {
-    let Current { refs, previous, processed, .. } = current;
+fn gather(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Json, CommandError> {
+    let LocatedState { refs, current, processed, .. } = located;
     let (statuses, odd) = berth_git::protocol::read_statuses(repo, refs)?;
     ui.diagnostics(&odd);
-    if let Some(previous) = previous {
-        ui.diagnostics(&previous.foreign);
+    if let Some(current) = current {
+        ui.diagnostics(&current.foreign);
     }
-    let folders = publish::cluster_refs::read_all(repo, refs)?;
-    let decisions = previous.as_ref().map(|previous| previous.state.decisions.clone()).unwrap_or_default();
+    let folders = cluster_refs::read_all(repo, refs, &mut ClusterRefCache::default())?;
+    let decisions = current.as_ref().map(|current| current.state.decisions.clone()).unwrap_or_default();
     let now = Timestamp::now();
     let mut fleet = json!(report::summarize(&statuses, &decisions, &folders, now, report::Detail::Full));
     for cluster in fleet["clusters"].as_array_mut().into_iter().flatten() {
         tell_dead_from_behind(repo, refs, cluster, now)?;
     }
     let pending = match &processed {
-        Some(processed) => pending(repo, current, processed.source)?,
+        Some(processed) => pending(repo, located, processed.source)?,
         None => None,
     };
     Ok(json!({
-        "rendered": previous.as_ref().map(|previous| json!({
+        "rendered": current.as_ref().map(|current| json!({
             "ref": refs.rendered,
-            "commit": previous.commit.to_string(),
-            "sequence": previous.trailers.seq,
-            "source": previous.trailers.source.map(|source| source.to_string()),
+            "commit": current.commit.to_string(),
+            "sequence": current.trailers.seq,
+            "source": current.trailers.source.map(|source| source.to_string()),
         })),
         "processed": processed.as_ref().map(|processed| json!({
             "source": processed.source.to_string(),
@@ -98,11 +98,11 @@ fn gather(repo: &Repo, current: &Current, ui: &Ui) -> Result<Json, CommandError>
 }
 
 /// The commits of the branch people edit that no pass has seen.
-fn pending(repo: &Repo, current: &Current, seen: CommitId) -> Result<Option<Json>, CommandError> {
+fn pending(repo: &Repo, located: &LocatedState, seen: CommitId) -> Result<Option<Json>, CommandError> {
     if !repo.has_commit(seen) {
         return Ok(None);
     }
-    let Some(Revision { name, commit }) = source_tip(repo, current, None)? else { return Ok(None) };
+    let Some(Revision { name, commit }) = source_tip(repo, located, None)? else { return Ok(None) };
     if commit == seen || !repo.is_same_or_after(commit, seen)? {
         return Ok(None);
     }

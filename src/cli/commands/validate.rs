@@ -37,13 +37,13 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
         ..args.fleet.clone()
     };
-    let reading = fleet.read_against(args.base.as_deref(), ui)?;
+    let inputs = fleet.read_against(args.base.as_deref(), ui)?;
     // Rendering finds what reading cannot: overrides that do not apply, objects that collide.
     let mut contents = berth_engine::render::MemoryContents::default();
-    let mut built = reading.build(&mut contents)?;
+    let mut built = inputs.build(&mut contents)?;
     built
         .diagnostics
-        .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), reading.tree()));
+        .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
     built.diagnostics.sort();
     match args.output {
         Format::Json => ui.json(&diagnostics_json(&built.diagnostics)),
@@ -52,7 +52,7 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
             ui.diagnostics(&built.diagnostics);
             ui.out(&format!(
                 "{}, {}, {}, {}",
-                counted(reading.tree().files.len(), "file"),
+                counted(inputs.tree().files.len(), "file"),
                 counted(built.fleet.clusters.len(), "cluster"),
                 counted(built.fleet.placements.len(), "placement"),
                 counted(built.fleet.workloads.len(), "workload"),

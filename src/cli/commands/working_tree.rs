@@ -22,7 +22,7 @@ use berth_engine::plan::{Plan, plan};
 use berth_engine::render::MemoryContents;
 use berth_engine::state::State;
 use berth_git::Repo;
-use berth_hub::inputs::{Reading, ReadingError, Search};
+use berth_hub::inputs::{InputError, PassInputs, Search};
 
 /// The fleet repository whose files are edited.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,7 +64,7 @@ impl WorkingTree {
             );
             return Err(CommandError::usage(message).hint("name a working tree"));
         }
-        let mut tree = source::read_dir(root, &Limits::default()).map_err(ReadingError::from)?;
+        let mut tree = source::read_dir(root, &Limits::default()).map_err(InputError::from)?;
         // What is there may be edited as it is; the edit itself is checked.
         tree.ruled = Ruled::Free;
         let loaded = load::load(&tree, History::None);
@@ -196,30 +196,30 @@ impl WorkingTree {
     pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
         let now = Timestamp::now();
         let mut contents = MemoryContents::default();
-        let mut reading = Reading::folder(&self.root, now, None, &Search::leniently())?;
-        reading.edit_tree(|tree| tree.ruled = Ruled::Free);
-        let before = reading.build(&mut contents)?.state;
-        let mut reading = Reading::folder(&self.root, now, None, &Search::leniently())?;
-        reading.edit_tree(|tree| {
+        let mut inputs = PassInputs::folder(&self.root, now, None, &Search::leniently())?;
+        inputs.edit_tree(|tree| tree.ruled = Ruled::Free);
+        let before = inputs.build(&mut contents)?.state;
+        let mut inputs = PassInputs::folder(&self.root, now, None, &Search::leniently())?;
+        inputs.edit_tree(|tree| {
             apply(tree, edits);
             tree.ruled = Ruled::Free;
         });
-        reading.previous = before.clone();
-        let after = reading.build(&mut contents)?.state;
+        inputs.current = before.clone();
+        let after = inputs.build(&mut contents)?.state;
         Ok(plan(&before, &after))
     }
 
     /// Returns a warning for each right that the edits need and access rules do not grant.
     pub fn lacking(&self, edits: &[Edit]) -> Result<Diagnostics, CommandError> {
         let told = |edits: &[Edit], is_free: bool| {
-            let mut reading = Reading::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
-            reading.edit_tree(|tree| {
+            let mut inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
+            inputs.edit_tree(|tree| {
                 apply(tree, edits);
                 if is_free {
                     tree.ruled = Ruled::Free;
                 }
             });
-            let (_, _, told) = reading.decide();
+            let (_, _, told) = inputs.decide();
             Ok::<Vec<Diagnostic>, CommandError>(told.errors().cloned().collect())
         };
         let messages = |told: Vec<Diagnostic>| told.into_iter().map(|one| one.message).collect();
@@ -243,9 +243,9 @@ impl WorkingTree {
         cluster: &str,
         edits: &[Edit],
     ) -> Result<BTreeSet<(String, String)>, CommandError> {
-        let mut reading = Reading::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
-        reading.edit_tree(|tree| apply(tree, edits));
-        let state = reading.build(&mut MemoryContents::default())?.state;
+        let mut inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
+        inputs.edit_tree(|tree| apply(tree, edits));
+        let state = inputs.build(&mut MemoryContents::default())?.state;
         let all = plan(&State::default(), &state);
         let ours = all.changes().filter(|change| change.cluster == cluster);
         let ids = ours.filter_map(|change| change.object.as_ref());

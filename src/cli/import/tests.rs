@@ -74,7 +74,7 @@ spec:
     assert!(said.contains("the host has 1 object on `gone`, which is not a cluster of the fleet"), "{said}");
     assert!(said.contains("FederatedClusterRole r0 is not propagated"), "{said}");
     let inputs =
-        Inputs { tree: &tree, history: History::None, previous: &first.state, statuses: &statuses, now };
+        Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now };
     let next = pipeline::build(inputs, &mut contents).expect("memory").state;
     assert_eq!(next, first.state);
 }
@@ -110,7 +110,7 @@ proptest! {
                 prop_assert_eq!(there, set.contains(&number), "{} on {}", path, cluster);
             }
         }
-        let inputs = Inputs { tree: &tree, history: History::None, previous: &first.state, statuses: &statuses, now };
+        let inputs = Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now };
         let next = pipeline::build(inputs, &mut contents).expect("memory").state;
         let plan = plan(&first.state, &next);
         let differ: BTreeSet<Key> =

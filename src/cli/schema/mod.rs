@@ -48,7 +48,7 @@ pub fn slips(object: &Json) -> Vec<Slip> {
     check.map(|check| check(object)).unwrap_or_default()
 }
 
-/// Reads the object as its type. A value of another type ends the reading: what was found before it counts.
+/// Reads the object as its type. A value of another type ends the inputs: what was found before it counts.
 fn check<T: DeserializeOwned>(object: &Json) -> Vec<Slip> {
     walk::unknown_names::<T>(object)
 }

@@ -5,7 +5,7 @@ use super::cache_file;
 use super::error::PassError;
 use super::settings::Settings;
 use crate::inputs::BuildCache;
-use crate::publish::{self, Previous, cluster_refs};
+use crate::publish::{self, CurrentState, cluster_refs};
 use crate::verify::trust::Untrusted;
 use berth_engine::pipeline;
 use berth_git::{CommitId, Repo};
@@ -15,8 +15,8 @@ use berth_git::{CommitId, Repo};
 pub struct Cache {
     pub(super) build: BuildCache,
     /// The current state when the last pass ended.
-    previous: Option<Previous>,
-    pub(super) cluster_refs: cluster_refs::Known,
+    current: Option<CurrentState>,
+    pub(super) cluster_refs: cluster_refs::ClusterRefCache,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
     /// Set once the cache of an earlier process was looked for.
@@ -38,49 +38,49 @@ impl Cache {
 
     /// Writes the cache file for the next process.
     pub fn store(&mut self, settings: &Settings) {
-        let Some(previous) = &self.previous else { return };
-        if self.stored == Some(previous.commit) {
+        let Some(current) = &self.current else { return };
+        if self.stored == Some(current.commit) {
             return;
         }
         let Ok(repo) = Repo::open(&settings.repo) else { return };
-        let rendered = self.build.built.as_ref().and_then(|memo| memo.to_stored(&previous.state.folders));
-        if cache_file::save(&repo, self.build.files(), previous, rendered.as_ref()).is_some() {
-            self.stored = Some(previous.commit);
+        let rendered = self.build.built.as_ref().and_then(|memo| memo.to_stored(&current.state.folders));
+        if cache_file::save(&repo, self.build.files(), current, rendered.as_ref()).is_some() {
+            self.stored = Some(current.commit);
         }
     }
 
     /// Returns the current state. The branch is read again only where it moved.
-    pub(super) fn take_previous(
+    pub(super) fn take_current(
         &mut self,
         repo: &Repo,
         rendered: &str,
-    ) -> Result<Option<Previous>, PassError> {
+    ) -> Result<Option<CurrentState>, PassError> {
         let now = repo.read_ref(rendered)?;
         if !std::mem::replace(&mut self.begun, true)
             && let Some(left) = cache_file::load(repo, now)
         {
             self.build = BuildCache::of_files(left.parsed);
-            if let Some((previous, rendered)) = left.rendered {
-                self.stored = Some(previous.commit);
-                self.previous = Some(previous);
+            if let Some((current, rendered)) = left.rendered {
+                self.stored = Some(current.commit);
+                self.current = Some(current);
                 self.build.built = rendered.map(pipeline::PipelineCache::stored);
             }
         }
-        match self.previous.take().filter(|previous| Some(previous.commit) == now) {
-            Some(previous) => Ok(Some(previous)),
+        match self.current.take().filter(|current| Some(current.commit) == now) {
+            Some(current) => Ok(Some(current)),
             None => {
                 self.build.built = None;
-                Ok(publish::read_previous(repo, rendered)?)
+                Ok(publish::read_current(repo, rendered)?)
             }
         }
     }
 
     /// Stores the cache of a pass that ended with the state `rendered`.
-    pub(super) fn keep(&mut self, mut build: BuildCache, rendered: Option<Previous>) {
+    pub(super) fn keep(&mut self, mut build: BuildCache, rendered: Option<CurrentState>) {
         if let (Some(memo), Some(rendered)) = (&mut build.built, &rendered) {
             memo.keep_published(&rendered.state.folders);
         }
         self.build = build;
-        self.previous = rendered;
+        self.current = rendered;
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::publish::{self, Previous};
+use crate::publish::{self, CurrentState};
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::text::hex;
 use berth_engine::load::FileCache;
@@ -29,7 +29,7 @@ const UNFINISHED: Duration = Duration::from_secs(3_600);
 pub(super) struct CachedState {
     pub parsed: FileCache,
     /// The current state and the objects rendered for it.
-    pub rendered: Option<(Previous, Option<StoredCache>)>,
+    pub rendered: Option<(CurrentState, Option<StoredCache>)>,
 }
 
 /// Reads the cache file; `now` is the tip of the rendered branch.
@@ -48,23 +48,23 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<CachedState> {
     if Some(commit) != now {
         return Some(CachedState { parsed, rendered: None });
     }
-    let previous = publish::decode_previous(&mut decoder, repo, commit).ok()??;
+    let current = publish::decode_current(&mut decoder, repo, commit).ok()??;
     let stored = decoder.maybe(StoredCache::decode)?;
-    decoder.is_done().then_some(CachedState { parsed, rendered: Some((previous, stored)) })
+    decoder.is_done().then_some(CachedState { parsed, rendered: Some((current, stored)) })
 }
 
 /// Replaces the cache file. Nothing depends on its success.
 pub(super) fn save(
     repo: &Repo,
     parsed: &FileCache,
-    previous: &Previous,
+    current: &CurrentState,
     rendered: Option<&StoredCache>,
 ) -> Option<()> {
     let mut encoder = Encoder::default();
     encoder.text(engine()?);
     parsed.encode(&mut encoder);
-    encoder.raw(&previous.commit.0);
-    publish::encode_previous(&mut encoder, previous)?;
+    encoder.raw(&current.commit.0);
+    publish::encode_current(&mut encoder, current)?;
     encoder.maybe(rendered, |encoder, rendered| rendered.encode(encoder));
     let body = encoder.into_bytes();
     let target = file(repo);

@@ -9,6 +9,7 @@ use super::source_branch::find_source;
 use super::tip_check::refuse_untrusted;
 use crate::inputs::Reports;
 use crate::next_commit::{self, NextCommit, NextCommitError, StepInputs};
+use crate::publish::cluster_refs::WantedRefs;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
 use crate::publish::{self, Published, cluster_refs};
 use crate::verify::trust;
@@ -138,23 +139,23 @@ fn attempt_pass(
     let refs = &settings.refs;
     settings.progress.begin("reading the current state");
     // The state before the source: a source read earlier could be older than the state's own.
-    let previous = cache.take_previous(&repo, &refs.rendered)?;
+    let current = cache.take_current(&repo, &refs.rendered)?;
     let (name, source) = find_source(&repo, settings)?;
     let asked = asked_refs(&repo, settings, &name, source)?;
     let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
     let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
     settings.progress.begin("proving the current state");
-    let trusted = match &previous {
-        Some(previous) => Some(refuse_untrusted(&repo, settings, previous, source, clock, cache)?),
+    let trusted = match &current {
+        Some(current) => Some(refuse_untrusted(&repo, settings, current, source, clock, cache)?),
         None => None,
     };
     let start = StepInputs {
         name: &name,
         source,
-        previous: previous.as_ref(),
+        current: current.as_ref(),
         processed: before.as_ref(),
         refs,
-        reports: Reports::read(&repo, refs, &settings.limits.member_labels(), previous.as_ref())
+        reports: Reports::read(&repo, refs, &settings.limits.member_labels(), current.as_ref())
             .map_err(NextCommitError::from)?,
         identity: &settings.identity,
         limits: &settings.limits,
@@ -163,24 +164,23 @@ fn attempt_pass(
         at: None,
         cache: std::mem::take(&mut cache.build),
     };
-    let NextCommit { drafted, rules, reading, built, state, held, records, plan, mut diagnostics, .. } =
+    let NextCommit { drafted, rules, inputs, built, state, held, records, plan, mut diagnostics, .. } =
         next_commit::step(&repo, start)?;
-    publish::point(&repo, refs, previous.as_ref(), &drafted)?;
+    publish::point(&repo, refs, current.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
     if made.is_none() || outcome != PassOutcome::Unchanged {
         *made = Some((outcome, plan));
     }
     let rendered = match drafted {
-        Published::Committed(committed) => Some(committed.into_previous(state)),
-        Published::Unchanged => previous,
+        Published::Committed(committed) => Some(committed.into_current(state)),
+        Published::Unchanged => current,
     };
     let beat = settings.beat(clock);
     let alive = beat.map(|(last, _)| last);
     if let Some(rendered) = &rendered {
         let clusters = built.fleet.clusters.keys().cloned().collect();
-        let known = &mut cache.cluster_refs;
-        let voice = (&settings.identity, alive);
-        cluster_refs::repair_knowing(&repo, refs, rendered, &clusters, voice, known)?;
+        let wanted = WantedRefs { rendered, clusters: &clusters, identity: &settings.identity, alive };
+        cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
     }
     let processed = publish::Processed {
         source,
@@ -192,16 +192,16 @@ fn attempt_pass(
         held: records.iter().map(ToString::to_string).collect(),
         rules,
     };
-    let seconds = reading.now.as_second();
+    let seconds = inputs.now.as_second();
     let written = publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
     remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
-        let folders = cluster_refs::read_all_knowing(&repo, refs, &mut cache.cluster_refs)?;
+        let folders = cluster_refs::read_all(&repo, refs, &mut cache.cluster_refs)?;
         let fleet_report = report::summarize(
-            &reading.statuses,
+            &inputs.statuses,
             &rendered.state.decisions,
             &folders,
-            reading.now,
+            inputs.now,
             report::Detail::Brief,
         );
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
@@ -213,7 +213,7 @@ fn attempt_pass(
     diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = RefSnapshot { asked, own: own_refs(&repo, settings)? };
-    cache.keep(reading.into_cache(), rendered);
+    cache.keep(inputs.into_cache(), rendered);
     let next_change = built.next_change.into_iter().chain(beat.map(|(_, next)| next)).min();
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(PassResult { source, outcome, plan, held, diagnostics, next_change, seen })

@@ -4,7 +4,7 @@ use super::cache::Cache;
 use super::error::PassError;
 use super::settings::Settings;
 use crate::publish::trusted_commits::{IN_FORCE, remembered};
-use crate::publish::{self, Previous};
+use crate::publish::{self, CurrentState};
 use crate::verify::trust::{self, Question, Trust};
 use berth_base::model::Timestamp;
 use berth_git::{CommitId, Repo};
@@ -14,12 +14,12 @@ use berth_git::{CommitId, Repo};
 pub(super) fn refuse_untrusted(
     repo: &Repo,
     settings: &Settings,
-    previous: &Previous,
+    current: &CurrentState,
     source: CommitId,
     clock: Timestamp,
     cache: &mut Cache,
 ) -> Result<Trust, PassError> {
-    let tip = previous.commit;
+    let tip = current.commit;
     if let Some((_, untrusted)) = cache.refused.as_ref().filter(|(of, _)| *of == (tip, source)) {
         return Err(untrusted.clone().into());
     }
@@ -40,7 +40,7 @@ pub(super) fn refuse_untrusted(
     if !settings.allow_rewritten {
         // Whoever may push the branch may push `processed` as well, and put old copies of both back.
         let last = remembered(repo, IN_FORCE).first().copied();
-        publish::refuse_rewritten(repo, &settings.refs, previous, last)?;
+        publish::refuse_rewritten(repo, &settings.refs, current, last)?;
     }
     Ok(trust)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::current_state::{self, Current};
-use super::error::ReadingError;
+use super::current_state::{self, LocatedState};
+use super::error::InputError;
 use super::gate::Basis;
-use crate::publish::{self, Previous};
+use crate::publish::{self, CurrentState};
 use berth_base::source::{Ruled, SourceFile, SourceTree};
 use berth_engine::gate::Limits;
 use berth_git::{self as git, Blobs, CommitId, Repo};
@@ -18,16 +18,16 @@ const FOLDER: &str = "access";
 pub(super) fn of(
     repo: &Repo,
     commit: Option<CommitId>,
-    kept: impl FnOnce(CommitId) -> Result<BTreeMap<String, Vec<u8>>, ReadingError>,
+    kept: impl FnOnce(CommitId) -> Result<BTreeMap<String, Vec<u8>>, InputError>,
     tree: &SourceTree,
     blobs: &Blobs,
-) -> Result<Ruled, ReadingError> {
+) -> Result<Ruled, InputError> {
     let Some(commit) = commit else { return Ok(Ruled::Own) };
     if !repo.has_commit(commit) {
         // The rules are unknown. Without any rules in the tree there were probably none.
         let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
         let has_rules = tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder);
-        return if has_rules { Err(ReadingError::NoRules { commit }) } else { Ok(Ruled::Own) };
+        return if has_rules { Err(InputError::NoRules { commit }) } else { Ok(Ruled::Own) };
     }
     let root = repo.tree(repo.commit(commit)?.tree)?;
     // Last good forms have their files' paths, so the folder shows either.
@@ -52,15 +52,15 @@ fn is_in_folder(path: &str) -> bool {
 /// it. A state made later may have kept what that later commit wrote itself.
 pub(super) fn kept_of(
     repo: &Repo,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
     ruling: CommitId,
-) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
-    let mut next = previous.map(|previous| previous.commit);
+) -> Result<BTreeMap<String, Vec<u8>>, InputError> {
+    let mut next = current.map(|current| current.commit);
     let mut later = None;
     while let Some(id) = next {
         if !repo.has_commit(id) {
             // A shallow clone ends here.
-            return Err(ReadingError::NoRules { commit: id });
+            return Err(InputError::NoRules { commit: id });
         }
         let commit = repo.commit(id)?;
         next = commit.parents.first().copied();
@@ -80,13 +80,13 @@ pub(super) fn kept_of(
 /// The commit whose rules hold for a source commit, as a daemon would have it.
 pub(super) fn for_commit(
     repo: &Repo,
-    current: &Current,
+    located: &LocatedState,
     source: CommitId,
-) -> Result<Option<CommitId>, ReadingError> {
-    let basis = Basis::in_force(&Limits::default(), current.previous.as_ref(), current.processed.as_ref());
+) -> Result<Option<CommitId>, InputError> {
+    let basis = Basis::in_force(&Limits::default(), located.current.as_ref(), located.processed.as_ref());
     if basis.since.is_some() {
         let rules = basis.rules_for(source);
-        refuse_cut(repo, current, rules)?;
+        refuse_cut(repo, located, rules)?;
         return Ok(rules);
     }
     // Nothing was published yet: the commit's parent decides.
@@ -96,12 +96,12 @@ pub(super) fn for_commit(
 /// The commit whose rules hold for a working tree: the one processed last, where it is a part of it.
 pub(super) fn for_folder(
     repo: &Repo,
-    current: &Current,
+    located: &LocatedState,
     head: Option<CommitId>,
-) -> Result<Option<CommitId>, ReadingError> {
-    let (previous, processed) = (current.previous.as_ref(), current.processed.as_ref());
-    let since = Basis::in_force(&Limits::default(), previous, processed).since;
-    refuse_cut(repo, current, since)?;
+) -> Result<Option<CommitId>, InputError> {
+    let (current, processed) = (located.current.as_ref(), located.processed.as_ref());
+    let since = Basis::in_force(&Limits::default(), current, processed).since;
+    refuse_cut(repo, located, since)?;
     match (since, head) {
         (Some(since), _) if !repo.has_commit(since) => Ok(head),
         (Some(since), Some(head)) if repo.is_same_or_after(head, since)? => Ok(Some(since)),
@@ -110,15 +110,15 @@ pub(super) fn for_folder(
 }
 
 /// A commit that a shallow clone lacks may have had rules that are nowhere in sight.
-fn refuse_cut(repo: &Repo, current: &Current, rules: Option<CommitId>) -> Result<(), ReadingError> {
+fn refuse_cut(repo: &Repo, located: &LocatedState, rules: Option<CommitId>) -> Result<(), InputError> {
     match rules.filter(|rules| repo.is_shallow() && !repo.has_commit(*rules)) {
-        Some(_) => Err(current_state::cut_off(repo, current.remote.as_deref(), "the source")?),
+        Some(_) => Err(current_state::cut_off(repo, located.remote.as_deref(), "the source")?),
         None => Ok(()),
     }
 }
 
 /// Returns the commit where a change began: the common ancestor of the change and another revision.
-pub(super) fn against(repo: &Repo, revision: &str, head: Option<CommitId>) -> Result<CommitId, ReadingError> {
+pub(super) fn against(repo: &Repo, revision: &str, head: Option<CommitId>) -> Result<CommitId, InputError> {
     let other = repo.require(revision)?;
     let common = head.map(|head| repo.common_ancestor(head, other)).transpose()?.flatten();
     if let (None, Some(head), true) = (common, head, repo.is_shallow()) {

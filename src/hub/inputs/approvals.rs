@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::ReadingError;
+use super::error::InputError;
 use super::gate::{Basis, Step};
 use crate::publish::{source_trailers, trailers};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
@@ -25,7 +25,7 @@ pub(super) struct Approvals {
 }
 
 impl Approvals {
-    pub(super) fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Approvals, ReadingError> {
+    pub(super) fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Approvals, InputError> {
         let mut approvals = Approvals::default();
         for approval in step.files {
             if approval.expires > step.now {
@@ -154,7 +154,7 @@ fn new_commits(
     repo: &Repo,
     source: CommitId,
     since: Option<CommitId>,
-) -> Result<Vec<CommitInfo>, ReadingError> {
+) -> Result<Vec<CommitInfo>, InputError> {
     match since {
         Some(since) if since == source => Ok(Vec::new()),
         Some(since) if repo.has_commit(since) => Ok(repo.commits_between(since, source)?),

@@ -6,8 +6,8 @@
 use berth_git::protocol::Refs;
 use std::collections::BTreeMap;
 
-use super::error::ReadingError;
-use crate::publish::{self, Previous, Processed, PublishError};
+use super::error::InputError;
+use crate::publish::{self, CurrentState, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ClusterStatus, LabelKeys};
 use berth_git::{CommitId, Repo};
@@ -37,10 +37,10 @@ impl Search {
 
 /// The current state, and where it was found.
 #[derive(Clone, Debug)]
-pub struct Current {
+pub struct LocatedState {
     /// The refs as this clone has them.
     pub refs: Refs,
-    pub previous: Option<Previous>,
+    pub current: Option<CurrentState>,
     pub processed: Option<Processed>,
     /// The remote that the state was fetched from.
     pub remote: Option<String>,
@@ -61,10 +61,10 @@ impl Reports {
         repo: &Repo,
         refs: &Refs,
         labels: &LabelKeys,
-        previous: Option<&Previous>,
-    ) -> Result<Reports, ReadingError> {
+        current: Option<&CurrentState>,
+    ) -> Result<Reports, InputError> {
         let (mut statuses, odd) = berth_git::protocol::read_statuses(repo, refs)?;
-        for (cluster, fact) in previous.iter().flat_map(|previous| &previous.state.facts) {
+        for (cluster, fact) in current.iter().flat_map(|current| &current.state.facts) {
             if !statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
                 statuses.insert(cluster.clone(), fact.clone());
             }
@@ -102,14 +102,14 @@ impl Place {
     }
 }
 
-impl Current {
-    pub fn find(repo: &Repo, search: &Search) -> Result<Current, ReadingError> {
+impl LocatedState {
+    pub fn find(repo: &Repo, search: &Search) -> Result<LocatedState, InputError> {
         let Place { refs, commit, remote } = locate(repo, search)?;
-        let previous = match commit {
-            Some(commit) => Some(publish::read_previous_at(repo, &refs.rendered, commit)?),
+        let current = match commit {
+            Some(commit) => Some(publish::read_current_at(repo, &refs.rendered, commit)?),
             None => None,
         };
-        let unsure = previous.as_ref().filter(|previous| previous.trailers.digest.is_none());
+        let unsure = current.as_ref().filter(|current| current.trailers.digest.is_none());
         if let Some(unsure) = unsure
             && repo.is_cut_between(None, unsure.commit)?
         {
@@ -122,16 +122,16 @@ impl Current {
             && (!repo.has_commit(newer) || repo.is_same_or_after(newer, commit)?)
         {
             let fetch = fetch_line(repo, remote, &Refs::default().rendered)?;
-            return Err(ReadingError::Outdated { name: short(&refs.rendered).to_owned(), fetch });
+            return Err(InputError::Outdated { name: short(&refs.rendered).to_owned(), fetch });
         }
-        Ok(Current { refs, previous, processed, remote })
+        Ok(LocatedState { refs, current, processed, remote })
     }
 
     /// The members' reports. A clone that has the state of a remote and no reports goes by those in the state.
-    pub fn reports(&self, repo: &Repo, labels: &LabelKeys) -> Result<Reports, ReadingError> {
+    pub fn reports(&self, repo: &Repo, labels: &LabelKeys) -> Result<Reports, InputError> {
         let Reports { mut statuses, mut odd } =
-            Reports::read(repo, &self.refs, labels, self.previous.as_ref())?;
-        let facts = self.previous.as_ref().map(|previous| &previous.state.facts);
+            Reports::read(repo, &self.refs, labels, self.current.as_ref())?;
+        let facts = self.current.as_ref().map(|current| &current.state.facts);
         if let (Some(remote), Some(facts)) = (&self.remote, facts)
             && statuses.is_empty()
             && !facts.is_empty()
@@ -148,16 +148,16 @@ impl Current {
 
     /// The state in a few words.
     pub fn words(&self) -> String {
-        let Some(previous) = &self.previous else { return "nothing published yet".to_owned() };
-        let (seq, commit) = (previous.trailers.seq, previous.commit.short());
+        let Some(current) = &self.current else { return "nothing published yet".to_owned() };
+        let (seq, commit) = (current.trailers.seq, current.commit.short());
         format!("the state {} number {seq} ({commit})", short(&self.refs.rendered))
     }
 
     /// The source commit that was seen last.
     pub fn last_source(&self) -> Option<CommitId> {
-        let previous = self.previous.as_ref()?;
-        let processed = self.processed.as_ref().filter(|seen| seen.rendered == Some(previous.commit));
-        processed.map(|seen| seen.source).or(previous.trailers.source)
+        let current = self.current.as_ref()?;
+        let processed = self.processed.as_ref().filter(|seen| seen.rendered == Some(current.commit));
+        processed.map(|seen| seen.source).or(current.trailers.source)
     }
 }
 
@@ -171,7 +171,7 @@ pub fn short(name: &str) -> &str {
 }
 
 /// Finds the rendered branch: this clone's own, else the remote's as last fetched.
-pub fn locate(repo: &Repo, search: &Search) -> Result<Place, ReadingError> {
+pub fn locate(repo: &Repo, search: &Search) -> Result<Place, InputError> {
     let refs = search.refs.clone().unwrap_or_default();
     if let Some(wanted) = &search.rendered {
         return named(repo, wanted, refs);
@@ -204,7 +204,7 @@ pub fn locate(repo: &Repo, search: &Search) -> Result<Place, ReadingError> {
 }
 
 /// The branch that somebody named, by its full name or without the folder it is in.
-fn named(repo: &Repo, wanted: &str, refs: Refs) -> Result<Place, ReadingError> {
+fn named(repo: &Repo, wanted: &str, refs: Refs) -> Result<Place, InputError> {
     for folder in ["", "refs/", BRANCHES, TRACKING] {
         let name = format!("{folder}{wanted}");
         if name.starts_with("refs/")
@@ -215,31 +215,31 @@ fn named(repo: &Repo, wanted: &str, refs: Refs) -> Result<Place, ReadingError> {
             return Ok(Place { refs: Refs { rendered: name, ..refs }, commit: Some(commit), remote });
         }
     }
-    Err(ReadingError::NoSuchState { wanted: wanted.to_owned() })
+    Err(InputError::NoSuchState { wanted: wanted.to_owned() })
 }
 
 /// Refuses to take a missing state for none at all, where there are signs of one.
-fn refuse_missing(repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
+fn refuse_missing(repo: &Repo, refs: &Refs) -> Result<(), InputError> {
     refuse_unfetched(repo, refs)?;
-    publish::refuse_gone(repo, refs).map_err(ReadingError::Gone)
+    publish::refuse_gone(repo, refs).map_err(InputError::Gone)
 }
 
 /// Refuses to go on without a state where a remote may have one that was not fetched.
-pub fn refuse_unfetched(repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
+pub fn refuse_unfetched(repo: &Repo, refs: &Refs) -> Result<(), InputError> {
     let remotes = repo.remotes()?;
     let Some(remote) = repo.remote_for(repo.head_branch()?.as_deref())? else {
-        return if remotes.is_empty() { Ok(()) } else { Err(ReadingError::NoRemote { remotes }) };
+        return if remotes.is_empty() { Ok(()) } else { Err(InputError::NoRemote { remotes }) };
     };
     // A bare clone or a mirror has all branches of its remote.
     if repo.tracking_ref(&remote, &refs.rendered)? == refs.rendered && !repo.is_shallow() {
         return Ok(());
     }
     let fetch = fetch_line(repo, &remote, &refs.rendered)?;
-    Err(ReadingError::NoState { remote, fetch })
+    Err(InputError::NoState { remote, fetch })
 }
 
 /// Refuses to begin a second history where a remote has one.
-pub fn refuse_second(repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
+pub fn refuse_second(repo: &Repo, refs: &Refs) -> Result<(), InputError> {
     for remote in repo.remotes()? {
         let tracking = repo.tracking_ref(&remote, &refs.rendered)?;
         if tracking != refs.rendered && repo.read_ref(&tracking)?.is_some() {
@@ -251,17 +251,17 @@ pub fn refuse_second(repo: &Repo, refs: &Refs) -> Result<(), ReadingError> {
 }
 
 /// The error for a history that is needed and was not fetched.
-pub fn cut_off(repo: &Repo, remote: Option<&str>, name: &str) -> Result<ReadingError, ReadingError> {
+pub fn cut_off(repo: &Repo, remote: Option<&str>, name: &str) -> Result<InputError, InputError> {
     let known = repo.remote_for(repo.head_branch()?.as_deref())?;
     let fetch = match remote.or(known.as_deref()) {
         Some(remote) => fetch_line(repo, remote, &Refs::default().rendered)?,
         None => "git fetch --unshallow".to_owned(),
     };
-    Ok(ReadingError::CutOff { what: short(name).to_owned(), fetch })
+    Ok(InputError::CutOff { what: short(name).to_owned(), fetch })
 }
 
 /// The command that brings everything that a plan needs into this clone.
-fn fetch_line(repo: &Repo, remote: &str, rendered: &str) -> Result<String, ReadingError> {
+fn fetch_line(repo: &Repo, remote: &str, rendered: &str) -> Result<String, InputError> {
     let to = repo.tracking_ref(remote, rendered)?;
     let usual = to == format!("{TRACKING}{remote}/{}", short(rendered));
     let depth = if repo.is_shallow() { " --unshallow" } else { "" };

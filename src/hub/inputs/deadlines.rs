@@ -3,8 +3,8 @@
 //! The commit of the change names them in its trailers. Later commits point to it until the last one has
 //! passed, so that nobody has to walk through weeks of history when a deadline comes.
 
-use super::error::ReadingError;
-use crate::publish::{Previous, Trailers};
+use super::error::InputError;
+use crate::publish::{CurrentState, Trailers};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Deadline;
 use berth_git::Repo;
@@ -17,7 +17,7 @@ const AWAITS: &str = "Berth-Awaits";
 
 /// The pointers that the next commit, of the moment `now`, carries on: those of its parent, and the parent
 /// itself. What has passed by then is forgotten.
-pub(super) fn carried(parent: &Previous, now: Timestamp) -> Vec<(&'static str, String)> {
+pub(super) fn carried(parent: &CurrentState, now: Timestamp) -> Vec<(&'static str, String)> {
     let last = own(&parent.trailers).map(|deadline| deadline.at).max();
     let own = last.map(|last| (parent.commit.to_string(), last));
     let earlier = awaited(&parent.trailers).map(|(commit, last)| (commit.to_owned(), last));
@@ -29,9 +29,9 @@ pub(super) fn carried(parent: &Previous, now: Timestamp) -> Vec<(&'static str, S
 /// back after it and goes again is another removal.
 pub(super) fn passed(
     repo: &Repo,
-    rendered: &Previous,
+    rendered: &CurrentState,
     now: Timestamp,
-) -> Result<Vec<Deadline>, ReadingError> {
+) -> Result<Vec<Deadline>, InputError> {
     let mut found: Vec<Deadline> = own(&rendered.trailers).collect();
     for (commit, _) in awaited(&rendered.trailers) {
         // A shallow clone may lack it: then the removal is judged once more.

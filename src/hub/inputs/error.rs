@@ -7,7 +7,7 @@ use berth_git::{CommitId, GitError};
 
 /// A fleet could not be read at all.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadingError {
+pub enum InputError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -38,31 +38,31 @@ pub enum ReadingError {
     FutureCommit { commit: CommitId, date: String },
 }
 
-impl ReadingError {
+impl InputError {
     pub fn hint(&self) -> Option<String> {
         match self {
-            ReadingError::Git(error) => error.hint(),
-            ReadingError::Publish(error) => error.hint(),
-            ReadingError::Folder(_) | ReadingError::MissingContent(_) => None,
-            ReadingError::NoState { fetch, .. } => Some(format!(
+            InputError::Git(error) => error.hint(),
+            InputError::Publish(error) => error.hint(),
+            InputError::Folder(_) | InputError::MissingContent(_) => None,
+            InputError::NoState { fetch, .. } => Some(format!(
                 "fetch it: {fetch}\n  or name it with `--rendered`; only if nothing was ever published, \
                  use `--first`"
             )),
-            ReadingError::NoRemote { remotes } => Some(format!(
+            InputError::NoRemote { remotes } => Some(format!(
                 "name one: `--rendered {}/berth/rendered`, or set one: git config branch.BRANCH.remote NAME",
                 remotes.first().map_or("REMOTE", String::as_str)
             )),
-            ReadingError::NoSuchState { .. } => {
+            InputError::NoSuchState { .. } => {
                 Some("name a ref, such as `origin/berth/rendered` or `refs/heads/berth/rendered`".to_owned())
             }
-            ReadingError::Gone(error) => error.hint(),
-            ReadingError::CutOff { fetch, .. } | ReadingError::Outdated { fetch, .. } => {
+            InputError::Gone(error) => error.hint(),
+            InputError::CutOff { fetch, .. } | InputError::Outdated { fetch, .. } => {
                 Some(format!("fetch the rest: {fetch}"))
             }
-            ReadingError::NoRules { .. } => {
+            InputError::NoRules { .. } => {
                 Some("fetch more of the history: `git fetch --unshallow`, and the rendered branch".into())
             }
-            ReadingError::FutureCommit { .. } => Some(
+            InputError::FutureCommit { .. } => Some(
                 "commit again with a correct clock, or correct this machine's clock; otherwise deadlines \
                  pass too early"
                     .into(),

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::approvals::Approvals;
-use super::error::ReadingError;
+use super::error::InputError;
 use super::{deadlines, past_removals};
-use crate::publish::{Previous, Processed, Trailers, ledger, rollback, trailers};
+use crate::publish::{CurrentState, Processed, Trailers, ledger, rollback, trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{Approval, Digest, LabelKeys, Timestamp};
 use berth_engine::gate::{
@@ -49,12 +49,12 @@ pub struct Step<'a> {
     pub files: &'a [Approval],
     pub now: Timestamp,
     /// The rendered branch, where earlier approvals and states are looked up.
-    pub rendered: Option<&'a Previous>,
+    pub rendered: Option<&'a CurrentState>,
     /// Decides with the edit alone, to tell causes apart. Asked only where something is removed.
     pub edit_alone: Option<&'a dyn Fn() -> EditAlone>,
     /// Looks ahead to a moment for the deadlines of the source, and where the source is new for those of the
     /// one before it. Asked only where there may be any.
-    pub outlook: Option<&'a dyn Fn(Timestamp) -> Result<Outlook, ReadingError>>,
+    pub outlook: Option<&'a dyn Fn(Timestamp) -> Result<Outlook, InputError>>,
 }
 
 impl std::fmt::Debug for Step<'_> {
@@ -78,7 +78,11 @@ pub struct Gated {
 impl Basis {
     /// Returns the basis of the daemon's next verdict. Where the last pass was cut short, the rendered branch is
     /// newer than the processed ref, so the branch decides.
-    pub fn in_force(limits: &Limits, rendered: Option<&Previous>, processed: Option<&Processed>) -> Basis {
+    pub fn in_force(
+        limits: &Limits,
+        rendered: Option<&CurrentState>,
+        processed: Option<&Processed>,
+    ) -> Basis {
         let commit = rendered.map(|rendered| rendered.commit);
         let (since, lines, rules) =
             match (processed.filter(|processed| processed.rendered == commit), rendered) {
@@ -140,7 +144,7 @@ fn records(lines: &[String]) -> Vec<HeldRecord> {
 }
 
 /// Asks the gate.
-pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, ReadingError> {
+pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, InputError> {
     let approvals = Approvals::gather(repo, step, basis)?;
     let looked = look(repo, step, basis)?;
     let judge = |used: &BTreeSet<Digest>| {
@@ -221,7 +225,7 @@ struct Looked {
 }
 
 /// Looks; gives `None` where nothing is removed, now or later.
-fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, ReadingError> {
+fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, InputError> {
     let Some((recall, rendered)) = basis.limits.recall.as_ref().zip(step.rendered) else {
         return Ok(Some(Looked::default()));
     };

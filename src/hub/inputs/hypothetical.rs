@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::{MOST_DEADLINES, Reading};
+use super::{MOST_DEADLINES, PassInputs};
 use berth_base::model::{ClusterStatus, Decision, Key, Timestamp};
 use berth_engine::gate::deadlines::LaterDecisions;
 use berth_engine::pipeline::{self, Inputs};
 use berth_engine::state::State;
 
-impl Reading {
+impl PassInputs {
     /// The decisions with other statuses, or at another moment, and when they change by themselves.
     fn place(
         &self,
-        previous: &State,
+        current: &State,
         statuses: &BTreeMap<String, ClusterStatus>,
         now: Timestamp,
     ) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
         let place = |inputs: Inputs<'_>| {
-            pipeline::place(self.loaded.clone(), Inputs { previous, statuses, now, ..inputs })
+            pipeline::place(self.loaded.clone(), Inputs { current, statuses, now, ..inputs })
         };
         self.inputs(place)
     }
@@ -33,7 +33,7 @@ impl Reading {
     ) -> Vec<LaterDecisions> {
         let mut facts = facts.clone();
         facts.values_mut().for_each(|fact| fact.keep_scores(now));
-        let mut state = State { facts: first_seen.clone(), ..self.previous.clone() };
+        let mut state = State { facts: first_seen.clone(), ..self.current.clone() };
         let (mut at, mut moments) = (now, Vec::new());
         let (decisions, mut change) = self.place(&state, &facts, at);
         state.decisions = decisions.into();
@@ -55,7 +55,7 @@ impl Reading {
         facts: &BTreeMap<String, ClusterStatus>,
         then: Option<Timestamp>,
     ) -> Vec<BTreeMap<Key, Decision>> {
-        let before = &self.previous.facts;
+        let before = &self.current.facts;
         let then = then.unwrap_or(self.now).min(self.now);
         if before == facts && then == self.now {
             return Vec::new();
@@ -66,6 +66,6 @@ impl Reading {
         }
         let mut given = vec![&mixed];
         given.extend(Some(before).filter(|before| **before != mixed));
-        given.into_iter().map(|statuses| self.place(&self.previous, statuses, then).0).collect()
+        given.into_iter().map(|statuses| self.place(&self.current, statuses, then).0).collect()
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::error::ReadingError;
-use crate::publish::Previous;
+use super::error::InputError;
+use crate::publish::CurrentState;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
 use berth_base::source::{Ruled, SourceFile, SourceTree};
@@ -50,9 +50,9 @@ pub struct PublishedSource {
 
 impl PublishedSource {
     /// Reads the source of a rendered state.
-    pub(super) fn of(repo: &Repo, previous: &Previous) -> Result<PublishedSource, ReadingError> {
-        let commit = previous.trailers.source.filter(|source| repo.has_commit(*source));
-        let kept = previous.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
+    pub(super) fn of(repo: &Repo, current: &CurrentState) -> Result<PublishedSource, InputError> {
+        let commit = current.trailers.source.filter(|source| repo.has_commit(*source));
+        let kept = current.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
         Ok(PublishedSource { commit, kept: kept.collect::<Result<_, GitError>>()? })
     }
 }
@@ -63,13 +63,13 @@ pub(super) fn find(
     tree: &mut SourceTree,
     first: &ReadTree,
     older: Option<CommitId>,
-    in_force: impl FnOnce() -> Result<PublishedSource, ReadingError>,
+    current: &CurrentState,
     parsed: &mut FileCache,
-) -> Result<GoodForms, ReadingError> {
+) -> Result<GoodForms, InputError> {
     if first.is_whole(tree) {
         return Ok(GoodForms::Found(BTreeMap::new()));
     }
-    let (today, in_force) = (first.survey(tree), in_force()?);
+    let (today, in_force) = (first.survey(tree), PublishedSource::of(repo, current)?);
     let Some(published) = in_force.commit else { return Ok(GoodForms::Unavailable) };
     let before = survey_in_force(repo, published, &in_force, parsed)?;
     let replaced = replaced_by_links(tree, &before);
@@ -90,7 +90,7 @@ fn survey_in_force(
     published: CommitId,
     in_force: &PublishedSource,
     parsed: &mut FileCache,
-) -> Result<Survey, ReadingError> {
+) -> Result<Survey, InputError> {
     let mut tree = git::read_source(repo, published)?;
     // The last good forms replace the files that were refused then.
     tree.ruled = Ruled::Free;
@@ -122,7 +122,7 @@ fn commits_since(
     repo: &Repo,
     from: Option<CommitId>,
     published: CommitId,
-) -> Result<Vec<CommitId>, ReadingError> {
+) -> Result<Vec<CommitId>, InputError> {
     let mut commits = Vec::new();
     let mut next = from;
     while let Some(commit) = next.filter(|commit| *commit != published && commits.len() < MOST_COMMITS) {
@@ -145,7 +145,7 @@ fn newest_good(
     paths: BTreeSet<String>,
     commits: &[CommitId],
     parsed: &mut FileCache,
-) -> Result<BTreeMap<String, Vec<u8>>, ReadingError> {
+) -> Result<BTreeMap<String, Vec<u8>>, InputError> {
     let mut candidates: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     for path in paths {
         let mut forms: Vec<Vec<u8>> = Vec::new();

@@ -15,14 +15,14 @@ mod last_good;
 mod past_removals;
 
 pub use build_cache::BuildCache;
-pub use current_state::{Current, Reports, Search};
-pub use error::ReadingError;
+pub use current_state::{LocatedState, Reports, Search};
+pub use error::InputError;
 pub use last_good::PublishedSource;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::publish::Previous;
+use crate::publish::CurrentState;
 use berth_base::diag::Diagnostics;
 use berth_base::model::{
     ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Timestamp,
@@ -35,15 +35,25 @@ use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
 use last_good::GoodForms;
 
-/// All inputs of one run.
+/// A commit of the source, and the state to go on from.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceCommit<'a> {
+    pub repo: &'a Repo,
+    pub commit: CommitId,
+    /// The commit whose access rules hold.
+    pub rules: Option<CommitId>,
+    pub current: Option<&'a CurrentState>,
+}
+
+/// All inputs of one pass.
 #[derive(Debug)]
-pub struct Reading {
+pub struct PassInputs {
     /// A short name of the source that was read.
     pub label: String,
     /// The current state that the source is compared with, in a few words.
     pub upon: Option<String>,
     tree: SourceTree,
-    pub previous: State,
+    pub current: State,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
     /// Faults of the rendered branch.
@@ -64,21 +74,21 @@ const MOST_AHEAD_SECONDS: i64 = 600;
 const MOST_DEADLINES: usize = 64;
 
 /// Refuses a commit from the future, which would let deadlines pass for good.
-fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), ReadingError> {
+fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), InputError> {
     let seconds = repo.commit(commit)?.seconds;
     if seconds <= clock.as_second().saturating_add(MOST_AHEAD_SECONDS) {
         return Ok(());
     }
     let date =
         Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |date| date.to_string());
-    Err(ReadingError::FutureCommit { commit, date })
+    Err(InputError::FutureCommit { commit, date })
 }
 
-fn labels_of(rendered: Option<&Previous>) -> LabelKeys {
+fn labels_of(rendered: Option<&CurrentState>) -> LabelKeys {
     rendered.map(|rendered| gate::labels_of(&rendered.trailers)).unwrap_or_default()
 }
 
-impl Reading {
+impl PassInputs {
     /// A folder as it stands, committed or not. The rendered branch counts if the folder is a repository's root.
     /// Access rules are those of the last commit, or of where the change from the revision `against` began.
     pub fn folder(
@@ -86,18 +96,18 @@ impl Reading {
         now: Timestamp,
         against: Option<&str>,
         search: &Search,
-    ) -> Result<Reading, ReadingError> {
+    ) -> Result<PassInputs, InputError> {
         let mut tree = source::read_dir(path, &berth_base::yaml::Limits::default())?;
         let label = format!("the working tree at {}", path.display());
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
         let Some(repo) = repo else {
             let mut cache = BuildCache::default();
             let loaded = load::load_with_cache(&tree, History::None, &mut cache.parsed);
-            return Ok(Reading {
+            return Ok(PassInputs {
                 label,
                 upon: None,
                 tree,
-                previous: State::default(),
+                current: State::default(),
                 statuses: BTreeMap::new(),
                 now,
                 diagnostics: Diagnostics::new(),
@@ -108,20 +118,21 @@ impl Reading {
                 loaded,
             });
         };
-        let current = Current::find(&repo, search)?;
-        let previous = current.previous.as_ref();
+        let located = LocatedState::find(&repo, search)?;
+        let current = located.current.as_ref();
         let head = repo.resolve("HEAD")?;
         let ruling = match against {
             Some(revision) => Some(access_rules::against(&repo, revision, head)?),
-            None => access_rules::for_folder(&repo, &current, head)?,
+            None => access_rules::for_folder(&repo, &located, head)?,
         };
-        let kept = |ruling| access_rules::kept_of(&repo, previous, ruling);
+        let kept = |ruling| access_rules::kept_of(&repo, current, ruling);
         tree.ruled = access_rules::of(&repo, ruling, kept, &tree, &git::Blobs::new())?;
-        let mut reading = Reading::with(&repo, label, tree, head, previous, BuildCache::default())?;
-        reading.take_reports(current.reports(&repo, &labels_of(previous))?);
-        reading.upon = Some(current.words());
-        reading.now = now;
-        Ok(reading)
+        let mut inputs = PassInputs::with(&repo, current, tree, head, BuildCache::default())?;
+        inputs.label = label;
+        inputs.take_reports(located.reports(&repo, &labels_of(current))?);
+        inputs.upon = Some(located.words());
+        inputs.now = now;
+        Ok(inputs)
     }
 
     /// A revision, straight from Git. Access rules as for a folder.
@@ -131,42 +142,39 @@ impl Reading {
         now: Option<Timestamp>,
         against: Option<&str>,
         search: &Search,
-    ) -> Result<Reading, ReadingError> {
+    ) -> Result<PassInputs, InputError> {
         let repo = Repo::open(path)?;
         let commit = repo.require(revision)?;
-        let current = Current::find(&repo, search)?;
-        let previous = current.previous.as_ref();
-        let ruling = match against {
+        let located = LocatedState::find(&repo, search)?;
+        let current = located.current.as_ref();
+        let rules = match against {
             Some(revision) => Some(access_rules::against(&repo, revision, Some(commit))?),
-            None => access_rules::for_commit(&repo, &current, commit)?,
+            None => access_rules::for_commit(&repo, &located, commit)?,
         };
-        let (reports, cache) = (current.reports(&repo, &labels_of(previous))?, BuildCache::default());
-        let mut reading = Reading::commit(&repo, commit, ruling, previous, reports, Timestamp::now(), cache)?;
-        reading.upon = Some(current.words());
+        let reports = located.reports(&repo, &labels_of(current))?;
+        let source = SourceCommit { repo: &repo, commit, rules, current };
+        let mut inputs = PassInputs::commit(source, reports, Timestamp::now(), BuildCache::default())?;
+        inputs.upon = Some(located.words());
         if let Some(now) = now {
-            reading.now = now;
+            inputs.now = now;
         }
-        Ok(reading)
+        Ok(inputs)
     }
 
-    /// A commit against a rendered state, under the access rules of the commit given and with what earlier
-    /// readings found, for the moment a daemon would decide it for: the latest of the commit's date, the
-    /// members' reports, and the moment of the current state. A report from after `clock` is a member's clock
-    /// gone wrong, and moves nothing.
+    /// A commit with what earlier readings found, for the moment a daemon would decide it for: the latest of the
+    /// commit's date, the members' reports, and the moment of the current state. A report from after `clock` is a
+    /// member's clock gone wrong, and moves nothing.
     pub fn commit(
-        repo: &Repo,
-        commit: CommitId,
-        rules: Option<CommitId>,
-        previous: Option<&Previous>,
+        source: SourceCommit<'_>,
         reports: Reports,
         clock: Timestamp,
         cache: BuildCache,
-    ) -> Result<Reading, ReadingError> {
-        check_date(repo, commit, clock)?;
-        let mut reading = Reading::source(repo, commit, rules, previous, cache)?;
-        reading.take_reports(reports);
-        reading.at_the_latest_report(clock);
-        Ok(reading)
+    ) -> Result<PassInputs, InputError> {
+        check_date(source.repo, source.commit, clock)?;
+        let mut inputs = PassInputs::source(source, cache)?;
+        inputs.take_reports(reports);
+        inputs.at_the_latest_report(clock);
+        Ok(inputs)
     }
 
     fn at_the_latest_report(&mut self, clock: Timestamp) {
@@ -174,18 +182,15 @@ impl Reading {
         self.now = reported.filter(|reported| *reported <= clock).fold(self.now, Timestamp::max);
     }
 
-    /// A commit against a rendered state, with what was read of the reports back then: `facts` stand for
-    /// the statuses, and `now` for the moment, unless the inputs themselves are later.
+    /// A commit with what was read of the reports back then: `facts` stand for the statuses, and `now` for the
+    /// moment, unless the inputs themselves are later.
     pub fn recorded(
-        repo: &Repo,
-        commit: CommitId,
-        rules: Option<CommitId>,
-        previous: Option<&Previous>,
+        source: SourceCommit<'_>,
         facts: BTreeMap<String, ClusterStatus>,
         now: Timestamp,
-    ) -> Result<Reading, ReadingError> {
-        let reading = Reading::source(repo, commit, rules, previous, BuildCache::default())?;
-        Ok(Reading { statuses: facts, now: reading.now.max(now), ..reading })
+    ) -> Result<PassInputs, InputError> {
+        let inputs = PassInputs::source(source, BuildCache::default())?;
+        Ok(PassInputs { statuses: facts, now: inputs.now.max(now), ..inputs })
     }
 
     /// Reports whether the source of the current state is needed but missing.
@@ -194,60 +199,47 @@ impl Reading {
     }
 
     /// A commit with its history, without any report.
-    fn source(
-        repo: &Repo,
-        commit: CommitId,
-        rules: Option<CommitId>,
-        previous: Option<&Previous>,
-        mut cache: BuildCache,
-    ) -> Result<Reading, ReadingError> {
+    fn source(source: SourceCommit<'_>, mut cache: BuildCache) -> Result<PassInputs, InputError> {
+        let SourceCommit { repo, commit, rules, current } = source;
         let info = repo.commit(commit)?;
-        let label = format!("commit {commit} ({})", info.subject());
         let mut tree = git::read_source_with_cache(repo, commit, &mut cache.blobs)?;
-        let kept = |ruling| access_rules::kept_of(repo, previous, ruling);
+        let kept = |ruling| access_rules::kept_of(repo, current, ruling);
         tree.ruled = access_rules::of(repo, rules, kept, &tree, &cache.blobs)?;
-        let older = info.parents.first().copied();
-        let mut reading = Reading::with(repo, label, tree, older, previous, cache)?;
+        let mut inputs = PassInputs::with(repo, current, tree, info.parents.first().copied(), cache)?;
+        inputs.label = format!("commit {commit} ({})", info.subject());
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
-        let before = previous.and_then(|previous| previous.trailers.now);
-        reading.now = before.into_iter().fold(dated, Timestamp::max);
-        Ok(reading)
+        let before = current.and_then(|current| current.trailers.now);
+        inputs.now = before.into_iter().fold(dated, Timestamp::max);
+        Ok(inputs)
     }
 
     fn take_reports(&mut self, reports: Reports) {
         (self.statuses, self.odd_reports) = (reports.statuses, reports.odd);
     }
 
+    /// A tree with the last good forms of its files; `older` is the commit before it.
     fn with(
         repo: &Repo,
-        label: String,
+        current: Option<&CurrentState>,
         mut tree: SourceTree,
         older: Option<CommitId>,
-        previous: Option<&Previous>,
         mut cache: BuildCache,
-    ) -> Result<Reading, ReadingError> {
+    ) -> Result<PassInputs, InputError> {
         let parsed = &mut cache.parsed;
         let first = load::first(&tree, parsed);
-        let history = match previous {
-            Some(previous) => last_good::find(
-                repo,
-                &mut tree,
-                &first,
-                older,
-                || PublishedSource::of(repo, previous),
-                parsed,
-            )?,
+        let history = match current {
+            Some(current) => last_good::find(repo, &mut tree, &first, older, current, parsed)?,
             None => GoodForms::None,
         };
         let loaded = history.with(|history| load::finish(&tree, first, history, parsed));
-        Ok(Reading {
-            label,
+        Ok(PassInputs {
+            label: String::new(),
             upon: None,
             tree,
-            previous: previous.map(|previous| previous.state.clone()).unwrap_or_default(),
+            current: current.map(|current| current.state.clone()).unwrap_or_default(),
             statuses: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
-            diagnostics: previous.map(|previous| previous.foreign.clone()).unwrap_or_default(),
+            diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
             odd_reports: Diagnostics::new(),
             history,
             repo: Some(repo.path().to_owned()),
@@ -268,16 +260,16 @@ impl Reading {
         self.loaded = self.history.with(|history| load::load_with_cache(&self.tree, history, parsed));
     }
 
-    /// Returns the cache for the next reading.
+    /// Returns the cache for the next pass.
     pub fn into_cache(mut self) -> BuildCache {
         self.cache.parsed.keep_only(&self.tree);
         self.cache
     }
 
     /// Takes printed decisions for the current ones, in place of the rendered branch.
-    pub fn take_previous(&mut self, printed: BTreeMap<Key, Decision>) {
+    pub fn take_current(&mut self, printed: BTreeMap<Key, Decision>) {
         let decisions = state::adopt(printed, self.loaded.fleet.placements.keys());
-        self.previous = State { decisions: decisions.into(), ..State::default() };
+        self.current = State { decisions: decisions.into(), ..State::default() };
     }
 
     /// Decides without rendering.
@@ -329,15 +321,15 @@ impl Reading {
     }
 
     fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {
-        let Reading { tree, previous, statuses, now, .. } = self;
-        self.history.with(|history| run(Inputs { tree, history, previous, statuses, now: *now }))
+        let PassInputs { tree, current, statuses, now, .. } = self;
+        self.history.with(|history| run(Inputs { tree, history, current, statuses, now: *now }))
     }
 
     /// The bytes of a copy that keeps its last good form.
-    pub fn earlier_content(&self, id: &ContentId) -> Result<Vec<u8>, ReadingError> {
+    pub fn earlier_content(&self, id: &ContentId) -> Result<Vec<u8>, InputError> {
         match &self.repo {
             Some(path) => Ok(Repo::open(path)?.blob(*id)?),
-            None => Err(ReadingError::MissingContent(*id)),
+            None => Err(InputError::MissingContent(*id)),
         }
     }
 }

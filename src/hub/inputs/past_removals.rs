@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::error::ReadingError;
+use super::error::InputError;
 use crate::publish::ledger::{self, Own};
 use berth_base::model::{Decision, Key, Timestamp, path};
 use berth_engine::gate::window::{Losses, Paths, Place, WorkloadPlaces};
@@ -30,7 +30,7 @@ pub(super) fn pasts<'c>(
     rendered: CommitId,
     since: Timestamp,
     losing: impl Iterator<Item = &'c String>,
-) -> Result<Vec<PastPublication>, ReadingError> {
+) -> Result<Vec<PastPublication>, InputError> {
     let mut trees = Trees { repo, paths: BTreeMap::new() };
     let mut clusters: BTreeSet<String> = losing.cloned().collect();
     let mut pasts = Vec::new();
@@ -61,13 +61,13 @@ pub(super) fn carried(
     repo: &Repo,
     rendered: CommitId,
     since: Timestamp,
-) -> Result<Option<(&'static str, String)>, ReadingError> {
+) -> Result<Option<(&'static str, String)>, InputError> {
     let last = last_removing(repo, rendered)?.filter(|(_, moment)| *moment > since);
     Ok(last.map(|(commit, moment)| (REMEMBERS, format!("{commit} {moment}"))))
 }
 
 /// The last publication up to a commit that removed something, and its moment.
-fn last_removing(repo: &Repo, rendered: CommitId) -> Result<Option<(CommitId, Timestamp)>, ReadingError> {
+fn last_removing(repo: &Repo, rendered: CommitId) -> Result<Option<(CommitId, Timestamp)>, InputError> {
     let Some((id, own)) = ledger::own_at(repo, rendered)? else { return Ok(None) };
     let is_one = !removed_by(&own).is_empty();
     Ok(if is_one { own.trailers.now.map(|now| (id, now)) } else { pointer(&own) })
@@ -118,7 +118,7 @@ struct Trees<'r> {
 }
 
 impl Trees<'_> {
-    fn decision(&self, root: TreeId, key: &Key) -> Result<Option<Decision>, ReadingError> {
+    fn decision(&self, root: TreeId, key: &Key) -> Result<Option<Decision>, InputError> {
         let mut folder = root;
         for part in format!("{}/{}", layout::DECISIONS, path::of_key(key)).split('/') {
             let found = self.repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
@@ -137,7 +137,7 @@ impl Trees<'_> {
         &mut self,
         root: TreeId,
         clusters: &BTreeSet<String>,
-    ) -> Result<BTreeMap<String, Paths>, ReadingError> {
+    ) -> Result<BTreeMap<String, Paths>, InputError> {
         let top = self.repo.tree(root)?.into_iter().find(|entry| entry.name == layout::CLUSTERS.as_bytes());
         let Some(EntryKind::Folder(top)) = top.map(|entry| entry.kind) else { return Ok(BTreeMap::new()) };
         let parts: BTreeMap<String, &String> =
@@ -152,7 +152,7 @@ impl Trees<'_> {
         Ok(folders)
     }
 
-    fn below(&mut self, cluster: TreeId) -> Result<Paths, ReadingError> {
+    fn below(&mut self, cluster: TreeId) -> Result<Paths, InputError> {
         if let Some(known) = self.paths.get(&cluster) {
             return Ok(known.clone());
         }

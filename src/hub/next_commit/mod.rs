@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::inputs::gate::{self, Basis, Gated, Step};
-use crate::inputs::{BuildCache, Reading, ReadingError, Reports};
-use crate::publish::{self, Previous, PublishError, Published, Stamp, Summary, Trailers};
+use crate::inputs::{BuildCache, InputError, PassInputs, Reports, SourceCommit};
+use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{ClusterStatus, ContentError, Timestamp};
 use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
@@ -31,7 +31,7 @@ use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 #[derive(Debug)]
 pub struct CommitInputs<'a> {
     pub source: CommitId,
-    pub previous: Option<&'a Previous>,
+    pub current: Option<&'a CurrentState>,
     pub identity: &'a Identity,
     pub outside: Outside,
 }
@@ -60,7 +60,7 @@ pub struct NextCommit {
     pub drafted: Published,
     /// The commit whose access rules held.
     pub rules: Option<CommitId>,
-    pub reading: Reading,
+    pub inputs: PassInputs,
     /// The next state before the gate.
     pub built: Built,
     /// The state to publish: the next state without the changes that the gate holds.
@@ -85,7 +85,7 @@ pub enum NextCommitError {
     #[error(transparent)]
     Content(#[from] ContentError),
     #[error(transparent)]
-    Reading(#[from] ReadingError),
+    Inputs(#[from] InputError),
     #[error(
         "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
     )]
@@ -96,7 +96,7 @@ impl NextCommitError {
     /// Returns the commit with the access rules, where that commit is missing.
     pub fn lacks_rules_of(&self) -> Option<CommitId> {
         match self {
-            NextCommitError::Reading(ReadingError::NoRules { commit }) => Some(*commit),
+            NextCommitError::Inputs(InputError::NoRules { commit }) => Some(*commit),
             _ => None,
         }
     }
@@ -107,7 +107,7 @@ impl NextCommitError {
             NextCommitError::Git(error) => error.hint(),
             NextCommitError::Publish(error) => error.hint(),
             NextCommitError::Content(_) => None,
-            NextCommitError::Reading(error) => error.hint(),
+            NextCommitError::Inputs(error) => error.hint(),
             NextCommitError::Rewound { last, .. } => Some(format!(
                 "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; \
                  restore {last} (git merge {last}), or allow it for one run with --allow-rewind"
@@ -118,7 +118,7 @@ impl NextCommitError {
     /// Reports whether the step must not be published, though it could be computed.
     pub fn is_refusal(&self) -> bool {
         match self {
-            NextCommitError::Publish(error) | NextCommitError::Reading(ReadingError::Publish(error)) => {
+            NextCommitError::Publish(error) | NextCommitError::Inputs(InputError::Publish(error)) => {
                 error.is_refusal()
             }
             NextCommitError::Rewound { .. } => true,
@@ -138,20 +138,21 @@ impl NextCommitError {
 /// Makes the next commit and refuses nothing: [`step`] refuses, and a proof repeats a publication.
 pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
     let mut contents = GitContents::writing(repo)?;
-    let (reading, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
+    let (inputs, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
     repo.progress().begin("comparing with the current state");
-    let states = Comparison::of(&reading.previous, &built.state);
-    let gated = ask_gate(repo, &given, &reading, &built, &states)?;
+    let states = Comparison::of(&inputs.current, &built.state);
+    let step = Unjudged { repo, given: &given, inputs: &inputs, built: &built, states: &states };
+    let gated = step.ask_gate()?;
     let records = gated.verdict.records();
     let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
     let (state, plan) = match gated.verdict.state {
         Some(state) => {
-            let plan = plan(&reading.previous, &state);
+            let plan = plan(&inputs.current, &state);
             (state, plan)
         }
         None => (built.state.clone(), plan_of(&states)),
     };
-    let mut told = reading.diagnostics.clone();
+    let mut told = inputs.diagnostics.clone();
     told.extend(built.diagnostics.iter().cloned());
     told.extend(gated.diagnostics);
     told.sort();
@@ -160,96 +161,97 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         identity: given.identity.clone(),
         trailers: gated.trailers,
         must_record: gated.must_record,
-        ..Stamp::new(given.source, info.subject(), info.seconds, reading.now)
+        ..Stamp::new(given.source, info.subject(), info.seconds, inputs.now)
     };
-    let summary = Summary::of(&plan, given.previous.is_none()).with_problems(&told);
-    let drafted = publish::draft(repo, given.previous, &state, &stamp, &summary)?;
+    let summary = Summary::of(&plan, given.current.is_none()).with_problems(&told);
+    let drafted = publish::draft(repo, given.current, &state, &stamp, &summary)?;
     let mut diagnostics = told;
-    diagnostics.extend(reading.odd_reports.iter().cloned());
+    diagnostics.extend(inputs.odd_reports.iter().cloned());
     diagnostics.sort();
-    Ok(NextCommit { drafted, rules, reading, built, state, held, deadlines, records, plan, diagnostics })
+    Ok(NextCommit { drafted, rules, inputs, built, state, held, deadlines, records, plan, diagnostics })
 }
 
-/// Asks the gate about the step. The first commit removes nothing, so the gate is not asked.
-fn ask_gate(
-    repo: &Repo,
-    given: &CommitInputs<'_>,
-    reading: &Reading,
-    built: &Built,
-    states: &Comparison<'_>,
-) -> Result<Gated, NextCommitError> {
-    let basis = match &given.outside {
-        Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
-        Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
-    };
-    let (Some(basis), Some(rendered)) = (basis, given.previous) else { return Ok(Gated::default()) };
-    let edit_alone = || reading.edit_alone(&built.state.facts, rendered.trailers.now);
-    let edited = basis.since != Some(given.source);
-    let outlook = |until| outlook(repo, given, &basis, reading, built, until);
-    let step = Step {
-        source: given.source,
-        states,
-        files: &built.fleet.approvals,
-        now: reading.now,
-        rendered: Some(rendered),
-        edit_alone: edited.then_some(&edit_alone),
-        outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
-    };
-    Ok(gate::ask(repo, &step, &basis)?)
+/// A step that the gate has not seen yet.
+struct Unjudged<'a> {
+    repo: &'a Repo,
+    given: &'a CommitInputs<'a>,
+    inputs: &'a PassInputs,
+    built: &'a Built,
+    states: &'a Comparison<'a>,
 }
 
-/// Returns the deadlines to come, and for a new source also those of the source before it.
-fn outlook(
-    repo: &Repo,
-    given: &CommitInputs<'_>,
-    basis: &Basis,
-    reading: &Reading,
-    built: &Built,
-    until: Timestamp,
-) -> Result<Outlook, ReadingError> {
-    let (facts, now) = (&built.state.facts, reading.now);
-    let with_change = reading.ahead(facts, facts, now, until);
-    let before = basis.since.filter(|since| *since != given.source && repo.has_commit(*since));
-    let without_change = match before.filter(|_| !with_change.is_empty()) {
-        Some(since) => {
-            let before = Reading::recorded(repo, since, basis.rules, given.previous, facts.clone(), now)?;
-            before.ahead(facts, &reading.previous.facts, now, until)
-        }
-        None => Vec::new(),
-    };
-    Ok(Outlook { with_change, without_change, until: None })
+impl Unjudged<'_> {
+    /// Asks the gate about the step. The first commit removes nothing, so the gate is not asked.
+    fn ask_gate(&self) -> Result<Gated, NextCommitError> {
+        let Unjudged { repo, given, inputs, built, states } = *self;
+        let basis = match &given.outside {
+            Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
+            Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
+        };
+        let (Some(basis), Some(rendered)) = (basis, given.current) else { return Ok(Gated::default()) };
+        let edit_alone = || inputs.edit_alone(&built.state.facts, rendered.trailers.now);
+        let edited = basis.since != Some(given.source);
+        let outlook = |until| self.outlook(&basis, until);
+        let step = Step {
+            source: given.source,
+            states,
+            files: &built.fleet.approvals,
+            now: inputs.now,
+            rendered: Some(rendered),
+            edit_alone: edited.then_some(&edit_alone),
+            outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
+        };
+        Ok(gate::ask(repo, &step, &basis)?)
+    }
+
+    /// Returns the deadlines to come, and for a new source also those of the source before it.
+    fn outlook(&self, basis: &Basis, until: Timestamp) -> Result<Outlook, InputError> {
+        let Unjudged { repo, given, inputs, built, .. } = *self;
+        let (facts, now) = (&built.state.facts, inputs.now);
+        let with_change = inputs.ahead(facts, facts, now, until);
+        let before = basis.since.filter(|since| *since != given.source && repo.has_commit(*since));
+        let without_change = match before.filter(|_| !with_change.is_empty()) {
+            Some(commit) => {
+                let source = SourceCommit { repo, commit, rules: basis.rules, current: given.current };
+                let before = PassInputs::recorded(source, facts.clone(), now)?;
+                before.ahead(facts, &inputs.current.facts, now, until)
+            }
+            None => Vec::new(),
+        };
+        Ok(Outlook { with_change, without_change, until: None })
+    }
 }
 
 fn read_and_build(
     repo: &Repo,
     given: &mut CommitInputs<'_>,
     contents: &mut GitContents<'_>,
-) -> Result<(Reading, Built, Option<CommitId>), NextCommitError> {
+) -> Result<(PassInputs, Built, Option<CommitId>), NextCommitError> {
     let progress = repo.progress();
     progress.begin("reading the fleet");
+    let source = |rules| SourceCommit { repo, commit: given.source, rules, current: given.current };
     match &mut given.outside {
         Outside::Now { clock, at, basis, reports, cache, .. } => {
             let (reports, cache) = (mem::take(reports), mem::take(cache));
-            let rules = given.previous.and_then(|_| basis.rules_for(given.source));
-            let mut reading =
-                Reading::commit(repo, given.source, rules, given.previous, reports, *clock, cache)?;
+            let rules = given.current.and_then(|_| basis.rules_for(given.source));
+            let mut inputs = PassInputs::commit(source(rules), reports, *clock, cache)?;
             progress.begin("rendering objects");
             let built = match at {
                 Some(at) => {
-                    reading.now = *at;
-                    reading.build(contents)?
+                    inputs.now = *at;
+                    inputs.build(contents)?
                 }
-                None => reading.build_until(*clock, contents)?,
+                None => inputs.build_until(*clock, contents)?,
             };
-            Ok((reading, built, rules))
+            Ok((inputs, built, rules))
         }
         Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
-            let rules = given.previous.and_then(|_| gate::rules_of(trailers, given.source));
+            let rules = given.current.and_then(|_| gate::rules_of(trailers, given.source));
             let facts = mem::take(facts);
-            let reading = Reading::recorded(repo, given.source, rules, given.previous, facts, now)?;
-            let built = reading.build(contents)?;
-            Ok((reading, built, rules))
+            let inputs = PassInputs::recorded(source(rules), facts, now)?;
+            let built = inputs.build(contents)?;
+            Ok((inputs, built, rules))
         }
     }
 }

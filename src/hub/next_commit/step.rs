@@ -3,7 +3,7 @@
 use super::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
 use crate::inputs::gate::Basis;
 use crate::inputs::{BuildCache, Reports, current_state};
-use crate::publish::{self, Previous, Processed};
+use crate::publish::{self, CurrentState, Processed};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
 use berth_git::protocol::Refs;
@@ -16,7 +16,7 @@ pub struct StepInputs<'a> {
     pub name: &'a str,
     pub source: CommitId,
     /// The current state.
-    pub previous: Option<&'a Previous>,
+    pub current: Option<&'a CurrentState>,
     pub processed: Option<&'a Processed>,
     /// The refs as the repository has them.
     pub refs: &'a Refs,
@@ -73,7 +73,7 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
     let StepInputs {
         name,
         source,
-        previous,
+        current,
         processed,
         refs,
         reports,
@@ -84,8 +84,8 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
         at,
         cache,
     } = start;
-    let basis = Basis::in_force(limits, previous, processed);
-    match previous {
+    let basis = Basis::in_force(limits, current, processed);
+    match current {
         None => {
             current_state::refuse_second(repo, refs).map_err(NextCommitError::from).or_else(&mut *refuse)?;
             publish::refuse_gone(repo, refs).map_err(NextCommitError::from).or_else(&mut *refuse)?;
@@ -94,9 +94,9 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
             }
         }
         Some(_) if exemptions.rewritten => {}
-        Some(previous) => {
+        Some(current) => {
             let last = processed.and_then(|processed| processed.rendered);
-            let rewritten = publish::refuse_rewritten(repo, refs, previous, last);
+            let rewritten = publish::refuse_rewritten(repo, refs, current, last);
             rewritten.map_err(NextCommitError::from).or_else(&mut *refuse)?;
         }
     }
@@ -104,9 +104,9 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
         refuse_rewind(repo, name, source, basis.since).or_else(&mut *refuse)?;
     }
     let outside = Outside::Now { clock, at, basis, gated: !exemptions.removals, reports, cache };
-    let next = compute(repo, CommitInputs { source, previous, identity, outside })?;
+    let next = compute(repo, CommitInputs { source, current, identity, outside })?;
     if !exemptions.empty {
-        let emptied = publish::refuse_empty(&next.reading.previous, &next.built.state);
+        let emptied = publish::refuse_empty(&next.inputs.current, &next.built.state);
         emptied.map_err(NextCommitError::from).or_else(&mut *refuse)?;
     }
     Ok(next)

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
 use super::ledger;
-use super::rendered_state::{Previous, claimed};
+use super::rendered_state::{CurrentState, claimed};
 use super::tree::write_folder;
 use berth_base::model::{Timestamp, path};
 use berth_engine::report;
@@ -29,73 +29,67 @@ pub struct Repaired {
 
 /// The contents of cluster refs' commits. A commit never changes, so each is read once.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct ClusterRefCache {
     read: BTreeMap<CommitId, Option<ClusterRef>>,
     /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
     /// their folder stayed unchanged.
     sound: BTreeMap<CommitId, u64>,
 }
 
-/// Every cluster's folder as its ref has it, in the report's form.
-pub fn read_all(repo: &Repo, refs: &Refs) -> Result<BTreeMap<String, report::Published>, PublishError> {
-    read_all_knowing(repo, refs, &mut Known::default())
-}
-
-/// [`read_all`] with what is known already; afterwards that is what the refs point to now.
-pub fn read_all_knowing(
+/// Every cluster's folder as its ref has it, in the report's form. Afterwards the cache holds what the refs point to
+/// now.
+pub fn read_all(
     repo: &Repo,
     refs: &Refs,
-    known: &mut Known,
+    cache: &mut ClusterRefCache,
 ) -> Result<BTreeMap<String, report::Published>, PublishError> {
     let mut all = BTreeMap::new();
     let mut now = BTreeMap::new();
     for commit in repo.list_refs(&refs.clusters)?.into_values() {
-        let found = read_knowing(repo, commit, known)?;
+        let found = read(repo, commit, cache)?;
         now.insert(commit, found.clone());
         if let Some(found) = found {
             let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
             all.insert(found.cluster, published);
         }
     }
-    known.sound.retain(|commit, _| now.contains_key(commit));
-    known.read = now;
+    cache.sound.retain(|commit, _| now.contains_key(commit));
+    cache.read = now;
     Ok(all)
 }
 
-fn read_knowing(
+fn read(
     repo: &Repo,
     commit: CommitId,
-    known: &mut Known,
+    cache: &mut ClusterRefCache,
 ) -> Result<Option<ClusterRef>, PublishError> {
-    if let Some(found) = known.read.get(&commit) {
+    if let Some(found) = cache.read.get(&commit) {
         return Ok(found.clone());
     }
     let found = read_cluster_ref(repo, commit)?;
-    known.read.insert(commit, found.clone());
+    cache.read.insert(commit, found.clone());
     Ok(found)
 }
 
+/// What all cluster refs are to say.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedRefs<'a> {
+    pub rendered: &'a CurrentState,
+    /// The inventory. Clusters that still have objects count as well.
+    pub clusters: &'a BTreeSet<String>,
+    pub identity: &'a Identity,
+    /// The moment at which the refs are said to be the newest.
+    pub alive: Option<Timestamp>,
+}
+
 /// Brings all cluster refs to what the rendered commit says; correct ones are not touched.
-/// `clusters` is the inventory; clusters that still have objects count as well.
 pub fn repair(
     repo: &Repo,
     refs: &Refs,
-    rendered: &Previous,
-    clusters: &BTreeSet<String>,
-    identity: &Identity,
+    wanted: WantedRefs<'_>,
+    cache: &mut ClusterRefCache,
 ) -> Result<Repaired, PublishError> {
-    repair_knowing(repo, refs, rendered, clusters, (identity, None), &mut Known::default())
-}
-
-/// [`repair`] with what is known of the refs' commits already. With a moment, refs say that they were the newest then.
-pub fn repair_knowing(
-    repo: &Repo,
-    refs: &Refs,
-    rendered: &Previous,
-    clusters: &BTreeSet<String>,
-    (identity, alive): (&Identity, Option<Timestamp>),
-    known: &mut Known,
-) -> Result<Repaired, PublishError> {
+    let WantedRefs { rendered, clusters, identity, alive } = wanted;
     let mut writer = Writer::new(repo)?;
     let mut existing = repo.list_refs(&refs.clusters)?;
     let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
@@ -110,7 +104,7 @@ pub fn repair_knowing(
     for cluster in wanted {
         let tree = folder_tree(&mut writer, rendered, cluster)?;
         let old = existing.remove(&refs.cluster(cluster));
-        let now = old.map(|commit| read_knowing(repo, commit, known)).transpose()?.flatten();
+        let now = old.map(|commit| read(repo, commit, cache)).transpose()?.flatten();
         let current = now.zip(old).filter(|(now, _)| {
             now.tree == tree
                 && now.cluster == one_line(cluster)
@@ -122,7 +116,7 @@ pub fn repair_knowing(
         });
         match current {
             Some((now, commit)) => {
-                let until = known.sound.get(&commit).copied();
+                let until = cache.sound.get(&commit).copied();
                 if until.is_none() && !is_sound(repo, commit, &now, key.as_ref())? {
                     stale.insert(cluster, (tree, old));
                     continue;
@@ -140,16 +134,16 @@ pub fn repair_knowing(
     let replayed = changed_since(repo, rendered, &standing)?;
     for (cluster, (tree, commit, _)) in standing {
         if replayed.contains(cluster) {
-            known.sound.remove(&commit);
+            cache.sound.remove(&commit);
             stale.insert(cluster, (tree, Some(commit)));
         } else {
-            known.sound.insert(commit, rendered.trailers.seq);
+            cache.sound.insert(commit, rendered.trailers.seq);
         }
     }
     let allowed = ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect())?;
     for (cluster, (tree, commit, said)) in doubtful {
         if allowed.get(cluster) != Some(&said) {
-            known.sound.remove(&commit);
+            cache.sound.remove(&commit);
             stale.insert(cluster, (tree, Some(commit)));
         }
     }
@@ -178,8 +172,8 @@ pub fn repair_knowing(
             repo.discard_broken_ref(&target)?;
         }
         moves.push(RefMove { name: target, old, new: commit });
-        known.read.insert(commit, Some(said));
-        known.sound.insert(commit, rendered.trailers.seq);
+        cache.read.insert(commit, Some(said));
+        cache.sound.insert(commit, rendered.trailers.seq);
         repaired.written.push(cluster.to_owned());
     }
     // First those that nobody wants: a new ref's name can be above theirs, or below.
@@ -211,7 +205,11 @@ fn is_sound(
 }
 
 /// The cluster's folder without anything foreign.
-fn folder_tree(writer: &mut Writer<'_>, rendered: &Previous, cluster: &str) -> Result<TreeId, PublishError> {
+fn folder_tree(
+    writer: &mut Writer<'_>,
+    rendered: &CurrentState,
+    cluster: &str,
+) -> Result<TreeId, PublishError> {
     match (rendered.ids.clusters.get(cluster), rendered.state.folders.get(cluster)) {
         (Some(tree), _) => Ok(*tree),
         (None, Some(folder)) => write_folder(writer, folder),
@@ -222,7 +220,7 @@ fn folder_tree(writer: &mut Writer<'_>, rendered: &Previous, cluster: &str) -> R
 /// The clusters whose tree was another one after the number given. A member that applied that one refuses the number.
 fn changed_since<'c>(
     repo: &Repo,
-    rendered: &Previous,
+    rendered: &CurrentState,
     standing: &BTreeMap<&'c str, (TreeId, CommitId, u64)>,
 ) -> Result<BTreeSet<&'c str>, PublishError> {
     let newest = rendered.trailers.seq;
@@ -253,7 +251,7 @@ fn changed_since<'c>(
 /// At which sequence number and date each of these trees came to be: one walk back for all of them.
 fn last_changes<'c>(
     repo: &Repo,
-    rendered: &Previous,
+    rendered: &CurrentState,
     stale: &BTreeMap<&'c str, (TreeId, Option<CommitId>)>,
 ) -> Result<BTreeMap<&'c str, (u64, i64)>, PublishError> {
     let mut since = BTreeMap::new();

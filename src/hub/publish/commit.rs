@@ -1,8 +1,8 @@
-//! The next state becomes a commit on the rendered branch, or nothing where it equals the previous one.
+//! The next state becomes a commit on the rendered branch, or nothing where it equals the current one.
 
 use super::error::PublishError;
 use super::processed::read_processed;
-use super::rendered_state::{Ids, Previous};
+use super::rendered_state::{CurrentState, Ids};
 use super::summary::Summary;
 use super::trailers::Trailers;
 use super::tree;
@@ -29,8 +29,6 @@ pub struct Stamp {
     pub trailers: Vec<(String, String)>,
     /// A commit is due even where the state stays the same, for its trailers.
     pub must_record: bool,
-    /// Lets a state without any object follow one that had some.
-    pub allow_empty: bool,
 }
 
 impl Stamp {
@@ -43,7 +41,6 @@ impl Stamp {
             identity: Identity::default(),
             trailers: Vec::new(),
             must_record: false,
-            allow_empty: false,
         }
     }
 }
@@ -78,9 +75,9 @@ impl Committed {
         Committed { commit, seq: trailers.seq, seconds, tree, ids, trailers: trailers.clone() }
     }
 
-    /// The published state as the previous one of the next run, without reading it again.
-    pub fn into_previous(self, state: State) -> Previous {
-        Previous {
+    /// The published state as the current one of the next run, without reading it again.
+    pub fn into_current(self, state: State) -> CurrentState {
+        CurrentState {
             commit: self.commit,
             tree: self.tree,
             state,
@@ -92,60 +89,45 @@ impl Committed {
     }
 }
 
-/// Writes the next state onto the branch that `previous` was read from.
-pub fn publish(
-    repo: &Repo,
-    refs: &Refs,
-    previous: Option<&Previous>,
-    next: &State,
-    stamp: &Stamp,
-    summary: &Summary,
-) -> Result<Published, PublishError> {
-    refuse_loss(repo, refs, previous, next, stamp)?;
-    let drafted = draft(repo, previous, next, stamp, summary)?;
-    point(repo, refs, previous, &drafted)?;
-    Ok(drafted)
-}
-
-/// Moves the branch to a drafted commit, from exactly the commit that `previous` was read from.
+/// Moves the branch to a drafted commit, from exactly the commit that `current` was read from.
 pub fn point(
     repo: &Repo,
     refs: &Refs,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
     drafted: &Published,
 ) -> Result<(), PublishError> {
     if let Published::Committed(committed) = drafted {
         // Before the branch moves: a process that is killed in between must find its own commit trusted.
         repo.flush()?;
         remember(repo, &refs.rendered, committed.commit);
-        repo.move_ref(&refs.rendered, previous.map(|previous| previous.commit), committed.commit)?;
+        repo.move_ref(&refs.rendered, current.map(|current| current.commit), committed.commit)?;
     }
     Ok(())
 }
 
-/// Writes the commit that would follow `previous`, with all that it holds. Nothing points to it yet.
+/// Writes the commit that would follow `current`, with all that it holds. Nothing points to it yet.
 pub fn draft(
     repo: &Repo,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
     next: &State,
     stamp: &Stamp,
     summary: &Summary,
 ) -> Result<Published, PublishError> {
     let mut writer = Writer::new(repo)?;
-    let written = tree::write(&mut writer, previous, next)?;
+    let written = tree::write(&mut writer, current, next)?;
     let state_tree = tree::state_tree(&written.entries)?;
     let mut root = written.entries;
-    if let Some(previous) = previous {
+    if let Some(current) = current {
         // People's own files in the branch stay unchanged.
-        root.extend(repo.tree(previous.tree)?.into_iter().filter(|entry: &Entry| !tree::is_owned(entry)));
+        root.extend(repo.tree(current.tree)?.into_iter().filter(|entry: &Entry| !tree::is_owned(entry)));
     }
     let root = writer.tree(root)?;
-    if !stamp.must_record && previous.is_some_and(|previous| previous.tree == root) {
+    if !stamp.must_record && current.is_some_and(|current| current.tree == root) {
         return Ok(Published::Unchanged);
     }
-    let seq = previous.map_or(0, |previous| previous.trailers.seq).checked_add(1);
+    let seq = current.map_or(0, |current| current.trailers.seq).checked_add(1);
     let seq = seq.ok_or(PublishError::LastNumber)?;
-    let inherited = || previous.and_then(|previous| previous.trailers.fleet()).map(str::to_owned);
+    let inherited = || current.and_then(|current| current.trailers.fleet()).map(str::to_owned);
     let fleet = stamp.identity.fleet.clone().or_else(inherited);
     let fleet = fleet.map(|fleet| (FLEET.to_owned(), one_line(&fleet)));
     let mut trailers = Trailers {
@@ -163,34 +145,22 @@ pub fn draft(
         stamp.source.short(),
         one_line(&stamp.subject)
     );
-    let parent_seconds = previous.map_or(i64::MIN, |previous| previous.seconds);
+    let parent_seconds = current.map_or(i64::MIN, |current| current.seconds);
     let seconds = stamp.source_seconds.max(parent_seconds).max(stamp.now.as_second());
-    let parents: Vec<CommitId> = previous.map(|previous| previous.commit).into_iter().collect();
+    let parents: Vec<CommitId> = current.map(|current| current.commit).into_iter().collect();
     let commit = writer.commit(root, &parents, &message, &stamp.identity, seconds)?;
     let committed = Committed { commit, seq, seconds, tree: root, ids: written.ids, trailers };
     Ok(Published::Committed(Box::new(committed)))
 }
 
-/// Refuses a publication that would begin a second history or remove every object.
-pub fn refuse_loss(
-    repo: &Repo,
-    refs: &Refs,
-    previous: Option<&Previous>,
-    next: &State,
-    stamp: &Stamp,
-) -> Result<(), PublishError> {
-    let Some(previous) = previous else { return refuse_gone(repo, refs) };
-    if stamp.allow_empty { Ok(()) } else { refuse_empty(&previous.state, next) }
-}
-
 /// Refuses a state without any object after one that had some.
-pub fn refuse_empty(previous: &State, next: &State) -> Result<(), PublishError> {
+pub fn refuse_empty(current: &State, next: &State) -> Result<(), PublishError> {
     let filled = |state: &State| state.folders.values().filter(|folder| !folder.is_empty()).count();
-    let clusters = filled(previous);
+    let clusters = filled(current);
     if filled(next) > 0 || clusters == 0 {
         return Ok(());
     }
-    let objects = previous.folders.values().map(|folder| folder.len()).sum();
+    let objects = current.folders.values().map(|folder| folder.len()).sum();
     Err(PublishError::Empty { objects, clusters })
 }
 
@@ -222,11 +192,11 @@ pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
 pub fn refuse_rewritten(
     repo: &Repo,
     refs: &Refs,
-    previous: &Previous,
+    current: &CurrentState,
     last: Option<CommitId>,
 ) -> Result<(), PublishError> {
     let Some(last) = last else { return Ok(()) };
-    let tip = previous.commit;
+    let tip = current.commit;
     let here = repo.has_commit(last);
     if tip == last || here && repo.is_same_or_after(tip, last)? {
         return Ok(());

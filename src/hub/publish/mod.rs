@@ -3,7 +3,7 @@
 //! Objects are written first and one ref moves last, by compare-and-swap. The same inputs give the
 //! same commit id on any machine.
 //!
-//! - [`rendered_state`]: the previous state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
+//! - [`rendered_state`]: the current state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
 //! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`report`]: the small refs beside the branch.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
@@ -25,17 +25,14 @@ pub mod trailers;
 mod tree;
 pub mod trusted_commits;
 
-pub use commit::{
-    Committed, Published, Stamp, draft, point, publish, refuse_empty, refuse_gone, refuse_loss,
-    refuse_rewritten,
-};
+pub use commit::{Committed, Published, Stamp, draft, point, refuse_empty, refuse_gone, refuse_rewritten};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
 pub use rendered_state::{
-    Ids, Previous, StateRead, claimed, own_source, read_previous, read_previous_at, read_state,
+    CurrentState, Ids, StateRead, claimed, own_source, read_current, read_current_at, read_state,
 };
 pub use report::write_report;
-pub use state_cache::{decode_previous, encode_previous};
+pub use state_cache::{decode_current, encode_current};
 pub use summary::Summary;
 pub use trailers::Trailers;
 

@@ -1,4 +1,4 @@
-//! The previous state from the rendered branch: names and ids of objects, contents of decisions and facts.
+//! The current state from the rendered branch: names and ids of objects, contents of decisions and facts.
 //!
 //! Files that berth could not have written are reported and left out, so the next commit removes them.
 //! Where somebody else committed onto the branch, the state is that of berth's own last commit.
@@ -22,7 +22,7 @@ const DEEPEST: usize = 130;
 
 /// A published state, and its place on the branch.
 #[derive(Clone, Debug)]
-pub struct Previous {
+pub struct CurrentState {
     /// The tip of the branch.
     pub commit: CommitId,
     pub tree: TreeId,
@@ -53,13 +53,13 @@ pub struct StateRead {
 }
 
 /// Reads the state at the branch's tip. `None` if the branch is missing.
-pub fn read_previous(repo: &Repo, name: &str) -> Result<Option<Previous>, PublishError> {
+pub fn read_current(repo: &Repo, name: &str) -> Result<Option<CurrentState>, PublishError> {
     let Some(commit) = repo.read_ref(name)? else { return Ok(None) };
-    read_previous_at(repo, name, commit).map(Some)
+    read_current_at(repo, name, commit).map(Some)
 }
 
 /// Reads the state of a commit of the branch.
-pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Previous, PublishError> {
+pub fn read_current_at(repo: &Repo, name: &str, commit: CommitId) -> Result<CurrentState, PublishError> {
     let head = repo.commit(commit)?;
     check_marker(repo, name, head.tree)?;
     let own = last_own(repo, commit)?;
@@ -83,7 +83,7 @@ pub fn read_previous_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Pre
         read.foreign.push(Diagnostic::warning(Pos::file(name), note));
     }
     read.foreign.sort();
-    Ok(Previous {
+    Ok(CurrentState {
         commit,
         tree: head.tree,
         state: read.state,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::error::PublishError;
-use super::rendered_state::{Previous, claimed, read_state};
+use super::rendered_state::{CurrentState, claimed, read_state};
 use berth_base::model::{ContentId, Contents as _, Folder, Timestamp, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
@@ -17,7 +17,7 @@ const LONGEST_WALK: usize = 1_000;
 /// one that was replaced after `since`.
 pub fn in_force_before(
     repo: &Repo,
-    rendered: &Previous,
+    rendered: &CurrentState,
     next: &State,
     depth: usize,
     since: Option<Timestamp>,
@@ -49,7 +49,7 @@ fn filled(state: &State) -> BTreeMap<&String, &Folder> {
 
 fn decision_ids(
     repo: &Repo,
-    rendered: &Previous,
+    rendered: &CurrentState,
     next: &State,
 ) -> Result<BTreeMap<String, ContentId>, PublishError> {
     let mut hasher = GitContents::remembering(repo)?;

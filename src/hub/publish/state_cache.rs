@@ -1,6 +1,6 @@
 //! The current state ↔ bytes, so that a process can begin without reading the state from Git.
 
-use super::rendered_state::{Ids, Previous};
+use super::rendered_state::{CurrentState, Ids};
 use super::trailers::Trailers;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::ContentId;
@@ -8,20 +8,20 @@ use berth_engine::state::codec;
 use berth_git::{CommitId, GitError, Repo, TreeId};
 
 /// Encodes a state. `None` if its commit also holds changes by others.
-pub fn encode_previous(encoder: &mut Encoder, previous: &Previous) -> Option<()> {
-    if !previous.foreign.is_empty() || previous.trailers.digest.is_none() {
+pub fn encode_current(encoder: &mut Encoder, current: &CurrentState) -> Option<()> {
+    if !current.foreign.is_empty() || current.trailers.digest.is_none() {
         return None;
     }
-    codec::encode(encoder, &previous.state);
-    encoder.list(previous.ids.clusters.iter(), |encoder, (cluster, id)| {
+    codec::encode(encoder, &current.state);
+    encoder.list(current.ids.clusters.iter(), |encoder, (cluster, id)| {
         encoder.text(cluster);
         encoder.raw(&id.0);
     });
-    encoder.list(previous.ids.decisions.iter(), |encoder, (key, id)| {
+    encoder.list(current.ids.decisions.iter(), |encoder, (key, id)| {
         codec::put_key(encoder, key);
         encoder.raw(&id.0);
     });
-    encoder.list(previous.ids.facts.iter(), |encoder, (cluster, id)| {
+    encoder.list(current.ids.facts.iter(), |encoder, (cluster, id)| {
         encoder.text(cluster);
         encoder.raw(&id.0);
     });
@@ -29,17 +29,17 @@ pub fn encode_previous(encoder: &mut Encoder, previous: &Previous) -> Option<()>
 }
 
 /// Decodes the state cached for this commit.
-pub fn decode_previous(
+pub fn decode_current(
     decoder: &mut Decoder<'_>,
     repo: &Repo,
     commit: CommitId,
-) -> Result<Option<Previous>, GitError> {
+) -> Result<Option<CurrentState>, GitError> {
     let Some((state, ids)) = decode(decoder) else { return Ok(None) };
     let info = repo.commit(commit)?;
     let Some(trailers) = Trailers::read(&info.message) else { return Ok(None) };
     let (tree, seconds) = (info.tree, info.seconds);
     let foreign = berth_base::diag::Diagnostics::new();
-    Ok(Some(Previous { commit, tree, state, ids, trailers, seconds, foreign }))
+    Ok(Some(CurrentState { commit, tree, state, ids, trailers, seconds, foreign }))
 }
 
 fn decode(decoder: &mut Decoder<'_>) -> Option<(berth_engine::state::State, Ids)> {

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::error::PublishError;
-use super::rendered_state::{Ids, Previous};
+use super::rendered_state::{CurrentState, Ids};
 use berth_base::model::{ContentId, Decision, Folder, Key, differences, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{Entry, EntryKind, TreeId, Writer, tree_id};
@@ -18,7 +18,7 @@ pub(super) struct Written {
 
 pub(super) fn write(
     writer: &mut Writer<'_>,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
     next: &State,
 ) -> Result<Written, PublishError> {
     let mut ids = Ids::default();
@@ -28,16 +28,16 @@ pub(super) fn write(
         if folder.is_empty() {
             continue;
         }
-        ids.clusters.insert(cluster.clone(), cluster_tree(writer, previous, cluster, folder)?);
+        ids.clusters.insert(cluster.clone(), cluster_tree(writer, current, cluster, folder)?);
     }
     writer.progress().begin_of("building the decisions", next.decisions.len());
     for (key, decision) in &next.decisions {
         writer.progress().add(1);
-        ids.decisions.insert(key.clone(), decision_file(writer, previous, key, decision)?);
+        ids.decisions.insert(key.clone(), decision_file(writer, current, key, decision)?);
     }
     for (cluster, status) in &next.facts {
-        let known = previous.filter(|previous| previous.state.facts.get(cluster) == Some(status));
-        let id = match known.and_then(|previous| previous.ids.facts.get(cluster)) {
+        let known = current.filter(|current| current.state.facts.get(cluster) == Some(status));
+        let id = match known.and_then(|current| current.ids.facts.get(cluster)) {
             Some(id) => *id,
             None => writer.blob(berth_base::status::write_status(status).as_bytes())?,
         };
@@ -58,7 +58,7 @@ pub(super) fn write(
     let clusters = writer.tree(clusters)?;
     let mut decisions: BTreeMap<String, ContentId> =
         ids.decisions.iter().map(|(key, id)| (path::of_key(key), *id)).collect();
-    decisions.extend(placement_decisions(writer, previous, next)?);
+    decisions.extend(placement_decisions(writer, current, next)?);
     let facts = ids.facts.iter().map(|(cluster, id)| (layout::facts_file(cluster), *id)).collect();
     let folders = [
         (layout::CLUSTERS, clusters),
@@ -77,13 +77,12 @@ pub(super) fn write(
 
 fn cluster_tree(
     writer: &mut Writer<'_>,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
     cluster: &str,
     folder: &Folder,
 ) -> Result<TreeId, PublishError> {
-    let old = previous.and_then(|previous| {
-        Some((previous.state.folders.get(cluster)?, *previous.ids.clusters.get(cluster)?))
-    });
+    let old = current
+        .and_then(|current| Some((current.state.folders.get(cluster)?, *current.ids.clusters.get(cluster)?)));
     match old {
         Some((old, tree)) => write_changed(writer, folder, old, tree),
         None => write_folder(writer, folder),
@@ -126,12 +125,12 @@ pub(super) fn write_folder(writer: &mut Writer<'_>, folder: &Folder) -> Result<T
 
 fn decision_file(
     writer: &mut Writer<'_>,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
     key: &Key,
     decision: &Decision,
 ) -> Result<ContentId, PublishError> {
-    let same = previous.filter(|previous| previous.state.decisions.get(key) == Some(decision));
-    match same.and_then(|previous| previous.ids.decisions.get(key)) {
+    let same = current.filter(|current| current.state.decisions.get(key) == Some(decision));
+    match same.and_then(|current| current.ids.decisions.get(key)) {
         Some(id) => Ok(*id),
         None => Ok(writer.blob(decision_file::write_decision(decision).as_bytes())?),
     }
@@ -140,16 +139,16 @@ fn decision_file(
 /// The objects beside the decisions. Those of a decision that stands are taken over from the tree before.
 fn placement_decisions(
     writer: &mut Writer<'_>,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
     next: &State,
 ) -> Result<BTreeMap<String, ContentId>, PublishError> {
-    let known = match previous.filter(|previous| previous.foreign.is_empty()) {
-        Some(previous) => files_among_decisions(writer, previous.tree)?,
+    let known = match current.filter(|current| current.foreign.is_empty()) {
+        Some(current) => files_among_decisions(writer, current.tree)?,
         None => BTreeMap::new(),
     };
     let mut files = BTreeMap::new();
     for (key, decision) in &next.decisions {
-        let before = previous.and_then(|previous| previous.state.decisions.get(key));
+        let before = current.and_then(|current| current.state.decisions.get(key));
         if before.is_some_and(|before| before.picks == decision.picks) {
             let paths = placement_decision::paths(decision);
             let there: Option<Vec<(String, ContentId)>> =

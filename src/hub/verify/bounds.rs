@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::inputs::gate::{self, Basis};
-use crate::publish::{Previous, Trailers};
+use crate::publish::{CurrentState, Trailers};
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_engine::gate::{Cause, Limits};
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
@@ -60,7 +60,7 @@ pub fn check(
     info: &CommitInfo,
     trailers: &Trailers,
     facts: &BTreeMap<String, ClusterStatus>,
-    previous: Option<&Previous>,
+    current: Option<&CurrentState>,
 ) -> Result<Bounds, GitError> {
     let mut bounds = Bounds::default();
     bounds.moment(expected, info, trailers);
@@ -72,16 +72,16 @@ pub fn check(
     }
     let Some(source) = trailers.source else { return Ok(bounds) };
     bounds.source(repo, expected, source)?;
-    let Some(previous) = previous.filter(|previous| previous.trailers.digest.is_some()) else {
+    let Some(current) = current.filter(|current| current.trailers.digest.is_some()) else {
         return Ok(bounds);
     };
     let Some(basis) = Basis::of_trailers(trailers) else {
         bounds.findings.push("it was made without asking the gate about removals".to_owned());
         return Ok(bounds);
     };
-    bounds.limits(expected, &basis.limits, previous);
-    bounds.held(&basis, previous);
-    bounds.follows(repo, source, &basis, previous)?;
+    bounds.limits(expected, &basis.limits, current);
+    bounds.held(&basis, current);
+    bounds.follows(repo, source, &basis, current)?;
     Ok(bounds)
 }
 
@@ -109,12 +109,12 @@ impl Bounds {
         Ok(())
     }
 
-    fn limits(&mut self, expected: &Expected, limits: &Limits, previous: &Previous) {
+    fn limits(&mut self, expected: &Expected, limits: &Limits, current: &CurrentState) {
         let (wanted, whose) = match &expected.limits {
             ExpectedLimits::Any => return,
             ExpectedLimits::Given(wanted) => (Some(wanted.clone()), "expected"),
             ExpectedLimits::AsBefore => {
-                (Basis::of_trailers(&previous.trailers).map(|basis| basis.limits), "of the commit before it")
+                (Basis::of_trailers(&current.trailers).map(|basis| basis.limits), "of the commit before it")
             }
         };
         if let Some(wanted) = wanted.filter(|wanted| limits.is_looser_than(wanted)) {
@@ -146,15 +146,15 @@ impl Bounds {
 
     /// Bounds earlier holds by the parent. A pass over a later source can have added to it, but knows
     /// deadlines no shorter than the parent could, and a pass over the same source holds nothing for an edit.
-    fn held(&mut self, basis: &Basis, previous: &Previous) {
-        let inherited = gate::held_in(&previous.trailers);
-        let earliest = previous.trailers.now.map(gate::looked_ahead);
+    fn held(&mut self, basis: &Basis, current: &CurrentState) {
+        let inherited = gate::held_in(&current.trailers);
+        let earliest = current.trailers.now.map(gate::looked_ahead);
         for record in &basis.retried {
             let parents = inherited.iter().find(|one| one.key == record.key);
             let until = record.until.filter(|_| parents.and_then(|one| one.until) != record.until);
             let is_edit =
                 record.cause == Cause::Source && parents.is_none_or(|one| one.cause != Cause::Source);
-            let same_source = basis.since.is_some() && basis.since == previous.trailers.source;
+            let same_source = basis.since.is_some() && basis.since == current.trailers.source;
             if until.zip(earliest).is_some_and(|(until, earliest)| until < earliest)
                 || same_source && (is_edit || until.is_some())
             {
@@ -171,9 +171,9 @@ impl Bounds {
         repo: &Repo,
         source: CommitId,
         basis: &Basis,
-        previous: &Previous,
+        current: &CurrentState,
     ) -> Result<(), GitError> {
-        let Some(before) = previous.trailers.source else { return self.begins(repo, source, basis) };
+        let Some(before) = current.trailers.source else { return self.begins(repo, source, basis) };
         let ids = [("parent's source", Some(before)), ("source", Some(source))];
         let ids = ids.into_iter().chain([("processed", basis.since), ("rules'", basis.rules)]);
         let mut known = ids.filter_map(|(what, id)| Some((what, id?)));
@@ -197,7 +197,7 @@ impl Bounds {
             return Ok(());
         }
         // The same source again: the rules stay those that came before it.
-        let inherited = gate::rules_of(&previous.trailers, before);
+        let inherited = gate::rules_of(&current.trailers, before);
         if before == source {
             if basis.rules != inherited {
                 let named = |id: Option<CommitId>| id.map_or_else(|| "none".to_owned(), |id| id.short());

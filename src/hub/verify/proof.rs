@@ -8,7 +8,7 @@ use super::bounds::{self, Expected};
 use super::compare::{Difference, compare};
 use super::error::VerifyError;
 use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
-use crate::publish::{self, Previous, PublishError, Published, Trailers};
+use crate::publish::{self, CurrentState, PublishError, Published, Trailers};
 use berth_engine::state::layout;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, CommitInfo, Identity, Repo, Scratch, TreeId};
@@ -131,21 +131,21 @@ impl<'r> Verifier<'r> {
         if !self.repo.has_commit(source) {
             return Ok(no_commit("source", source));
         }
-        let previous = match info.parents.first() {
+        let current = match info.parents.first() {
             Some(parent) if !self.repo.has_commit(*parent) => return Ok(no_commit("parent", *parent)),
-            Some(parent) => match publish::read_previous_at(self.repo, &self.refs.rendered, *parent) {
+            Some(parent) => match publish::read_current_at(self.repo, &self.refs.rendered, *parent) {
                 Err(PublishError::Git(error)) => return Err(error.into()),
                 Err(refusal) => return Ok(refused(&refusal)),
-                Ok(previous) => Some(previous),
+                Ok(current) => Some(current),
             },
             None => None,
         };
         let facts = publish::read_state(self.repo, info.id)?.state.facts;
-        let bounds = bounds::check(self.repo, &self.expected, info, trailers, &facts, previous.as_ref())?;
+        let bounds = bounds::check(self.repo, &self.expected, info, trailers, &facts, current.as_ref())?;
         let claims = bounds.findings.into_iter().map(Difference::Claim);
         let given = CommitInputs {
             source,
-            previous: previous.as_ref(),
+            current: current.as_ref(),
             identity: &Identity {
                 name: info.author.clone(),
                 email: info.email.clone(),
@@ -164,7 +164,7 @@ impl<'r> Verifier<'r> {
             Ok(done) => done,
         };
         let Published::Committed(computed) = next.drafted else {
-            let before = previous.as_ref().map_or(TreeId::EMPTY, |previous| previous.tree);
+            let before = current.as_ref().map_or(TreeId::EMPTY, |current| current.tree);
             let paths = self.repo.changed_paths(before, info.tree, &[])?.into_iter().map(Difference::Path);
             return Ok(Verdict::Differs(claims.chain([Difference::Nothing]).chain(paths).collect()));
         };
@@ -177,9 +177,8 @@ impl<'r> Verifier<'r> {
                 (true, None) => Verdict::Proven,
             });
         }
-        if let Some(lost) =
-            previous.as_ref().and_then(lost_source).filter(|lost| !self.repo.has_commit(*lost))
-            && next.reading.lacks_history()
+        if let Some(lost) = current.as_ref().and_then(lost_source).filter(|lost| !self.repo.has_commit(*lost))
+            && next.inputs.lacks_history()
         {
             return Ok(no_commit("parent's source", lost));
         }
@@ -189,8 +188,8 @@ impl<'r> Verifier<'r> {
     }
 }
 
-fn lost_source(previous: &Previous) -> Option<CommitId> {
-    previous.trailers.source
+fn lost_source(current: &CurrentState) -> Option<CommitId> {
+    current.trailers.source
 }
 
 fn no_commit(what: &str, commit: CommitId) -> Verdict {

@@ -66,7 +66,7 @@ pub struct Question<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Made or proven here before, or signed.
-    Known,
+    ClusterRefCache,
     /// Proven now, in so many steps.
     Proven(usize),
     /// Nothing was known of the branch. The newest commits were proven, and the one named is trusted as it is, with
@@ -98,7 +98,7 @@ impl Trust {
                 "proved {} of `{name}` that this machine did not make",
                 counted(*proven, "commit")
             )),
-            Trust::Known | Trust::FirstSight { from: None, .. } => None,
+            Trust::ClusterRefCache | Trust::FirstSight { from: None, .. } => None,
         }
     }
 }
@@ -145,7 +145,7 @@ pub fn judge(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untru
 /// Answers, and remembers nothing.
 pub fn ask(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untrusted>, VerifyError> {
     if remembered(repo, &question.refs.rendered).first() == Some(&question.tip) {
-        return Ok(Ok(Trust::Known));
+        return Ok(Ok(Trust::ClusterRefCache));
     }
     Line::read(repo, question)?.judge()
 }
@@ -280,7 +280,7 @@ impl<'q> Line<'q> {
         let limits = ExpectedLimits::Given(self.question.limits.clone());
         Ok(match self.prove_newest(from, newest, limits, false)? {
             Err(untrusted) => Err(untrusted),
-            Ok((0, _)) => Ok(Trust::Known),
+            Ok((0, _)) => Ok(Trust::ClusterRefCache),
             Ok((proven, _)) => Ok(Trust::Proven(proven)),
         })
     }

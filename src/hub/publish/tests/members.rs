@@ -5,7 +5,7 @@ use berth_git::protocol::read_cluster_ref;
 use berth_git::protocol::read_statuses;
 use std::collections::BTreeSet;
 
-use super::cluster_refs::{Known, Repaired, repair, repair_knowing};
+use super::cluster_refs::{ClusterRefCache, Repaired, WantedRefs, repair};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
 use berth_base::model::ClusterStatus;
@@ -15,9 +15,14 @@ fn names(list: &[&str]) -> BTreeSet<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn fix(branch: &Branch, clusters: &[&str]) -> Repaired {
-    let previous = branch.previous().unwrap();
-    repair(&branch.repo, &branch.refs, &previous, &names(clusters), &Identity::default()).unwrap()
+pub(super) fn fix(branch: &Branch, clusters: &[&str]) -> Repaired {
+    fix_with_cache(branch, clusters, &mut ClusterRefCache::default())
+}
+
+fn fix_with_cache(branch: &Branch, clusters: &[&str], cache: &mut ClusterRefCache) -> Repaired {
+    let (rendered, clusters) = (&branch.current().unwrap(), &names(clusters));
+    let wanted = WantedRefs { rendered, clusters, identity: &Identity::default(), alive: None };
+    repair(&branch.repo, &branch.refs, wanted, cache).unwrap()
 }
 
 fn of(branch: &Branch, cluster: &str) -> Option<ClusterRef> {
@@ -31,10 +36,10 @@ fn each_cluster_has_its_folder_and_one_without_objects_an_empty_tree() {
     branch.publish(&branch.state(&[("web", &["a", "x.lock"], "1")]));
     let done = fix(&branch, &["a", "x.lock", "idle"]);
     assert_eq!(done.written, ["a", "idle", "x.lock"]);
-    let previous = branch.previous().unwrap();
-    assert_eq!(of(&branch, "a").unwrap().tree, previous.ids.clusters["a"]);
+    let current = branch.current().unwrap();
+    assert_eq!(of(&branch, "a").unwrap().tree, current.ids.clusters["a"]);
     let locked = of(&branch, "x.lock").unwrap();
-    assert_eq!((locked.cluster.as_str(), locked.tree), ("x.lock", previous.ids.clusters["x.lock"]));
+    assert_eq!((locked.cluster.as_str(), locked.tree), ("x.lock", current.ids.clusters["x.lock"]));
     assert_eq!(of(&branch, "idle").unwrap().tree, TreeId::EMPTY);
     assert_eq!(of(&branch, "unknown"), None);
     assert_clean(&branch.repo);
@@ -111,12 +116,8 @@ fn a_ref_from_before_its_folder_changed_and_came_back_is_written_anew() {
 fn a_ref_that_was_right_once_is_compared_with_what_others_published_since() {
     let (branch, [first, ..]) = there_and_back();
     let name = branch.refs.cluster("b");
-    let mut known = Known::default();
-    let mut fix = || {
-        let (rendered, clusters) = (branch.previous().unwrap(), names(&["a", "b"]));
-        let voice = (&Identity::default(), None);
-        repair_knowing(&branch.repo, &branch.refs, &rendered, &clusters, voice, &mut known).unwrap()
-    };
+    let mut cache = ClusterRefCache::default();
+    let mut fix = || fix_with_cache(&branch, &["a", "b"], &mut cache);
     assert_eq!(fix(), Repaired::default());
     let right = branch.repo.read_ref(&name).unwrap().unwrap();
     assert_ne!(right, first);

@@ -31,8 +31,8 @@ impl Branch {
         Branch { _folder: folder, repo, refs: Refs::default() }
     }
 
-    fn previous(&self) -> Option<Previous> {
-        read_previous(&self.repo, &self.refs.rendered).unwrap()
+    fn current(&self) -> Option<CurrentState> {
+        read_current(&self.repo, &self.refs.rendered).unwrap()
     }
 
     /// A state with one workload a cluster set: `(workload, clusters, content)`.
@@ -52,23 +52,35 @@ impl Branch {
         state
     }
 
-    fn try_publish(&self, previous: Option<&Previous>, next: &State) -> Result<Published, PublishError> {
+    fn try_publish(&self, current: Option<&CurrentState>, next: &State) -> Result<Published, PublishError> {
         let nothing = State::default();
-        let before = previous.map_or(&nothing, |previous| &previous.state);
-        let summary = Summary::of(&plan(before, next), previous.is_none());
-        publish(&self.repo, &self.refs, previous, next, &stamp(100), &summary)
+        let before = current.map_or(&nothing, |current| &current.state);
+        match current {
+            Some(current) => refuse_empty(&current.state, next)?,
+            None => refuse_gone(&self.repo, &self.refs)?,
+        }
+        let summary = Summary::of(&plan(before, next), current.is_none());
+        let drafted = draft(&self.repo, current, next, &stamp(100), &summary)?;
+        point(&self.repo, &self.refs, current, &drafted)?;
+        Ok(drafted)
+    }
+
+    /// Publishes with another stamp, whatever the state has.
+    fn stamped(&self, current: Option<&CurrentState>, next: &State, stamp: &Stamp) {
+        let drafted = draft(&self.repo, current, next, stamp, &Summary::default()).unwrap();
+        point(&self.repo, &self.refs, current, &drafted).unwrap();
     }
 
     /// Publishes onto what the branch holds now.
     fn publish(&self, next: &State) -> Option<Committed> {
-        match self.try_publish(self.previous().as_ref(), next).unwrap() {
+        match self.try_publish(self.current().as_ref(), next).unwrap() {
             Published::Unchanged => None,
             Published::Committed(committed) => Some(*committed),
         }
     }
 
     fn message(&self) -> String {
-        let head = self.previous().unwrap().commit;
+        let head = self.current().unwrap().commit;
         self.repo.commit(head).unwrap().message
     }
 }

@@ -18,16 +18,13 @@ fn a_state_comes_back_as_it_was_published() {
     let bytes = GitContents::writing(&branch.repo).unwrap().put(b"kind: X\n").unwrap();
     state.kept.insert("fleet/.odd dir/web_1.yaml".to_owned(), bytes);
     let committed = branch.publish(&state).unwrap();
-    let previous = branch.previous().unwrap();
-    assert_eq!(previous.state, as_read(&state));
-    assert_eq!(texts(&previous.foreign), Vec::<String>::new());
-    assert_eq!((previous.commit, previous.trailers.seq), (committed.commit, 1));
-    assert_eq!(previous.trailers.source, Some(CommitId([0xab; 20])));
-    let carried = committed.into_previous(as_read(&state));
-    assert_eq!(
-        (carried.tree, carried.ids, carried.trailers),
-        (previous.tree, previous.ids, previous.trailers)
-    );
+    let current = branch.current().unwrap();
+    assert_eq!(current.state, as_read(&state));
+    assert_eq!(texts(&current.foreign), Vec::<String>::new());
+    assert_eq!((current.commit, current.trailers.seq), (committed.commit, 1));
+    assert_eq!(current.trailers.source, Some(CommitId([0xab; 20])));
+    let carried = committed.into_current(as_read(&state));
+    assert_eq!((carried.tree, carried.ids, carried.trailers), (current.tree, current.ids, current.trailers));
     assert_clean(&branch.repo);
 }
 
@@ -38,7 +35,7 @@ fn the_same_state_again_makes_no_commit() {
     assert!(branch.publish(&state).is_some());
     assert!(branch.publish(&state).is_none());
     assert!(branch.publish(&branch.state(&[("web", &["a", "b"], "2")])).is_some());
-    assert_eq!(branch.previous().unwrap().trailers.seq, 2);
+    assert_eq!(branch.current().unwrap().trailers.seq, 2);
 }
 
 #[test]
@@ -49,7 +46,7 @@ fn an_incremental_publish_equals_a_full_one() {
     one.publish(&one.state(&next));
     let two = Branch::new();
     two.publish(&two.state(&next));
-    assert_eq!(one.previous().unwrap().tree, two.previous().unwrap().tree);
+    assert_eq!(one.current().unwrap().tree, two.current().unwrap().tree);
 }
 
 #[test]
@@ -58,14 +55,14 @@ fn one_changed_manifest_rewrites_the_trees_above_it_only() {
     let clusters = ["a", "b", "c", "d"];
     let before = branch.state(&[("web", &clusters, "1"), ("api", &clusters, "1")]);
     branch.publish(&before);
-    let previous = branch.previous().unwrap();
+    let current = branch.current().unwrap();
     let mut next = before;
     let id = GitContents::writing(&branch.repo).unwrap().put(b"changed").unwrap();
     let folder = next.folders.get_mut("c").unwrap();
     let path = folder.keys().next().unwrap().clone();
     folder.insert(path, id);
     let mut writer = berth_git::Writer::new(&branch.repo).unwrap();
-    tree::write(&mut writer, Some(&previous), &next).unwrap();
+    tree::write(&mut writer, Some(&current), &next).unwrap();
     // The namespace's folder, the cluster's, and `clusters`; the root is the caller's.
     assert_eq!(writer.counts, berth_git::Counts { blobs: 0, trees: 3, commits: 0 });
 }
@@ -142,12 +139,12 @@ fn problems_are_listed_in_the_message() {
 fn a_commit_is_never_dated_before_its_parent_its_source_or_now() {
     let branch = Branch::new();
     let publish = |clusters: &[&str], now: i64, source: i64| {
-        let previous = branch.previous();
+        let current = branch.current();
         let mut stamp = stamp(now);
         stamp.source_seconds = 1_700_000_000 + source;
         let next = branch.state(&[("web", clusters, "1")]);
-        publish(&branch.repo, &branch.refs, previous.as_ref(), &next, &stamp, &Summary::default()).unwrap();
-        branch.previous().unwrap().seconds - 1_700_000_000
+        branch.stamped(current.as_ref(), &next, &stamp);
+        branch.current().unwrap().seconds - 1_700_000_000
     };
     assert_eq!(publish(&["a"], 50, 10), 50);
     assert_eq!(publish(&["b"], 20, 10), 50);
@@ -160,9 +157,9 @@ fn further_trailers_are_read_back_and_part_of_the_digest() {
     let mut stamp = stamp(1);
     stamp.trailers = vec![("Berth-Allowed".to_owned(), "abc\nBerth-Seq: 50".to_owned())];
     let next = branch.state(&[("web", &["a"], "1")]);
-    publish(&branch.repo, &branch.refs, None, &next, &stamp, &Summary::default()).unwrap();
-    let previous = branch.previous().unwrap();
-    assert_eq!(previous.trailers.seq, 1);
-    assert_eq!(previous.trailers.others, [("Berth-Allowed".to_owned(), "abc Berth-Seq: 50".to_owned())]);
-    assert!(previous.foreign.is_empty());
+    branch.stamped(None, &next, &stamp);
+    let current = branch.current().unwrap();
+    assert_eq!(current.trailers.seq, 1);
+    assert_eq!(current.trailers.others, [("Berth-Allowed".to_owned(), "abc Berth-Seq: 50".to_owned())]);
+    assert!(current.foreign.is_empty());
 }

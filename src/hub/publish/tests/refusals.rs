@@ -1,9 +1,9 @@
 use super::*;
 use crate::testing::commit_files;
 
-fn refused(branch: &Branch, previous: Option<&Previous>, next: &State) -> PublishError {
+fn refused(branch: &Branch, current: Option<&CurrentState>, next: &State) -> PublishError {
     let before = branch.repo.read_ref(&branch.refs.rendered).unwrap();
-    let error = branch.try_publish(previous, next).unwrap_err();
+    let error = branch.try_publish(current, next).unwrap_err();
     assert!(error.hint().is_some(), "{error} says what to do");
     assert_eq!(branch.repo.read_ref(&branch.refs.rendered).unwrap(), before, "nothing moved");
     error
@@ -14,7 +14,7 @@ fn a_branch_that_is_not_berths_is_refused() {
     let branch = Branch::new();
     for files in [vec![("README.md", "mine")], vec![("berth.json", "{}")]] {
         commit_files(&branch.repo, &branch.refs.rendered, &files);
-        let error = read_previous(&branch.repo, &branch.refs.rendered).unwrap_err();
+        let error = read_current(&branch.repo, &branch.refs.rendered).unwrap_err();
         assert!(matches!(error, PublishError::Unowned { .. }), "{error}");
         assert!(error.hint().unwrap().contains("git branch -m"));
     }
@@ -24,7 +24,7 @@ fn a_branch_that_is_not_berths_is_refused() {
 fn a_newer_format_is_refused() {
     let branch = Branch::new();
     commit_files(&branch.repo, &branch.refs.rendered, &[("berth.json", "{\"format\": 2}")]);
-    let error = read_previous(&branch.repo, &branch.refs.rendered).unwrap_err();
+    let error = read_current(&branch.repo, &branch.refs.rendered).unwrap_err();
     assert!(matches!(error, PublishError::NewerFormat { format: 2, .. }), "{error}");
     assert!(error.hint().is_some());
 }
@@ -36,7 +36,7 @@ fn who_comes_second_has_lost_the_race() {
     branch.publish(&one);
     let error = refused(&branch, None, &two);
     assert!(matches!(error, PublishError::Raced { .. }), "{error}");
-    let seen = branch.previous();
+    let seen = branch.current();
     branch.publish(&two);
     let error = refused(&branch, seen.as_ref(), &branch.state(&[("web", &["a"], "3")]));
     assert!(matches!(error, PublishError::Raced { .. }), "{error}");
@@ -61,7 +61,7 @@ fn a_rendered_branch_that_is_gone_is_not_begun_anew() {
     write_processed(&branch.repo, &branch.refs, &processed, &identity, 7).unwrap();
     assert_eq!(read_processed(&branch.repo, &branch.refs).unwrap(), Some(processed));
     branch.repo.delete_ref(&branch.refs.rendered, commit).unwrap();
-    assert!(branch.previous().is_none());
+    assert!(branch.current().is_none());
     let error = refused(&branch, None, &state);
     assert!(matches!(error, PublishError::Gone { .. }), "{error}");
     assert!(error.hint().unwrap().contains(&commit.to_string()));
@@ -81,12 +81,11 @@ fn an_empty_state_after_one_with_objects_needs_a_word() {
     branch.publish(&branch.state(&[("web", &["a", "b"], "1")]));
     let mut empty = State::default();
     empty.folders.insert("a".to_owned(), Folder::new());
-    let previous = branch.previous();
-    let error = refused(&branch, previous.as_ref(), &empty);
+    let current = branch.current();
+    let error = refused(&branch, current.as_ref(), &empty);
     assert!(matches!(error, PublishError::Empty { objects: 2, clusters: 2 }), "{error}");
-    let stamp = Stamp { allow_empty: true, ..stamp(100) };
-    publish(&branch.repo, &branch.refs, previous.as_ref(), &empty, &stamp, &Summary::default()).unwrap();
-    assert!(branch.previous().unwrap().state.folders.is_empty());
+    branch.stamped(current.as_ref(), &empty, &stamp(100));
+    assert!(branch.current().unwrap().state.folders.is_empty());
 }
 
 #[test]
@@ -102,14 +101,14 @@ fn kept_bytes_must_be_there() {
 fn a_branch_that_was_rewritten_is_told_from_a_lost_race() {
     let branch = Branch::new();
     let one = branch.publish(&branch.state(&[("web", &["a"], "1")])).unwrap().commit;
-    let seen = branch.previous().unwrap();
+    let seen = branch.current().unwrap();
     let two = branch.publish(&branch.state(&[("web", &["a"], "2")])).unwrap().commit;
-    let refuse = |previous: &Previous, last: Option<CommitId>| {
-        refuse_rewritten(&branch.repo, &branch.refs, previous, last)
+    let refuse = |current: &CurrentState, last: Option<CommitId>| {
+        refuse_rewritten(&branch.repo, &branch.refs, current, last)
     };
     // Another process published, and said so, after this one had read the branch.
     assert!(matches!(refuse(&seen, Some(two)), Err(PublishError::Raced { .. })));
-    let now = branch.previous().unwrap();
+    let now = branch.current().unwrap();
     for last in [None, Some(one), Some(two)] {
         refuse(&now, last).unwrap();
     }

@@ -12,9 +12,9 @@ fn push(branch: &Branch, files: &[(&str, &str)], message: &str) -> CommitId {
 
 /// Like [`push`], and without some of the files that are there.
 fn push_without(branch: &Branch, files: &[(&str, &str)], gone: &[&str], message: &str) -> CommitId {
-    let previous = branch.repo.read_ref(&branch.refs.rendered).unwrap();
+    let current = branch.repo.read_ref(&branch.refs.rendered).unwrap();
     let mut all = BTreeMap::new();
-    if let Some(commit) = previous {
+    if let Some(commit) = current {
         list(&branch.repo, branch.repo.commit(commit).unwrap().tree, "", &mut all);
     }
     let mut writer = Writer::new(&branch.repo).unwrap();
@@ -23,9 +23,9 @@ fn push_without(branch: &Branch, files: &[(&str, &str)], gone: &[&str], message:
     }
     all.retain(|path, _| !gone.contains(&path.as_str()));
     let tree = writer.folder(all.iter().map(|(path, id)| (path.as_str(), *id))).unwrap();
-    let parents: Vec<CommitId> = previous.into_iter().collect();
+    let parents: Vec<CommitId> = current.into_iter().collect();
     let commit = writer.commit(tree, &parents, message, &Identity::default(), 1_800_000_000).unwrap();
-    branch.repo.move_ref(&branch.refs.rendered, previous, commit).unwrap();
+    branch.repo.move_ref(&branch.refs.rendered, current, commit).unwrap();
     commit
 }
 
@@ -42,7 +42,7 @@ fn list(repo: &Repo, tree: TreeId, prefix: &str, out: &mut BTreeMap<String, Cont
 
 fn paths(branch: &Branch) -> Vec<String> {
     let mut all = BTreeMap::new();
-    list(&branch.repo, branch.previous().unwrap().tree, "", &mut all);
+    list(&branch.repo, branch.current().unwrap().tree, "", &mut all);
     all.into_keys().collect()
 }
 
@@ -65,10 +65,10 @@ fn foreign_files_are_reported_kept_out_and_removed() {
     let clean = paths(&branch);
     push(&branch, &FOREIGN, "hello\n");
     push(&branch, &[("docs/README.md", "mine")], "and more\n");
-    let previous = branch.previous().unwrap();
-    assert_eq!(previous.state, as_read(&state));
-    assert_eq!(previous.trailers.seq, 1);
-    let said = texts(&previous.foreign);
+    let current = branch.current().unwrap();
+    assert_eq!(current.state, as_read(&state));
+    assert_eq!(current.trailers.seq, 1);
+    let said = texts(&current.foreign);
     for (path, _) in FOREIGN {
         assert!(said.iter().any(|line| line.starts_with(&format!("{path}: warning"))), "{path} in {said:?}");
     }
@@ -81,9 +81,9 @@ fn foreign_files_are_reported_kept_out_and_removed() {
     expected.push("docs/README.md".to_owned());
     expected.sort();
     assert_eq!(paths(&branch), expected);
-    let previous = branch.previous().unwrap();
-    assert!(previous.foreign.is_empty());
-    assert_eq!(previous.seconds, 1_800_000_000);
+    let current = branch.current().unwrap();
+    assert!(current.foreign.is_empty());
+    assert_eq!(current.seconds, 1_800_000_000);
     assert_clean(&branch.repo);
 }
 
@@ -92,7 +92,7 @@ fn without_a_commit_of_berths_own_well_formed_files_count_and_others_do_not() {
     let branch = Branch::new();
     let state = branch.state(&[("web", &["a"], "1")]);
     branch.publish(&state);
-    let clean = branch.previous().unwrap();
+    let clean = branch.current().unwrap();
     let tree = clean.tree;
     let head = branch.repo.read_ref(&branch.refs.rendered).unwrap().unwrap();
     branch.repo.delete_ref(&branch.refs.rendered, head).unwrap();
@@ -100,24 +100,17 @@ fn without_a_commit_of_berths_own_well_formed_files_count_and_others_do_not() {
         Writer::new(&branch.repo).unwrap().commit(tree, &[], "squashed\n", &Identity::default(), 1).unwrap();
     branch.repo.move_ref(&branch.refs.rendered, None, squashed).unwrap();
     push(&branch, &[("clusters/a/shop/notes.txt", "x"), ("clusters/b_c/x", "x")], "more\n");
-    let previous = branch.previous().unwrap();
-    assert_eq!(previous.state, as_read(&state));
-    assert_eq!(previous.trailers.seq, 0);
-    assert_eq!(previous.ids.clusters, BTreeMap::new(), "a folder with foreign files is not reused by id");
-    assert_eq!(texts(&previous.foreign).len(), 3);
-    cluster_refs::repair(
-        &branch.repo,
-        &branch.refs,
-        &previous,
-        &["a".to_owned()].into(),
-        &Identity::default(),
-    )
-    .unwrap();
+    let current = branch.current().unwrap();
+    assert_eq!(current.state, as_read(&state));
+    assert_eq!(current.trailers.seq, 0);
+    assert_eq!(current.ids.clusters, BTreeMap::new(), "a folder with foreign files is not reused by id");
+    assert_eq!(texts(&current.foreign).len(), 3);
+    members::fix(&branch, &["a"]);
     let member = branch.repo.read_ref(&branch.refs.cluster("a")).unwrap().unwrap();
     let fetched = branch.repo.commit(member).unwrap().tree;
     assert_eq!(fetched, clean.ids.clusters["a"], "nothing foreign reaches the member");
     assert_eq!(branch.publish(&state).unwrap().seq, 1);
-    assert_eq!(branch.previous().unwrap().tree, tree);
+    assert_eq!(branch.current().unwrap().tree, tree);
 }
 
 #[test]
@@ -127,7 +120,7 @@ fn what_a_stranger_added_changed_and_removed_is_told_apart() {
     let [web, api, mine] = ["Deployment.apps_web", "Deployment.apps_api", "ConfigMap_mine"]
         .map(|stem| format!("clusters/a/shop/{stem}.yaml"));
     push_without(&branch, &[(&web, "evil"), (&mine, "x")], &[&api], "hello\n");
-    let said = texts(&branch.previous().unwrap().foreign);
+    let said = texts(&branch.current().unwrap().foreign);
     let about = |path: &str| {
         said.iter().find(|line| line.starts_with(&format!("{path}: "))).cloned().unwrap_or_default()
     };
@@ -144,11 +137,11 @@ fn a_changed_manifest_is_put_right() {
     let branch = Branch::new();
     let state = branch.state(&[("web", &["a"], "1")]);
     branch.publish(&state);
-    let before = branch.previous().unwrap();
+    let before = branch.current().unwrap();
     push(&branch, &[("clusters/a/shop/Deployment.apps_web.yaml", "evil")], &branch.message());
-    let after = branch.previous().unwrap();
+    let after = branch.current().unwrap();
     assert_eq!(after.state, before.state);
     assert!(!after.foreign.is_empty());
     branch.publish(&state).unwrap();
-    assert_eq!(branch.previous().unwrap().tree, before.tree);
+    assert_eq!(branch.current().unwrap().tree, before.tree);
 }
