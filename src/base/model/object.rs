@@ -62,11 +62,24 @@ impl fmt::Display for ObjectId {
 }
 
 /// A plain Kubernetes object of the source tree or of a template.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Object {
     pub id: ObjectId,
     pub origin: Pos,
     pub content: Json,
+}
+
+// The content may be a Secret's.
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Object");
+        shown.field("id", &self.id).field("origin", &self.origin);
+        if self.id.is_secret() {
+            shown.finish_non_exhaustive()
+        } else {
+            shown.field("content", &self.content).finish()
+        }
+    }
 }
 
 /// The field that makes readers take an object for a list, so that what is in it would be applied unseen.

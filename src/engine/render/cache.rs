@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cache_key::CacheKeys;
 use super::claims::{self, Claim, Picks};
-use super::stored_cache::Fingerprints;
 use berth_base::model::{Fleet, Folder, Folders, Shared, Workload};
 
 /// The inputs and the result of the last rendering.
@@ -19,8 +19,8 @@ pub struct ProcessCache {
     pub(super) folders: Folders,
     /// The paths, in lower case, whose copies may be reused.
     pub(super) clean: BTreeSet<String>,
-    /// Fingerprints made so far, see [`super::StoredCache`].
-    pub(super) fingerprints: Fingerprints,
+    /// The cache keys made so far, see [`super::StoredCache`].
+    pub(super) keys: CacheKeys,
 }
 
 impl ProcessCache {
@@ -44,14 +44,14 @@ impl ProcessCache {
 pub(super) struct Reused {
     pub(super) folders: Folders,
     pub(super) unchanged: BTreeSet<String>,
-    /// The fingerprints of unchanged paths.
-    pub(super) fingerprints: Fingerprints,
+    /// The cache keys of unchanged paths.
+    pub(super) keys: CacheKeys,
 }
 
 /// Starts with an empty folder for every cluster.
 pub(super) fn nothing(fleet: &Fleet) -> Reused {
     let folders = fleet.clusters.keys().map(|name| (name.clone(), Folder::new())).collect();
-    Reused { folders, unchanged: BTreeSet::new(), fingerprints: Fingerprints::new() }
+    Reused { folders, unchanged: BTreeSet::new(), keys: CacheKeys::new() }
 }
 
 pub(super) fn reuse(
@@ -65,7 +65,7 @@ pub(super) fn reuse(
     let before = claims::group(&cache.fleet, &cache.frozen, &cache.picks);
     let mut folders = cache.folders.clone();
     let mut unchanged = BTreeSet::new();
-    let mut fingerprints = cache.fingerprints.clone();
+    let mut keys = cache.keys.clone();
     for (path, old) in before {
         let same = match (old.as_slice(), groups.get(&path).map(Vec::as_slice)) {
             ([old], Some([new])) => cache.clean.contains(&path) && old.is_as(new),
@@ -74,14 +74,14 @@ pub(super) fn reuse(
         if same {
             unchanged.insert(path);
         } else {
-            if fingerprints.contains_key(&*path) {
-                fingerprints.remove(&*path);
+            if keys.contains_key(&*path) {
+                keys.remove(&*path);
             }
             old.iter().for_each(|claim| clear(&mut folders, claim));
         }
     }
     folders.retain(|name, folder| !folder.is_empty() || fleet.clusters.contains_key(name));
-    Reused { folders, unchanged, fingerprints }
+    Reused { folders, unchanged, keys }
 }
 
 fn clear(folders: &mut Folders, claim: &Claim<'_>) {

@@ -59,7 +59,7 @@ impl<'a> Claim<'a> {
     }
 
     /// Returns the clusters of the copies, each with its number of replicas.
-    pub(super) fn numbers(&self) -> impl Iterator<Item = (&String, Option<i64>)> {
+    pub(super) fn numbers(&self) -> impl ExactSizeIterator<Item = (&String, Option<i64>)> {
         self.picks.iter().map(|pick| (&pick.cluster, pick.replicas))
     }
 }

@@ -240,7 +240,7 @@ impl<'a> Copies<'a> {
 }
 
 /// Reports whether the override's result depends on the cluster beyond whether it applies.
-fn varies(one: &Override) -> bool {
+pub(super) fn varies(one: &Override) -> bool {
     let Action::Patch(operations) = &one.action else { return false };
     let with_variables = operations.iter().filter(|operation| operation.variables);
     with_variables.filter_map(|operation| operation.value.as_ref()).any(variables::holds_variables)

@@ -5,6 +5,7 @@
 //! rendered as usual.
 
 mod cache;
+mod cache_key;
 mod claims;
 mod conflicts;
 mod copies;
@@ -87,10 +88,10 @@ pub fn render_after(
         Some(RenderCache::Process(cache)) => cache::reuse(cache, fleet, &groups),
         Some(RenderCache::Stored(stored)) => stored.reuse(previous.folders, fleet, &groups),
     };
-    let fingerprints = reused.fingerprints.clone();
+    let keys = reused.keys.clone();
     let done = render_onto(reused, fleet, &groups, decisions, previous, contents)?;
     let (folders, clean) = (done.made, done.clean);
-    let cache = ProcessCache { fleet: fleet.clone(), frozen, picks, folders, clean, fingerprints };
+    let cache = ProcessCache { fleet: fleet.clone(), frozen, picks, folders, clean, keys };
     Ok((done.rendered, cache))
 }
 

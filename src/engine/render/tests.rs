@@ -1,5 +1,7 @@
 //! What is rendered, through [`render`], from a fleet as people write it.
 
+mod caching;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::*;
 use crate::decide::decide;
 use crate::load::{History as Files, load};
+use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Severity;
 use berth_base::model::content::ContentId;
 use berth_base::source::{SourceFile, SourceTree};
@@ -41,17 +44,22 @@ struct World {
 impl World {
     /// Renders these objects after what was rendered before.
     fn render(&mut self, objects: &[Json]) {
-        let text: String = objects.iter().map(|object| format!("---\n{object}\n")).collect();
-        let file = SourceFile { path: "a.yaml".into(), bytes: Arc::from(text.as_bytes()) };
-        let loaded = load(&SourceTree { files: vec![file], ..SourceTree::default() }, Files::None);
-        assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
+        self.render_after(None, &loaded(objects));
+    }
+
+    /// [`World::render`] with the cache of an earlier process. Returns the cache for the next one.
+    fn render_after(&mut self, earlier: Option<StoredCache>, fleet: &Shared<Fleet>) -> StoredCache {
         let now = "2026-01-01T00:00:00Z".parse().expect("this is a time");
-        let mut decisions = decide(&loaded.fleet, &self.decisions, &BTreeMap::new(), now).decisions;
+        let mut decisions = decide(fleet, &self.decisions, &BTreeMap::new(), now).decisions;
         let previous = Previous { decisions: &self.decisions, folders: &self.folders };
-        let rendered = render(&loaded.fleet, &mut decisions, previous, &mut self.contents);
-        let rendered = rendered.expect("memory takes everything");
+        let earlier = earlier.map(RenderCache::Stored);
+        let rendered = render_after(earlier.as_ref(), fleet, &mut decisions, previous, &mut self.contents);
+        let (rendered, cache) = rendered.expect("memory takes everything");
         (self.decisions, self.folders) = (decisions, rendered.folders);
         self.found = rendered.diagnostics.into_iter().collect();
+        let mut encoder = Encoder::default();
+        cache.to_stored(&self.folders).expect("no doubt").encode(&mut encoder);
+        StoredCache::decode(&mut Decoder::new(&encoder.into_bytes())).expect("readable")
     }
 
     fn object(&self, cluster: &str, path: &str) -> Json {
@@ -67,6 +75,14 @@ impl World {
         let decision = self.decisions.values().find(|one| *one.key.name == *name).expect("it is decided");
         decision.failures.iter().map(|failure| failure.cluster.clone()).collect()
     }
+}
+
+fn loaded(objects: &[Json]) -> Shared<Fleet> {
+    let text: String = objects.iter().map(|object| format!("---\n{object}\n")).collect();
+    let file = SourceFile { path: "a.yaml".into(), bytes: Arc::from(text.as_bytes()) };
+    let loaded = load(&SourceTree { files: vec![file], ..SourceTree::default() }, Files::None);
+    assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
+    loaded.fleet
 }
 
 const SETTINGS: &str = "shop/ConfigMap_settings.yaml";
