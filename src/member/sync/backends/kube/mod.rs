@@ -394,7 +394,7 @@ impl ClusterSession {
 
     fn hash_of(&self, object: &Desired) -> Arc<str> {
         let wanted = self.watching.shared.cache().wanted();
-        let known = wanted.get(&object.id).filter(|it| Arc::ptr_eq(&it.desired.bytes, &object.bytes));
+        let known = wanted.get(&object.id).filter(|it| it.desired.bytes == object.bytes);
         known.map_or_else(|| self.identity.hash(&object.bytes).into(), |known| known.hash.clone())
     }
 }

@@ -90,7 +90,7 @@ impl ClusterSession {
         let cache = self.watching.shared.cache();
         let before = cache.wanted();
         drop(cache);
-        let is_kept = |one: &Desired, other: &Desired| Arc::ptr_eq(&one.bytes, &other.bytes);
+        let is_kept = |one: &Desired, other: &Desired| one.bytes == other.bytes;
         let same = before.len() == desired.len()
             && before.iter().zip(desired).all(|((_, one), (_, other))| is_kept(&one.desired, other));
         if same {
