@@ -49,7 +49,7 @@ fn fleet(placements: usize, clusters: usize, predicates: &str) -> Shared<Fleet> 
                 metadata: {name: all, namespace: apps}\nspec: {clusterSet: all}\n---\n";
     let rest = (0..clusters).map(cluster).chain((0..placements).map(|n| placement(n, predicates)));
     let text: String = std::iter::once(sets.to_owned()).chain(rest).collect();
-    let file = SourceFile { path: "fleet.yaml".into(), bytes: text.into_bytes().into() };
+    let file = SourceFile::new("fleet.yaml", text.into_bytes());
     let loaded = load::load(&SourceTree { files: vec![file], ..SourceTree::default() }, History::None);
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics.errors().next());
     assert_eq!((loaded.fleet.clusters.len(), loaded.fleet.placements.len()), (clusters, placements));

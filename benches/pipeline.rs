@@ -33,8 +33,7 @@ fn shapes() -> [(&'static str, Shape); 4] {
 }
 
 fn tree(shape: &Shape) -> SourceTree {
-    let file =
-        |(path, text): (String, String)| SourceFile { path: path.into(), bytes: text.into_bytes().into() };
+    let file = |(path, text): (String, String)| SourceFile::new(path, text.into_bytes());
     SourceTree { files: shape.files().into_iter().map(file).collect(), ..SourceTree::default() }
 }
 

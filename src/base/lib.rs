@@ -1,6 +1,7 @@
 //! The ground that every part of berth stands on: values, files, places and words. No network, no clock.
 
 pub mod backoff;
+pub mod cache;
 pub mod codec;
 pub mod diag;
 pub mod edit;

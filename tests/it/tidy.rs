@@ -15,13 +15,14 @@ const MAY_USE: &[(&str, Modules)] = &[
         &[
             ("diag", &[]),
             ("backoff", &[]),
+            ("cache", &[]),
             ("codec", &[]),
             ("progress", &[]),
             ("text", &[]),
             ("model", &["diag", "text"]),
             ("yaml", &["diag", "text"]),
             ("edit", &["yaml"]),
-            ("source", &["diag", "yaml"]),
+            ("source", &["diag", "model", "yaml"]),
             ("meta", &["diag", "model", "yaml"]),
             ("patch", &["diag", "model", "yaml"]),
             ("status", &["diag", "model", "yaml"]),
@@ -68,6 +69,7 @@ const MAY_USE: &[(&str, Modules)] = &[
 
 /// Crates and modules whose result is a function of their arguments.
 const PURE: &[&str] = &[
+    "base/cache",
     "base/diag",
     "base/edit",
     "base/meta",

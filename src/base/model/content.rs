@@ -5,12 +5,23 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use super::shared::Shared;
 use crate::text::hex;
 
 /// The id of some bytes. Equal ids mean equal bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(pub [u8; 20]);
+
+impl ContentId {
+    /// Names bytes that do not come from Git.
+    pub fn of(bytes: &[u8]) -> ContentId {
+        let mut id = [0; 20];
+        id.copy_from_slice(&Sha256::digest(bytes)[..20]);
+        ContentId(id)
+    }
+}
 
 impl fmt::Debug for ContentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -103,7 +103,7 @@ fn take(
             return;
         }
         match read_file(&entry.path(), limits.bytes) {
-            Ok(Some(bytes)) => tree.files.push(SourceFile { path: path.into(), bytes: bytes.into() }),
+            Ok(Some(bytes)) => tree.files.push(SourceFile::new(path, bytes)),
             Ok(None) => {
                 let message = format!("the file has more than the {} bytes that are read", limits.bytes);
                 let fault = Diagnostic::error(Pos::file(path), message);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Diagnostics, is_visible};
+use crate::model::ContentId;
 
 /// The files of a fleet repository, in path order.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +30,17 @@ pub enum Ruled {
 #[derive(Clone, Debug)]
 pub struct SourceFile {
     pub path: Arc<str>,
+    /// The id of the bytes: the blob's, where they come from Git.
+    pub id: ContentId,
     pub bytes: Arc<[u8]>,
+}
+
+impl SourceFile {
+    /// A file that does not come from Git.
+    pub fn new(path: impl Into<Arc<str>>, bytes: impl Into<Arc<[u8]>>) -> SourceFile {
+        let bytes = bytes.into();
+        SourceFile { path: path.into(), id: ContentId::of(&bytes), bytes }
+    }
 }
 
 /// Reports whether a file is read: its name is a YAML file's, and nothing on its path begins with a dot.

@@ -263,10 +263,7 @@ impl Fleet {
 
 /// Loads a fleet from files that are not written yet.
 fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
-    let file = |(path, text): (&String, &String)| SourceFile {
-        path: format!("{prefix}{path}").into(),
-        bytes: text.as_bytes().into(),
-    };
+    let file = |(path, text): (&String, &String)| SourceFile::new(format!("{prefix}{path}"), text.as_bytes());
     let tree = SourceTree { files: files.iter().map(file).collect(), ..SourceTree::default() };
     load::load(&tree, History::None)
 }

@@ -294,7 +294,7 @@ fn apply(tree: &mut SourceTree, edits: &[Edit]) {
     for Edit { path, text } in edits {
         tree.files.retain(|file| *file.path != **path);
         if let Some(text) = text {
-            tree.files.push(SourceFile { path: path.as_str().into(), bytes: text.as_bytes().into() });
+            tree.files.push(SourceFile::new(path.as_str(), text.as_bytes()));
         }
     }
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));

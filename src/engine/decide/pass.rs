@@ -81,7 +81,7 @@ impl<'f, 't> Pass<'f, 't> {
         self.watched = Some(key);
     }
 
-    /// Decides everything; `memo` is of the same world.
+    /// Decides everything; `cache` is of the same world.
     pub(super) fn all(&mut self, cache: Option<&DecisionCache>) {
         self.keep_vanished();
         if self.balances {

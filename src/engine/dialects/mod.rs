@@ -18,7 +18,9 @@ pub use cluster_kinds::{CLUSTER_KINDS, ClusterKind};
 pub use new_cluster::NewCluster;
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
-use berth_base::model::{Approval, Cluster, ClusterStatus, Key, Object, Placement, Shared, Workload};
+use berth_base::model::{
+    Approval, Cluster, ClusterStatus, ContentId, Key, Object, Placement, Shared, Workload,
+};
 
 use berth_base::yaml::Node;
 
@@ -27,11 +29,22 @@ pub use reading_cache::{ReadingCache, ReadingContext};
 /// A document of the source tree that has an apiVersion and a kind.
 #[derive(Clone, Debug)]
 pub struct Document {
+    /// `None` for a document whose readings are not remembered: a last good form.
+    pub id: Option<DocumentId>,
     pub key: Key,
     pub version: String,
     pub at: Pos,
     /// Shared, since most documents are equal from pass to pass.
     pub root: Arc<Node>,
+}
+
+/// The part of a file's bytes that a document was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DocumentId {
+    pub file: ContentId,
+    /// The place of the text in the file, and the number of the object in the text.
+    pub start: usize,
+    pub item: usize,
 }
 
 /// A dialect's claim to a document, by its kind.

@@ -6,28 +6,26 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Document;
+use super::{Document, DocumentId};
+use berth_base::cache::Cache;
 use berth_base::diag::Severity;
-use berth_base::yaml::Node;
 
 /// The result of a reading, of any type.
 type Made = Arc<dyn Any + Send + Sync>;
 
-/// The cached readings by document, and the contexts they were read in.
+/// The cached readings, and the contexts they were read in.
 #[derive(Debug, Default)]
 pub struct ReadingCache {
-    readings: RefCell<BTreeMap<(usize, &'static str), Reading>>,
+    readings: RefCell<Cache<ReadingKey, Made>>,
     contexts: RefCell<BTreeMap<&'static str, Context>>,
 }
 
-#[derive(Debug)]
-struct Reading {
-    /// Keeps the address, which is the cache key, from being reused.
-    _root: Arc<Node>,
-    unknown_fields: Severity,
-    context: u64,
-    made: Made,
-    used: bool,
+/// The document with its file's path, which stands in diagnostics, and what it is read against.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ReadingKey {
+    document: DocumentId,
+    path: Arc<str>,
+    against: ReadingContext,
 }
 
 #[derive(Debug)]
@@ -37,7 +35,7 @@ struct Context {
 }
 
 /// The inputs of a reading beside the document: the rest of its cache key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadingContext {
     /// Tells the readings of one document apart.
     pub stage: &'static str,
@@ -64,29 +62,19 @@ impl ReadingCache {
         against: ReadingContext,
         read: impl FnOnce() -> T,
     ) -> Arc<T> {
-        let place = (Arc::as_ptr(&document.root) as usize, against.stage);
-        if let Some(known) = self.readings.borrow_mut().get_mut(&place)
-            && known.context == against.context
-            && known.unknown_fields == against.unknown_fields
-            && let Ok(made) = known.made.clone().downcast()
-        {
-            known.used = true;
+        let Some(id) = document.id else { return Arc::new(read()) };
+        let key = ReadingKey { document: id, path: document.at.file.clone(), against };
+        let known = self.readings.borrow_mut().get(&key);
+        if let Some(Ok(made)) = known.map(Made::downcast) {
             return made;
         }
         let made = Arc::new(read());
-        let reading = Reading {
-            _root: document.root.clone(),
-            unknown_fields: against.unknown_fields,
-            context: against.context,
-            made: made.clone(),
-            used: true,
-        };
-        self.readings.borrow_mut().insert(place, reading);
+        self.readings.borrow_mut().insert(key, made.clone());
         made
     }
 
-    /// Forgets readings that were not used since the last call.
+    /// Forgets the readings that were not used since the last call.
     pub fn forget_unused(&self) {
-        self.readings.borrow_mut().retain(|_, reading| std::mem::take(&mut reading.used));
+        self.readings.borrow_mut().forget_unused();
     }
 }

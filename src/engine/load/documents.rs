@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::CONFIG_KIND;
-use crate::dialects::Document;
+use crate::dialects::{Document, DocumentId};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::API_VERSION;
-use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
+use berth_base::model::{ContentId, Key};
 use berth_base::yaml::{self, Limits, Mark, Node, Value, list_kind};
 
 /// The place of an object's text.
@@ -34,6 +34,19 @@ pub(super) struct FileDocuments {
     pub diagnostics: Diagnostics,
     /// The work that its aliases took.
     pub repeats: usize,
+}
+
+impl FileDocuments {
+    /// Names the documents as parts of the file's bytes, so that their readings are remembered.
+    pub(super) fn identify(&mut self, file: ContentId) {
+        let mut last = None;
+        for (document, slot) in &mut self.objects {
+            let start = slot.bytes.start;
+            let item = last.filter(|(at, _)| *at == start).map_or(0, |(_, item)| item + 1);
+            last = Some((start, item));
+            document.id = Some(DocumentId { file, start, item });
+        }
+    }
 }
 
 /// Reads a file.
@@ -116,7 +129,7 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     if let Some(key) = key {
         let at = place(path, root.at);
         let version = version_of(&api_version).to_owned();
-        file.objects.push((Document { key, version, at, root: root.into() }, slot));
+        file.objects.push((Document { id: None, key, version, at, root: root.into() }, slot));
     }
 }
 

@@ -1,32 +1,26 @@
-//! Parsed files ↔ bytes, with a digest of each file, so that another process need not parse them again.
+//! Parsed files ↔ bytes, so that another process need not parse them again.
 //!
 //! Only files without a fault are stored; the faults of other files are found again.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::documents::{FileDocuments, Slot};
+use super::file_cache::FileKey;
 use crate::dialects::Document;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::{Diagnostics, Pos};
-use berth_base::model::Key;
+use berth_base::model::{ContentId, Key};
 use berth_base::yaml::node::{Entry, Mark, Node, Value};
-
-/// A short digest of a file's bytes.
-pub(super) type FileDigest = [u8; 20];
-
-/// Parsed files by path, each with the digest of its bytes.
-pub(super) type Files = BTreeMap<Arc<str>, (FileDigest, Arc<FileDocuments>)>;
 
 pub(super) fn encode<'f>(
     encoder: &mut Encoder,
-    files: impl Iterator<Item = (&'f Arc<str>, FileDigest, &'f FileDocuments)>,
+    files: impl Iterator<Item = (&'f FileKey, &'f FileDocuments)>,
 ) {
-    let sound: Vec<_> = files.filter(|(_, _, file)| !file.broken && file.diagnostics.is_empty()).collect();
-    encoder.list(sound.into_iter(), |encoder, (path, digest, file)| {
+    let sound: Vec<_> = files.filter(|(_, file)| !file.broken && file.diagnostics.is_empty()).collect();
+    encoder.list(sound.into_iter(), |encoder, ((id, path), file)| {
+        encoder.raw(&id.0);
         encoder.text(path);
-        encoder.raw(&digest);
         encoder.count(file.passed_over);
         encoder.count(file.repeats);
         encoder.list(file.objects.iter(), |encoder, (document, slot)| {
@@ -36,17 +30,17 @@ pub(super) fn encode<'f>(
     });
 }
 
-pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Files> {
+pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Vec<(FileKey, Arc<FileDocuments>)>> {
     decoder.list(|decoder| {
-        let path = decoder.text()?;
-        let digest = decoder.raw()?;
+        let (id, path) = (ContentId(decoder.raw()?), decoder.text()?);
         // These counts are not of the items that follow, so they may exceed the number of bytes left.
         let passed_over = usize::try_from(decoder.number()?).ok()?;
         let repeats = usize::try_from(decoder.number()?).ok()?;
         let objects = decoder.list(|decoder| Some((document(decoder, &path)?, slot(decoder)?)))?;
         let diagnostics = Diagnostics::new();
-        let file = FileDocuments { objects, passed_over, broken: false, diagnostics, repeats };
-        Some((path, (digest, Arc::new(file))))
+        let mut file = FileDocuments { objects, passed_over, broken: false, diagnostics, repeats };
+        file.identify(id);
+        Some(((id, path), Arc::new(file)))
     })
 }
 
@@ -65,7 +59,8 @@ fn document(decoder: &mut Decoder<'_>, path: &Arc<str>) -> Option<Document> {
     let version = decoder.string()?;
     let Mark { line, column } = mark(decoder)?;
     let at = Pos { file: path.clone(), line, column };
-    Some(Document { key: Key { kind, namespace, name, group }, version, at, root: node(decoder)?.into() })
+    let key = Key { kind, namespace, name, group };
+    Some(Document { id: None, key, version, at, root: node(decoder)?.into() })
 }
 
 fn put_slot(encoder: &mut Encoder, slot: &Slot) {

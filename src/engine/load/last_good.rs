@@ -110,7 +110,7 @@ impl LastGood {
         }
         let path: Arc<str> = (&*document.at.file).into();
         append(self.files.entry(path.to_string()).or_insert_with(rest), text);
-        let mut document = document.clone();
+        let mut document = Document { id: None, ..document.clone() };
         document.at.file = path.clone();
         self.documents.push(document);
         self.paths.push(path);

@@ -230,8 +230,8 @@ fn assemble_again(
             continue;
         }
         match claim {
-            Claim::Inventory if kept.is_kept(&document.at.file) => doubt.everything = true,
-            Claim::Policy | Claim::Workload if kept.is_kept(&document.at.file) => {
+            Claim::Inventory if document.id.is_none() => doubt.everything = true,
+            Claim::Policy | Claim::Workload if document.id.is_none() => {
                 doubt.files.insert(document.at.file.to_string());
             }
             _ => {}

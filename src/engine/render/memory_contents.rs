@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
-
 use berth_base::model::{ContentError, ContentId, Contents};
 
 /// Keeps all bytes by id.
@@ -21,10 +19,7 @@ impl MemoryContents {
 
 impl Contents for MemoryContents {
     fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError> {
-        let hash: [u8; 32] = Sha256::digest(bytes).into();
-        let mut id = [0; 20];
-        id.copy_from_slice(&hash[..20]);
-        let id = ContentId(id);
+        let id = ContentId::of(bytes);
         self.by_id.entry(id).or_insert_with(|| bytes.into());
         Ok(id)
     }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use sha2::{Digest as _, Sha256};
 
 use super::*;
 use crate::decide::decide;
@@ -25,11 +24,10 @@ struct Memory {
 
 impl Contents for Memory {
     fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError> {
-        let mut id = [0; 20];
-        id.copy_from_slice(&Sha256::digest(bytes)[..20]);
-        self.kept.insert(ContentId(id), bytes.to_vec());
+        let id = ContentId::of(bytes);
+        self.kept.insert(id, bytes.to_vec());
         self.puts += 1;
-        Ok(ContentId(id))
+        Ok(id)
     }
 }
 
@@ -79,7 +77,7 @@ impl World {
 
 fn loaded(objects: &[Json]) -> Shared<Fleet> {
     let text: String = objects.iter().map(|object| format!("---\n{object}\n")).collect();
-    let file = SourceFile { path: "a.yaml".into(), bytes: Arc::from(text.as_bytes()) };
+    let file = SourceFile::new("a.yaml", text.as_bytes());
     let loaded = load(&SourceTree { files: vec![file], ..SourceTree::default() }, Files::None);
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     loaded.fleet

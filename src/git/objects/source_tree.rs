@@ -2,12 +2,12 @@
 //!
 //! The same files count as in a folder, and skipped files are reported in the same words.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
 use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
+use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::ContentId;
 use berth_base::source::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
@@ -18,23 +18,22 @@ const DEEPEST: usize = 64;
 
 /// The files of a commit that berth may read, in path order.
 pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError> {
-    read_source_with_cache(repo, commit, &mut Blobs::new())
+    read_source_with_cache(repo, commit, &mut Blobs::default())
 }
 
 /// Contents of files, by blob id.
-pub type Blobs = BTreeMap<ContentId, Arc<[u8]>>;
+pub type Blobs = Cache<ContentId, Arc<[u8]>>;
 
-/// [`read_source`], with what was read before; afterwards that is what this tree holds.
+/// [`read_source`], with the files that were read before.
 pub fn read_source_with_cache(
     repo: &Repo,
     commit: CommitId,
-    known: &mut Blobs,
+    blobs: &mut Blobs,
 ) -> Result<SourceTree, GitError> {
     let root = repo.commit(commit)?.tree;
     let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-    let mut reader = Reader { repo, odb, tree: SourceTree::default(), known, met: Blobs::new() };
+    let mut reader = Reader { repo, odb, tree: SourceTree::default(), blobs };
     reader.folder(root, "", 0)?;
-    *reader.known = reader.met;
     let mut tree = reader.tree;
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.found.sort();
@@ -66,12 +65,11 @@ fn file_of(kind: EntryKind) -> Option<ContentId> {
     }
 }
 
-struct Reader<'r, 'k> {
+struct Reader<'r, 'b> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
     tree: SourceTree,
-    known: &'k mut Blobs,
-    met: Blobs,
+    blobs: &'b mut Blobs,
 }
 
 impl Reader<'_, '_> {
@@ -129,8 +127,9 @@ impl Reader<'_, '_> {
     }
 
     fn file(&mut self, path: String, id: ContentId) -> Result<(), GitError> {
-        if let Some(bytes) = self.known.get(&id).cloned() {
-            return self.take(path, id, bytes);
+        if let Some(bytes) = self.blobs.get(&id) {
+            self.tree.files.push(SourceFile { path: path.into(), id, bytes });
+            return Ok(());
         }
         let doing = || format!("reading `{path}`");
         let (size, _) = self.odb.read_header(oid(id.0)).map_err(GitError::failed(doing()))?;
@@ -142,14 +141,9 @@ impl Reader<'_, '_> {
         }
         self.repo.flush_for(oid(id.0))?;
         let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
-        let bytes = Arc::from(object.data());
-        drop(object);
-        self.take(path, id, bytes)
-    }
-
-    fn take(&mut self, path: String, id: ContentId, bytes: Arc<[u8]>) -> Result<(), GitError> {
-        self.met.insert(id, bytes.clone());
-        self.tree.files.push(SourceFile { path: path.into(), bytes });
+        let bytes: Arc<[u8]> = object.data().into();
+        self.blobs.insert(id, bytes.clone());
+        self.tree.files.push(SourceFile { path: path.into(), id, bytes });
         Ok(())
     }
 

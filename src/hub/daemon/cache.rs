@@ -43,7 +43,7 @@ impl Cache {
             return;
         }
         let Ok(repo) = Repo::open(&settings.repo) else { return };
-        let rendered = self.build.built.as_ref().and_then(|memo| memo.to_stored(&current.state.folders));
+        let rendered = self.build.built.as_ref().and_then(|cache| cache.to_stored(&current.state.folders));
         if cache_file::save(&repo, self.build.files(), current, rendered.as_ref()).is_some() {
             self.stored = Some(current.commit);
         }
@@ -77,8 +77,8 @@ impl Cache {
 
     /// Stores the cache of a pass that ended with the state `rendered`.
     pub(super) fn keep(&mut self, mut build: BuildCache, rendered: Option<CurrentState>) {
-        if let (Some(memo), Some(rendered)) = (&mut build.built, &rendered) {
-            memo.keep_published(&rendered.state.folders);
+        if let (Some(cache), Some(rendered)) = (&mut build.built, &rendered) {
+            cache.keep_published(&rendered.state.folders);
         }
         self.build = build;
         self.current = rendered;

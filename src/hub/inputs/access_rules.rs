@@ -20,7 +20,7 @@ pub(super) fn of(
     commit: Option<CommitId>,
     kept: impl FnOnce(CommitId) -> Result<BTreeMap<String, Vec<u8>>, InputError>,
     tree: &SourceTree,
-    blobs: &Blobs,
+    blobs: &mut Blobs,
 ) -> Result<Ruled, InputError> {
     let Some(commit) = commit else { return Ok(Ruled::Own) };
     if !repo.has_commit(commit) {
@@ -35,10 +35,10 @@ pub(super) fn of(
         return Ok(Ruled::Free);
     }
     let kept = kept(commit)?;
-    let mut tree = git::read_source_with_cache(repo, commit, &mut blobs.clone())?;
+    let mut tree = git::read_source_with_cache(repo, commit, blobs)?;
     tree.files.retain(|file| !kept.contains_key(&*file.path));
     tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
-    let form = |(path, bytes): (String, Vec<u8>)| SourceFile { path: path.into(), bytes: bytes.into() };
+    let form = |(path, bytes): (String, Vec<u8>)| SourceFile::new(path, bytes);
     tree.files.extend(kept.into_iter().map(form));
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Ruled::By(tree.into()))

@@ -19,6 +19,12 @@ impl BuildCache {
         BuildCache { parsed, ..BuildCache::default() }
     }
 
+    /// Forgets what the last reading did not use.
+    pub(super) fn forget_unused(&mut self) {
+        self.blobs.forget_unused();
+        self.parsed.forget_unused();
+    }
+
     /// Files as they were read.
     pub fn files(&self) -> &FileCache {
         &self.parsed

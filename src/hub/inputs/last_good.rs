@@ -95,12 +95,7 @@ fn survey_in_force(
     // The last good forms replace the files that were refused then.
     tree.ruled = Ruled::Free;
     tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
-    tree.files.extend(
-        in_force
-            .kept
-            .iter()
-            .map(|(path, bytes)| SourceFile { path: path.as_str().into(), bytes: bytes.as_slice().into() }),
-    );
+    tree.files.extend(in_force.kept.iter().map(source_file));
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(load::survey_with_cache(&tree, parsed))
 }
@@ -181,11 +176,13 @@ fn newest_good(
 }
 
 fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>) -> SourceTree {
-    let mut all: BTreeMap<Arc<str>, Arc<[u8]>> =
-        tree.files.iter().map(|file| (file.path.clone(), file.bytes.clone())).collect();
-    all.extend(files.map(|(path, bytes)| (path.as_str().into(), bytes.as_slice().into())));
-    let files = all.into_iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
-    SourceTree { files, ruled: tree.ruled.clone(), ..SourceTree::default() }
+    let files = tree.files.iter().cloned().chain(files.map(source_file));
+    let all: BTreeMap<Arc<str>, SourceFile> = files.map(|file| (file.path.clone(), file)).collect();
+    SourceTree { files: all.into_values().collect(), ruled: tree.ruled.clone(), ..SourceTree::default() }
+}
+
+fn source_file((path, bytes): (&String, &Vec<u8>)) -> SourceFile {
+    SourceFile::new(path.as_str(), bytes.as_slice())
 }
 
 /// Adds published objects that are missing now: to the file that held them, where that is at fault, else to the

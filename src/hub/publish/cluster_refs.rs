@@ -9,6 +9,7 @@ use super::error::PublishError;
 use super::ledger;
 use super::rendered_state::{CurrentState, claimed};
 use super::tree::write_folder;
+use berth_base::cache::Cache;
 use berth_base::model::{Timestamp, path};
 use berth_engine::report;
 use berth_engine::state::layout;
@@ -30,31 +31,29 @@ pub struct Repaired {
 /// The contents of cluster refs' commits. A commit never changes, so each is read once.
 #[derive(Debug, Default)]
 pub struct ClusterRefCache {
-    read: BTreeMap<CommitId, Option<ClusterRef>>,
+    read: Cache<CommitId, Option<ClusterRef>>,
     /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
     /// their folder stayed unchanged.
     sound: BTreeMap<CommitId, u64>,
 }
 
-/// Every cluster's folder as its ref has it, in the report's form. Afterwards the cache holds what the refs point to
-/// now.
+/// Every cluster's folder as its ref has it, in the report's form. The cache forgets what no ref was read for.
 pub fn read_all(
     repo: &Repo,
     refs: &Refs,
     cache: &mut ClusterRefCache,
 ) -> Result<BTreeMap<String, report::Published>, PublishError> {
     let mut all = BTreeMap::new();
-    let mut now = BTreeMap::new();
+    let mut now = BTreeSet::new();
     for commit in repo.list_refs(&refs.clusters)?.into_values() {
-        let found = read(repo, commit, cache)?;
-        now.insert(commit, found.clone());
-        if let Some(found) = found {
+        now.insert(commit);
+        if let Some(found) = read(repo, commit, cache)? {
             let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
             all.insert(found.cluster, published);
         }
     }
-    cache.sound.retain(|commit, _| now.contains_key(commit));
-    cache.read = now;
+    cache.sound.retain(|commit, _| now.contains(commit));
+    cache.read.forget_unused();
     Ok(all)
 }
 
@@ -64,7 +63,7 @@ fn read(
     cache: &mut ClusterRefCache,
 ) -> Result<Option<ClusterRef>, PublishError> {
     if let Some(found) = cache.read.get(&commit) {
-        return Ok(found.clone());
+        return Ok(found);
     }
     let found = read_cluster_ref(repo, commit)?;
     cache.read.insert(commit, found.clone());

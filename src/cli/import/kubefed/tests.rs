@@ -124,9 +124,7 @@ fn preference(kind: &str) -> Json {
 fn settled(host: &Fake) -> Json {
     let mut gathered = gather(host);
     let files = files::files(&gathered.objects);
-    let files = files
-        .iter()
-        .map(|(path, text)| SourceFile { path: path.as_str().into(), bytes: text.as_bytes().into() });
+    let files = files.iter().map(|(path, text)| SourceFile::new(path.as_str(), text.as_bytes()));
     let tree = SourceTree { files: files.collect(), ..SourceTree::default() };
     settle::settle(&mut gathered, &load::load(&tree, History::None).fleet);
     gathered.objects[&Key::new("types.kubefed.io", "FederatedDeployment", "shop", "web")]["spec"].clone()

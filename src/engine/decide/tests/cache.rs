@@ -44,7 +44,7 @@ proptest! {
         let mut fleet = fleet(clusters, placements);
         let (mut statuses, mut now) = (BTreeMap::new(), 950);
         let (mut is_current, mut before): (BTreeMap<Key, Decision>, BTreeMap<Key, Decision>) = Default::default();
-        let mut memo = None;
+        let mut cache = None;
         let mut kept = 0;
         for change in [Change::Time(0), Change::Time(0)].into_iter().chain(changes) {
             match change {
@@ -71,13 +71,13 @@ proptest! {
                 Change::Doubt(doubt) => fleet.doubt.everything = doubt,
             }
             let fresh = decide(&fleet, &is_current, &statuses, second(now));
-            let (went_on, next) = decide_after(memo.as_ref(), &fleet, &is_current, &statuses, second(now));
+            let (went_on, next) = decide_after(cache.as_ref(), &fleet, &is_current, &statuses, second(now));
             prop_assert_eq!(&went_on.decisions, &fresh.decisions);
             prop_assert_eq!(&went_on.diagnostics, &fresh.diagnostics);
             prop_assert_eq!(&went_on.facts, &fresh.facts);
             prop_assert_eq!(went_on.next_change, fresh.next_change);
             kept += went_on.sticky;
-            memo = Some(next);
+            cache = Some(next);
             before = std::mem::replace(&mut is_current, went_on.decisions);
         }
         prop_assert!(kept > 0);

@@ -110,8 +110,7 @@ fn policy() -> Policy {
 }
 
 pub(super) fn tree(files: &[(&str, &str)]) -> SourceTree {
-    let file =
-        |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: text.as_bytes().into() };
+    let file = |(path, text): &(&str, &str)| SourceFile::new(*path, text.as_bytes());
     SourceTree { files: files.iter().map(file).collect(), ..SourceTree::default() }
 }
 

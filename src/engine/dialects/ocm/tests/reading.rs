@@ -9,7 +9,7 @@ use berth_base::source::{SourceFile, SourceTree};
 const GROUP: &str = "cluster.open-cluster-management.io";
 
 fn read(text: &str) -> Loaded {
-    let file = SourceFile { path: "a.yaml".into(), bytes: text.as_bytes().into() };
+    let file = SourceFile::new("a.yaml", text.as_bytes());
     load(&SourceTree { files: vec![file], ..SourceTree::default() }, History::None)
 }
 
@@ -134,6 +134,7 @@ fn a_work_set_must_name_placements_and_objects() {
 fn kinds_are_told_apart() {
     let claims = |kind: &str, group: &str| {
         let loaded = crate::dialects::Document {
+            id: None,
             key: berth_base::model::Key::new(group, kind, "", "x"),
             version: "v1".to_owned(),
             at: berth_base::diag::Pos::file("a.yaml"),
