@@ -11,10 +11,10 @@ use berth_hub::inputs::InputError;
 use berth_hub::next_commit::NextCommitError;
 use berth_hub::publish::PublishError;
 use berth_member::sync::ApplyError;
+use berth_member::sync::SyncError;
 use berth_member::sync::backends::BackendError;
 use berth_member::sync::backends::NotAdmitted;
 use berth_member::sync::cluster_folder::FolderError;
-use berth_member::sync::sync_loop::SyncError;
 use berth_member::sync::teardown::TeardownError;
 
 fn of_git(error: &GitError) -> Exit {

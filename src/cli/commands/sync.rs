@@ -30,10 +30,10 @@ use berth_member::sync::backends::kube::lease::Lease;
 use berth_member::sync::backends::{Backend, FolderBackend, KubeBackend, NotAdmitted};
 use berth_member::sync::local_overrides::{self, LocalOverrides};
 use berth_member::sync::remote::MemberRemote;
-use berth_member::sync::sync_loop::{Config, Freshness, Sync, SyncError, SyncHooks, Syncer};
+use berth_member::sync::sync_loop::{Config, Freshness, Sync, SyncHooks, Syncer};
 use berth_member::sync::sync_metrics::SyncMeter;
 use berth_member::sync::wakeups::Wakeups;
-use berth_member::sync::{Options, facts_file, until_idle};
+use berth_member::sync::{Options, SyncError, facts_file, until_idle};
 
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]

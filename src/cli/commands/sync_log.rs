@@ -6,7 +6,8 @@ use tracing::{error, info, warn};
 
 use berth_base::model::ObjectId;
 use berth_base::model::status::{Problem, Suspension};
-use berth_member::sync::sync_loop::{Sync, SyncError};
+use berth_member::sync::SyncError;
+use berth_member::sync::sync_loop::Sync;
 
 /// The most lines that one round prints for its problems.
 const MOST: usize = 20;

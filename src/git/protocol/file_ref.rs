@@ -5,18 +5,24 @@ use std::collections::BTreeMap;
 use crate::{CommitId, EntryKind, GitError, Identity, Repo, Writer};
 use berth_base::model::ContentId;
 
+/// The content of a ref: its files by path, and the message of its commit.
+#[derive(Clone, Debug)]
+pub struct RefContent<'a> {
+    pub files: BTreeMap<&'a str, Vec<u8>>,
+    pub message: &'a str,
+}
+
 /// Points the ref to a commit with exactly these files. A ref that has them already stays as it is.
 pub fn replace(
     repo: &Repo,
     name: &str,
-    files: &BTreeMap<&str, Vec<u8>>,
-    message: &str,
+    content: &RefContent<'_>,
     identity: &Identity,
     seconds: i64,
 ) -> Result<CommitId, GitError> {
     let mut writer = Writer::new(repo)?;
     let mut written: BTreeMap<&str, ContentId> = BTreeMap::new();
-    for (path, bytes) in files {
+    for (path, bytes) in &content.files {
         written.insert(path, writer.blob(bytes)?);
     }
     let tree = writer.folder(written)?;
@@ -26,7 +32,7 @@ pub fn replace(
     {
         return Ok(id);
     }
-    let commit = writer.commit(tree, &[], message, identity, seconds)?;
+    let commit = writer.commit(tree, &[], content.message, identity, seconds)?;
     if old.is_none() {
         repo.clear_above(name)?;
         repo.clear_below(name)?;

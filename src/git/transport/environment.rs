@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use super::access::Access;
 use super::credentials::{Scrubber, basic};
 use super::error::TransportError;
-use super::git::Access;
 use super::remote::Scheme;
 
 /// The variables of this process's environment that `git` sees too.

@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
-use super::credentials::{Secret, Token};
+use super::access::Access;
 use super::process::{self, Cancel, ProcessEnd};
-use super::remote::RemoteUrl;
 use super::{
     Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working_copy,
 };
@@ -24,23 +22,6 @@ const MOST_TURNS: usize = 5;
 
 /// The oldest version that takes settings from the environment.
 const OLDEST: (u32, u32) = (2, 31);
-
-/// A remote and all that is needed to get in.
-#[derive(Clone, Debug)]
-pub struct Access {
-    pub url: RemoteUrl,
-    pub username: Option<String>,
-    pub token: Token,
-    /// The certificates of authorities that are trusted, instead of the machine's.
-    pub ca_file: Option<PathBuf>,
-    pub proxy: Option<Secret>,
-    pub ssh_key: Option<PathBuf>,
-    pub known_hosts: Option<PathBuf>,
-    /// For one exchange as a whole.
-    pub timeout: Duration,
-    /// For a connection on which nothing moves.
-    pub stall: Duration,
-}
 
 /// A remote, through the `git` executable.
 #[derive(Debug)]

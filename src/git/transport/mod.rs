@@ -11,6 +11,7 @@
 //! - [`error`]: the meaning of a fault to the caller. [`working_copy`]: the local repository.
 //! - `orphans`: a `git` that outlived its berth.
 
+mod access;
 pub mod credentials;
 mod environment;
 pub mod error;
@@ -26,8 +27,9 @@ use std::path::Path;
 
 use crate::CommitId;
 
+pub use access::Access;
 pub use error::TransportError;
-pub use git::{Access, GitTransport};
+pub use git::GitTransport;
 pub use process::Cancel;
 pub use remote::RemoteUrl;
 pub use working_copy::WorkingCopy;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::PublishError;
 use berth_git::protocol::Refs;
-use berth_git::protocol::file_ref;
+use berth_git::protocol::file_ref::{self, RefContent};
 use berth_git::{CommitId, Identity, Repo};
 
 /// The contents of the `processed` ref.
@@ -66,7 +66,8 @@ pub fn write_processed(
     text.push('\n');
     let files = BTreeMap::from([(FILE, text.into_bytes())]);
     let message = format!("berth: processed {}\n", processed.source.short());
-    Ok(file_ref::replace(repo, &refs.processed, &files, &message, identity, seconds)?)
+    let content = RefContent { files, message: &message };
+    Ok(file_ref::replace(repo, &refs.processed, &content, identity, seconds)?)
 }
 
 /// Reads the ref. `None` if the ref is missing or unreadable.

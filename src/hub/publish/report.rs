@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::error::PublishError;
 use berth_git::protocol::Refs;
-use berth_git::protocol::file_ref;
+use berth_git::protocol::file_ref::{self, RefContent};
 use berth_git::{CommitId, Identity, Repo};
 
 /// Replaces the report.
@@ -21,5 +21,6 @@ pub fn write_report(
         .map_err(|error| PublishError::Report { message: error.to_string() })?;
     text.push(b'\n');
     let files = BTreeMap::from([("report.json", text)]);
-    Ok(file_ref::replace(repo, &refs.report, &files, "berth: report\n", identity, seconds)?)
+    let content = RefContent { files, message: "berth: report\n" };
+    Ok(file_ref::replace(repo, &refs.report, &content, identity, seconds)?)
 }

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::{Install, Resource};
-
-pub const RBAC: &str = "rbac.authorization.k8s.io";
+use super::parameters::{Install, RBAC, Resource};
 
 /// Verbs on a folder's objects. A server-side apply is a patch, and a creation where the object is missing.
 const WRITE: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::Install;
+use super::parameters::Install;
 
 /// The user of the image, who is nobody's.
 const USER: u32 = 65532;

@@ -6,63 +6,34 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ApplyError;
 use super::apply_order::{self, ApplyOrder};
-use super::backends::{Apply, Backend, Record};
+use super::backends::{Apply, Backend, BackendError, Record};
 use super::desired::{Desired, DesiredSet};
 use super::health::Health;
-use super::plan::{self, Form, HeldRemoval, HoldReason, Live, Prune, SyncPlan, Write};
+use super::plan::{self, Form, HeldRemoval, HoldReason, Planned, Prune, Write};
+use super::plan_result::PlanResult;
 use super::removal_blockers::{Blocker, RemovalBlockers};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// The result of carrying out a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlanResult {
-    pub written: BTreeSet<ObjectId>,
-    /// The objects removed or released.
-    pub pruned: BTreeSet<ObjectId>,
-    pub held: Vec<HeldRemoval>,
-    pub problems: Vec<Problem>,
-    /// Objects that may still become as wanted by themselves.
-    pub waiting: Vec<Problem>,
-    /// The last object in the chain that each waiting object waits for.
-    pub(super) roots: BTreeMap<ObjectId, ObjectId>,
-}
-
-impl PlanResult {
-    /// Reports the removals that wait for blockers.
-    fn hold_behind(&mut self, behind: Vec<(Prune, Blocker)>) {
-        for (prune, blocker) in behind {
-            let words = blocker.words();
-            let message = format!("no longer wanted, but kept: {words}");
-            let problem = Problem { object: prune.id.clone(), message };
-            self.waiting.extend(blocker.has_time.then(|| problem.clone()));
-            self.problems.push(problem);
-            self.held.push(HeldRemoval { id: prune.id, why: HoldReason::WorkloadFailed });
-        }
-    }
-}
-
 /// Carries out a plan against the backend it was made for.
 pub fn apply(
-    plan: &SyncPlan,
-    desired: &DesiredSet,
-    live: &BTreeMap<ObjectId, Live>,
+    planned: Planned<'_>,
     backend: &mut dyn Backend,
     record: &Record,
-) -> Result<PlanResult, ApplyError> {
+) -> Result<PlanResult, BackendError> {
+    let Planned { plan, desired, .. } = planned;
     let mut done = PlanResult::default();
     let all: Vec<Apply<'_>> = plan.writes.iter().filter_map(|write| item(desired, write)).collect();
     backend.begin(record, &all, &plan.prunes.iter().collect::<Vec<_>>())?;
 
     let (first, last): (Vec<Prune>, Vec<Prune>) = plan.prunes.iter().cloned().partition(|prune| prune.first);
     delete(backend, &first, &mut done);
-    write_all(all, plan, desired, live, backend, &mut done);
+    write_all(all, planned, backend, &mut done);
 
-    let unfinished = RemovalBlockers::of(plan, desired, live, &done, backend);
+    let unfinished = RemovalBlockers::of(planned, &done, backend);
     let (now, behind) = unfinished.split(last);
-    done.hold_behind(behind);
+    hold_behind(behind, &mut done);
     let leaving: BTreeSet<&str> =
         now.iter().filter(|prune| prune.seen.is_some()).map(|prune| prune.workload.as_str()).collect();
     let unhealthy = unhealthy(&leaving, &unfinished, desired, backend);
@@ -85,13 +56,11 @@ fn item<'a>(desired: &'a DesiredSet, write: &'a Write) -> Option<Apply<'a>> {
 /// Writes whatever waits for nothing, kinds in their order, until nothing more can go.
 fn write_all(
     mut left: Vec<Apply<'_>>,
-    plan: &SyncPlan,
-    desired: &DesiredSet,
-    live: &BTreeMap<ObjectId, Live>,
+    planned: Planned<'_>,
     backend: &mut dyn Backend,
     done: &mut PlanResult,
 ) {
-    let order = ApplyOrder::of(desired);
+    let order = ApplyOrder::of(planned.desired);
     left.retain(|item| {
         let fault = order.faults.get(&item.desired.id);
         done.problems.extend(
@@ -100,9 +69,14 @@ fn write_all(
         fault.is_none()
     });
     loop {
-        let missing = MissingParents::after(plan, desired, live, done);
-        let failed: BTreeSet<ObjectId> =
-            plan.problems.iter().chain(&done.problems).map(|problem| problem.object.clone()).collect();
+        let missing = MissingParents::after(planned, done);
+        let failed: BTreeSet<ObjectId> = planned
+            .plan
+            .problems
+            .iter()
+            .chain(&done.problems)
+            .map(|problem| problem.object.clone())
+            .collect();
         let unwritten: BTreeSet<&ObjectId> = left.iter().map(|item| &item.desired.id).collect();
         let mut is_fine = |id: &ObjectId| {
             !unwritten.contains(id)
@@ -128,6 +102,17 @@ fn write_all(
         });
         left = rest;
         write(backend, &batch, done);
+    }
+}
+
+/// Reports the removals that wait for blockers.
+fn hold_behind(behind: Vec<(Prune, Blocker)>, done: &mut PlanResult) {
+    for (prune, blocker) in behind {
+        let message = format!("no longer wanted, but kept: {}", blocker.words());
+        let problem = Problem { object: prune.id.clone(), message };
+        done.waiting.extend(blocker.has_time.then(|| problem.clone()));
+        done.problems.push(problem);
+        done.held.push(HeldRemoval { id: prune.id, why: HoldReason::WorkloadFailed });
     }
 }
 
@@ -214,12 +199,8 @@ struct MissingParents {
 }
 
 impl MissingParents {
-    fn after(
-        plan: &SyncPlan,
-        desired: &DesiredSet,
-        live: &BTreeMap<ObjectId, Live>,
-        done: &PlanResult,
-    ) -> MissingParents {
+    fn after(planned: Planned<'_>, done: &PlanResult) -> MissingParents {
+        let Planned { plan, desired, live } = planned;
         let mut missing = MissingParents::default();
         let there = |id: &ObjectId| {
             live.get(id).is_some_and(|live| matches!(live.form, Form::There { .. } | Form::Refused(_)))

@@ -3,17 +3,51 @@
 //! The ref is a commit whose tree is the folder and whose message says the sequence and the cluster. A
 //! ref that is not there, or is another cluster's, is an error: it never means an empty folder.
 
-use berth_git::protocol::Refs;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
-use super::ClusterFolder;
 use berth_base::diag::did_you_mean;
-use berth_git::protocol::read_cluster_ref;
+use berth_git::protocol::{Refs, read_cluster_ref};
 use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
 
 /// The greatest depth of folders; berth writes none as deep.
 const DEEPEST: usize = 8;
+
+/// A cluster's folder as published.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClusterFolder {
+    pub cluster: String,
+    /// The `Berth-Seq` at which the folder last changed.
+    pub sequence: u64,
+    /// The folder's tree id.
+    pub tree: String,
+    /// Every file by its path in the folder.
+    pub objects: BTreeMap<String, Arc<[u8]>>,
+    /// Paths in the folder that are not files, each with the reason. The objects in their places stay as they are.
+    pub strange: BTreeMap<String, String>,
+    /// Paths of namespaces, CRDs and volume claims whose removal is approved.
+    pub allow_prune: BTreeSet<String>,
+}
+
+impl ClusterFolder {
+    /// Reports whether nothing is in the folder.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.strange.is_empty()
+    }
+}
+
+// The contents may be Secrets'.
+impl fmt::Debug for ClusterFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterFolder")
+            .field("cluster", &self.cluster)
+            .field("sequence", &self.sequence)
+            .field("tree", &self.tree)
+            .field("objects", &self.objects.len())
+            .finish_non_exhaustive()
+    }
+}
 
 /// The content of a cluster's ref, before any file is read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::ClusterFolder;
+use super::cluster_folder::ClusterFolder;
 use berth_base::diag::{Severity, is_harmless};
 use berth_base::model::{ObjectId, annotation, object, path};
 use berth_base::yaml::{self, Limits};
@@ -53,6 +53,10 @@ pub struct Blocked {
 impl Desired {
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.object.get("metadata")?.get("annotations")?.get(name)?.as_str()
+    }
+
+    pub fn api_version(&self) -> &str {
+        self.object.get("apiVersion").and_then(Json::as_str).unwrap_or_default()
     }
 
     /// Reports whether its content must not be shown.

@@ -15,13 +15,16 @@ pub mod backends;
 pub mod cluster_folder;
 pub mod commit_trust;
 pub mod desired;
+mod errors;
 pub mod facts_file;
 pub mod field_differences;
+mod findings;
 pub mod fleet_pin;
 pub mod health;
 pub mod local_overrides;
 pub mod override_objects;
 pub mod plan;
+mod plan_result;
 pub mod remote;
 mod removal_blockers;
 pub mod status;
@@ -34,51 +37,18 @@ pub mod teardown;
 pub mod until_idle;
 pub mod wakeups;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use backends::{Apply, Backend, BackendError, Preview, Record};
+use backends::{Apply, Backend, Preview, Record};
 use berth_base::model::status::{Applied, Problem};
 use berth_base::model::{ObjectId, Timestamp, path};
+pub use cluster_folder::ClusterFolder;
 use desired::DesiredSet;
+pub use errors::{ApplyError, SyncError};
 use health::Health;
 use local_overrides::LocalOverrides;
-use plan::{HeldRemoval, HoldReason, Prune, SyncPlan};
-
-/// A cluster's folder as published.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ClusterFolder {
-    pub cluster: String,
-    /// The `Berth-Seq` at which the folder last changed.
-    pub sequence: u64,
-    /// The folder's tree id.
-    pub tree: String,
-    /// Every file by its path in the folder.
-    pub objects: BTreeMap<String, Arc<[u8]>>,
-    /// Paths in the folder that are not files, each with the reason. The objects in their places stay as they are.
-    pub strange: BTreeMap<String, String>,
-    /// Paths of namespaces, CRDs and volume claims whose removal is approved.
-    pub allow_prune: BTreeSet<String>,
-}
-
-impl ClusterFolder {
-    fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.strange.is_empty()
-    }
-}
-
-// The contents may be Secrets'.
-impl fmt::Debug for ClusterFolder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClusterFolder")
-            .field("cluster", &self.cluster)
-            .field("sequence", &self.sequence)
-            .field("tree", &self.tree)
-            .field("objects", &self.objects.len())
-            .finish_non_exhaustive()
-    }
-}
+use plan::{HeldRemoval, HoldReason, Planned, Prune, SyncPlan};
+use plan_result::PlanResult;
 
 /// The options of a sync.
 #[derive(Clone, Debug, Default)]
@@ -113,34 +83,6 @@ pub struct SyncOutcome {
     pub resumes_at: Option<Timestamp>,
     /// The effect of each write in a dry run, where the backend can tell.
     pub previews: Vec<(ObjectId, Preview)>,
-}
-
-/// The reason why nothing was applied.
-#[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
-    #[error("the target belongs to cluster `{cluster}` of fleet `{fleet}`, not to this one")]
-    Foreign { fleet: String, cluster: String },
-    #[error("the folder has sequence {offered}, but the later {applied} was already applied")]
-    Rewound { offered: u64, applied: u64 },
-    #[error("the folder is empty, but at the same sequence {0} it held objects")]
-    Emptied(u64),
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-}
-
-impl ApplyError {
-    /// Returns the one thing that would help.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            ApplyError::Foreign { .. } => Some("give each cluster a target of its own"),
-            ApplyError::Rewound { .. } => Some("use `--allow-rewind` to go back on purpose"),
-            ApplyError::Emptied(_) => Some(
-                "publish the rendered branch again, which gives a higher \
-                sequence",
-            ),
-            ApplyError::Backend(_) => None,
-        }
-    }
 }
 
 /// Brings a backend to a folder once.
@@ -187,7 +129,7 @@ pub fn sync_set(
     let mut plan = plan::plan(desired, &live, |id| {
         options.allow_risky_prune || !is_old && folder.allow_prune.contains(&path::of_object(id))
     });
-    strategy::apply_findings(&mut plan, desired, &live, backend.findings());
+    findings::apply(&mut plan, desired, &live, backend.findings());
     let suspended = options.now.and_then(|now| backend.suspended(now));
     let resumes_at = match (&suspended, options.now) {
         (Some(suspension), _) => {
@@ -199,9 +141,9 @@ pub fn sync_set(
     };
     let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
-        apply::PlanResult::default()
+        PlanResult::default()
     } else {
-        let done = apply::apply(&plan, desired, &live, backend, &record)?;
+        let done = apply::apply(Planned { plan: &plan, desired, live: &live }, backend, &record)?;
         // From here on the plan holds only what was done.
         plan.writes.retain(|write| done.written.contains(&write.id));
         plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
@@ -285,7 +227,7 @@ fn is_sudden(earlier: &Record, record: &Record) -> bool {
     record.sequence <= earlier.sequence && record.tree != earlier.tree
 }
 
-fn outcome(plan: SyncPlan, done: apply::PlanResult, record: Record) -> SyncOutcome {
+fn outcome(plan: SyncPlan, done: PlanResult, record: Record) -> SyncOutcome {
     let mut problems: Vec<Problem> = plan.problems.iter().chain(&done.problems).cloned().collect();
     let held: Vec<HeldRemoval> = plan.held.iter().chain(&done.held).cloned().collect();
     // Removals that wait for an approval are problems, for people to see; the other reasons explain themselves.

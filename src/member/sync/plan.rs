@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::{Value as Json, json};
 
 use super::desired::{Desired, DesiredSet};
-use super::strategy;
+use super::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use berth_base::model::status::Problem;
@@ -75,6 +75,14 @@ pub struct SyncPlan {
     pub problems: Vec<Problem>,
     /// Differences of objects that are only reported.
     pub differences: Vec<Problem>,
+}
+
+/// A plan, and what it was made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    pub plan: &'a SyncPlan,
+    pub desired: &'a DesiredSet,
+    pub live: &'a BTreeMap<ObjectId, Live>,
 }
 
 /// An object to write.
@@ -236,7 +244,7 @@ pub fn plan(
 
 /// Decides the write of a wanted object. `None` if it is in place already.
 fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, String> {
-    if let Some(settled) = strategy::decide_by_limit(wanted, live) {
+    if let Some(settled) = decide_by_limit(wanted, live) {
         return settled;
     }
     let Some(live) = live else { return Ok(Some(Action::Create)) };
@@ -255,6 +263,24 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
                 "it exists and was not made by berth; annotate it `{TAKE_OVER}: \"true\"` to take it over"
             )),
         },
+    }
+}
+
+/// Decides by the write limit alone. `None` if a comparison has to decide.
+pub(super) fn decide_by_limit(
+    wanted: &Desired,
+    live: Option<&Live>,
+) -> Option<Result<Option<Action>, String>> {
+    let form = live.map(|live| &live.form);
+    match (Strategy::of(wanted).way, form) {
+        (WriteLimit::Write, _) => None,
+        (WriteLimit::ReportDiff, Some(Form::Faulty(message) | Form::Refused(message))) => {
+            Some(Err(format!("FailedToReportDiff: {message}")))
+        }
+        (_, Some(Form::Faulty(_) | Form::Refused(_))) => None,
+        (WriteLimit::CreateOnly, Some(Form::There { .. })) => Some(Ok(None)),
+        (WriteLimit::CreateOnly, _) => None,
+        (WriteLimit::ReadOnly | WriteLimit::ReportDiff, _) => Some(Ok(None)),
     }
 }
 

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::apply::PlanResult;
 use super::backends::Backend;
-use super::desired::DesiredSet;
 use super::health::Health;
-use super::plan::{self, Live, Prune, SyncPlan};
+use super::plan::{self, Planned, Prune};
+use super::plan_result::PlanResult;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::WORKLOAD;
 
@@ -39,13 +38,8 @@ pub struct RemovalBlockers {
 }
 
 impl RemovalBlockers {
-    pub fn of(
-        plan: &SyncPlan,
-        desired: &DesiredSet,
-        live: &BTreeMap<ObjectId, Live>,
-        done: &PlanResult,
-        backend: &mut dyn Backend,
-    ) -> RemovalBlockers {
+    pub fn of(planned: Planned<'_>, done: &PlanResult, backend: &mut dyn Backend) -> RemovalBlockers {
+        let Planned { plan, desired, live } = planned;
         let had = |id: &ObjectId| {
             let annotations = &live.get(id)?.annotations;
             Some(annotations.get(WORKLOAD).cloned().unwrap_or_default())

@@ -3,9 +3,8 @@
 //! Messages are those of the report, which hold no content of a Secret. The backend decides how to publish the
 //! events, and how often.
 
-use super::SyncOutcome;
 use super::plan::Action;
-use super::sync_loop::SyncError;
+use super::{SyncError, SyncOutcome};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 

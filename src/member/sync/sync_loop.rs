@@ -11,7 +11,7 @@ use super::cluster_folder::{self, FolderError};
 use super::desired::{self, DesiredSet};
 use super::local_overrides::LocalOverrides;
 use super::wakeups::{Wakeup, Wakeups};
-use super::{ApplyError, ClusterFolder, Options, SyncOutcome, facts_file, status, sync_events, sync_set};
+use super::{ClusterFolder, Options, SyncError, SyncOutcome, facts_file, status, sync_events, sync_set};
 use berth_base::backoff::Backoff;
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
@@ -83,25 +83,6 @@ pub struct Sync {
     pub result: Result<SyncOutcome, SyncError>,
     /// True if a status was written.
     pub reported: Result<bool, GitError>,
-}
-
-/// The reason why a sync did nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum SyncError {
-    /// Another syncer has the lease, or the lease failed.
-    #[error(transparent)]
-    NotAdmitted(#[from] NotAdmitted),
-    /// There is a folder, and it must not be applied.
-    #[error("no folder may be applied: {0}")]
-    Refused(String),
-    #[error("there is no folder yet: {0}")]
-    Refresh(String),
-    #[error("the local overrides cannot be read: {0}")]
-    Overrides(String),
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    #[error(transparent)]
-    Apply(#[from] ApplyError),
 }
 
 /// The shortest time from one sync to the next that a backend asks for: what happens together is one change.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::backends::NotAdmitted;
-use super::sync_loop::{Sync, SyncError};
+use super::SyncError;
+use super::sync_loop::Sync;
 use crate::metrics::{Kind, Metric, Metrics, number};
 use berth_base::model::Timestamp;
 

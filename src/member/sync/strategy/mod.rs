@@ -3,19 +3,11 @@
 //! Pure. Findings start with the words of the systems (`FoundDrifts`, `FailedToTakeOver` …), so that people and
 //! `berth describe` find them again.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value as Json;
 
-use super::desired::{Desired, DesiredSet};
+use super::desired::Desired;
 use super::field_differences::{self, Difference};
-use super::plan::{Action, Form, Live, Prune, SyncPlan};
-use berth_base::model::ObjectId;
-use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, TOLERATE, WORKLOAD};
-use berth_base::model::status::Problem;
-
-/// The number of differences in a report.
-const MOST_DIFFERENCES: usize = 100;
+use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, TOLERATE};
 
 /// The limit of writes to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,76 +157,9 @@ pub fn is_of_a_hub(owner: &Json) -> bool {
     text("kind") == "AppliedWork" && text("apiVersion").starts_with("placement.kubernetes-fleet.io/")
 }
 
-/// Decides by the write limit alone. `None` if a comparison has to decide.
-pub fn decide_by_limit(wanted: &Desired, live: Option<&Live>) -> Option<Result<Option<Action>, String>> {
-    let form = live.map(|live| &live.form);
-    match (Strategy::of(wanted).way, form) {
-        (WriteLimit::Write, _) => None,
-        (WriteLimit::ReportDiff, Some(Form::Faulty(message) | Form::Refused(message))) => {
-            Some(Err(format!("FailedToReportDiff: {message}")))
-        }
-        (_, Some(Form::Faulty(_) | Form::Refused(_))) => None,
-        (WriteLimit::CreateOnly, Some(Form::There { .. })) => Some(Ok(None)),
-        (WriteLimit::CreateOnly, _) => None,
-        (WriteLimit::ReadOnly | WriteLimit::ReportDiff, _) => Some(Ok(None)),
-    }
-}
-
 /// Reports whether an object is never written, and so neither waited for nor counted as applied.
 pub fn is_only_compared(wanted: &Desired) -> bool {
     Strategy::of(wanted).way == WriteLimit::ReportDiff
-}
-
-/// Takes the findings into a plan: what is refused is not written, and what differs is said.
-pub fn apply_findings(
-    plan: &mut SyncPlan,
-    desired: &DesiredSet,
-    live: &BTreeMap<ObjectId, Live>,
-    mut findings: BTreeMap<ObjectId, Finding>,
-) {
-    for (id, wanted) in &desired.objects {
-        let found = live.get(id);
-        match Strategy::of(wanted).way {
-            WriteLimit::ReportDiff => {
-                plan.unchanged.retain(|other| other != id);
-                let message = match found.map(|live| &live.form) {
-                    None | Some(Form::Absent) => "FoundDiff: it does not exist",
-                    Some(Form::There { same: false, .. }) => "FoundDiff: it differs from the folder",
-                    _ => continue,
-                };
-                let reported = || Finding { effect: Effect::Reported, message: message.to_owned() };
-                findings.entry(id.clone()).or_insert_with(reported);
-            }
-            WriteLimit::ReadOnly => {
-                plan.unchanged.retain(|other| other != id);
-                if let Some(Live { owned: true, form: Form::There { version, .. }, annotations, .. }) = found
-                {
-                    plan.prunes.push(Prune {
-                        id: id.clone(),
-                        seen: Some(version.clone()),
-                        first: true,
-                        workload: annotations.get(WORKLOAD).cloned().unwrap_or_default(),
-                        orphan: true,
-                        options: None,
-                    });
-                }
-            }
-            WriteLimit::Write | WriteLimit::CreateOnly => {}
-        }
-    }
-    for (object, finding) in findings.into_iter().filter(|(id, _)| desired.objects.contains_key(id)) {
-        let problem = Problem { object: object.clone(), message: finding.message };
-        match finding.effect {
-            Effect::Reported if plan.differences.len() < MOST_DIFFERENCES => plan.differences.push(problem),
-            Effect::Reported => {}
-            Effect::Refused => {
-                plan.writes.retain(|write| write.id != object);
-                plan.unchanged.retain(|id| *id != object);
-                plan.problems.retain(|other| other.object != object);
-                plan.problems.push(problem);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

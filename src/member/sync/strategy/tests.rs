@@ -1,7 +1,10 @@
 //! What each strategy makes of the ways in which an object can be found.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 
+use super::super::plan::{Form, Live, decide_by_limit};
 use super::*;
 use berth_base::model::ObjectId;
 

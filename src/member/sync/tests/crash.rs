@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use backends::{Apply, Record};
+use backends::{Apply, BackendError, Record};
 use berth_base::model::ObjectId;
 use desired::Desired;
-use plan::{Live, Prune};
+use plan::{Live, Planned, Prune};
 
 /// Works as the folder does until its steps are used up; then nothing more happens.
 struct Dying {
@@ -138,7 +138,8 @@ fn a_file_that_changes_between_plan_and_deed_is_not_touched() {
     for name in ["a", "b", "c"] {
         fs::write(dir.path().join(place(&map(name, ""))), "changed meanwhile").unwrap();
     }
-    let done = apply::apply(&plan, &wanted, &live, &mut backend, &record).unwrap();
+    let done =
+        apply::apply(Planned { plan: &plan, desired: &wanted, live: &live }, &mut backend, &record).unwrap();
     assert_eq!((done.written.len(), done.pruned.len(), done.problems.len()), (0, 0, 3));
     assert_eq!(files(dir.path()).values().filter(|content| *content == "changed meanwhile").count(), 3);
 }
