@@ -57,6 +57,7 @@ mod status;
 mod suspend;
 mod sync;
 mod sync_log;
+mod sync_result;
 mod sync_text;
 mod taint;
 mod teardown;

@@ -15,7 +15,8 @@ use super::link::PacedLink;
 use super::names;
 use super::remote::RemoteArgs;
 use super::sync_log::RoundLog;
-use super::sync_text::{SOME, plan_text, previews_text};
+use super::sync_result::{OnceResult, PushedReport};
+use super::sync_text::SOME;
 use super::teardown::{self, TeardownArgs};
 use super::telling::TellingArgs;
 use super::ui::Ui;
@@ -158,108 +159,94 @@ pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     args.follow.check()?;
     let cancel = Cancel::default();
-    let link = open_link(args, &cancel)?;
-    let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
-    let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
-    let mut target = args.open_target()?;
-    let config = Config {
-        cluster: args.cluster.clone(),
-        refs: Refs::default(),
-        interval: Duration::from_secs(args.interval),
-        heartbeat_seconds: args.heartbeat,
-        options: Options {
-            fleet: args.fleet.clone(),
-            dry_run: args.dry_run,
-            allow_risky_prune: args.allow_risky_prune,
-            allow_rewind: args.allow_rewind,
-            now: None,
-        },
-    };
-    let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));
-    let facts = args.facts.clone().map(|path| (path, args.cluster.clone()));
-    let mut hooks = MemberHooks {
-        overrides: args.overrides.clone(),
-        facts,
-        link: link.map(paced),
-        following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
-        reports: !args.telling.no_report,
-        meter: None,
-        begun: None,
-        log: RoundLog::default(),
-    };
+    let mut member = Member::open(args, &cancel)?;
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
-        hooks.meter = args.telling.meter()?;
+        member.hooks.meter = args.telling.meter()?;
         let wakeups = stop_signal(cancel)?;
-        Syncer::new(&config, &repo, target.as_mut(), &mut hooks).run(&wakeups);
+        member.syncer().run(&wakeups);
         info!("stopped");
         return Ok(Exit::Done);
     }
-    target.show_progress(ui.progress());
-    let round = ui.watching("reading the cluster's folder", || {
-        until_idle::sync_until_idle(Syncer::new(&config, &repo, target.as_mut(), &mut hooks))
-    });
-    if round.has_failed() {
-        push_report(args, &mut hooks, ui);
-    }
-    let trouble = hooks.link.as_mut().and_then(PacedLink::trouble);
-    let outcome = match (round.result, &trouble) {
-        (Err(SyncError::Refresh(_)), Some(_)) => return trouble.map_or(Ok(Exit::Bug), Err),
-        (result, _) => result?,
-    };
-    match args.output {
-        Format::Json => ui.json(&outcome.plan.to_json()),
-        Format::Yaml => ui.yaml(&outcome.plan.to_json()),
-        Format::Text => {
-            let most = if verbose > 0 { usize::MAX } else { SOME };
-            ui.out(&plan_text(&outcome.plan, args.dry_run, most, ui));
-            if !outcome.previews.is_empty() {
-                ui.out(&previews_text(&outcome.previews, ui));
-            }
-        }
-    }
-    let (differences, problems) = (&outcome.applied.differences, &outcome.applied.problems);
-    for said in outcome.notes.iter().chain(differences).chain(problems) {
-        ui.status(&format!("{}: {}", said.object, said.message));
-    }
-    if let Some(suspension) = &outcome.applied.suspended {
-        ui.status(&suspension.to_string());
-    }
-    let mut exit = if outcome.applied.problems.is_empty() { Exit::Done } else { Exit::Unhealthy };
-    if outcome.applied.suspended.is_some() {
-        exit = exit.worst(Exit::Held);
-    }
-    if let Some(problem) = hooks.following.staleness() {
-        ui.error(&problem);
-        exit = exit.worst(problem.exit);
-    }
-    if let Err(problem) = round.reported {
-        ui.status(&format!("the status could not be reported: {problem}"));
-        exit = exit.worst(Exit::Unreachable);
-    }
-    if let Some(problem) = trouble {
-        ui.error(&problem);
-        ui.status("using the last fetched folder");
-        return Ok(exit.worst(problem.exit));
-    }
-    Ok(push_report(args, &mut hooks, ui).map_or(exit, |failed| exit.worst(failed)))
+    let result = member.sync_once(ui)?;
+    let most = if verbose > 0 { usize::MAX } else { SOME };
+    result.print(args.output, args.dry_run, most, ui);
+    Ok(result.exit())
 }
 
-/// Brings the status to the remote, if there is one. Returns the exit code of a failure that counts.
-fn push_report(args: &SyncArgs, hooks: &mut MemberHooks, ui: &Ui) -> Option<Exit> {
-    let link = hooks.link.as_mut().filter(|_| !args.dry_run && !args.telling.no_report)?;
-    let pushed = link.push_once();
-    for lock in link.cleared_locks() {
-        ui.status(&format!("removed `{lock}`, a stale lock left by a process that has exited"));
+/// A syncer's repository, target and surroundings.
+struct Member {
+    repo: Repo,
+    target: Box<dyn Backend>,
+    config: Config,
+    hooks: MemberHooks,
+}
+
+impl Member {
+    fn open(args: &SyncArgs, cancel: &Cancel) -> Result<Member, CommandError> {
+        let link = open_link(args, cancel)?;
+        let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+        let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
+        let target = args.open_target()?;
+        let config = Config {
+            cluster: args.cluster.clone(),
+            refs: Refs::default(),
+            interval: Duration::from_secs(args.interval),
+            heartbeat_seconds: args.heartbeat,
+            options: Options {
+                fleet: args.fleet.clone(),
+                dry_run: args.dry_run,
+                allow_risky_prune: args.allow_risky_prune,
+                allow_rewind: args.allow_rewind,
+                now: None,
+            },
+        };
+        let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));
+        let hooks = MemberHooks {
+            overrides: args.overrides.clone(),
+            facts: args.facts.clone().map(|path| (path, args.cluster.clone())),
+            link: link.map(paced),
+            following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
+            reports: !args.telling.no_report,
+            meter: None,
+            begun: None,
+            log: RoundLog::default(),
+        };
+        Ok(Member { repo, target, config, hooks })
     }
-    let (problem, lacks_rights) = pushed.err()?;
-    ui.status(&format!("the status could not be reported: {problem}"));
-    if let Some(hint) = problem.hint() {
-        ui.status(&format!("  hint: {hint}"));
+
+    fn syncer(&mut self) -> Syncer<'_> {
+        Syncer::new(&self.config, &self.repo, self.target.as_mut(), &mut self.hooks)
     }
-    // Members work without the right to push.
-    (!lacks_rights).then(|| CommandError::from(problem).exit)
+
+    /// Syncs until nothing is left to wait for, and pushes the status.
+    fn sync_once(&mut self, ui: &Ui) -> Result<OnceResult, CommandError> {
+        self.target.show_progress(ui.progress());
+        let round =
+            ui.watching("reading the cluster's folder", || until_idle::sync_until_idle(self.syncer()));
+        if round.has_failed() {
+            if let Some(pushed) = self.push_report() {
+                pushed.print(ui);
+            }
+        }
+        let trouble = self.hooks.link.as_mut().and_then(PacedLink::trouble);
+        let (outcome, trouble) = match (round.result, trouble) {
+            (Err(SyncError::Refresh(_)), Some(trouble)) => return Err(trouble),
+            (result, trouble) => (result?, trouble),
+        };
+        let pushed = if trouble.is_none() { self.push_report() } else { None };
+        let (stale, unreported) = (self.hooks.following.staleness(), round.reported.err());
+        Ok(OnceResult { outcome, stale, unreported, trouble, pushed })
+    }
+
+    /// Brings the status to the remote, if there is one.
+    fn push_report(&mut self) -> Option<PushedReport> {
+        let reports = self.hooks.reports && !self.config.options.dry_run;
+        let link = self.hooks.link.as_mut().filter(|_| reports)?;
+        let pushed = link.push_once();
+        Some(PushedReport::of(pushed, link.cleared_locks()))
+    }
 }
 
 fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, CommandError> {

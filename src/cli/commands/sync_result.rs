@@ -1,0 +1,109 @@
+//! The result of `berth sync --once` and `--dry-run`, and how it is printed.
+
+use super::exit::{CommandError, Exit};
+use super::fleet::Format;
+use super::sync_text::{plan_text, previews_text};
+use super::ui::Ui;
+use berth_git::GitError;
+use berth_member::sync::SyncOutcome;
+use berth_member::sync::remote::RemoteError;
+
+/// The result of `--once` and of `--dry-run`.
+#[derive(Debug)]
+pub struct OnceResult {
+    pub outcome: SyncOutcome,
+    /// The folder is older than it may be.
+    pub stale: Option<CommandError>,
+    /// The status could not be written into the repository.
+    pub unreported: Option<GitError>,
+    /// The remote could not be asked, so the last fetched folder was used.
+    pub trouble: Option<CommandError>,
+    pub pushed: Option<PushedReport>,
+}
+
+impl OnceResult {
+    /// Prints the plan, with at most so many writes, and what there is to say beside it.
+    pub fn print(&self, format: Format, dry_run: bool, most: usize, ui: &Ui) {
+        let SyncOutcome { plan, previews, notes, applied, .. } = &self.outcome;
+        match format {
+            Format::Json => ui.json(&plan.to_json()),
+            Format::Yaml => ui.yaml(&plan.to_json()),
+            Format::Text => {
+                ui.out(&plan_text(plan, dry_run, most, ui));
+                if !previews.is_empty() {
+                    ui.out(&previews_text(previews, ui));
+                }
+            }
+        }
+        for said in notes.iter().chain(&applied.differences).chain(&applied.problems) {
+            ui.status(&format!("{}: {}", said.object, said.message));
+        }
+        if let Some(suspension) = &applied.suspended {
+            ui.status(&suspension.to_string());
+        }
+        if let Some(problem) = &self.stale {
+            ui.error(problem);
+        }
+        if let Some(problem) = &self.unreported {
+            ui.status(&format!("the status could not be reported: {problem}"));
+        }
+        if let Some(problem) = &self.trouble {
+            ui.error(problem);
+            ui.status("using the last fetched folder");
+        }
+        if let Some(pushed) = &self.pushed {
+            pushed.print(ui);
+        }
+    }
+
+    pub fn exit(&self) -> Exit {
+        let applied = &self.outcome.applied;
+        let faults = [
+            (!applied.problems.is_empty()).then_some(Exit::Unhealthy),
+            applied.suspended.as_ref().map(|_| Exit::Held),
+            self.stale.as_ref().map(|problem| problem.exit),
+            self.unreported.as_ref().map(|_| Exit::Unreachable),
+            self.trouble.as_ref().map(|problem| problem.exit),
+            self.pushed.as_ref().and_then(|pushed| pushed.failure.as_ref()?.exit),
+        ];
+        faults.into_iter().flatten().fold(Exit::Done, Exit::worst)
+    }
+}
+
+/// The result of pushing the status to the remote.
+#[derive(Debug)]
+pub struct PushedReport {
+    cleared_locks: Vec<String>,
+    failure: Option<PushFailure>,
+}
+
+#[derive(Debug)]
+struct PushFailure {
+    message: String,
+    hint: Option<String>,
+    /// The exit code of a failure that counts. Members work without the right to push.
+    exit: Option<Exit>,
+}
+
+impl PushedReport {
+    /// Takes the failure of a push, and whether it is a lack of rights.
+    pub fn of(pushed: Result<(), (RemoteError, bool)>, cleared_locks: Vec<String>) -> PushedReport {
+        let failure = |(problem, lacks_rights): (RemoteError, bool)| PushFailure {
+            message: problem.to_string(),
+            hint: problem.hint().map(Into::into),
+            exit: (!lacks_rights).then(|| CommandError::from(problem).exit),
+        };
+        PushedReport { cleared_locks, failure: pushed.err().map(failure) }
+    }
+
+    pub fn print(&self, ui: &Ui) {
+        for lock in &self.cleared_locks {
+            ui.status(&format!("removed `{lock}`, a stale lock left by a process that has exited"));
+        }
+        let Some(failure) = &self.failure else { return };
+        ui.status(&format!("the status could not be reported: {}", failure.message));
+        if let Some(hint) = &failure.hint {
+            ui.status(&format!("  hint: {hint}"));
+        }
+    }
+}
