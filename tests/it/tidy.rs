@@ -111,7 +111,12 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("base64::engine", &["base/text"]),
     ("saphyr_parser", &["base/yaml"]),
     ("notify::", &["hub/daemon"]),
-    ("tokio::", &["hub/daemon", "member/live", "member/sync/backends/kube", "cli/commands"]),
+    (
+        "tokio::",
+        &["hub/daemon", "member/live", "member/metrics", "member/sync/backends/kube", "cli/commands"],
+    ),
+    ("hyper::", &["member/metrics"]),
+    ("prometheus_client", &["member/metrics", "member/sync/sync_metrics.rs"]),
     ("kube::", &["member/live", "member/sync/backends/kube"]),
     ("k8s_openapi", &["member/live", "member/sync/backends/kube", "cli/schema"]),
     ("rustix::", &["git/transport"]),

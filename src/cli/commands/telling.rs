@@ -8,8 +8,8 @@ use tracing::info;
 use super::exit::CommandError;
 use super::remote::RemoteArgs;
 use berth_git::transport::{Cancel, Transport, WorkingCopy};
-use berth_member::metrics::{self, Metrics};
-use berth_member::sync::sync_metrics::{self, SyncMeter};
+use berth_member::metrics;
+use berth_member::sync::sync_metrics::SyncMeter;
 
 /// The observation of a syncer
 #[derive(Debug, clap::Args)]
@@ -54,10 +54,9 @@ impl TellingArgs {
     /// Counts, and answers for as long as the process lives.
     pub fn meter(&self) -> Result<Option<SyncMeter>, CommandError> {
         let Some(address) = self.metrics else { return Ok(None) };
-        let metrics = Metrics::new(sync_metrics::KNOWN, sync_metrics::LONGEST_SILENCE);
-        let server = metrics::Server::start(address, metrics.clone())
+        let (meter, address) = SyncMeter::serve(address)
             .map_err(|error| CommandError::io(format!("listening at {address}"), &error))?;
-        info!(address = %server.address, "serving /metrics, /healthz and /readyz");
-        Ok(Some(SyncMeter::new(metrics)))
+        info!(%address, "serving /metrics, /healthz and /readyz");
+        Ok(Some(meter))
     }
 }

@@ -2,23 +2,30 @@
 //!
 //! It trusts nobody: so many connections at once, so many bytes of a request, so much time, one answer each.
 
-use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::Metrics;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::ProcessHealth;
 
 const MOST_CONNECTIONS: usize = 16;
 const LONGEST_REQUEST: usize = 8 << 10;
+/// The time for a request and its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Answers for as long as the process lives.
-#[derive(Debug)]
-pub struct Server {
-    pub address: SocketAddr,
-}
+const PLAIN: &str = "text/plain";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// An address: a port alone is one of this machine's own.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
@@ -27,88 +34,91 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     port.or_else(|_| text.parse().map_err(wrong))
 }
 
-impl Server {
-    pub fn start(address: SocketAddr, metrics: Metrics) -> std::io::Result<Server> {
-        let listener = TcpListener::bind(address)?;
-        let address = listener.local_addr()?;
-        let open = Arc::new(AtomicUsize::new(0));
-        std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(stream) = stream else {
-                    // Out of descriptors, say: not a reason to use up a processor as well.
-                    std::thread::sleep(Duration::from_millis(100));
-                    continue;
-                };
-                if open.fetch_add(1, Ordering::SeqCst) >= MOST_CONNECTIONS {
-                    open.fetch_sub(1, Ordering::SeqCst);
-                    continue;
-                }
-                let (ours, metrics) = (open.clone(), metrics.clone());
-                let answering = std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-                    let _ = answer(stream, &metrics);
-                    ours.fetch_sub(1, Ordering::SeqCst);
-                });
-                if answering.is_err() {
-                    open.fetch_sub(1, Ordering::SeqCst);
-                }
+/// Answers for as long as the process lives. Returns the address, with the port that the system chose.
+pub fn serve(address: SocketAddr, registry: Registry, health: ProcessHealth) -> std::io::Result<SocketAddr> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = runtime.block_on(TcpListener::bind(address))?;
+    let address = listener.local_addr()?;
+    let pages = Arc::new(Pages { registry, health });
+    let thread = std::thread::Builder::new().name("metrics".to_owned());
+    thread.spawn(move || runtime.block_on(accept(&listener, &pages)))?;
+    Ok(address)
+}
+
+async fn accept(listener: &TcpListener, pages: &Arc<Pages>) {
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, say: not a reason to use up a processor as well.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let Ok(place) = places.clone().try_acquire_owned() else { continue };
+        let pages = pages.clone();
+        tokio::spawn(async move {
+            let service = service_fn(async |request| Ok::<_, Infallible>(pages.respond(&request)));
+            let mut http = http1::Builder::new();
+            let answered = http
+                .keep_alive(false)
+                .max_buf_size(LONGEST_REQUEST)
+                .serve_connection(TokioIo::new(stream), service);
+            let _ = tokio::time::timeout(PATIENCE, answered).await;
+            drop(place);
+        });
+    }
+}
+
+/// The sources of all answers.
+struct Pages {
+    registry: Registry,
+    health: ProcessHealth,
+}
+
+impl Pages {
+    fn respond<B>(&self, request: &Request<B>) -> Response<String> {
+        let (status, kind, body) = self.page(request.method(), request.uri().path());
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")] {
+            response.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    fn page(&self, method: &Method, path: &str) -> (StatusCode, &'static str, String) {
+        const FINE: StatusCode = StatusCode::OK;
+        const NOT_NOW: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            return (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET\n".to_owned());
+        }
+        match path {
+            "/metrics" => {
+                let mut page = String::new();
+                text::encode(&mut page, &self.registry).expect("a String takes every text");
+                (FINE, OPEN_METRICS, page)
             }
-        })?;
-        Ok(Server { address })
-    }
-}
-
-fn answer(mut stream: TcpStream, metrics: &Metrics) -> std::io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let deadline = Instant::now() + PATIENCE;
-    let (mut request, mut part) = (Vec::new(), [0; 1024]);
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > LONGEST_REQUEST {
-            return Ok(());
+            "/healthz" if self.health.is_well() => (FINE, PLAIN, "ok\n".to_owned()),
+            "/healthz" => (NOT_NOW, PLAIN, "no round has ended for too long\n".to_owned()),
+            "/readyz" => match self.health.unready() {
+                None => (FINE, PLAIN, "ok\n".to_owned()),
+                Some(why) => (NOT_NOW, PLAIN, format!("{why}\n")),
+            },
+            _ => (StatusCode::NOT_FOUND, PLAIN, "/metrics, /healthz, /readyz\n".to_owned()),
         }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut part)? {
-            0 => return Ok(()),
-            length => request.extend_from_slice(part.get(..length).unwrap_or_default()),
-        }
-    }
-    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let (status, body) = respond(&line, metrics);
-    let kind =
-        if body.starts_with("# HELP") { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain" };
-    let shown = if line.starts_with("HEAD ") { "" } else { body.as_str() };
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n{shown}"
-    )?;
-    stream.flush()
-}
-
-fn respond(line: &str, metrics: &Metrics) -> (&'static str, String) {
-    const FINE: &str = "200 OK";
-    const NOT_NOW: &str = "503 Service Unavailable";
-    let mut words = line.split(' ');
-    if !matches!(words.next(), Some("GET" | "HEAD")) {
-        return ("405 Method Not Allowed", "only GET\n".to_owned());
-    }
-    let path = words.next().unwrap_or_default();
-    match path.split('?').next().unwrap_or_default() {
-        "/metrics" => (FINE, metrics.page()),
-        "/healthz" if metrics.is_well() => (FINE, "ok\n".to_owned()),
-        "/healthz" => (NOT_NOW, "no round has ended for too long\n".to_owned()),
-        "/readyz" => match metrics.unready() {
-            None => (FINE, "ok\n".to_owned()),
-            Some(why) => (NOT_NOW, format!("{why}\n")),
-        },
-        _ => ("404 Not Found", "/metrics, /healthz, /readyz\n".to_owned()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+    use std::time::Instant;
+
     use super::*;
+
+    fn start(health: &ProcessHealth) -> SocketAddr {
+        serve(address("0").expect("a port"), Registry::default(), health.clone()).expect("it starts")
+    }
 
     fn ask(address: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).expect("it listens");
@@ -130,27 +140,32 @@ mod tests {
 
     #[test]
     fn only_what_is_meant_is_answered() {
-        let metrics = Metrics::new(&[], Duration::from_secs(600));
-        let server = Server::start(address("0").expect("a port"), metrics.clone()).expect("it starts");
-        let ask = |request: &str| ask(server.address, request.as_bytes());
+        let health = ProcessHealth::new(Duration::from_secs(600));
+        let address = start(&health);
+        let ask = |request: &str| ask(address, request.as_bytes());
         assert!(ask("GET /healthz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
         assert!(ask("GET /readyz?x HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 503 "));
-        metrics.is_alive(None);
+        health.is_alive(None);
         assert!(ask("GET /readyz HTTP/1.0\r\nHost: x\r\n\r\n").ends_with("\r\n\r\nok\n"));
-        assert!(ask("HEAD /readyz HTTP/1.0\r\n\r\n").ends_with("Connection: close\r\n\r\n"));
+        let head = ask("HEAD /readyz HTTP/1.1\r\n\r\n");
+        assert!(head.contains("connection: close\r\n") && head.ends_with("\r\n\r\n"), "{head}");
         assert!(ask("GET /etc/passwd HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
         assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        assert_eq!(ask(&format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000))), "");
+        let metrics = ask("GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(metrics.contains(&format!("content-type: {OPEN_METRICS}\r\n")), "{metrics}");
+        assert!(metrics.ends_with("\r\n\r\n# EOF\n"), "{metrics}");
+        // The end of the connection may be heard before the answer.
+        let long = ask(&format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000)));
+        assert!(long.is_empty() || long.starts_with("HTTP/1.1 431 "), "{long}");
     }
 
     #[test]
     fn those_who_only_hold_the_line_keep_nobody_else_waiting_for_long() {
-        let metrics = Metrics::new(&[], Duration::from_secs(600));
-        let server = Server::start(address("0").expect("a port"), metrics).expect("it starts");
+        let address = start(&ProcessHealth::new(Duration::from_secs(600)));
         let idle: Vec<TcpStream> =
-            (0..64).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
+            (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
         let begun = Instant::now();
-        while !ask(server.address, b"GET /healthz HTTP/1.1\r\n\r\n").contains(" 200 ") {
+        while !ask(address, b"GET /healthz HTTP/1.1\r\n\r\n").contains(" 200 ") {
             assert!(begun.elapsed() < Duration::from_secs(60));
         }
         drop(idle);
