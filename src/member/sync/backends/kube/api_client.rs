@@ -16,7 +16,9 @@ use serde_json::Value as Json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use super::super::BackendError;
 use super::failure::Failure;
+use super::identity::Identity;
 use super::lease::Fence;
 use super::tenant::Tenants;
 use berth_base::backoff::{Backoff, chance};
@@ -34,11 +36,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// The number of objects in one answer.
 const PAGE: u32 = 500;
 
-/// The client of one API server.
+/// The client of one API server, for one fleet.
 #[derive(Clone)]
 pub struct ApiClient {
     client: Client,
     pub server: Arc<str>,
+    /// The names under which it writes.
+    pub identity: Arc<Identity>,
     patience: Duration,
     /// The accounts that write in place of berth's own.
     tenants: Option<Tenants>,
@@ -96,6 +100,17 @@ impl ApiRequest {
             ApiRequest::Delete { params, .. } => !params.dry_run,
         }
     }
+
+    /// Returns the collection whose objects the request changes, if only as a dry run.
+    fn written_path(&self) -> Option<&str> {
+        match self {
+            ApiRequest::Get { .. } | ApiRequest::List { .. } => None,
+            ApiRequest::Apply { path, .. }
+            | ApiRequest::Merge { path, .. }
+            | ApiRequest::Edit { path, .. }
+            | ApiRequest::Delete { path, .. } => Some(path),
+        }
+    }
 }
 
 /// A good answer.
@@ -115,10 +130,11 @@ impl Response {
 }
 
 impl ApiClient {
-    pub fn new(client: Client, server: &str, patience: Duration) -> ApiClient {
+    pub fn new(client: Client, server: &str, identity: Identity, patience: Duration) -> ApiClient {
         ApiClient {
             client,
             server: server.into(),
+            identity: Arc::new(identity),
             patience,
             tenants: None,
             fence: None,
@@ -152,8 +168,24 @@ impl ApiClient {
         fence.leaves(*patience).then(|| self.patience.min(*patience))
     }
 
+    /// Turns a failure of the whole cluster, not of one object, into an error.
+    pub fn whole(&self, failure: &Failure) -> BackendError {
+        let (words, server) = (failure.words(false), &self.server);
+        match failure.code() {
+            401 => BackendError(format!("the API server {server} does not accept the credentials: {words}")),
+            _ => BackendError(format!("{server}: {words}")),
+        }
+    }
+
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Returns the request that applies an object of berth's own, whoever else has fields of it.
+    pub fn own_apply(&self, path: &str, name: &str, object: Json) -> ApiRequest {
+        let field_manager = Some(self.identity.manager.clone());
+        let params = PatchParams { field_manager, force: true, ..PatchParams::default() };
+        ApiRequest::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
     }
 
     /// Asks until there is an answer that counts.
@@ -208,7 +240,8 @@ impl ApiClient {
             ApiRequest::Delete { path, name, params } => Request::new(path).delete(name, params),
         };
         let mut request = request.map_err(|error| Failure::unsendable(&error))?;
-        if let Some(user) = self.tenants.as_ref().map(|tenants| tenants.user_for(ask)).transpose()?.flatten()
+        if let (Some(tenants), Some(path)) = (&self.tenants, ask.written_path())
+            && let Some(user) = tenants.user_for(path)?
         {
             let user = user.parse().map_err(|_| Failure::rule("its ServiceAccount's name is unusable"))?;
             request.headers_mut().insert("impersonate-user", user);

@@ -35,6 +35,8 @@ pub struct ApplyJob {
     /// The collection it stands in.
     pub path: String,
     pub payload: Arc<Json>,
+    /// The hash with which it is applied.
+    pub hash: Arc<str>,
     /// The live object, if it exists.
     pub live: Option<Arc<Json>>,
     /// True if the object is berth's already.
@@ -83,7 +85,7 @@ impl ApplyJob {
         desired: &Desired,
         path: String,
         identity: &Identity,
-        hash: &str,
+        hash: Arc<str>,
         live: Option<Arc<Json>>,
     ) -> ApplyJob {
         let owned = live.as_ref().is_some_and(|live| identity.owns(live));
@@ -91,7 +93,8 @@ impl ApplyJob {
             id: desired.id.clone(),
             secret: desired.is_secret(),
             path,
-            payload: Arc::new(identity.payload(desired, hash)),
+            payload: Arc::new(identity.payload(desired, &hash)),
+            hash,
             live,
             older: None,
             owned,
@@ -149,23 +152,22 @@ impl ApplyJob {
     }
 
     /// Applies the object as a dry run, for people and for comparison.
-    pub async fn dry_run_once(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
+    pub async fn dry_run_once(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
         let mut object = (*self.payload).clone();
         if let Some(live) = &self.live {
             self.retained.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::Copy));
             self.left.copy(&mut object, live);
         }
-        let applied = self.apply(api, identity, object.clone(), true).await?;
+        let applied = self.apply(api, object.clone(), true).await?;
         let (Some(live), Some(answer)) = (&self.live, &applied.answer) else { return Ok(applied) };
-        let Some(handover) = self.take_over_from(live, identity) else { return Ok(applied) };
+        let Some(handover) = self.take_over_from(live, &api.identity) else { return Ok(applied) };
         let mut after: Json = answer.read()?;
         if handover.remove_gone(&mut after, &object).is_empty() {
             return Ok(applied);
         }
         // The server computes the rest, defaults included.
         let operations = handover::content_operations(live, &after);
-        let answer =
-            self.edit(api, identity, operations, true).await.map_err(|failure| self.explain(failure))?;
+        let answer = self.edit(api, operations, true).await.map_err(|failure| self.explain(failure))?;
         Ok(ApplyResult { answer: Some(answer), ..applied })
     }
 
@@ -193,19 +195,19 @@ impl ApplyJob {
     }
 
     /// Applies the object.
-    pub async fn write(&self, api: &ApiClient, identity: &Identity) -> Result<ApplyResult, Failure> {
+    pub async fn write(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
         if let Some(uid) = &self.older {
             let mut object = (*self.payload).clone();
             object["metadata"]["uid"] = json!(uid);
-            return self.apply_or_recreate(api, identity, object).await;
+            return self.apply_or_recreate(api, object).await;
         }
         let Some(live) = &self.live else {
-            let applied = self.apply(api, identity, (*self.payload).clone(), false).await?;
-            return self.check_made(api, identity, applied).await;
+            let applied = self.apply(api, (*self.payload).clone(), false).await?;
+            return self.check_made(api, applied).await;
         };
         let mut notes = Vec::new();
-        if let Some(handover) = self.hand_over(live, identity) {
-            self.edit(api, identity, handover.operations(live), false).await?;
+        if let Some(handover) = self.hand_over(live, &api.identity) {
+            self.edit(api, handover.operations(live), false).await?;
             if !handover.from.is_empty() {
                 notes.push(handover.words(live, &self.payload));
             }
@@ -215,21 +217,16 @@ impl ApplyJob {
         kept.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::LeaveOut));
         self.left.take_out(&mut object, live);
         object["metadata"]["uid"] = json!(self.uid().unwrap_or_default());
-        let mut applied = self.apply_or_recreate(api, identity, object).await?;
+        let mut applied = self.apply_or_recreate(api, object).await?;
         applied.notes.splice(0..0, notes);
         Ok(applied)
     }
 
-    async fn apply_or_recreate(
-        &self,
-        api: &ApiClient,
-        identity: &Identity,
-        object: Json,
-    ) -> Result<ApplyResult, Failure> {
-        match self.apply(api, identity, object, false).await {
+    async fn apply_or_recreate(&self, api: &ApiClient, object: Json) -> Result<ApplyResult, Failure> {
+        match self.apply(api, object, false).await {
             Err(failure) if failure.is_immutable() && self.may_recreate() => {
                 self.remove(api).await?;
-                let mut applied = self.apply(api, identity, (*self.payload).clone(), false).await?;
+                let mut applied = self.apply(api, (*self.payload).clone(), false).await?;
                 applied.notes.insert(0, "removed and created again, because it cannot be changed".to_owned());
                 Ok(applied)
             }
@@ -237,26 +234,14 @@ impl ApplyJob {
         }
     }
 
-    async fn edit(
-        &self,
-        api: &ApiClient,
-        identity: &Identity,
-        operations: Json,
-        dry_run: bool,
-    ) -> Result<Response, Failure> {
-        let field_manager = Some(identity.keeper.clone());
+    async fn edit(&self, api: &ApiClient, operations: Json, dry_run: bool) -> Result<Response, Failure> {
+        let field_manager = Some(api.identity.keeper.clone());
         let params = PatchParams { dry_run, field_manager, ..PatchParams::default() };
         let (path, name) = (self.path.clone(), self.id.name.to_string());
         api.send(&ApiRequest::Edit { path, name, params, operations }).await
     }
 
-    async fn apply(
-        &self,
-        api: &ApiClient,
-        identity: &Identity,
-        object: Json,
-        dry_run: bool,
-    ) -> Result<ApplyResult, Failure> {
+    async fn apply(&self, api: &ApiClient, object: Json, dry_run: bool) -> Result<ApplyResult, Failure> {
         let mut object = Arc::new(object);
         let mut force = false;
         let mut notes = Vec::new();
@@ -268,7 +253,7 @@ impl ApplyJob {
                 params: PatchParams {
                     dry_run,
                     force,
-                    field_manager: Some(identity.manager.clone()),
+                    field_manager: Some(api.identity.manager.clone()),
                     field_validation: None,
                 },
                 object: object.clone(),
@@ -288,7 +273,7 @@ impl ApplyJob {
             let by_hand = |manager: &str| self.owned && manager.starts_with("kubectl");
             let foreign: Vec<&Conflict> = conflicts
                 .iter()
-                .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != identity.keeper)
+                .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != api.identity.keeper)
                 .filter(|it| !by_hand(&it.manager))
                 .collect();
             let on_conflict = match dry_run && self.strategy.compares() {
@@ -375,12 +360,7 @@ impl ApplyJob {
     }
 
     /// Releases an object that somebody made between the survey and the write.
-    async fn check_made(
-        &self,
-        api: &ApiClient,
-        identity: &Identity,
-        applied: ApplyResult,
-    ) -> Result<ApplyResult, Failure> {
+    async fn check_made(&self, api: &ApiClient, applied: ApplyResult) -> Result<ApplyResult, Failure> {
         if applied.created || self.take_over {
             return Ok(applied);
         }
@@ -388,13 +368,13 @@ impl ApplyJob {
         let object: Json = answer.read()?;
         let others: Vec<&str> = managed_fields::managers(&object)
             .map(|(manager, _)| manager)
-            .filter(|manager| *manager != identity.manager)
+            .filter(|manager| *manager != api.identity.manager)
             .collect();
         // An earlier attempt, whose answer was lost, made the object, and then others changed it.
-        if others.is_empty() || (answer.again && managed_fields::is_maker(&object, &identity.manager)) {
+        if others.is_empty() || (answer.again && managed_fields::is_maker(&object, &api.identity.manager)) {
             return Ok(applied);
         }
-        release(api, identity, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
+        release(api, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
         Err(Failure::rule(format!("it was created meanwhile by {}", quoted(&others))))
     }
 }

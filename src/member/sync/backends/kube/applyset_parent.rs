@@ -4,17 +4,15 @@
 //! replaced only in the version that was read, so that two syncers never both believe to be the one.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use kube::api::{DeleteParams, PatchParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use serde_json::{Value as Json, json};
 
-use super::super::{Apply, BackendError, Record};
-use super::ClusterSession;
-use super::api_client::ApiRequest;
+use super::super::{BackendError, Record};
+use super::api_client::{ApiClient, ApiRequest};
+use super::connection::Connection;
 use super::failure::Failure;
-use super::identity::{GROUP_KINDS, SET_ID, group_kind_of};
-use berth_base::model::ObjectId;
+use super::identity::{GROUP_KINDS, Identity, SET_ID};
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 
 /// The content of the parent object.
@@ -28,27 +26,18 @@ pub struct ApplySetParent {
     version: String,
 }
 
-impl ClusterSession {
-    pub fn parent_path(&self) -> String {
-        format!("/api/v1/namespaces/{}/configmaps", self.identity.namespace)
-    }
+/// The parent object as it was read or written last.
+#[derive(Debug, Default)]
+pub struct ParentRecord {
+    pub current: Option<ApplySetParent>,
+}
 
-    pub async fn read_parent(&mut self) -> Result<Option<Record>, BackendError> {
-        let mut found = self.api.get(&self.parent_path(), &self.identity.parent).await;
-        let is_unknown = found.as_ref().is_err_and(|failure| failure.code() == 401);
-        if is_unknown && self.reconnect().await.is_ok() {
-            found = self.api.get(&self.parent_path(), &self.identity.parent).await;
-        }
-        let found = found.map_err(|failure| self.whole(&failure))?;
-        self.parent = found.map(|object| self.parse_parent(&object)).transpose()?;
-        Ok(self.parent.as_ref().map(|parent| parent.record.clone()))
-    }
-
-    fn parse_parent(&self, object: &Json) -> Result<ApplySetParent, BackendError> {
+impl ApplySetParent {
+    fn parse(identity: &Identity, object: &Json) -> Result<ApplySetParent, BackendError> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Json::as_str);
         let label = object.get("metadata").and_then(|it| it.get("labels")?.get(SET_ID)?.as_str());
-        let name = format!("ConfigMap {}/{}", self.identity.namespace, self.identity.parent);
-        if label != Some(&self.identity.set) {
+        let name = format!("ConfigMap {}/{}", identity.namespace, identity.parent);
+        if label != Some(&identity.set) {
             return Err(BackendError(format!(
                 "{name} exists and is not berth's: rename it, or choose another namespace"
             )));
@@ -76,64 +65,87 @@ impl ClusterSession {
             version: text("/metadata/resourceVersion").unwrap_or_default().to_owned(),
         })
     }
+}
 
-    /// Writes the parent before any other write.
-    pub async fn write_parent(&mut self, record: &Record, writes: &[Apply<'_>]) -> Result<(), BackendError> {
-        let owned = self.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| id);
-        let mut kinds: BTreeSet<String> = owned.map(group_kind_of).collect();
-        kinds.extend(writes.iter().map(|item| group_kind_of(&item.desired.id)));
-        if let Some(parent) = &self.parent {
-            kinds.extend(parent.kinds.iter().cloned());
-            if parent.kinds == kinds && parent.record == *record {
-                return Ok(());
-            }
+impl ParentRecord {
+    /// Reads the parent object, with new credentials if the server rejects the present ones.
+    pub async fn read(&mut self, cluster: &mut Connection) -> Result<Option<Record>, BackendError> {
+        let mut found = get(&cluster.api).await;
+        let is_unknown = found.as_ref().is_err_and(|failure| failure.code() == 401);
+        if is_unknown && cluster.reconnect().await.is_ok() {
+            found = get(&cluster.api).await;
         }
-        if self.parent.is_none() {
-            self.make_namespace().await?;
-        }
-        self.put_parent(record, kinds).await
+        let found = found.map_err(|failure| cluster.api.whole(&failure))?;
+        let parse = |object: Json| ApplySetParent::parse(&cluster.api.identity, &object);
+        self.current = found.map(parse).transpose()?;
+        Ok(self.current.as_ref().map(|parent| parent.record.clone()))
     }
 
-    /// Removes kinds without objects from the parent, after all other writes.
-    pub async fn narrow_parent(&mut self) -> Result<(), BackendError> {
-        let Some(parent) = self.parent.clone() else { return Ok(()) };
-        let owned = self.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| id);
-        let kinds: BTreeSet<String> = owned.map(group_kind_of).collect();
-        // A failed write may have been carried out all the same; and a kind that is not served now, as when
-        // an aggregated API is down, may be served again.
-        let unsure = self.retries.keys().map(group_kind_of);
-        let served = |name: &str| {
-            let (kind, group) = name.split_once('.').unwrap_or((name, ""));
-            self.kinds.preferred(group, kind).is_some()
-        };
-        let unserved = parent.kinds.iter().filter(|kind| !served(kind)).cloned();
-        let unsure = unsure.filter(|kind| parent.kinds.contains(kind));
-        let unseen = self.unseen.iter().filter(|kind| parent.kinds.contains(*kind)).cloned();
-        let kinds: BTreeSet<String> = kinds.into_iter().chain(unsure).chain(unserved).chain(unseen).collect();
+    /// Returns the kinds that berth may own.
+    pub fn kinds(&self) -> impl Iterator<Item = &String> {
+        self.current.iter().flat_map(|parent| &parent.kinds)
+    }
+
+    /// Writes the parent before any other write, with the kinds that are owned now or about to be.
+    pub async fn write(
+        &mut self,
+        cluster: &mut Connection,
+        record: &Record,
+        mut kinds: BTreeSet<String>,
+    ) -> Result<(), BackendError> {
+        match &self.current {
+            Some(parent) => {
+                kinds.extend(parent.kinds.iter().cloned());
+                if parent.kinds == kinds && parent.record == *record {
+                    return Ok(());
+                }
+            }
+            None => make_namespace(&cluster.api).await?,
+        }
+        self.put(cluster, record, kinds).await
+    }
+
+    /// Removes kinds without objects from the parent, after all other writes. Keeps `unsure` ones, and kinds
+    /// that are not served now, as when an aggregated API is down: they may be served again.
+    pub async fn narrow(
+        &mut self,
+        cluster: &mut Connection,
+        mut kinds: BTreeSet<String>,
+        unsure: &BTreeSet<String>,
+    ) -> Result<(), BackendError> {
+        let Some(parent) = self.current.clone() else { return Ok(()) };
+        let stays = |kind: &&String| unsure.contains(*kind) || !cluster.kinds.serves(kind);
+        kinds.extend(parent.kinds.iter().filter(stays).cloned());
         if kinds == parent.kinds {
             return Ok(());
         }
-        self.put_parent(&parent.record, kinds).await
+        self.put(cluster, &parent.record, kinds).await
     }
 
-    async fn put_parent(&mut self, record: &Record, kinds: BTreeSet<String>) -> Result<(), BackendError> {
+    async fn put(
+        &mut self,
+        cluster: &mut Connection,
+        record: &Record,
+        kinds: BTreeSet<String>,
+    ) -> Result<(), BackendError> {
         let list = kinds.iter().cloned().collect::<Vec<_>>().join(",");
         for _ in 0..3 {
-            let version = self.parent.as_ref().map(|parent| parent.version.clone());
-            let object = self.identity.parent_object(record, &list, version.as_deref());
-            let ask = self.ask_for(&self.parent_path(), &self.identity.parent, object);
-            let (answer, attempts) = self.api.send_counted(&ask).await;
+            let (api, identity) = (&cluster.api, &cluster.api.identity);
+            let version = self.current.as_ref().map(|parent| parent.version.clone());
+            let object = identity.parent_object(record, &list, version.as_deref());
+            let ask = api.own_apply(&identity.parent_path(), &identity.parent, object);
+            let (answer, attempts) = api.send_counted(&ask).await;
             match answer {
                 Ok(answer) => {
-                    let object: Json = answer.read().map_err(|failure| self.whole(&failure))?;
-                    self.parent = Some(self.parse_parent(&object)?);
+                    let object: Json = answer.read().map_err(|failure| api.whole(&failure))?;
+                    self.current = Some(ApplySetParent::parse(identity, &object)?);
                     return Ok(());
                 }
                 Err(failure) if failure.code() == 409 => {}
-                Err(failure) => return Err(self.whole(&failure)),
+                Err(failure) => return Err(api.whole(&failure)),
             }
-            self.read_parent().await?;
-            let now = self.parent.as_ref();
+            self.read(cluster).await?;
+            let now = self.current.as_ref();
             // The first attempt may have been carried out, and only its answer lost.
             if attempts > 1 && now.is_some_and(|now| now.record == *record && now.kinds == kinds) {
                 return Ok(());
@@ -147,54 +159,31 @@ impl ClusterSession {
     }
 
     /// Removes the parent object in the version that was read.
-    pub async fn remove_parent(&mut self) -> Result<(), BackendError> {
-        let Some(parent) = self.parent.take() else { return Ok(()) };
-        self.remove_status().await;
+    pub async fn remove(&mut self, api: &ApiClient) -> Result<(), BackendError> {
+        let Some(parent) = self.current.take() else { return Ok(()) };
         let preconditions = Preconditions { resource_version: Some(parent.version), uid: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        let (path, name) = (self.parent_path(), self.identity.parent.clone());
-        match self.api.send(&ApiRequest::Delete { path, name, params }).await {
+        let (path, name) = (api.identity.parent_path(), api.identity.parent.clone());
+        match api.send(&ApiRequest::Delete { path, name, params }).await {
             Err(failure) if failure.is_not_found() => Ok(()),
             Err(failure) if failure.code() == 409 => {
                 Err(BackendError("another syncer uses this cluster".to_owned()))
             }
-            result => result.map(drop).map_err(|failure| self.whole(&failure)),
+            result => result.map(drop).map_err(|failure| api.whole(&failure)),
         }
     }
+}
 
-    async fn make_namespace(&mut self) -> Result<(), BackendError> {
-        let name = self.identity.namespace.clone();
-        let found = self.api.get("/api/v1/namespaces", &name).await;
-        if found.map_err(|failure| self.whole(&failure))?.is_some() {
-            return Ok(());
-        }
-        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let ask = self.ask_for("/api/v1/namespaces", &name, object);
-        self.api.send(&ask).await.map(drop).map_err(|failure| self.whole(&failure))
-    }
+async fn get(api: &ApiClient) -> Result<Option<Json>, Failure> {
+    api.get(&api.identity.parent_path(), &api.identity.parent).await
+}
 
-    fn ask_for(&self, path: &str, name: &str, object: Json) -> ApiRequest {
-        let params = PatchParams {
-            field_manager: Some(self.identity.manager.clone()),
-            force: true,
-            ..PatchParams::default()
-        };
-        ApiRequest::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
+async fn make_namespace(api: &ApiClient) -> Result<(), BackendError> {
+    let (path, name) = ("/api/v1/namespaces", &api.identity.namespace);
+    if api.get(path, name).await.map_err(|failure| api.whole(&failure))?.is_some() {
+        return Ok(());
     }
-
-    /// Turns a failure of the whole cluster, not of one object, into an error.
-    pub fn whole(&self, failure: &Failure) -> BackendError {
-        let words = failure.words(false);
-        let server = &self.api.server;
-        match failure.code() {
-            401 => BackendError(format!("the API server {server} does not accept the credentials: {words}")),
-            _ => BackendError(format!("{server}: {words}")),
-        }
-    }
-
-    /// Reports whether an object is the parent itself, which no folder may hold.
-    pub fn is_parent(&self, id: &ObjectId) -> bool {
-        let own = (&*self.identity.namespace, self.identity.parent.as_str());
-        id.group.is_empty() && &*id.kind == "ConfigMap" && (&*id.namespace, &*id.name) == own
-    }
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let made = api.send(&api.own_apply(path, name, object)).await;
+    made.map(drop).map_err(|failure| api.whole(&failure))
 }

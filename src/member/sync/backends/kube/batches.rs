@@ -1,22 +1,22 @@
 //! Stages of writes and removals: every item on its own, some at once, each with its answer.
 
 use std::collections::BTreeSet;
-use std::hash::BuildHasher as _;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::super::{Apply, BackendError, Preview};
+use super::super::{Apply, BackendError};
 use super::api_client::{ApiRequest, Response, each};
 use super::apply_one::ApplyJob;
 use super::compare::{leaving, uid_of};
 use super::failure::Failure;
 use super::removal::{delete_params, release};
+use super::retries::Setback;
+use super::session::ClusterSession;
 use super::survey::not_ours;
+use super::tracked_object::TrackedObject;
 use super::watching::cached_object::CachedObject;
-use super::{ClusterSession, TrackedObject};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
@@ -31,14 +31,14 @@ impl ClusterSession {
     /// Writes a stage: all of it on trial first, and then whatever the server accepts.
     pub async fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
         let mut results: Vec<Option<Result<(), Failure>>> = batch.iter().map(|_| None).collect();
-        if batch.iter().any(|item| self.path_of(item.desired).is_err()) {
+        if batch.iter().any(|item| self.connection.path_of(item.desired).is_err()) {
             // A failure shows with the objects that need the kind.
-            let _ = self.ask_kinds().await;
+            let _ = self.connection.ask_kinds().await;
         }
         let mut jobs = Vec::new();
         for (index, item) in batch.iter().enumerate() {
-            let checked = self.tracked.get(&item.desired.id).is_some_and(|seen| seen.checked);
-            match self.path_of(item.desired) {
+            let checked = self.sync.tracked.get(&item.desired.id).is_some_and(|seen| seen.checked);
+            match self.connection.path_of(item.desired) {
                 Ok(path) => jobs.push((index, checked, self.job(item.desired, path))),
                 Err(failure) => results[index] = Some(Err(failure)),
             }
@@ -47,15 +47,15 @@ impl ClusterSession {
             job.lively |= self.rules.are_for(&job.id.group, &job.id.kind);
         }
         self.dry_run_first(&mut jobs, &mut results).await;
-        self.api.progress.add(batch.len() - jobs.len());
+        self.connection.api.progress.add(batch.len() - jobs.len());
         let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
         self.watching.shared.cache().writing(ids);
-        let (api, identity, rules) = (self.acting(), self.identity.clone(), self.rules.clone());
+        let (api, rules) = (self.connection.acting(), self.rules.clone());
         let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
-        let brought = each(tasks, self.at_once, |job| {
-            let (api, identity, rules) = (api.clone(), identity.clone(), rules.clone());
+        let brought = each(tasks, self.connection.at_once, |job| {
+            let (api, rules) = (api.clone(), rules.clone());
             async move {
-                let brought = job.write(&api, &identity).await;
+                let brought = job.write(&api).await;
                 api.progress.add(1);
                 let brought = brought?;
                 let made = brought
@@ -71,7 +71,7 @@ impl ClusterSession {
             results[index] = Some(result.map(|(notes, made)| {
                 self.note_written(batch[index].desired, made);
                 let note = |message| Problem { object: job.id.clone(), message };
-                self.notes.extend(notes.into_iter().map(note));
+                self.sync.notes.extend(notes.into_iter().map(note));
             }));
         }
         self.watching.shared.cache().writing(BTreeSet::new());
@@ -89,10 +89,7 @@ impl ClusterSession {
     /// Remembers a write, whose echo from a watch is then no news.
     fn note_written(&mut self, desired: &Desired, made: WriteResult) {
         let (id, hash) = (&desired.id, self.hash_of(desired));
-        if self.has_drifted(id, &hash) {
-            self.fights.corrected(id, &hash, Instant::now());
-        }
-        self.in_place.insert(id.clone(), hash.clone());
+        self.drift.written(id, &hash, self.sync.tracked.get(id));
         let entry = CachedObject {
             uid: made.uid.into(),
             version: made.version.parse().ok(),
@@ -111,7 +108,7 @@ impl ClusterSession {
         cache.unmute(id);
         cache.wrote(id.clone(), entry);
         drop(cache);
-        self.tracked.insert(id.clone(), TrackedObject { owned: true, checked: true, hash, ..made.seen });
+        self.sync.tracked.insert(id.clone(), TrackedObject { owned: true, checked: true, hash, ..made.seen });
         self.retries.remove(id);
     }
 
@@ -121,15 +118,8 @@ impl ClusterSession {
         let hash = self.hash_of(item.desired);
         let is_missing = item.seen.is_none() && !failure.may_pass();
         let found = is_missing.then(|| not_ours(Form::Faulty(message.clone())));
-        self.put_off(id, &hash, &message, failure.pause(), found);
+        self.put_off(id, Setback::failed(hash, &message, failure.pause(), found));
         BackendError(message)
-    }
-
-    /// Makes the job for an object, with the present knowledge of it.
-    pub(super) fn job(&self, object: &Desired, path: String) -> ApplyJob {
-        let seen = self.tracked.get(&object.id);
-        let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
-        ApplyJob::new(object, path, &self.identity, &self.hash_of(object), live).older(older)
     }
 
     /// Tries untried objects as a dry run. Objects that the server refuses are not written.
@@ -143,12 +133,12 @@ impl ClusterSession {
             .filter(|(_, checked, _)| !checked)
             .map(|(index, _, job)| (*index, job.clone()))
             .collect();
-        let (api, identity) = (self.acting(), self.identity.clone());
+        let api = self.connection.acting();
         let tasks: Vec<ApplyJob> = untried.iter().map(|(_, job)| job.clone()).collect();
-        let tried = each(tasks, self.at_once, |job| {
-            let (api, identity) = (api.clone(), identity.clone());
+        let tried = each(tasks, self.connection.at_once, |job| {
+            let api = api.clone();
             async move {
-                match job.dry_run_once(&api, &identity).await {
+                match job.dry_run_once(&api).await {
                     Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
                     // The object was missing when it was planned; its owner must be known first.
                     Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
@@ -172,7 +162,9 @@ impl ClusterSession {
         let written = batch.iter().zip(results).filter(|(_, result)| matches!(result, Some(Ok(()))));
         let mut waiting: Vec<(ObjectId, String)> = written
             .filter(|(item, _)| is_definition(&item.desired.id))
-            .filter_map(|(item, _)| Some((item.desired.id.clone(), self.path_of(item.desired).ok()?)))
+            .filter_map(|(item, _)| {
+                Some((item.desired.id.clone(), self.connection.path_of(item.desired).ok()?))
+            })
             .collect();
         if waiting.is_empty() {
             return;
@@ -181,11 +173,11 @@ impl ClusterSession {
         while !waiting.is_empty() && tokio::time::Instant::now() < deadline {
             let mut left = Vec::new();
             for (id, path) in waiting {
-                let object = self.api.get(&path, &id.name).await.ok().flatten();
+                let object = self.connection.api.get(&path, &id.name).await.ok().flatten();
                 let now =
                     object.as_ref().map(|object| TrackedObject::of(object, &self.rules)).unwrap_or_default();
                 let is_done = object.is_some() && now.health == Health::Healthy;
-                if let Some(seen) = self.tracked.get_mut(&id).filter(|_| object.is_some()) {
+                if let Some(seen) = self.sync.tracked.get_mut(&id).filter(|_| object.is_some()) {
                     seen.health = now.health;
                 }
                 if !is_done {
@@ -204,9 +196,9 @@ impl ClusterSession {
             .collect();
         // An established definition may take a moment to appear among the served kinds.
         loop {
-            let asked = self.ask_kinds().await.is_ok();
+            let asked = self.connection.ask_kinds().await.is_ok();
             let served = defined.iter().all(|(group, kind)| {
-                kind.as_ref().is_none_or(|kind| self.kinds.preferred(group, kind).is_some())
+                kind.as_ref().is_none_or(|kind| self.connection.kinds.preferred(group, kind).is_some())
             });
             if (asked && served) || tokio::time::Instant::now() >= deadline {
                 return;
@@ -220,7 +212,7 @@ impl ClusterSession {
         let mut jobs = Vec::new();
         for (index, prune) in batch.iter().enumerate() {
             let Some(version) = &prune.seen else { continue };
-            match self.kinds.preferred(&prune.id.group, &prune.id.kind) {
+            match self.connection.kinds.preferred(&prune.id.group, &prune.id.kind) {
                 Some(served) => {
                     let path = served.path(&prune.id.group, &prune.id.namespace);
                     jobs.push((index, (*prune).clone(), path, version.0.clone()));
@@ -231,12 +223,12 @@ impl ClusterSession {
                 }
             }
         }
-        let (api, identity) = (self.acting(), self.identity.clone());
-        let removed = each(jobs.clone(), self.at_once, |(_, prune, path, uid)| {
-            let (api, identity) = (api.clone(), identity.clone());
+        let api = self.connection.acting();
+        let removed = each(jobs.clone(), self.connection.at_once, |(_, prune, path, uid)| {
+            let api = api.clone();
             async move {
                 if prune.orphan {
-                    return release(&api, &identity, &path, &prune.id, Some(&json!(uid))).await;
+                    return release(&api, &path, &prune.id, Some(&json!(uid))).await;
                 }
                 let params = delete_params(prune.options.as_deref(), uid.clone())?;
                 let name = prune.id.name.to_string();
@@ -267,96 +259,14 @@ impl ClusterSession {
         for ((index, prune, _, uid), result) in jobs.into_iter().zip(removed) {
             match result {
                 Ok(()) => {
-                    self.tracked.remove(&prune.id);
+                    self.sync.tracked.remove(&prune.id);
                     self.watching.shared.cache().gone(&prune.id, &uid);
                 }
                 Err(failure) => results[index] = Err(BackendError(failure.words(prune.id.is_secret()))),
             }
         }
-        self.api.progress.add(batch.len());
+        self.connection.api.progress.add(batch.len());
         results
-    }
-
-    /// Shows the effect of writes, with the data of Secrets hashed.
-    pub async fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
-        let mut jobs = Vec::new();
-        for (index, item) in batch.iter().enumerate() {
-            if let Ok(path) = self.path_of(item.desired) {
-                jobs.push((index, self.job(item.desired, path)));
-            }
-        }
-        let (api, identity) = (self.acting(), self.identity.clone());
-        // Values from a Secret's override cannot be told from the rest, so no preview is shown.
-        jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
-        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
-        let tried = each(tasks, self.at_once, |job| {
-            let (api, identity) = (api.clone(), identity.clone());
-            async move {
-                let before = match &job.live {
-                    None if job.is_older() => api.get(&job.path, &job.id.name).await?.map(Arc::new),
-                    live => live.clone(),
-                };
-                let after = match job.dry_run_once(&api, &identity).await {
-                    Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose()?,
-                    Err(_) => None,
-                };
-                Ok((before, after))
-            }
-        })
-        .await;
-        let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
-        for ((index, job), result) in jobs.into_iter().zip(tried) {
-            // If nothing can be tried yet, the wanted form is shown.
-            let (before, after) = result.unwrap_or_default();
-            let before = before.or(job.live);
-            let after = after.unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
-            let secret = job.id.is_secret();
-            previews[index] = Some(Preview {
-                before: before.as_ref().map(|live| self.shown(live, secret)),
-                after: self.shown(&after, secret),
-            });
-        }
-        previews
-    }
-
-    /// Returns an object for people: without the server's fields and the data of Secrets.
-    fn shown(&self, object: &Json, is_secret: bool) -> Json {
-        let mut object = object.clone();
-        if let Some(map) = object.as_object_mut() {
-            map.remove("status");
-            if is_secret {
-                for key in ["data", "stringData"] {
-                    if let Some(data) = map.get_mut(key) {
-                        self.hide(data);
-                    }
-                }
-            }
-        }
-        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
-            for key in ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"] {
-                metadata.remove(key);
-            }
-            if let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut) {
-                annotations.remove(super::identity::LAST_APPLIED);
-                annotations.remove(berth_base::model::annotation::APPLIED);
-            }
-        }
-        object
-    }
-
-    fn hide(&self, data: &mut Json) {
-        let hidden = |value: &Json| {
-            // A random key of this process, so that a short value cannot be guessed from its hash.
-            json!(format!("hash {:016x}", self.key.hash_one(value.to_string())))
-        };
-        match data {
-            Json::Object(map) => {
-                let all: Map<String, Json> =
-                    map.iter().map(|(key, value)| (key.clone(), hidden(value))).collect();
-                *map = all;
-            }
-            other => *other = hidden(other),
-        }
     }
 }
 

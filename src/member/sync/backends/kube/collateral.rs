@@ -7,9 +7,9 @@ use kube::api::ListParams;
 use kube::core::Request;
 use serde_json::Value as Json;
 
-use super::ClusterSession;
 use super::api_client::{each, patiently};
 use super::compare::uid_of;
+use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::part_of;
 use super::protected::has_owner;
@@ -36,7 +36,7 @@ struct KindListing {
     is_cut: bool,
 }
 
-impl ClusterSession {
+impl Connection {
     /// Describes the foreign objects that the removal of each of these would take along.
     pub async fn collateral(&self, ids: &[ObjectId]) -> Vec<Problem> {
         let mut said = Vec::new();
@@ -103,7 +103,7 @@ impl ClusterSession {
             for object in look.found.iter().flatten() {
                 let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default();
                 let name = text("/metadata/name");
-                let is_ours = part_of(object) == Some(&self.identity.set);
+                let is_ours = part_of(object) == Some(&self.api.identity.set);
                 let is_usual = EVERYWHERE.contains(&(look.kind.1.as_str(), name));
                 // The same object may be served under two groups.
                 if !is_ours && !is_usual && !has_owner(object) && seen.insert(uid_of(object).to_owned()) {

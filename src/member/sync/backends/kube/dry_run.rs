@@ -3,21 +3,24 @@
 //! A dry run shows the live object, the changes of a write, and the server's refusals. A failed object is tried
 //! again after a pause, and so is one with an obstacle in its way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::super::BackendError;
-use super::api_client::each;
+use super::api_client::{ApiClient, each};
 use super::apply_one::{ApplyJob, ApplyResult};
 use super::compare::{finding, is_equal, leaving, own_annotations, uid_of};
+use super::drift::DriftVerdict;
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
+use super::retries::Setback;
+use super::session::ClusterSession;
 use super::stored_shape::is_encrypted;
 use super::survey::{DesiredMap, LiveMap, not_ours, refuse};
+use super::tracked_object::TrackedObject;
 use super::watching::cached_object::version_of;
-use super::{ClusterSession, TrackedObject};
 use crate::sync::apply::defined_by;
 use crate::sync::desired::Desired;
 use crate::sync::field_differences::{self, Difference};
@@ -58,7 +61,7 @@ impl ClusterSession {
         let mut jobs = Vec::new();
         for object in objects {
             let hash = self.hash_of(object);
-            if self.is_parent(&object.id) {
+            if self.connection.api.identity.is_parent(&object.id) {
                 refuse(found, &object.id, "berth keeps its own record in this object".to_owned());
                 continue;
             }
@@ -71,88 +74,85 @@ impl ClusterSession {
                 );
                 continue;
             }
-            if let Some(later) = self.put_off_until(&object.id, &hash) {
-                match &later.found {
+            if let Some(setback) = self.retries.pending(&object.id, &hash) {
+                match &setback.found {
                     Some(live) => drop(found.insert(object.id.clone(), live.clone())),
-                    None => refuse(found, &object.id, later.message.clone()),
+                    None => refuse(found, &object.id, setback.message.clone()),
                 }
                 continue;
             }
-            if self.is_left_drifted(object, &hash, found) {
-                continue;
+            let seen = self.sync.tracked.get(&object.id);
+            match self.drift.judge(object, &hash, seen, &self.watching.shared) {
+                DriftVerdict::Correct => {}
+                DriftVerdict::Refuse(message) => {
+                    refuse(found, &object.id, message);
+                    continue;
+                }
+                DriftVerdict::Leave(remark) => {
+                    self.sync.leave_drifted(&object.id, remark);
+                    leave_as_is(found, &object.id);
+                    continue;
+                }
             }
-            if let Some(message) = self.refuse_fight(object, &hash) {
-                refuse(found, &object.id, message);
-                continue;
-            }
-            match self.path_of(object) {
-                Ok(path) => jobs.push((hash, self.job(object, path))),
+            match self.connection.path_of(object) {
+                Ok(path) => jobs.push(self.job(object, path)),
                 // The folder itself brings the definition.
                 Err(_) if is_to_be_defined(&object.id, desired) => {}
                 Err(failure) => refuse(found, &object.id, failure.words(false)),
             }
         }
-        let (api, identity) = (self.acting(), self.identity.clone());
-        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
-        let results = each(tasks, self.at_once, |job| {
-            let (api, identity) = (api.clone(), identity.clone());
-            async move { Ok(dry_run_one(job, &api, &identity).await) }
+        let api = self.connection.acting();
+        let results = each(jobs.clone(), self.connection.at_once, |job| {
+            let api = api.clone();
+            async move { Ok(dry_run_one(job, &api).await) }
         })
         .await;
         let mut lost = None;
-        for ((hash, job), result) in jobs.into_iter().zip(results) {
+        for (job, result) in jobs.into_iter().zip(results) {
             match result {
                 Ok(Ok(DryRun::Unmakeable(failure))) => {
                     let message = failure.words(job.secret);
                     let live = not_ours(Form::Faulty(message.clone()));
-                    self.put_off(&job.id, &hash, &message, failure.pause(), Some(live.clone()));
+                    let shown = Some(live.clone());
+                    let setback = Setback::failed(job.hash.clone(), &message, failure.pause(), shown);
+                    self.put_off(&job.id, setback);
                     found.insert(job.id.clone(), live);
                 }
-                Ok(Ok(tried)) => self.take_result(desired.get(&job.id), &job, hash, tried, found),
+                Ok(Ok(tried)) => self.take_result(desired.get(&job.id), &job, tried, found),
                 Ok(Err(failure)) | Err(failure) => {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
                     }
                     let message = failure.words(job.secret);
-                    self.put_off(&job.id, &hash, &message, failure.pause(), None);
+                    self.put_off(&job.id, Setback::failed(job.hash, &message, failure.pause(), None));
                     refuse(found, &job.id, message);
                 }
             }
         }
         match lost {
-            Some(failure) => Err(self.whole(&failure)),
+            Some(failure) => Err(self.connection.api.whole(&failure)),
             None => Ok(()),
         }
     }
 
     /// Takes the result of a dry run into the survey.
-    fn take_result(
-        &mut self,
-        wanted: Option<&Desired>,
-        job: &ApplyJob,
-        hash: Arc<str>,
-        tried: DryRun,
-        found: &mut LiveMap,
-    ) {
-        let id = &job.id;
+    fn take_result(&mut self, wanted: Option<&Desired>, job: &ApplyJob, tried: DryRun, found: &mut LiveMap) {
+        let (id, hash, identity) = (&job.id, job.hash.clone(), &self.connection.api.identity);
         let (live, same, changes) = match tried {
             DryRun::New { checked } => {
+                let new = TrackedObject { hash, ..TrackedObject::default() };
                 if checked {
-                    self.tracked.insert(
-                        id.clone(),
-                        TrackedObject { checked: true, hash, ..TrackedObject::default() },
-                    );
+                    self.sync.tracked.insert(id.clone(), TrackedObject { checked: true, ..new });
                 } else if job.strategy.way == WriteLimit::ReadOnly {
                     // Nobody here makes the object, so its time limit runs.
                     let health = Health::Progressing("it does not exist".to_owned());
-                    self.tracked
-                        .insert(id.clone(), TrackedObject { hash, health, ..TrackedObject::default() });
+                    self.sync.tracked.insert(id.clone(), TrackedObject { health, ..new });
                 }
                 found.remove(id);
                 return;
             }
             DryRun::Older => {
-                if let Some(seen) = self.tracked.get_mut(id) {
+                if let Some(seen) = self.sync.tracked.get_mut(id) {
                     seen.checked = true;
                 }
                 return;
@@ -160,8 +160,8 @@ impl ClusterSession {
             DryRun::Unmakeable(_) => return,
             DryRun::There { live, same, changes } => (live, same, changes),
         };
-        let owned = self.identity.owns(&live);
-        let other = part_of(&live).filter(|_| is_of_another(&live, &self.identity));
+        let owned = identity.owns(&live);
+        let other = part_of(&live).filter(|_| is_of_another(&live, identity));
         let form = match (other, leaving(&live)) {
             (Some(set), _) => Form::Refused(format!("it belongs to the ApplySet `{set}`")),
             (None, Some(why)) => Form::Faulty(why),
@@ -170,7 +170,7 @@ impl ClusterSession {
         if owned && same {
             self.watching.shared.cache().trust(id, version_of(&live));
             self.retries.remove(id);
-            self.in_place.insert(id.clone(), hash.clone());
+            self.drift.in_place(id, &hash);
         }
         let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
         // A difference is reported in each sync, so the object is compared in each.
@@ -178,7 +178,7 @@ impl ClusterSession {
         let looks = job.strategy.compares() || job.strategy.only_looks();
         let is_in_the_way = is_faulty || !(owned || looks || job.may_take_over(same));
         if is_in_the_way {
-            self.put_off_as_found(id, &hash, found_now.clone());
+            self.put_off(id, Setback::obstacle(hash.clone(), found_now.clone()));
         }
         let finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
         // A take-over is written even without a change of content.
@@ -191,7 +191,7 @@ impl ClusterSession {
             finding,
             ..TrackedObject::of(&live, &self.rules)
         };
-        self.tracked.insert(id.clone(), seen);
+        self.sync.tracked.insert(id.clone(), seen);
         found.insert(id.clone(), found_now);
     }
 }
@@ -212,7 +212,7 @@ enum DryRun {
     Older,
 }
 
-async fn dry_run_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity) -> Result<DryRun, Failure> {
+async fn dry_run_one(job: ApplyJob, api: &ApiClient) -> Result<DryRun, Failure> {
     let there = |live, same| DryRun::There { live, same, changes: Vec::new() };
     if job.strategy.only_looks() {
         let live = match job.live.clone() {
@@ -226,7 +226,7 @@ async fn dry_run_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity)
             return Ok(DryRun::New { checked: false });
         }
     }
-    let first = job.dry_run_once(api, identity).await;
+    let first = job.dry_run_once(api).await;
     match first {
         Ok(ApplyResult { created: true, .. }) => return Ok(DryRun::New { checked: true }),
         Ok(_) if job.is_older() => return Ok(DryRun::Older),
@@ -238,9 +238,9 @@ async fn dry_run_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity)
     } else {
         match (api.get(&job.path, &job.id.name).await?, first) {
             (Some(live), first) => {
-                let job = job.with(live, identity);
+                let job = job.with(live, &api.identity);
                 // The dry run before did not know the owners of the conflicting fields.
-                let again = if first.is_ok() { first } else { job.dry_run_once(api, identity).await };
+                let again = if first.is_ok() { first } else { job.dry_run_once(api).await };
                 (job, again)
             }
             // The namespace is missing, or made by this very sync.
@@ -273,9 +273,24 @@ async fn dry_run_one(job: ApplyJob, api: &super::ApiClient, identity: &Identity)
             Ok(DryRun::There { same: false, changes: field_differences::asked(&live, &job.payload), live })
         }
         // First comes whether the object may be taken over at all.
-        Err(_) if !job.owned && (!job.take_over || is_of_another(&live, identity)) => Ok(there(live, false)),
+        Err(_) if !job.owned && (!job.take_over || is_of_another(&live, &api.identity)) => {
+            Ok(there(live, false))
+        }
         Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(there(live, false)),
         Err(failure) => Err(failure),
+    }
+}
+
+/// Marks an object whose drift stays as unchanged.
+fn leave_as_is(found: &mut LiveMap, id: &ObjectId) {
+    let form = Form::There { version: Version(String::new()), same: true };
+    match found.get_mut(id) {
+        Some(Live { form: Form::There { same, .. }, .. }) => *same = true,
+        Some(_) => {}
+        None => {
+            let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };
+            found.insert(id.clone(), live);
+        }
     }
 }
 

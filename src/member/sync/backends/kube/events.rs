@@ -4,17 +4,16 @@
 //! forgets it, and only so many in a sync. If Events cannot be written, one note says so.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::api::{DeleteParams, PatchParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::ClusterSession;
-use super::api_client::ApiRequest;
+use super::api_client::{ApiClient, ApiRequest};
+use super::connection::Connection;
 use super::failure::Failure;
-use super::identity::SET_ID;
+use super::identity::{Identity, SET_ID};
 use crate::sync::sync_events::SyncEvent;
 use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
@@ -55,14 +54,23 @@ struct Last {
     count: u32,
 }
 
-impl ClusterSession {
-    /// Tells what was not told lately.
-    pub async fn tell(&mut self, said: &[SyncEvent], now: Timestamp) {
-        if !self.sent_events.wanted || self.sent_events.not_before.is_some_and(|at| Instant::now() < at) {
-            return;
+/// Returns the UID of an object that an Event is about, or of the parent object.
+pub type UidOf<'a> = &'a (dyn Fn(Option<&ObjectId>) -> Option<String> + Sync);
+
+impl SentEvents {
+    /// Tells what was not told lately. Returns a note if Events cannot be written, once.
+    pub async fn tell(
+        &mut self,
+        cluster: &Connection,
+        uid_of: UidOf<'_>,
+        said: &[SyncEvent],
+        now: Timestamp,
+    ) -> Option<Problem> {
+        if !self.wanted || self.not_before.is_some_and(|at| Instant::now() < at) {
+            return None;
         }
         let is_news = |said: &&SyncEvent| {
-            let last = self.sent_events.events.get(&(said.about.clone(), said.reason));
+            let last = self.events.get(&(said.about.clone(), said.reason));
             last.is_none_or(|last| last.message != said.message || last.at.elapsed() >= AGAIN)
         };
         let news: Vec<SyncEvent> = said.iter().filter(is_news).cloned().collect();
@@ -70,124 +78,71 @@ impl ClusterSession {
         let current = |key: &(Option<ObjectId>, &'static str)| {
             said.iter().any(|said| said.about == key.0 && said.reason == key.1)
         };
-        self.sent_events.events.retain(|key, last| current(key) || last.at.elapsed() < AGAIN);
+        self.events.retain(|key, last| current(key) || last.at.elapsed() < AGAIN);
         let mut some: Vec<SyncEvent> = news.iter().take(MOST).cloned().collect();
         if news.len() > MOST {
             let message = format!("{} more are in the report", news.len() - MOST);
             some.push(SyncEvent { about: None, is_warning: true, reason: "AndMore", message });
         }
         for said in some {
-            if let Err(failure) = self.tell_one(&said, now).await {
-                self.sent_events.not_before = Some(Instant::now() + AGAIN / 3);
-                self.complain("events", &failure);
-                return;
+            let uid = uid_of(said.about.as_ref());
+            if let Err(failure) = self.tell_one(cluster, &said, uid, now).await {
+                self.not_before = Some(Instant::now() + AGAIN / 3);
+                return self.complaint(&cluster.api.identity, "events", &failure);
             }
         }
+        None
     }
 
-    async fn tell_one(&mut self, said: &SyncEvent, now: Timestamp) -> Result<(), Failure> {
+    async fn tell_one(
+        &mut self,
+        cluster: &Connection,
+        said: &SyncEvent,
+        uid: Option<String>,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
         let key = (said.about.clone(), said.reason);
-        let (first, count) = self
-            .sent_events
-            .events
-            .get(&key)
-            .map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
-        let (path, name, object) = self.event(said, (first, now, count));
-        match self.api.send(&self.plain_apply(&path, &name, object)).await {
+        let (first, count) =
+            self.events.get(&key).map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
+        let last = Last { message: said.message.clone(), at: Instant::now(), first, count };
+        let (path, name, object) = event(cluster, said, uid, &last, now);
+        match cluster.api.send(&cluster.api.own_apply(&path, &name, object)).await {
             // In a missing namespace there is no object to tell of.
             Err(failure) if failure.is_not_found() => {}
             result => drop(result?),
         }
-        let last = Last { message: said.message.clone(), at: Instant::now(), first, count };
-        self.sent_events.events.insert(key, last);
+        self.events.insert(key, last);
         Ok(())
     }
 
-    fn event(
-        &self,
-        said: &SyncEvent,
-        (first, now, count): (Timestamp, Timestamp, u32),
-    ) -> (String, String, Json) {
-        let own = &self.identity;
-        let parent = || ObjectId::new("", "ConfigMap", &own.namespace, &own.parent);
-        let id = said.about.clone().unwrap_or_else(parent);
-        let seen =
-            self.tracked.get(&id).and_then(|seen| seen.live.as_ref()?.pointer("/metadata/uid")?.as_str());
-        let of_parent =
-            self.parent.as_ref().filter(|_| said.about.is_none()).map(|parent| parent.uid.as_str());
-        let mut about = json!({ "kind": &*id.kind, "name": &*id.name });
-        if let Some(served) = self.kinds.preferred(&id.group, &id.kind) {
-            let group = if id.group.is_empty() { String::new() } else { format!("{}/", id.group) };
-            about["apiVersion"] = json!(format!("{group}{}", served.version));
-        }
-        if !id.namespace.is_empty() {
-            about["namespace"] = json!(&*id.namespace);
-        }
-        if let Some(uid) = seen.or(of_parent) {
-            about["uid"] = json!(uid);
-        }
-        let namespace = if id.namespace.is_empty() { "default" } else { &id.namespace };
-        let digest = Sha256::digest(format!("{id}\0{}", said.reason));
-        let name = format!("{}.{}", own.parent, hex(&digest[..8]));
-        let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at).to_string();
-        let object = json!({
-            "apiVersion": "v1", "kind": "Event",
-            "metadata": { "name": name, "namespace": namespace },
-            "involvedObject": about,
-            "type": if said.is_warning { "Warning" } else { "Normal" },
-            "reason": said.reason,
-            "message": cut(&said.message, LONGEST),
-            "source": { "component": "berth" },
-            "reportingComponent": "berth.dev/sync",
-            "reportingInstance": own.manager,
-            "firstTimestamp": whole(first), "lastTimestamp": whole(now), "count": count,
-        });
-        (format!("/api/v1/namespaces/{namespace}/events"), name, object)
-    }
-
-    /// Removes the status, if it is this fleet's. A failure is no problem.
-    pub async fn remove_status(&mut self) {
-        let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
-        let Ok(Some(there)) = self.api.get(&path, &name).await else { return };
-        if there.pointer("/data/status.yaml").is_some() {
-            let uid = there.pointer("/metadata/uid").and_then(Json::as_str).map(str::to_owned);
-            let preconditions = Preconditions { uid, resource_version: None };
-            let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-            drop(self.api.send(&ApiRequest::Delete { path, name, params }).await);
-        }
-    }
-
-    /// Keeps the status in the cluster, if it says something new.
-    pub async fn show(&mut self, status: &ClusterStatus) {
+    /// Keeps the status in the cluster, if it says something new. Returns a note if that fails, once.
+    pub async fn show(&mut self, api: &ApiClient, status: &ClusterStatus) -> Option<Problem> {
         let timeless = ClusterStatus { reported: None, next_due: None, ..status.clone() };
         let text = berth_base::status::write_status(&timeless);
-        if self.sent_events.status.as_ref() == Some(&text)
-            || self.sent_events.status_is_taken
-            || self.parent.is_none()
+        if self.status.as_ref() == Some(&text)
+            || self.status_is_taken
+            || self.status_not_before.is_some_and(|at| Instant::now() < at)
         {
-            return;
+            return None;
         }
-        if self.sent_events.status_not_before.is_some_and(|at| Instant::now() < at) {
-            return;
-        }
-        let (path, name) = (self.parent_path(), format!("{}-status", self.identity.parent));
-        if self.sent_events.status.is_none()
-            && let Ok(Some(there)) = self.api.get(&path, &name).await
+        let (path, name) = status_place(&api.identity);
+        if self.status.is_none()
+            && let Ok(Some(there)) = api.get(&path, &name).await
         {
             // Another fleet's parent object may have the name of this fleet's status.
             let labels = there.get("metadata").and_then(|it| it.get("labels"));
-            self.sent_events.status_is_taken = labels.is_some_and(|labels| labels.get(SET_ID).is_some());
-            if self.sent_events.status_is_taken
+            self.status_is_taken = labels.is_some_and(|labels| labels.get(SET_ID).is_some());
+            if self.status_is_taken
                 || there.pointer("/data/status.yaml").and_then(Json::as_str) == Some(&text)
             {
-                self.sent_events.status = Some(text);
-                return;
+                self.status = Some(text);
+                return None;
             }
         }
         let applied = status.applied.clone().unwrap_or_default();
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": { "name": name, "namespace": self.identity.namespace },
+            "metadata": { "name": name, "namespace": api.identity.namespace },
             "data": {
                 "cluster": status.cluster,
                 "sequence": applied.sequence.to_string(),
@@ -198,28 +153,82 @@ impl ClusterSession {
                 "status.yaml": text,
             },
         });
-        match self.api.send(&self.plain_apply(&path, &name, object)).await {
-            Ok(_) => self.sent_events.status = Some(text),
+        match api.send(&api.own_apply(&path, &name, object)).await {
+            Ok(_) => {
+                self.status = Some(text);
+                None
+            }
             Err(failure) => {
-                self.sent_events.status_not_before = Some(Instant::now() + AGAIN / 6);
-                self.complain("the status", &failure);
+                self.status_not_before = Some(Instant::now() + AGAIN / 6);
+                self.complaint(&api.identity, "the status", &failure)
             }
         }
     }
 
-    fn plain_apply(&self, path: &str, name: &str, object: Json) -> ApiRequest {
-        let manager = Some(self.identity.manager.clone());
-        let params = PatchParams { field_manager: manager, force: true, ..PatchParams::default() };
-        ApiRequest::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
-    }
-
-    fn complain(&mut self, what: &str, failure: &Failure) {
-        if !std::mem::replace(&mut self.sent_events.complained, true) {
-            let object = ObjectId::new("", "ConfigMap", &self.identity.namespace, &self.identity.parent);
-            let message = format!("{what} cannot be written there: {}", failure.words(false));
-            self.notes.push(Problem { object, message });
+    fn complaint(&mut self, identity: &Identity, what: &str, failure: &Failure) -> Option<Problem> {
+        if std::mem::replace(&mut self.complained, true) {
+            return None;
         }
+        let message = format!("{what} cannot be written there: {}", failure.words(false));
+        Some(Problem { object: identity.parent_id(), message })
     }
+}
+
+/// Removes the status, if it is this fleet's. A failure is no problem.
+pub async fn remove_status(api: &ApiClient) {
+    let (path, name) = status_place(&api.identity);
+    let Ok(Some(there)) = api.get(&path, &name).await else { return };
+    if there.pointer("/data/status.yaml").is_some() {
+        let uid = there.pointer("/metadata/uid").and_then(Json::as_str).map(str::to_owned);
+        let preconditions = Preconditions { uid, resource_version: None };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        drop(api.send(&ApiRequest::Delete { path, name, params }).await);
+    }
+}
+
+/// Returns the collection and the name of the ConfigMap with the status.
+fn status_place(identity: &Identity) -> (String, String) {
+    (identity.parent_path(), format!("{}-status", identity.parent))
+}
+
+/// Returns the collection, the name and the content of an Event.
+fn event(
+    cluster: &Connection,
+    said: &SyncEvent,
+    uid: Option<String>,
+    last: &Last,
+    now: Timestamp,
+) -> (String, String, Json) {
+    let own = &cluster.api.identity;
+    let id = said.about.clone().unwrap_or_else(|| own.parent_id());
+    let mut about = json!({ "kind": &*id.kind, "name": &*id.name });
+    if let Some(served) = cluster.kinds.preferred(&id.group, &id.kind) {
+        let group = if id.group.is_empty() { String::new() } else { format!("{}/", id.group) };
+        about["apiVersion"] = json!(format!("{group}{}", served.version));
+    }
+    if !id.namespace.is_empty() {
+        about["namespace"] = json!(&*id.namespace);
+    }
+    if let Some(uid) = uid {
+        about["uid"] = json!(uid);
+    }
+    let namespace = if id.namespace.is_empty() { "default" } else { &id.namespace };
+    let digest = Sha256::digest(format!("{id}\0{}", said.reason));
+    let name = format!("{}.{}", own.parent, hex(&digest[..8]));
+    let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at).to_string();
+    let object = json!({
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": { "name": name, "namespace": namespace },
+        "involvedObject": about,
+        "type": if said.is_warning { "Warning" } else { "Normal" },
+        "reason": said.reason,
+        "message": cut(&said.message, LONGEST),
+        "source": { "component": "berth" },
+        "reportingComponent": "berth.dev/sync",
+        "reportingInstance": own.manager,
+        "firstTimestamp": whole(last.first), "lastTimestamp": whole(now), "count": last.count,
+    });
+    (format!("/api/v1/namespaces/{namespace}/events"), name, object)
 }
 
 fn cut(text: &str, most: usize) -> String {

@@ -90,23 +90,23 @@ impl HandOver {
         if let Some(own) = own.as_object_mut() {
             own.remove("f:status");
         }
-        let mut gone = Vec::new();
-        remove_unowned(object, Some(wanted), &own, &others, "", &mut gone);
+        let mut gone = remove_unowned(object, Some(wanted), &own, &others, "");
         let last_applied = format!("/metadata/annotations/{}", escaped(LAST_APPLIED));
         gone.retain(|path| *path != last_applied);
         gone
     }
 }
 
-/// Removes what `own` names and neither `wanted` has nor `others` own, as a server does at an apply.
+/// Removes what `own` names and neither `wanted` has nor `others` own, as a server does at an apply. Returns
+/// the paths of what it removed.
 fn remove_unowned(
     object: &mut Json,
     wanted: Option<&Json>,
     own: &Json,
     others: &[&Json],
     at: &str,
-    gone: &mut Vec<String>,
-) {
+) -> Vec<String> {
+    let mut gone = Vec::new();
     for (key, below) in own.as_object().into_iter().flatten().filter(|(key, _)| *key != ".") {
         let others: Vec<&Json> = others.iter().filter_map(|other| other.get(key)).collect();
         match object {
@@ -119,7 +119,7 @@ fn remove_unowned(
                     map.remove(name);
                     gone.push(at);
                 } else {
-                    remove_unowned(value, wanted, below, &others, &at, gone);
+                    gone.extend(remove_unowned(value, wanted, below, &others, &at));
                 }
             }
             Json::Array(items) => {
@@ -132,12 +132,13 @@ fn remove_unowned(
                     items.remove(index);
                     gone.push(at);
                 } else {
-                    remove_unowned(&mut items[index], wanted, below, &others, &at, gone);
+                    gone.extend(remove_unowned(&mut items[index], wanted, below, &others, &at));
                 }
             }
             _ => {}
         }
     }
+    gone
 }
 
 /// Returns the operations that give a live object the content of another form, its metadata for people included.

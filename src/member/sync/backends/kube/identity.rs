@@ -51,6 +51,20 @@ impl Identity {
         Identity { manager, keeper, namespace: namespace.to_owned(), parent, set }
     }
 
+    /// Returns the path of the collection that holds the parent object.
+    pub fn parent_path(&self) -> String {
+        format!("/api/v1/namespaces/{}/configmaps", self.namespace)
+    }
+
+    /// Reports whether an object is the parent itself, which no folder may hold.
+    pub fn is_parent(&self, id: &ObjectId) -> bool {
+        *id == self.parent_id()
+    }
+
+    pub fn parent_id(&self) -> ObjectId {
+        ObjectId::new("", "ConfigMap", &self.namespace, &self.parent)
+    }
+
     pub fn selector(&self) -> String {
         format!("{PART_OF}={}", self.set)
     }
@@ -142,6 +156,12 @@ pub fn group_kind(group: &str, kind: &str) -> String {
 
 pub fn group_kind_of(id: &ObjectId) -> String {
     group_kind(&id.group, &id.kind)
+}
+
+/// Returns the group and the kind of such a name.
+pub fn parse_group_kind(name: &str) -> (&str, &str) {
+    let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+    (group, kind)
 }
 
 fn put(metadata: &mut Map<String, Json>, key: &str, name: &str, value: &str) {

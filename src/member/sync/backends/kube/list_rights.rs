@@ -31,12 +31,12 @@ struct RulesStatus {
 }
 
 impl ListRights {
-    /// Asks for the account's rights. Those that it has in this namespace alone are among them.
-    pub async fn ask(api: &ApiClient, namespace: &str) -> ListRights {
+    /// Asks for the account's rights. Those that it has in berth's namespace alone are among them.
+    pub async fn ask(api: &ApiClient) -> ListRights {
         let question = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectRulesReview",
-            "spec": {"namespace": namespace},
+            "spec": {"namespace": api.identity.namespace},
         });
         let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
         let ask = || async {

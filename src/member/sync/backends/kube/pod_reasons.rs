@@ -1,12 +1,12 @@
 //! The reason why an object is not healthy, from its pods: the first one that a person would look for.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use kube::api::ListParams;
 use serde_json::Value as Json;
 
-use super::ClusterSession;
-use super::api_client::ApiRequest;
+use super::api_client::{ApiClient, ApiRequest};
 use berth_base::model::ObjectId;
 
 /// The number of pods looked at.
@@ -16,26 +16,35 @@ const MOST_PODS: u32 = 50;
 const MOST_OBJECTS: usize = 20;
 
 /// For how long an answer is good where syncs follow each other.
-pub const GOOD_FOR: Duration = Duration::from_secs(30);
+const GOOD_FOR: Duration = Duration::from_secs(30);
 
-impl ClusterSession {
-    /// Returns the reason that an object's pods give.
-    pub async fn reason(&mut self, id: &ObjectId) -> Option<String> {
-        if let Some(known) = self.reasons.get(id) {
+/// Cache: the reason that each object's pods give, and when they were asked.
+#[derive(Debug, Default)]
+pub struct PodReasons(BTreeMap<ObjectId, (Instant, Option<String>)>);
+
+impl PodReasons {
+    /// Begins a sync. Answers of the last one are good for a while if objects are followed in between.
+    pub fn begin(&mut self, is_followed: bool) {
+        self.0.retain(|_, (asked, _)| is_followed && asked.elapsed() < GOOD_FOR);
+    }
+
+    /// Returns the reason that an object's pods give, which this label selector selects.
+    pub async fn reason(&mut self, api: &ApiClient, id: &ObjectId, selector: Option<&str>) -> Option<String> {
+        if let Some(known) = self.0.get(id) {
             return known.1.clone();
         }
-        let selector = self.tracked.get(id)?.pods.clone()?;
-        if self.reasons.len() >= MOST_OBJECTS {
+        let selector = selector?.to_owned();
+        if self.0.len() >= MOST_OBJECTS {
             return None;
         }
         let path = format!("/api/v1/namespaces/{}/pods", id.namespace);
         let params =
             ListParams { label_selector: Some(selector), limit: Some(MOST_PODS), ..ListParams::default() };
-        let answer = self.api.send(&ApiRequest::List { path, params }).await.ok();
+        let answer = api.send(&ApiRequest::List { path, params }).await.ok();
         let list: Option<Json> = answer.and_then(|answer| answer.read().ok());
         let pods = list.as_ref().and_then(|list| list.get("items")?.as_array());
         let reason = pods.and_then(|pods| pods.iter().find_map(reason_of));
-        self.reasons.insert(id.clone(), (Instant::now(), reason.clone()));
+        self.0.insert(id.clone(), (Instant::now(), reason.clone()));
         reason
     }
 }

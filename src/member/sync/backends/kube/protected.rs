@@ -1,13 +1,9 @@
 //! Objects that berth must not remove, whoever approves it: namespaces that the cluster itself needs, and
 //! objects with an owner.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value as Json;
 
-use super::ClusterSession;
-use super::survey::{DesiredMap, LiveMap};
-use crate::sync::plan::{Form, HoldReason, Live, is_namespace};
+use crate::sync::plan::{HoldReason, is_namespace};
 use berth_base::model::ObjectId;
 
 /// Names of namespaces; one that ends with `*` means all that begin so.
@@ -42,29 +38,6 @@ impl Protected {
 pub fn has_owner(object: &Json) -> bool {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Json::as_array);
     owners.is_some_and(|owners| !owners.is_empty())
-}
-
-impl ClusterSession {
-    /// Drops the second name of an object that is served under two groups: wanted under one of them, it must
-    /// not be removed under the other.
-    pub fn drop_other_names(&mut self, desired: &DesiredMap, found: &mut LiveMap) {
-        let uid = |live: &Live| match &live.form {
-            Form::There { version, .. } => Some(version.0.clone()),
-            Form::Absent | Form::Faulty(_) | Form::Refused(_) => None,
-        };
-        let wanted: BTreeSet<String> = found
-            .iter()
-            .filter(|(id, _)| desired.contains_key(*id))
-            .filter_map(|(_, live)| uid(live))
-            .collect();
-        let again = found.iter().filter(|(id, live)| {
-            !desired.contains_key(*id) && uid(live).is_some_and(|uid| wanted.contains(&uid))
-        });
-        for id in again.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            found.remove(&id);
-            self.tracked.remove(&id);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use serde_json::{Value as Json, json};
 
 use super::api_client::{ApiClient, ApiRequest};
 use super::failure::Failure;
-use super::identity::Identity;
 use super::managed_fields;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{self, DELETE_OPTIONS};
@@ -14,15 +13,10 @@ use berth_base::model::annotation::{self, DELETE_OPTIONS};
 const ATTEMPTS: u32 = 5;
 
 /// Makes an object nobody's: takes off the label, berth's annotations and its ownership of fields, and nothing else.
-pub async fn release(
-    api: &ApiClient,
-    identity: &Identity,
-    path: &str,
-    id: &ObjectId,
-    uid: Option<&Json>,
-) -> Result<(), Failure> {
+pub async fn release(api: &ApiClient, path: &str, id: &ObjectId, uid: Option<&Json>) -> Result<(), Failure> {
     let annotations: serde_json::Map<String, Json> =
         annotation::ALL.iter().map(|name| ((*name).to_owned(), Json::Null)).collect();
+    let identity = &api.identity;
     for _ in 0..ATTEMPTS {
         let Some(live) = api.get(path, &id.name).await? else { return Ok(()) };
         if uid.is_some_and(|uid| live.pointer("/metadata/uid") != Some(uid)) {

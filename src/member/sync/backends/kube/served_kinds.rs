@@ -7,6 +7,7 @@ use kube::client::Client;
 
 use super::api_client::patiently;
 use super::failure::Failure;
+use super::identity::parse_group_kind;
 use berth_base::model::ObjectId;
 
 /// A kind in one version.
@@ -104,6 +105,12 @@ impl ServedKinds {
     /// Returns a kind in the version that the server prefers.
     pub fn preferred(&self, group: &str, kind: &str) -> Option<&ServedKind> {
         self.served.get(&(group.to_owned(), kind.to_owned()))?.first()
+    }
+
+    /// Reports whether a kind is served that is named as in `Deployment.apps`.
+    pub fn serves(&self, name: &str) -> bool {
+        let (group, kind) = parse_group_kind(name);
+        self.preferred(group, kind).is_some()
     }
 
     /// Returns a kind in one version.

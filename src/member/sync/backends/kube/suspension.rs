@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::super::BackendError;
 use super::api_client::{ApiClient, ApiRequest};
+use super::failure::Failure;
 use super::identity::{Identity, SET_ID};
 use crate::live::Access;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
@@ -19,14 +20,14 @@ pub fn suspend(
 ) -> Result<bool, BackendError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| BackendError(error.to_string()))?;
-    let identity = Identity::new(fleet, namespace);
     runtime.block_on(async {
         let (client, server) = crate::live::access::connect_member(access)
             .await
             .map_err(|error| BackendError(error.to_string()))?;
-        let api = ApiClient::new(client, &server, access.patience);
-        let failed = |failure: &super::Failure| BackendError(format!("{server}: {}", failure.words(false)));
-        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+        let api = ApiClient::new(client, &server, Identity::new(fleet, namespace), access.patience);
+        let identity = &api.identity;
+        let failed = |failure: &Failure| BackendError(format!("{server}: {}", failure.words(false)));
+        let path = identity.parent_path();
         let found = api.get(&path, &identity.parent).await.map_err(|failure| failed(&failure))?;
         let ours = found.filter(|object| {
             let labels = object.get("metadata").and_then(|it| it.get("labels"));

@@ -10,35 +10,167 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::survey::{LiveMap, refuse};
-use super::{ClusterSession, TrackedObject};
+use super::tracked_object::TrackedObject;
+use super::watching::shared::Shared;
 use crate::sync::desired::Desired;
-use crate::sync::health::Health;
-use crate::sync::plan::{Form, Live, Version};
 use crate::sync::strategy::{Strategy, WriteLimit};
 use berth_base::model::{ObjectId, Timestamp};
+use fights::DriftFights;
 use mode::DriftMode;
 
 /// For how long further changes to an object whose drift was just said ask for no sync.
 pub const REPORT_PAUSE: Duration = Duration::from_secs(10);
 
-impl ClusterSession {
+/// The drift of all objects.
+#[derive(Debug)]
+pub struct Drift {
+    /// The mode of objects whose annotation sets none.
+    mode: DriftMode,
+    /// The manager of berth's fields.
+    manager: String,
+    /// The form in which each object was last in place, as far as this process knows.
+    in_place: BTreeMap<ObjectId, Arc<str>>,
+    /// The end of the time for which an object's drift is ignored.
+    ignored: BTreeMap<ObjectId, Instant>,
+    fights: DriftFights,
+}
+
+/// The treatment of an object that may have drifted.
+#[derive(Debug)]
+pub enum DriftVerdict {
+    /// The object is brought to its wanted form.
+    Correct,
+    /// The object is not changed, for this reason.
+    Refuse(String),
+    /// The drift stays on purpose, with a remark for the report.
+    Leave(Option<String>),
+}
+
+impl Drift {
+    pub fn new(mode: DriftMode, manager: &str) -> Drift {
+        let (in_place, ignored) = (BTreeMap::new(), BTreeMap::new());
+        Drift { mode, manager: manager.to_owned(), in_place, ignored, fights: DriftFights::default() }
+    }
+
+    /// Begins a sync, which finds out anew what is ignored.
+    pub fn begin(&mut self) {
+        self.ignored.clear();
+    }
+
+    /// Notes that an object is in place in this form.
+    pub fn in_place(&mut self, id: &ObjectId, hash: &Arc<str>) {
+        self.in_place.insert(id.clone(), hash.clone());
+    }
+
+    /// Notes that berth wrote an object, as the sync had tracked it before.
+    pub fn written(&mut self, id: &ObjectId, hash: &Arc<str>, seen: Option<&TrackedObject>) {
+        if self.has_drifted(id, hash, seen) {
+            self.fights.corrected(id, hash, Instant::now());
+        }
+        self.in_place(id, hash);
+    }
+
+    /// Forgets the forms of objects whose wanted form is another one now.
+    pub fn forget_forms(&mut self, is_another: impl Fn(&ObjectId) -> bool) {
+        self.in_place.retain(|id, _| !is_another(id));
+    }
+
+    /// Forgets objects that are no longer wanted.
+    pub fn retain(&mut self, is_wanted: impl Fn(&ObjectId) -> bool) {
+        self.in_place.retain(|id, _| is_wanted(id));
+        self.fights.retain(is_wanted);
+    }
+
+    /// Returns the moments at which an object's drift is looked at again.
+    pub fn ends(&self) -> impl Iterator<Item = Instant> + '_ {
+        self.fights.ends().chain(self.ignored.values().copied())
+    }
+
     /// Reports whether somebody changed the object after its present form was in place.
-    pub fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>) -> bool {
-        self.tracked.get(id).is_some_and(|seen| seen.drifted) || self.in_place.get(id) == Some(hash)
+    fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>, seen: Option<&TrackedObject>) -> bool {
+        seen.is_some_and(|seen| seen.drifted) || self.in_place.get(id) == Some(hash)
+    }
+
+    /// Decides about an object that is not as wanted for certain. Mutes an object that is left alone.
+    pub fn judge(
+        &mut self,
+        object: &Desired,
+        hash: &Arc<str>,
+        seen: Option<&TrackedObject>,
+        shared: &Shared,
+    ) -> DriftVerdict {
+        // Only an object that berth keeps as wanted can drift on purpose.
+        if Strategy::of(object).way == WriteLimit::Write
+            && self.has_drifted(&object.id, hash, seen)
+            && let Some(verdict) = self.leave(object, seen, shared)
+        {
+            return verdict;
+        }
+        self.refuse_fight(object, hash, seen, shared).map_or(DriftVerdict::Correct, DriftVerdict::Refuse)
+    }
+
+    /// Decides about the drift of an object by its mode. `None`: it is corrected.
+    fn leave(
+        &mut self,
+        object: &Desired,
+        seen: Option<&TrackedObject>,
+        shared: &Shared,
+    ) -> Option<DriftVerdict> {
+        let (id, now) = (&object.id, Timestamp::now());
+        match mode::of(object, self.mode, now) {
+            Err(message) => Some(DriftVerdict::Refuse(message)),
+            Ok(DriftMode::Correct) => None,
+            Ok(DriftMode::IgnoreUntil(until)) => {
+                let seconds = until.as_second().saturating_sub(now.as_second()).clamp(1, 1 << 32);
+                let until = Instant::now() + Duration::from_secs(seconds.unsigned_abs());
+                shared.cache().mute(id, until);
+                self.ignored.insert(id.clone(), until);
+                Some(DriftVerdict::Leave(None))
+            }
+            Ok(DriftMode::Report) => self.report(object, seen, shared),
+        }
+    }
+
+    /// Reports who changed which fields. `None`: only a dry run can tell whether there is a change at all.
+    fn report(
+        &self,
+        object: &Desired,
+        seen: Option<&TrackedObject>,
+        shared: &Shared,
+    ) -> Option<DriftVerdict> {
+        let live = seen.and_then(|seen| seen.live.as_ref());
+        let changes = live.map(|live| authors::changes(live, &object.object, &self.manager));
+        let Some(mut changes) = changes else {
+            let message = "somebody removed it; berth only reports its drift and does not create it again";
+            return Some(DriftVerdict::Refuse(message.to_owned()));
+        };
+        // Admission's changes to berth's own request are no drift.
+        changes.retain(|change| change.manager.as_ref() != Some(&self.manager));
+        if changes.is_empty() {
+            return None;
+        }
+        let words = authors::words(&changes, true);
+        shared.cache().mute(&object.id, Instant::now() + REPORT_PAUSE);
+        Some(DriftVerdict::Leave(Some(format!("{words}; berth only reports its drift"))))
     }
 
     /// Returns the message about an object that is no longer corrected, because somebody else keeps changing it.
-    pub fn refuse_fight(&mut self, object: &Desired, hash: &Arc<str>) -> Option<String> {
+    fn refuse_fight(
+        &mut self,
+        object: &Desired,
+        hash: &Arc<str>,
+        seen: Option<&TrackedObject>,
+        shared: &Shared,
+    ) -> Option<String> {
         let (id, now) = (&object.id, Instant::now());
         if let Some(message) = self.fights.stopped(id, hash, now) {
             return Some(message.to_owned());
         }
-        if !self.has_drifted(id, hash) || !self.fights.is_too_often(id, hash, now) {
+        if !self.has_drifted(id, hash, seen) || !self.fights.is_too_often(id, hash, now) {
             return None;
         }
-        let live = self.tracked.get(id).and_then(|seen| seen.live.as_ref());
-        let changes = live.map(|live| authors::changes(live, &object.object, &self.identity.manager));
+        let live = seen.and_then(|seen| seen.live.as_ref());
+        let changes = live.map(|live| authors::changes(live, &object.object, &self.manager));
         let what = match changes {
             Some(changes) if !changes.is_empty() => authors::words(&changes, false),
             Some(_) => "somebody changed it".to_owned(),
@@ -49,75 +181,7 @@ impl ClusterSession {
              folder changes"
         );
         let until = self.fights.stop(id, hash, now, message.clone())?;
-        self.watching.shared.cache().mute(id, until);
+        shared.cache().mute(id, until);
         Some(message)
-    }
-
-    /// Reports whether the drift of an object stays on purpose, and says so in `found`.
-    pub fn is_left_drifted(&mut self, object: &Desired, hash: &Arc<str>, found: &mut LiveMap) -> bool {
-        let id = &object.id;
-        // Only an object that berth keeps as wanted can drift.
-        if Strategy::of(object).way != WriteLimit::Write || !self.has_drifted(id, hash) {
-            return false;
-        }
-        let now = Timestamp::now();
-        match mode::of(object, self.drift, now) {
-            Err(message) => refuse(found, id, message),
-            Ok(DriftMode::Correct) => return false,
-            Ok(DriftMode::IgnoreUntil(until)) => {
-                let seconds = until.as_second().saturating_sub(now.as_second()).clamp(1, 1 << 32);
-                let until = Instant::now() + Duration::from_secs(seconds.unsigned_abs());
-                self.watching.shared.cache().mute(id, until);
-                self.ignored.insert(id.clone(), until);
-                self.leave_as_is(id, None, found);
-            }
-            Ok(DriftMode::Report) => return self.only_say(object, found),
-        }
-        true
-    }
-
-    /// Reports who changed which fields. Returns false if only a dry run can tell whether there is a change at all.
-    fn only_say(&mut self, object: &Desired, found: &mut LiveMap) -> bool {
-        let id = &object.id;
-        let live = self.tracked.get(id).and_then(|seen| seen.live.clone());
-        let manager = &self.identity.manager;
-        let changes = live.map(|live| authors::changes(&live, &object.object, manager));
-        let Some(mut changes) = changes else {
-            refuse(
-                found,
-                id,
-                "somebody removed it; berth only reports its drift and does not create it again".to_owned(),
-            );
-            return true;
-        };
-        // Admission's changes to berth's own request are no drift.
-        changes.retain(|change| change.manager.as_ref() != Some(manager));
-        if changes.is_empty() {
-            return false;
-        }
-        let words = authors::words(&changes, true);
-        self.watching.shared.cache().mute(id, Instant::now() + REPORT_PAUSE);
-        self.leave_as_is(id, Some(format!("{words}; berth only reports its drift")), found);
-        true
-    }
-
-    fn leave_as_is(&mut self, id: &ObjectId, remark: Option<String>, found: &mut LiveMap) {
-        let seen = self.tracked.entry(id.clone()).or_insert_with(|| TrackedObject {
-            owned: true,
-            health: Health::Healthy,
-            ..TrackedObject::default()
-        });
-        (seen.checked, seen.remark) = (true, remark);
-        let same = Form::There { version: Version(String::new()), same: true };
-        match found.get_mut(id) {
-            Some(Live { form: Form::There { same, .. }, .. }) => *same = true,
-            Some(_) => {}
-            None => {
-                found.insert(
-                    id.clone(),
-                    Live { owned: true, form: same, annotations: BTreeMap::new(), stays: None },
-                );
-            }
-        }
     }
 }

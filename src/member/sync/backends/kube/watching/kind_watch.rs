@@ -14,36 +14,16 @@ use tokio::time::{Instant, sleep, timeout};
 use super::super::api_client::ApiClient;
 use super::super::compare::uid_of;
 use super::super::failure::Failure;
-use super::super::identity::Identity;
-use super::Shared;
 use super::cached_object::{CachedObject, version_of};
+use super::kind_scope::KindScope;
+use super::shared::Shared;
 use berth_base::backoff::{Backoff, chance};
 use berth_base::model::ObjectId;
-
-/// All objects of a kind in one version.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KindScope {
-    pub group: Arc<str>,
-    pub kind: Arc<str>,
-    pub version: String,
-    pub path: String,
-}
-
-impl KindScope {
-    pub fn holds(&self, id: &ObjectId) -> bool {
-        self.group == id.group && self.kind == id.kind
-    }
-
-    fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
-}
 
 /// The list and the watch of one kind.
 #[derive(Clone)]
 pub struct KindWatch {
     pub api: ApiClient,
-    pub identity: Arc<Identity>,
     pub shared: Arc<Shared>,
     pub scope: KindScope,
     /// The silence, even without a bookmark, after which a watch counts as lost.
@@ -105,7 +85,7 @@ impl KindWatch {
                 seen.insert(id);
             }
         };
-        let version = self.api.list(&self.scope.path, &self.identity.selector(), each).await?;
+        let version = self.api.list(&self.scope.path, &self.api.identity.selector(), each).await?;
         let mut cache = self.shared.cache();
         asks |= cache.listed(|id| self.scope.holds(id), &seen, version.parse().ok());
         drop(cache);
@@ -162,7 +142,7 @@ impl KindWatch {
     /// Runs one watch. Leaves in `from` the version to go on from.
     async fn watch(&self, from: &mut String) -> WatchEnd {
         let params = WatchParams {
-            label_selector: Some(self.identity.selector()),
+            label_selector: Some(self.api.identity.selector()),
             timeout: u32::try_from(OPEN_SECONDS.0 + chance() % OPEN_SECONDS.1).ok(),
             bookmarks: true,
             ..WatchParams::default()
@@ -228,7 +208,7 @@ impl KindWatch {
 
     fn take_in(&self, id: ObjectId, object: Json) -> bool {
         let version = version_of(&object);
-        let (wanted, identity) = (self.shared.cache().wanted(), &self.identity);
+        let (wanted, identity) = (self.shared.cache().wanted(), &self.api.identity);
         // The object is judged without the lock. A wanted form that changes meanwhile is judged when its sync
         // begins.
         let (id, form) = match wanted.get_key_value(&id) {

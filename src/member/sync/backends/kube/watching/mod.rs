@@ -1,79 +1,32 @@
 //! The owned objects of a cluster, read once by a list for each kind and from then on by a watch.
 //!
 //! - `cached_object`: the entry of one object. `object_cache`: all entries, and the changes that ask for a sync.
-//!   `kind_watch`: one kind's list and watch. `suspension_watch`: the watch of the parent object.
+//!   `shared`: what watches leave for syncs. `kind_watch`: one kind's list and watch. `suspension_watch`: the watch
+//!   of the parent object.
 //!
 //! A sync that finds every kind watched sends no request to know the live objects. Their contents are dropped
 //! after reading: memory grows with names and hashes only.
 
 pub mod cached_object;
-pub mod kind_watch;
-pub mod object_cache;
+pub mod kind_scope;
+mod kind_watch;
+mod object_cache;
+pub mod shared;
 mod suspension_watch;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
 use super::api_client::{ApiClient, each};
 use super::failure::Failure;
-use super::identity::Identity;
 use crate::sync::backends::RequestSync;
-use kind_watch::{KindScope, KindWatch};
-use object_cache::ObjectCache;
-
-/// The state that syncs and watches share.
-#[derive(Default)]
-pub struct Shared {
-    cache: Mutex<ObjectCache>,
-    /// Kinds that cannot be looked at.
-    faults: Mutex<BTreeMap<KindScope, Failure>>,
-    call: Mutex<Option<RequestSync>>,
-    /// True if a sync was requested since the last one began.
-    called: AtomicBool,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    pub fn cache(&self) -> MutexGuard<'_, ObjectCache> {
-        lock(&self.cache)
-    }
-
-    /// Asks for a sync, once for all that happens until it begins.
-    pub fn request_sync(&self) {
-        if self.called.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        if let Some(call) = &*lock(&self.call) {
-            call();
-        }
-    }
-
-    fn fault(&self, scope: &KindScope, failure: Option<Failure>) {
-        let mut faults = lock(&self.faults);
-        let changed = match failure {
-            Some(failure) => faults.insert(scope.clone(), failure.clone()) != Some(failure),
-            None => faults.remove(scope).is_some(),
-        };
-        drop(faults);
-        if changed {
-            self.request_sync();
-        }
-    }
-}
+use kind_scope::KindScope;
+use kind_watch::KindWatch;
+use shared::{Shared, lock};
 
 /// The kinds that are looked at.
 #[derive(Debug)]
@@ -115,7 +68,6 @@ impl Watching {
         scopes: BTreeMap<KindScope, bool>,
         at_once: usize,
         api: &ApiClient,
-        identity: &Arc<Identity>,
     ) -> Vec<(KindScope, Failure)> {
         self.shared.called.store(false, Ordering::SeqCst);
         self.following.retain(|scope, task| {
@@ -130,13 +82,11 @@ impl Watching {
         if !self.on {
             self.shared.cache().clear();
         } else if self.notice.is_none() {
-            let notice =
-                suspension_watch::follow(api.clone(), identity.clone(), self.shared.clone(), self.silence);
+            let notice = suspension_watch::follow(api.clone(), self.shared.clone(), self.silence);
             self.notice = Some(tokio::spawn(notice).abort_handle());
         }
         let follow = |scope: &KindScope| KindWatch {
             api: api.clone(),
-            identity: identity.clone(),
             shared: self.shared.clone(),
             scope: scope.clone(),
             silence: self.silence,

@@ -10,8 +10,7 @@ use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
 use super::super::api_client::ApiClient;
-use super::super::identity::Identity;
-use super::Shared;
+use super::shared::Shared;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 
 /// The pause between two watches.
@@ -21,11 +20,11 @@ const PAUSE: Duration = Duration::from_secs(5);
 const REFUSED: Duration = Duration::from_secs(300);
 
 /// Follows the parent object for ever, and asks for a sync where its suspension is another one.
-pub async fn follow(api: ApiClient, identity: Arc<Identity>, shared: Arc<Shared>, silence: Duration) {
-    let path = format!("/api/v1/namespaces/{}/configmaps", identity.namespace);
+pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
+    let path = api.identity.parent_path();
     let params = WatchParams {
         // Selected by name, so that the right to watch this one object is enough.
-        field_selector: Some(format!("metadata.name={}", identity.parent)),
+        field_selector: Some(format!("metadata.name={}", api.identity.parent)),
         bookmarks: true,
         ..WatchParams::default()
     };

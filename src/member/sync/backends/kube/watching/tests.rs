@@ -2,11 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 
+use super::super::identity::Identity;
 use super::*;
 use berth_base::model::ObjectId;
 
@@ -86,8 +88,7 @@ impl Server {
             counted.fetch_add(1, Ordering::SeqCst);
         }));
         let feed = KindWatch {
-            api: ApiClient::new(client, &server, Duration::from_secs(5)),
-            identity: Arc::new(Identity::new("test", "berth-system")),
+            api: ApiClient::new(client, &server, identity(), Duration::from_secs(5)),
             shared,
             scope: KindScope {
                 group: "".into(),
@@ -122,8 +123,12 @@ impl Server {
     }
 }
 
+fn identity() -> Identity {
+    Identity::new("test", "berth-system")
+}
+
 fn object(name: &str, version: u64) -> Json {
-    let identity = Identity::new("test", "berth-system");
+    let identity = identity();
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
         "name": name, "namespace": "shop", "uid": format!("uid of {name}"),
         "resourceVersion": version.to_string(),

@@ -1,0 +1,112 @@
+//! The connection to a cluster: the client, the kinds that the server serves, and the accounts that write.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use super::api_client::{ApiClient, each};
+use super::failure::Failure;
+use super::served_kinds::ServedKinds;
+use super::tenant::{Tenant, Tenants};
+use crate::live::{Access, LiveError};
+use crate::sync::desired::Desired;
+use berth_base::model::ObjectId;
+use berth_base::model::object::version_of;
+
+/// The connection to one cluster.
+pub struct Connection {
+    pub api: ApiClient,
+    pub kinds: ServedKinds,
+    /// The number of concurrent requests.
+    pub at_once: usize,
+    access: Access,
+    tenants: Option<Tenants>,
+    /// True if the credentials were read anew since somebody asked.
+    is_renewed: bool,
+}
+
+impl Connection {
+    pub fn new(api: ApiClient, access: Access, at_once: usize, tenant: Option<Tenant>) -> Connection {
+        let tenants = tenant.map(Tenants::new);
+        Connection { api, kinds: ServedKinds::default(), at_once, access, tenants, is_renewed: false }
+    }
+
+    /// Reads the credentials anew: those of a pod change while it runs.
+    pub async fn reconnect(&mut self) -> Result<(), LiveError> {
+        let (client, _) = crate::live::access::connect_member(&self.access).await?;
+        self.api = self.api.with(client);
+        self.is_renewed = true;
+        Ok(())
+    }
+
+    /// Reports, once, that the credentials were read anew.
+    pub fn take_renewed(&mut self) -> bool {
+        std::mem::take(&mut self.is_renewed)
+    }
+
+    /// Returns the client that writes as the tenants' accounts, where there are any.
+    pub fn acting(&self) -> ApiClient {
+        self.api.acting(self.tenants.as_ref())
+    }
+
+    /// Asks what is served, the first time and when a kind that is wanted or owned is not known.
+    pub async fn know_kinds<'a>(
+        &mut self,
+        mut desired: impl Iterator<Item = &'a Desired>,
+        mut owned: impl Iterator<Item = &'a String>,
+    ) -> Result<(), Failure> {
+        let lacks_owned = owned.any(|name| !self.kinds.serves(name));
+        if self.kinds.is_empty() || lacks_owned || desired.any(|object| !self.is_served(object)) {
+            self.ask_kinds().await?;
+        }
+        Ok(())
+    }
+
+    pub async fn ask_kinds(&mut self) -> Result<(), Failure> {
+        self.kinds = ServedKinds::ask(self.api.client()).await?;
+        Ok(())
+    }
+
+    fn is_served(&self, object: &Desired) -> bool {
+        let (id, version) = (&object.id, version_of(object.api_version()));
+        self.kinds.version(&id.group, &id.kind, version).is_some()
+    }
+
+    /// Returns the path of a wanted object's collection.
+    pub fn path_of(&self, object: &Desired) -> Result<String, Failure> {
+        let version = object.api_version();
+        match self.kinds.version(&object.id.group, &object.id.kind, version_of(version)) {
+            Some(served) => served.place_of(&object.id),
+            None => Err(Failure::rule(format!(
+                "the cluster does not serve {} of {version}; it is applied once it does",
+                object.id.kind
+            ))),
+        }
+    }
+
+    /// Looks now and then which namespaces have the account. A right outlives the account it was given to.
+    pub async fn look_for_accounts(&mut self, ids: impl Iterator<Item = &ObjectId>) {
+        let Some(tenants) = &mut self.tenants else { return };
+        let namespaces: BTreeSet<String> =
+            ids.map(|id| id.namespace.to_string()).filter(|namespace| !namespace.is_empty()).collect();
+        let now = Instant::now();
+        if tenants.has_looked(&namespaces) {
+            return;
+        }
+        let (api, account) = (self.api.clone(), tenants.account().to_owned());
+        let found = each(namespaces.iter().cloned().collect(), self.at_once, |namespace| {
+            let (api, account) = (api.clone(), account.clone());
+            async move {
+                let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+                api.get(&path, &account).await
+            }
+        });
+        // If the look-up failed, the server decides.
+        let found = found.await;
+        let is_without = |result: &Result<Option<Json>, Failure>| matches!(result, Ok(None));
+        let without = namespaces.iter().zip(&found).filter(|(_, result)| is_without(result));
+        let without = without.map(|(namespace, _)| namespace.clone()).collect();
+        tenants.note_look(now, namespaces, without);
+    }
+}

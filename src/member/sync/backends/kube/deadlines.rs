@@ -1,0 +1,65 @@
+//! The time that objects may take: to become healthy, and to let a removal go on that waits for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::watching::cached_object::WantedObjects;
+use berth_base::model::ObjectId;
+
+/// The start of a time for each object, and the hash of the form that it counts for.
+type Since = BTreeMap<ObjectId, (Arc<str>, Instant)>;
+
+/// The times of all objects.
+#[derive(Debug)]
+pub struct Deadlines {
+    /// The time that an object may take.
+    limit: Duration,
+    unhealthy: Since,
+    /// Refused objects that a removal waits for.
+    refused: Since,
+}
+
+impl Deadlines {
+    pub fn new(limit: Duration) -> Deadlines {
+        Deadlines { limit, unhealthy: Since::new(), refused: Since::new() }
+    }
+
+    /// Notes that an object is healthy.
+    pub fn healthy(&mut self, id: &ObjectId) {
+        self.unhealthy.remove(id);
+    }
+
+    /// Notes that an object is not healthy. Returns true if it had all the time it may take.
+    pub fn is_overdue(&mut self, id: &ObjectId, hash: &Arc<str>) -> bool {
+        let now = Instant::now();
+        let entry = self.unhealthy.entry(id.clone()).or_insert_with(|| (hash.clone(), now));
+        if entry.0 != *hash {
+            *entry = (hash.clone(), now);
+        }
+        now.duration_since(entry.1) >= self.limit
+    }
+
+    /// Notes which objects are not as wanted. Returns those that had all the time they may take.
+    pub fn given_up(&mut self, ids: &BTreeSet<ObjectId>, wanted: &WantedObjects) -> BTreeSet<ObjectId> {
+        let now = Instant::now();
+        let hash = |id: &ObjectId| wanted.get(id).map(|form| form.hash.clone()).unwrap_or_default();
+        self.refused.retain(|id, (known, _)| ids.contains(id) && *known == hash(id));
+        for id in ids {
+            self.refused.entry(id.clone()).or_insert_with(|| (hash(id), now));
+        }
+        let over = |since: &Instant| now.duration_since(*since) >= self.limit;
+        let given_up = self.refused.iter().filter(|(_, (_, since))| over(since));
+        given_up.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Forgets unhealthy objects that are no longer wanted.
+    pub fn retain(&mut self, is_wanted: impl Fn(&ObjectId) -> bool) {
+        self.unhealthy.retain(|id, _| is_wanted(id));
+    }
+
+    /// Returns the ends of all times.
+    pub fn ends(&self) -> impl Iterator<Item = Instant> + '_ {
+        self.unhealthy.values().chain(self.refused.values()).map(|(_, since)| *since + self.limit)
+    }
+}

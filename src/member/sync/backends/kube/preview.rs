@@ -1,0 +1,54 @@
+//! The effect of writes, shown before they happen.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::super::{Apply, Preview};
+use super::api_client::each;
+use super::apply_one::ApplyJob;
+use super::session::ClusterSession;
+
+impl ClusterSession {
+    /// Shows the effect of writes, with the data of Secrets hashed.
+    pub async fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
+        let mut jobs = Vec::new();
+        for (index, item) in batch.iter().enumerate() {
+            if let Ok(path) = self.connection.path_of(item.desired) {
+                jobs.push((index, self.job(item.desired, path)));
+            }
+        }
+        let api = self.connection.acting();
+        // Values from a Secret's override cannot be told from the rest, so no preview is shown.
+        jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
+        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
+        let tried = each(tasks, self.connection.at_once, |job| {
+            let api = api.clone();
+            async move {
+                let before = match &job.live {
+                    None if job.is_older() => api.get(&job.path, &job.id.name).await?.map(Arc::new),
+                    live => live.clone(),
+                };
+                let after = match job.dry_run_once(&api).await {
+                    Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose()?,
+                    Err(_) => None,
+                };
+                Ok((before, after))
+            }
+        })
+        .await;
+        let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
+        for ((index, job), result) in jobs.into_iter().zip(tried) {
+            // If nothing can be tried yet, the wanted form is shown.
+            let (before, after) = result.unwrap_or_default();
+            let before = before.or(job.live);
+            let after = after.unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
+            let secret = job.id.is_secret();
+            previews[index] = Some(Preview {
+                before: before.as_ref().map(|live| self.mask.shown(live, secret)),
+                after: self.mask.shown(&after, secret),
+            });
+        }
+        previews
+    }
+}

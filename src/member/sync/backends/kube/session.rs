@@ -1,0 +1,212 @@
+//! One cluster at work: the connection to it, and all that is known of its objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::{Apply, BackendError, BackendOverrides, ObjectHealth, Record};
+use super::api_client::ApiClient;
+use super::apply_one::ApplyJob;
+use super::applyset_parent::ParentRecord;
+use super::connection::Connection;
+use super::deadlines::Deadlines;
+use super::drift::{Drift, REPORT_PAUSE};
+use super::events::{SentEvents, remove_status};
+use super::identity::group_kind_of;
+use super::override_objects::OverrideReader;
+use super::pod_reasons::PodReasons;
+use super::protected::Protected;
+use super::retries::{Retries, Setback};
+use super::secret_mask::SecretMask;
+use super::settings::Settings;
+use super::tracked_object::CurrentSync;
+use super::watching::Watching;
+use crate::sync::desired::Desired;
+use crate::sync::health::Health;
+use crate::sync::health::custom::HealthRules;
+use crate::sync::strategy::{Effect, Finding, Strategy};
+use crate::sync::sync_events::SyncEvent;
+use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
+
+/// The interval at which overrides kept in the cluster are read.
+const OVERRIDES_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The interval at which objects are read that no watch covers: foreign ones, and those only compared.
+const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
+
+/// All of a backend but what runs it. `survey`, `dry_run`, `batches` and `preview` have its longer steps.
+pub struct ClusterSession {
+    pub connection: Connection,
+    pub parent: ParentRecord,
+    pub watching: Watching,
+    pub sync: CurrentSync,
+    pub rules: Arc<HealthRules>,
+    pub protected: Protected,
+    pub overrides: OverrideReader,
+    pub deadlines: Deadlines,
+    pub drift: Drift,
+    pub retries: Retries,
+    pub pod_reasons: PodReasons,
+    pub events: SentEvents,
+    pub mask: SecretMask,
+}
+
+impl ClusterSession {
+    pub fn new(settings: &Settings, api: ApiClient) -> ClusterSession {
+        let (access, tenant) = (settings.access.clone(), settings.tenant.clone());
+        ClusterSession {
+            drift: Drift::new(settings.drift, &api.identity.manager),
+            connection: Connection::new(api, access, settings.at_once.max(1), tenant),
+            parent: ParentRecord::default(),
+            watching: Watching::new(settings.silence),
+            sync: CurrentSync::default(),
+            rules: settings.rules.clone(),
+            protected: Protected::new(&settings.protected, &settings.namespace),
+            overrides: OverrideReader::new(settings.overrides_from.clone()),
+            deadlines: Deadlines::new(settings.deadline),
+            retries: Retries::default(),
+            pod_reasons: PodReasons::default(),
+            events: SentEvents::new(settings.events),
+            mask: SecretMask::default(),
+        }
+    }
+
+    pub async fn read_parent(&mut self) -> Result<Option<Record>, BackendError> {
+        self.parent.read(&mut self.connection).await
+    }
+
+    /// Writes the parent before any other write.
+    pub async fn write_parent(&mut self, record: &Record, writes: &[Apply<'_>]) -> Result<(), BackendError> {
+        let mut kinds = self.sync.owned_kinds();
+        kinds.extend(writes.iter().map(|item| group_kind_of(&item.desired.id)));
+        self.parent.write(&mut self.connection, record, kinds).await
+    }
+
+    /// Removes kinds without objects from the parent, after all other writes.
+    pub async fn narrow_parent(&mut self) -> Result<(), BackendError> {
+        // A failed write may have been carried out all the same.
+        let failed = self.retries.ids().map(group_kind_of);
+        let unsure = failed.chain(self.sync.unseen.iter().cloned()).collect();
+        self.parent.narrow(&mut self.connection, self.sync.owned_kinds(), &unsure).await
+    }
+
+    pub async fn remove_parent(&mut self) -> Result<(), BackendError> {
+        if self.parent.current.is_some() {
+            remove_status(&self.connection.api).await;
+        }
+        self.parent.remove(&self.connection.api).await
+    }
+
+    pub async fn local_overrides(&mut self) -> BackendOverrides {
+        self.overrides.read(&self.connection.api).await
+    }
+
+    /// Returns the hash with which an object is applied.
+    pub fn hash_of(&self, object: &Desired) -> Arc<str> {
+        let wanted = self.watching.shared.cache().wanted();
+        let known = wanted.get(&object.id).filter(|it| it.desired.bytes == object.bytes);
+        let hash = || self.connection.api.identity.hash(&object.bytes).into();
+        known.map_or_else(hash, |known| known.hash.clone())
+    }
+
+    /// Makes the job for an object, with the present knowledge of it.
+    pub fn job(&self, object: &Desired, path: String) -> ApplyJob {
+        let seen = self.sync.tracked.get(&object.id);
+        let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
+        let identity = &self.connection.api.identity;
+        ApplyJob::new(object, path, identity, self.hash_of(object), live).older(older)
+    }
+
+    /// Notes a failure, so that the object is not tried again at once.
+    pub fn put_off(&mut self, id: &ObjectId, setback: Setback) {
+        let at = self.retries.put_off(id, setback);
+        self.watching.shared.cache().mute(id, at);
+    }
+
+    pub async fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
+        let Some(seen) = self.sync.tracked.get(id) else {
+            return ObjectHealth {
+                health: Health::Progressing("it does not exist".to_owned()),
+                ..ObjectHealth::default()
+            };
+        };
+        let remark = seen.remark.clone();
+        if seen.health == Health::Healthy {
+            self.deadlines.healthy(id);
+            return ObjectHealth { remark, ..ObjectHealth::default() };
+        }
+        let overdue = self.deadlines.is_overdue(id, &seen.hash);
+        let reason = if overdue || matches!(seen.health, Health::Failed(_)) {
+            self.pod_reasons.reason(&self.connection.api, id, seen.pods.as_deref()).await
+        } else {
+            None
+        };
+        let with = |why: &str| match &reason {
+            Some(reason) => format!("{why}; {reason}"),
+            None => why.to_owned(),
+        };
+        let health = match &seen.health {
+            Health::Progressing(why) => Health::Progressing(with(why)),
+            Health::Failed(why) => Health::Failed(with(why)),
+            Health::Healthy => Health::Healthy,
+        };
+        ObjectHealth { health, overdue, remark }
+    }
+
+    /// Notes which objects are not as wanted. Returns those that had all the time they may take.
+    pub fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> BTreeSet<ObjectId> {
+        self.deadlines.given_up(ids, &self.watching.shared.cache().wanted())
+    }
+
+    /// Returns the verdicts of the objects' strategies on the last survey.
+    pub fn findings(&self) -> BTreeMap<ObjectId, Finding> {
+        let tracked = self.sync.tracked.iter();
+        let findings: BTreeMap<ObjectId, Finding> =
+            tracked.filter_map(|(id, seen)| Some((id.clone(), seen.finding.clone()?))).collect();
+        // Further changes by the same author do not ask for a sync each.
+        let mut cache = self.watching.shared.cache();
+        for (id, _) in findings.iter().filter(|(_, finding)| finding.effect == Effect::Refused) {
+            cache.mute(id, Instant::now() + REPORT_PAUSE);
+        }
+        findings
+    }
+
+    /// Tells people of a sync by Events.
+    pub async fn tell(&mut self, said: &[SyncEvent], now: Timestamp) {
+        let (tracked, parent) = (&self.sync.tracked, &self.parent.current);
+        let uid_of = |about: Option<&ObjectId>| match about {
+            Some(id) => tracked.get(id)?.live.as_ref()?.pointer("/metadata/uid")?.as_str().map(str::to_owned),
+            None => parent.as_ref().map(|parent| parent.uid.clone()),
+        };
+        let note = self.events.tell(&self.connection, &uid_of, said, now).await;
+        self.sync.notes.extend(note);
+    }
+
+    /// Keeps the status in the cluster, if it says something new.
+    pub async fn show(&mut self, status: &ClusterStatus) {
+        if self.parent.current.is_some() {
+            let note = self.events.show(&self.connection.api, status).await;
+            self.sync.notes.extend(note);
+        }
+    }
+
+    /// Returns the next moment at which a sync is due although nothing changes. Earlier ones were served by
+    /// the last sync.
+    pub fn due(&self) -> Option<Instant> {
+        // No watch covers overrides kept in the cluster, and objects that are only looked at.
+        let looks = |object: &Desired| {
+            let strategy = Strategy::of(object);
+            strategy.compares() || strategy.only_looks()
+        };
+        let pause = if !self.overrides.sources.is_empty() {
+            Some(OVERRIDES_INTERVAL)
+        } else {
+            let wanted = self.watching.shared.cache().wanted();
+            wanted.values().any(|it| looks(&it.desired)).then_some(LOOKS_INTERVAL)
+        };
+        let surveyed = self.sync.surveyed;
+        let look = surveyed.zip(pause).map(|(at, pause)| at + pause);
+        let all = self.retries.moments().chain(self.deadlines.ends()).chain(self.drift.ends()).chain(look);
+        all.filter(|at| surveyed.is_none_or(|surveyed| *at > surveyed)).min()
+    }
+}

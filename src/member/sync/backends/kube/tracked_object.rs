@@ -1,0 +1,99 @@
+//! The present knowledge of the objects: what the last survey and later writes left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use super::identity::group_kind_of;
+use super::pod_reasons;
+use super::watching::cached_object::{CachedObject, WantedObject};
+use crate::sync::health::Health;
+use crate::sync::health::custom::HealthRules;
+use crate::sync::strategy::Finding;
+use berth_base::model::ObjectId;
+use berth_base::model::status::Problem;
+
+/// The knowledge and the notes of the present sync.
+#[derive(Debug, Default)]
+pub struct CurrentSync {
+    /// The start of the survey.
+    pub surveyed: Option<Instant>,
+    /// Cache: each object as the survey and later writes left it.
+    pub tracked: BTreeMap<ObjectId, TrackedObject>,
+    /// Kinds that berth may own and could not list.
+    pub unseen: BTreeSet<String>,
+    pub notes: Vec<Problem>,
+}
+
+impl CurrentSync {
+    /// Forgets the objects of the last sync.
+    pub fn begin(&mut self) {
+        self.tracked.clear();
+        self.surveyed = Some(Instant::now());
+    }
+
+    /// Returns the kinds of the objects that berth owns.
+    pub fn owned_kinds(&self) -> BTreeSet<String> {
+        self.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| group_kind_of(id)).collect()
+    }
+
+    /// Notes an object whose drift stays, with a remark for the report.
+    pub fn leave_drifted(&mut self, id: &ObjectId, remark: Option<String>) {
+        let seen = self.tracked.entry(id.clone()).or_insert_with(|| TrackedObject {
+            owned: true,
+            health: Health::Healthy,
+            ..TrackedObject::default()
+        });
+        (seen.checked, seen.remark) = (true, remark);
+    }
+}
+
+/// The present knowledge of one object.
+#[derive(Debug, Default)]
+pub struct TrackedObject {
+    pub owned: bool,
+    /// The live object, if a change needs it.
+    pub live: Option<Arc<Json>>,
+    /// True if a dry run accepted the wanted form.
+    pub checked: bool,
+    /// True if somebody changed the object while the wanted form stayed the same.
+    pub drifted: bool,
+    /// A remark for the report; no action follows.
+    pub remark: Option<String>,
+    /// The UID of an owned object that gets a new form whatever its content.
+    pub older: Option<String>,
+    pub hash: Arc<str>,
+    pub health: Health,
+    /// The label selector of its pods, if it has some.
+    pub pods: Option<String>,
+    /// The verdict of its strategy.
+    pub finding: Option<Finding>,
+}
+
+impl TrackedObject {
+    /// Builds the knowledge of an object from its cache entry.
+    pub fn from_entry(entry: &CachedObject, wanted: Option<&WantedObject>) -> TrackedObject {
+        let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
+        TrackedObject {
+            owned: entry.owned,
+            drifted: wanted.is_some_and(|wanted| entry.has_drifted(wanted)),
+            live: entry.live.clone(),
+            older: (is_older && entry.live.is_none()).then(|| entry.uid.to_string()),
+            health: entry.health.clone(),
+            pods: entry.pods.as_deref().map(str::to_owned),
+            finding: entry.finding.clone(),
+            ..TrackedObject::default()
+        }
+    }
+
+    /// Reads the health of a live object, and the selector of its pods.
+    pub fn of(object: &Json, rules: &HealthRules) -> TrackedObject {
+        TrackedObject {
+            health: rules.judge(object),
+            pods: pod_reasons::selector_of(object),
+            ..TrackedObject::default()
+        }
+    }
+}
