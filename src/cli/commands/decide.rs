@@ -26,8 +26,7 @@ pub fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&diagnostics);
     match args.output {
         Format::Text => ui.out(&decisions_table(&decided.decisions, ui)),
-        Format::Json => ui.json(&state::decisions_json(decided.decisions.values())),
-        Format::Yaml => ui.yaml(&state::decisions_json(decided.decisions.values())),
+        format => format.write(&state::decisions_json(decided.decisions.values()), ui),
     }
     Ok(exit_for(&diagnostics))
 }

@@ -71,12 +71,11 @@ pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         all => json!({"kind": "List", "items": all}),
     };
     match args.output {
-        Format::Json => ui.json(&list()),
-        Format::Yaml => ui.yaml(&list()),
         Format::Text => {
             let texts: Vec<String> = described.iter().map(text).collect();
             ui.out(&texts.join("\n"));
         }
+        format => format.write(&list(), ui),
     }
     Ok(Exit::Done)
 }

@@ -15,6 +15,7 @@ use berth_base::edit::{Found, keys};
 use berth_base::text::counted;
 use berth_base::yaml::emit;
 use berth_engine::dialects::kubefed::make::{FederatedKind, KnownTypes, read_type_config, type_config};
+use berth_engine::plan::Plan;
 
 /// Stop the propagation of a type
 ///
@@ -48,97 +49,117 @@ pub struct DisableArgs {
 pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
     let tree = WorkingTree::read(&args.repo.repo)?;
     ui.diagnostics(&tree.unreadable());
-    let (types, resources) = tree.types();
-    let resource = one_called(&args.name, &resources, &types)?;
-    let name = resource.full_name();
-    let Some(known) = types.of_target(&resource.group, &resource.kind) else {
-        return Err(CommandError::usage(format!("{name} is not enabled")).hint("no type config names it"));
-    };
-    let configs = tree.type_configs(&name);
-    // Two control planes may call the Federated kind by two names.
-    let mut kinds: Vec<FederatedKind> =
-        configs.iter().filter_map(|(_, found)| read_type_config(&found.node.to_json())).collect();
-    kinds.push(known.clone());
-    let is_of_type =
-        |found: &Found| kinds.iter().any(|one| found.kind == one.kind && found.group() == one.group);
-    let of_type: Vec<(&Arc<str>, &Found)> = tree.objects().filter(|(_, found)| is_of_type(found)).collect();
-    let is_shipped = KnownTypes::is_shipped(&known.group, &known.kind);
-    let edits = if args.delete {
-        deletion(&tree, &configs, &name, is_shipped, &of_type)?
-    } else {
-        disabling(args, &tree, &configs, known)?
-    };
-    let (_, new_errors) = tree.check(&edits);
-    if let Some(error) = would_be_faulty(&new_errors) {
-        return Err(error);
-    }
-    let plan = tree.plan(&edits)?;
-    ui.diagnostics(&tree.lacking(&edits)?);
+    let disabled = Disabled::of(args, &tree)?;
+    ui.diagnostics(&tree.lacking(&disabled.edits)?);
     if args.yes {
-        tree.write(&edits)?;
+        tree.write(&disabled.edits)?;
     }
-    let form = || {
+    match args.output {
+        Format::Text => ui.out(&disabled.text(args.delete, ui)),
+        format => format.write(&disabled.json(args), ui),
+    }
+    if !args.yes && !disabled.edits.is_empty() {
+        ui.status("nothing was written; use --yes to edit the files");
+    }
+    Ok(Exit::Done)
+}
+
+/// The edits that disable a type, and their effect.
+struct Disabled<'t> {
+    /// The type's name.
+    name: String,
+    /// KubeFed ships the type, which needs no config then.
+    is_shipped: bool,
+    /// The objects of the type.
+    of_type: Vec<(&'t Arc<str>, &'t Found)>,
+    edits: Vec<Edit>,
+    plan: Plan,
+}
+
+impl<'t> Disabled<'t> {
+    fn of(args: &DisableArgs, tree: &'t WorkingTree) -> Result<Disabled<'t>, CommandError> {
+        let (types, resources) = tree.types();
+        let resource = one_called(&args.name, &resources, &types)?;
+        let name = resource.full_name();
+        let Some(known) = types.of_target(&resource.group, &resource.kind) else {
+            let error = CommandError::usage(format!("{name} is not enabled"));
+            return Err(error.hint("no type config names it"));
+        };
+        let configs = tree.type_configs(&name);
+        // Two control planes may call the Federated kind by two names.
+        let mut kinds: Vec<FederatedKind> =
+            configs.iter().filter_map(|(_, found)| read_type_config(&found.node.to_json())).collect();
+        kinds.push(known.clone());
+        let is_of_type =
+            |found: &Found| kinds.iter().any(|one| found.kind == one.kind && found.group() == one.group);
+        let of_type: Vec<_> = tree.objects().filter(|(_, found)| is_of_type(found)).collect();
+        let is_shipped = KnownTypes::is_shipped(&known.group, &known.kind);
+        let edits = if args.delete {
+            deletion(tree, &configs, &name, is_shipped, &of_type)?
+        } else {
+            disabling(args, tree, &configs, known)?
+        };
+        let (_, new_errors) = tree.check(&edits);
+        if let Some(error) = would_be_faulty(&new_errors) {
+            return Err(error);
+        }
+        let plan = tree.plan(&edits)?;
+        Ok(Disabled { name, is_shipped, of_type, edits, plan })
+    }
+
+    fn json(&self, args: &DisableArgs) -> Json {
         json!({
-            "type": name,
-            "propagation": match (args.delete, is_shipped) {
+            "type": self.name,
+            "propagation": match (args.delete, self.is_shipped) {
                 (true, true) => "Enabled".into(),
                 (true, false) => Json::Null,
                 (false, _) => Json::from("Disabled"),
             },
-            "files": edits.iter().map(|edit| json!({
+            "files": self.edits.iter().map(|edit| json!({
                 "file": edit.path, "deleted": edit.text.is_none(),
             })).collect::<Vec<Json>>(),
-            "objects": of_type.iter().map(|(file, found)| json!({
+            "objects": self.of_type.iter().map(|(file, found)| json!({
                 "kind": found.kind, "namespace": found.namespace, "name": found.name,
                 "file": &***file, "line": found.at.line,
             })).collect::<Vec<Json>>(),
-            "plan": plan_json(&plan, &Reasons::default()),
-            "written": args.yes && !edits.is_empty(),
+            "plan": plan_json(&self.plan, &Reasons::default()),
+            "written": args.yes && !self.edits.is_empty(),
         })
-    };
-    match args.output {
-        Format::Json => ui.json(&form()),
-        Format::Yaml => ui.yaml(&form()),
-        Format::Text => {
-            let mut text = String::new();
-            for edit in &edits {
-                let what = match &edit.text {
-                    None => "goes",
-                    Some(_) if args.delete => "loses the type config",
-                    Some(_) => "says `propagation: Disabled`",
-                };
-                let _ = writeln!(text, "{} {what}", edit.path);
-            }
-            if edits.is_empty() {
-                let _ = writeln!(text, "{name} is already disabled");
-            }
-            match (args.delete, of_type.len()) {
-                (true, _) if is_shipped => {
-                    let _ =
-                        writeln!(text, "{name} is a type that KubeFed ships: it is enabled without a config");
-                }
-                (true, _) => {}
-                (false, 0) => text.push_str("it has no objects\n"),
-                (false, 1) => text.push_str("1 object stays unchanged in every member\n"),
-                (false, n) => {
-                    let _ = writeln!(text, "{n} objects stay unchanged in every member");
-                }
-            }
-            for (file, found) in &of_type {
-                let _ = writeln!(
-                    text,
-                    "  {file}:{}:{}: {} {}",
-                    found.at.line, found.at.column, found.kind, found.name
-                );
-            }
-            let _ = write!(text, "members: {}", plan_text(&plan, &Reasons::default(), ui));
-            ui.out(&text);
+    }
+
+    fn text(&self, deletes: bool, ui: &Ui) -> String {
+        let (name, mut text) = (&self.name, String::new());
+        for edit in &self.edits {
+            let what = match &edit.text {
+                None => "goes",
+                Some(_) if deletes => "loses the type config",
+                Some(_) => "says `propagation: Disabled`",
+            };
+            let _ = writeln!(text, "{} {what}", edit.path);
         }
+        if self.edits.is_empty() {
+            let _ = writeln!(text, "{name} is already disabled");
+        }
+        let _ = match (deletes, self.of_type.len()) {
+            (true, _) if self.is_shipped => {
+                writeln!(text, "{name} is a type that KubeFed ships: it is enabled without a config")
+            }
+            (true, _) => Ok(()),
+            (false, 0) => writeln!(text, "it has no objects"),
+            (false, 1) => writeln!(text, "1 object stays unchanged in every member"),
+            (false, n) => writeln!(text, "{n} objects stay unchanged in every member"),
+        };
+        for one in &self.of_type {
+            let _ = writeln!(text, "  {}", place(one));
+        }
+        let _ = write!(text, "members: {}", plan_text(&self.plan, &Reasons::default(), ui));
+        text
     }
-    if !args.yes && !edits.is_empty() {
-        ui.status("nothing was written; use --yes to edit the files");
-    }
-    Ok(Exit::Done)
+}
+
+/// An object with its place.
+fn place((file, found): &(&Arc<str>, &Found)) -> String {
+    format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name)
 }
 
 /// `propagation: Disabled`, in the configs that are there or in a new one. Nothing where they say so already.
@@ -174,12 +195,7 @@ fn deletion(
     if of_type.is_empty() {
         return tree.without(configs);
     }
-    let places: Vec<String> = of_type
-        .iter()
-        .map(|(file, found)| {
-            format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name)
-        })
-        .collect();
+    let places: Vec<String> = of_type.iter().map(place).collect();
     let (objects, places) = (counted(of_type.len(), "object"), places.join("\n"));
     let (message, hint) = if is_shipped {
         (

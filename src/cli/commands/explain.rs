@@ -73,8 +73,7 @@ pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
                 ui.out(&explained_text(one, args.cluster.is_some(), ui));
             }
         }
-        Format::Json => ui.json(&explained_json(&explained)),
-        Format::Yaml => ui.yaml(&explained_json(&explained)),
+        format => format.write(&explained_json(&explained), ui),
     }
     Ok(exit_for(&diagnostics))
 }

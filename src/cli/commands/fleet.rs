@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value as Json;
+
 use super::exit::{CommandError, Exit};
 use super::state::StateArgs;
 use super::ui::Ui;
@@ -37,6 +39,13 @@ pub enum Format {
     Text,
     Json,
     Yaml,
+}
+
+impl Format {
+    /// Prints data for programs.
+    pub fn write(self, data: &Json, ui: &Ui) {
+        if self == Format::Yaml { ui.yaml(data) } else { ui.json(data) }
+    }
 }
 
 impl FleetArgs {

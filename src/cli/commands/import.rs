@@ -177,8 +177,7 @@ fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoAr
     let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
     match into.output {
         Format::Text => ui.out(&shown.text(&refs)),
-        Format::Json => ui.json(&shown.json()),
-        Format::Yaml => ui.yaml(&shown.json()),
+        format => format.write(&shown.json(), ui),
     }
     let missing = if gathered.missing.is_empty() { Exit::Done } else { Exit::Unreachable };
     Ok(exit_for(&told).worst(missing))

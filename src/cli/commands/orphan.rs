@@ -93,8 +93,6 @@ pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
         })
     };
     match object.output {
-        Format::Json => ui.json(&form()),
-        Format::Yaml => ui.yaml(&form()),
         Format::Text => {
             let name = match found.namespace.as_str() {
                 "" => found.name.clone(),
@@ -109,6 +107,7 @@ pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
                 found.at.line, found.kind
             ));
         }
+        format => format.write(&form(), ui),
     }
     Ok(Exit::Done)
 }

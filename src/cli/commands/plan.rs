@@ -16,12 +16,13 @@ use super::summary::{Length, plan_of_length};
 use super::trust::{Tip, TrustArgs};
 use super::ui::Ui;
 use super::validate::diagnostics_json;
-use berth_base::diag::harmless_line;
+use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
 use berth_base::model::{ContentId, Timestamp};
-use berth_engine::plan::plan;
-use berth_git::Repo;
+use berth_engine::plan::{Plan, plan};
+use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
 use berth_hub::inputs::{LocatedState, current_state};
+use berth_hub::next_commit::NextCommit;
 
 /// Show what a change does to every cluster
 ///
@@ -84,123 +85,193 @@ pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
     let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
-    let search = args.state.search(&args.repo)?;
-    let located = ui.watching("reading the current state", || LocatedState::find(&repo, &search))?;
-    let head = Revision { name: args.head.clone(), commit: repo.require(&args.head)? };
-    if located.current.as_ref().is_some_and(|current| current.commit == head.commit) {
-        return Err(
-            PassError::SourceIsRendered(current_state::short(&located.refs.rendered).to_owned()).into()
-        );
-    }
-    let base = match &args.base {
-        Some(name) => Some(Revision { name: name.clone(), commit: repo.require(name)? }),
-        None => None,
-    };
-    let into = match &base {
-        _ if args.no_merge => None,
-        Some(base) => Some(base.clone()),
-        None => source_tip(&repo, &located, args.source.as_deref())?,
-    };
-    let change = match merge(&repo, &located, head, into)? {
-        Merging::Done(change) => change,
-        Merging::Conflicts { head, into, files } => {
-            if args.output != Format::Text {
-                print(args.output, &plan_form::conflicts_json(&files), ui);
-            }
-            return Err(conflict(&head, &into, &files));
-        }
-    };
-    let limits = args.gate.limits();
-    let first = args.state.first;
-    let rehearsal = Rehearsal { repo: &repo, located: &located, limits, at: args.now, first };
-    let Rehearsed { step, refusals } = ui.watching("reading the fleet", || match &base {
-        Some(base) => rehearsal.change_upon(base, &change),
-        None => rehearsal.change(&change),
-    })?;
-    let subject = repo.commit(change.head.commit)?.subject().to_owned();
-    let upon = match &base {
-        Some(base) => format!("{} on {}", base.name, located.words()),
-        None => located.words(),
-    };
-    ui.status(&format!("{upon} → {}", harmless_line(&change.words(&subject))));
-    let mut diagnostics = step.diagnostics.clone();
-    diagnostics.extend(change.notes());
-    if args.head == "HEAD" {
-        diagnostics.extend(uncommitted(&repo)?);
-    }
-    let published = located.current.as_ref().and_then(|current| current.trailers.source);
-    let since = base.as_ref().map(|base| base.commit).or(published);
-    diagnostics.extend(refused_by_hubs(&repo, since, step.inputs.tree())?);
-    let plan = plan(&step.inputs.current, &step.built.state);
-    let workloads = &step.built.fleet.workloads;
-    let touched = plan.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
-    diagnostics.extend(slips::of(touched, step.inputs.tree()));
-    let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
-    let mut is_trusted = true;
-    if let Some(current) = &located.current {
-        let limits = args.gate.limits();
-        let source = change.into.as_ref().filter(|_| base.is_none()).map(|into| into.commit);
-        let tip = Tip { refs: &located.refs, commit: current.commit, source, limits: &limits };
-        match ui.watching("proving the current state", || args.trust.judge(&repo, &tip))? {
-            Ok(note) => diagnostics.extend(note),
-            Err(refusal) => {
-                is_trusted = false;
-                refused.insert(0, refusal);
-            }
-        }
-    }
-    diagnostics.sort();
-    ui.diagnostics(&diagnostics);
-    let held = &step.held;
-    let reasons = Reasons::of(&plan, &step);
+    let asked = Asked::gather(args, &repo, ui)?;
+    let rehearsed = ui.watching("reading the fleet", || asked.rehearse(args, &repo))?;
+    ui.status(&asked.words());
+    let planned = Planned::of(args, &repo, &asked, rehearsed, ui)?;
+    ui.diagnostics(&planned.diagnostics);
     match args.output {
-        Format::Text => {
-            if !refused.is_empty() {
-                ui.out(&refusals_text(&refused, ui));
-            }
-            let screen = Length::Screen("`-v`, or `-o json` for programs");
-            let length = if verbose > 0 || args.diff { Length::Whole } else { screen };
-            ui.out(&plan_of_length(&plan, &reasons, length, ui));
-            if !step.deadlines.is_empty() {
-                ui.out(&deadlines_text(&step.deadlines, ui));
-            }
-            if !held.is_empty() {
-                ui.out(&held_text(held, When::Foreseen, verbose, ui));
-            }
-            if args.diff {
-                let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
-                for change in plan.changes() {
-                    ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
-                }
-            }
-        }
-        format => {
-            let mut form = plan_json(&plan, &reasons);
-            form["state"] = current_json(&located);
-            form["base"] = base.as_ref().map_or(Json::Null, revision_json);
-            form["head"] = change_json(&change, &subject);
-            form["moment"] = json!(step.inputs.now.to_string());
-            form["held"] = held_json(held);
-            form["deadlines"] = deadlines_json(&step.deadlines);
-            form["refused"] = refusals_json(&refused);
-            form["diagnostics"] = diagnostics_json(&diagnostics)["diagnostics"].take();
-            print(format, &form, ui);
-        }
+        Format::Text => planned.print(args, &repo, verbose, ui)?,
+        format => format.write(&planned.json(&asked), ui),
     }
-    let counts = plan.counts();
-    let fails = |differs: bool, exit| if differs { exit } else { Exit::Done };
-    let exit = match args.fail_on {
-        Some(FailOn::Any) => fails(counts.added + counts.changed + counts.removed > 0, Exit::Different),
-        Some(FailOn::Removals) => fails(counts.removed > 0, Exit::Different),
-        Some(FailOn::Held) => fails(!held.is_empty() || !refused.is_empty(), Exit::Held),
-        None => Exit::Done,
-    };
-    let exit = if is_trusted { exit } else { exit.worst(Exit::Held) };
-    Ok(exit_for(&diagnostics).worst(exit))
+    Ok(planned.exit(args.fail_on))
 }
 
-fn print(format: Format, form: &Json, ui: &Ui) {
-    if format == Format::Yaml { ui.yaml(form) } else { ui.json(form) }
+/// The change to plan, and where it begins.
+struct Asked {
+    located: LocatedState,
+    /// The revision whose state comes before the change, in place of the current state.
+    base: Option<Revision>,
+    change: MergedChange,
+    /// The subject of the head's commit.
+    subject: String,
+}
+
+impl Asked {
+    fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> {
+        let search = args.state.search(&args.repo)?;
+        let located = ui.watching("reading the current state", || LocatedState::find(repo, &search))?;
+        let revision = |name: &String| -> Result<Revision, CommandError> {
+            Ok(Revision { name: name.clone(), commit: repo.require(name)? })
+        };
+        let head = revision(&args.head)?;
+        if located.current.as_ref().is_some_and(|current| current.commit == head.commit) {
+            let name = current_state::short(&located.refs.rendered).to_owned();
+            return Err(PassError::SourceIsRendered(name).into());
+        }
+        let base = args.base.as_ref().map(revision).transpose()?;
+        let into = match &base {
+            _ if args.no_merge => None,
+            Some(base) => Some(base.clone()),
+            None => source_tip(repo, &located, args.source.as_deref())?,
+        };
+        let change = match merge(repo, &located, head, into)? {
+            Merging::Done(change) => change,
+            Merging::Conflicts { head, into, files } => {
+                if args.output != Format::Text {
+                    args.output.write(&plan_form::conflicts_json(&files), ui);
+                }
+                return Err(conflict(&head, &into, &files));
+            }
+        };
+        let subject = repo.commit(change.head.commit)?.subject().to_owned();
+        Ok(Asked { located, base, change, subject })
+    }
+
+    fn rehearse(&self, args: &PlanArgs, repo: &Repo) -> Result<Rehearsed, CommandError> {
+        let (limits, first) = (args.gate.limits(), args.state.first);
+        let rehearsal = Rehearsal { repo, located: &self.located, limits, at: args.now, first };
+        match &self.base {
+            Some(base) => rehearsal.change_upon(base, &self.change),
+            None => rehearsal.change(&self.change),
+        }
+    }
+
+    /// The beginning and the change, in a few words.
+    fn words(&self) -> String {
+        let upon = match &self.base {
+            Some(base) => format!("{} on {}", base.name, self.located.words()),
+            None => self.located.words(),
+        };
+        format!("{upon} → {}", harmless_line(&self.change.words(&self.subject)))
+    }
+
+    /// The source commit before the change.
+    fn since(&self) -> Option<CommitId> {
+        let published = || self.located.current.as_ref()?.trailers.source;
+        self.base.as_ref().map(|base| base.commit).or_else(published)
+    }
+
+    /// Judges whether `run` would go on from the current state. Gives its refusal, or a note.
+    fn judge(
+        &self,
+        args: &PlanArgs,
+        repo: &Repo,
+        ui: &Ui,
+    ) -> Result<Result<Option<Diagnostic>, CommandError>, CommandError> {
+        let Some(current) = &self.located.current else { return Ok(Ok(None)) };
+        let limits = args.gate.limits();
+        let source = self.change.into.as_ref().filter(|_| self.base.is_none()).map(|into| into.commit);
+        let tip = Tip { refs: &self.located.refs, commit: current.commit, source, limits: &limits };
+        ui.watching("proving the current state", || args.trust.judge(repo, &tip))
+    }
+}
+
+/// The effect of the change.
+struct Planned {
+    plan: Plan,
+    reasons: Reasons,
+    step: NextCommit,
+    /// The reasons why `run` would publish nothing.
+    refused: Vec<CommandError>,
+    /// The current state is not trusted.
+    is_untrusted: bool,
+    diagnostics: Diagnostics,
+}
+
+impl Planned {
+    fn of(
+        args: &PlanArgs,
+        repo: &Repo,
+        asked: &Asked,
+        rehearsed: Rehearsed,
+        ui: &Ui,
+    ) -> Result<Planned, CommandError> {
+        let Rehearsed { mut step, refusals } = rehearsed;
+        let mut diagnostics = step.diagnostics.clone();
+        diagnostics.extend(asked.change.notes());
+        if args.head == "HEAD" {
+            diagnostics.extend(uncommitted(repo)?);
+        }
+        diagnostics.extend(refused_by_hubs(repo, asked.since(), step.inputs.tree())?);
+        // The step's own plan leaves out what is held.
+        let plan = match step.held.is_empty() {
+            true => std::mem::take(&mut step.plan),
+            false => plan(&step.inputs.current, &step.built.state),
+        };
+        let workloads = &step.built.fleet.workloads;
+        let touched = plan.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
+        diagnostics.extend(slips::of(touched, step.inputs.tree()));
+        let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
+        let judged = asked.judge(args, repo, ui)?;
+        let is_untrusted = judged.is_err();
+        match judged {
+            Ok(note) => diagnostics.extend(note),
+            Err(refusal) => refused.insert(0, refusal),
+        }
+        diagnostics.sort();
+        let reasons = Reasons::of(&plan, &step);
+        Ok(Planned { plan, reasons, step, refused, is_untrusted, diagnostics })
+    }
+
+    /// Prints the plan for people.
+    fn print(&self, args: &PlanArgs, repo: &Repo, verbose: u8, ui: &Ui) -> Result<(), CommandError> {
+        if !self.refused.is_empty() {
+            ui.out(&refusals_text(&self.refused, ui));
+        }
+        let screen = Length::Screen("`-v`, or `-o json` for programs");
+        let length = if verbose > 0 || args.diff { Length::Whole } else { screen };
+        ui.out(&plan_of_length(&self.plan, &self.reasons, length, ui));
+        if !self.step.deadlines.is_empty() {
+            ui.out(&deadlines_text(&self.step.deadlines, ui));
+        }
+        if !self.step.held.is_empty() {
+            ui.out(&held_text(&self.step.held, When::Foreseen, verbose, ui));
+        }
+        if args.diff {
+            let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
+            for change in self.plan.changes() {
+                ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan for programs.
+    fn json(&self, asked: &Asked) -> Json {
+        let mut form = plan_json(&self.plan, &self.reasons);
+        form["state"] = current_json(&asked.located);
+        form["base"] = asked.base.as_ref().map_or(Json::Null, revision_json);
+        form["head"] = change_json(&asked.change, &asked.subject);
+        form["moment"] = json!(self.step.inputs.now.to_string());
+        form["held"] = held_json(&self.step.held);
+        form["deadlines"] = deadlines_json(&self.step.deadlines);
+        form["refused"] = refusals_json(&self.refused);
+        form["diagnostics"] = diagnostics_json(&self.diagnostics)["diagnostics"].take();
+        form
+    }
+
+    fn exit(&self, fail_on: Option<FailOn>) -> Exit {
+        let counts = self.plan.counts();
+        let fails = |differs: bool, exit| if differs { exit } else { Exit::Done };
+        let exit = match fail_on {
+            Some(FailOn::Any) => fails(counts.added + counts.changed + counts.removed > 0, Exit::Different),
+            Some(FailOn::Removals) => fails(counts.removed > 0, Exit::Different),
+            Some(FailOn::Held) => fails(!self.step.held.is_empty() || !self.refused.is_empty(), Exit::Held),
+            None => Exit::Done,
+        };
+        exit_for(&self.diagnostics).worst(exit).worst(fails(self.is_untrusted, Exit::Held))
+    }
 }
 
 /// The state that a plan goes on from, for programs.

@@ -63,7 +63,8 @@ impl RemoteArgs {
         if std::env::args().any(|argument| shows_password(&argument)) {
             return Err(password_in_arguments());
         }
-        let access = self.access(RemoteUrl::parse(url, self.allow_plain)?)?;
+        let url = RemoteUrl::parse(url, self.allow_plain)?;
+        let access = self.access(url, self.token()?, self.ssh_key.as_deref());
         Ok(GitTransport::new(access, Cancel::default()))
     }
 
@@ -84,23 +85,23 @@ impl RemoteArgs {
             None => default_folder(&url, usage)?,
         };
         let copy = WorkingCopy::open(&folder, &url)?;
-        let access = self.access(url)?;
+        let access = self.access(url, self.token()?, self.ssh_key.as_deref());
         let transport = Self::transport_in(&copy, access, cancel)?;
         Ok(Some((transport, copy)))
     }
 
-    fn access(&self, url: RemoteUrl) -> Result<Access, CommandError> {
-        Ok(Access {
+    fn access(&self, url: RemoteUrl, token: Token, ssh_key: Option<&Path>) -> Access {
+        Access {
             url,
             username: self.username.clone(),
-            token: self.token()?,
+            token,
             ca_file: self.ca_file.clone(),
             proxy: self.proxy.as_ref().map(Secret::new),
-            ssh_key: self.ssh_key.clone(),
+            ssh_key: ssh_key.map(Path::to_owned),
             known_hosts: self.known_hosts.clone(),
             timeout: Duration::from_secs(self.git_timeout),
             stall: Duration::from_secs(self.git_stall_timeout),
-        })
+        }
     }
 
     /// Another remote, reached in the same way but with credentials of its own.
@@ -112,17 +113,9 @@ impl RemoteArgs {
         copy: &WorkingCopy,
         cancel: &Cancel,
     ) -> Result<GitTransport, CommandError> {
-        let access = Access {
-            url: RemoteUrl::parse(url, self.allow_plain)?,
-            username: self.username.clone(),
-            token: token_file.map_or(Token::None, |path| Token::File(path.to_owned())),
-            ca_file: self.ca_file.clone(),
-            proxy: self.proxy.as_ref().map(Secret::new),
-            ssh_key: ssh_key.map(Path::to_owned),
-            known_hosts: self.known_hosts.clone(),
-            timeout: Duration::from_secs(self.git_timeout),
-            stall: Duration::from_secs(self.git_stall_timeout),
-        };
+        let url = RemoteUrl::parse(url, self.allow_plain)?;
+        let token = token_file.map_or(Token::None, |path| Token::File(path.to_owned()));
+        let access = self.access(url, token, ssh_key);
         Self::transport_in(copy, access, cancel)
     }
 

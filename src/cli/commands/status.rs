@@ -48,9 +48,8 @@ pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     }
     let status = gather(&repo, &located, ui)?;
     match args.output {
-        Format::Json => ui.json(&status),
-        Format::Yaml => ui.yaml(&status),
         Format::Text => ui.out(&status_text(&status, ui)),
+        format => format.write(&status, ui),
     }
     Ok(Exit::Done)
 }

@@ -84,8 +84,6 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
         })
     };
     match args.output {
-        Format::Json => ui.json(&form()),
-        Format::Yaml => ui.yaml(&form()),
         Format::Text => {
             let mut text = format!("{} is described by\n", ui.tint(name, Tone::Strong));
             for (file, found) in &gone {
@@ -110,6 +108,7 @@ pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
             }
             ui.out(&text);
         }
+        format => format.write(&form(), ui),
     }
     ui.status(if args.yes {
         "next: commit, and look at `berth plan`, which shows the removals to approve"

@@ -46,8 +46,6 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
     built.diagnostics.sort();
     match args.output {
-        Format::Json => ui.json(&diagnostics_json(&built.diagnostics)),
-        Format::Yaml => ui.yaml(&diagnostics_json(&built.diagnostics)),
         Format::Text => {
             ui.diagnostics(&built.diagnostics);
             ui.out(&format!(
@@ -58,6 +56,7 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
                 counted(built.fleet.workloads.len(), "workload"),
             ));
         }
+        format => format.write(&diagnostics_json(&built.diagnostics), ui),
     }
     let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);
     let exit = if args.strict && has_warnings { Exit::Faulty } else { Exit::Done };

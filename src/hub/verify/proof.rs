@@ -177,7 +177,10 @@ impl<'r> Verifier<'r> {
                 (true, None) => Verdict::Proven,
             });
         }
-        if let Some(lost) = current.as_ref().and_then(lost_source).filter(|lost| !self.repo.has_commit(*lost))
+        if let Some(lost) = current
+            .as_ref()
+            .and_then(|current| current.trailers.source)
+            .filter(|lost| !self.repo.has_commit(*lost))
             && next.inputs.lacks_history()
         {
             return Ok(no_commit("parent's source", lost));
@@ -186,10 +189,6 @@ impl<'r> Verifier<'r> {
         let differences = compare(scratch, info, &scratch.commit(computed.commit)?)?;
         Ok(Verdict::Differs(claims.into_iter().chain(differences).collect()))
     }
-}
-
-fn lost_source(current: &CurrentState) -> Option<CommitId> {
-    current.trailers.source
 }
 
 fn no_commit(what: &str, commit: CommitId) -> Verdict {

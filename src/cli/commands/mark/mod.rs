@@ -110,8 +110,6 @@ pub fn mark(
         tree.write(&edits)?;
     }
     match args.output {
-        Format::Json => ui.json(&to_json(&done, counts, !args.dry_run)),
-        Format::Yaml => ui.yaml(&to_json(&done, counts, !args.dry_run)),
         Format::Text if args.dry_run => {
             for Edit { path, text } in &edits {
                 ui.out(&coloured(tree.text(path)?, text.as_deref().unwrap_or_default(), path, ui));
@@ -122,6 +120,7 @@ pub fn mark(
                 outcome.said.iter().for_each(|said| ui.out(&format!("{}: {said} ({file})", cluster.name)));
             }
         }
+        format => format.write(&to_json(&done, counts, !args.dry_run), ui),
     }
     for (cluster, _, outcome) in &done {
         outcome.notes.iter().for_each(|note| ui.status(&format!("{}: {note}", cluster.name)));
