@@ -172,6 +172,21 @@ pub fn rows_among<'n>(
 }
 
 impl Decision {
+    /// A decision that picks no cluster. `source` is the file of the placement.
+    pub fn new(key: Key, source: impl Into<String>) -> Decision {
+        Decision {
+            key,
+            source: source.into(),
+            picks: Shared::new(),
+            refused: Vec::new(),
+            condition: None,
+            digest: None,
+            policy: None,
+            objects: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
     /// The picks without the clusters that only keep a copy.
     pub fn picked(&self) -> impl Iterator<Item = &Pick> {
         self.picks.iter().filter(|pick| !pick.leaving)

@@ -102,7 +102,7 @@ pub enum Rule {
     /// Not on its way out of the fleet.
     NotLeaving,
     /// Its agent joined, is healthy, and reported of late.
-    Eligible(Limits),
+    Eligible(AgentLimits),
     /// Every taint is tolerated by one of these.
     Tolerates(Vec<Toleration>),
     /// Its namespaces, where the cluster lists them, include this one.
@@ -131,7 +131,7 @@ pub struct ClusterSet {
 
 /// The ages, in seconds, beyond which a report is too old and its cluster counts as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Limits {
+pub struct AgentLimits {
     pub heartbeat_seconds: i64,
     pub unhealthy_seconds: i64,
 }

@@ -6,4 +6,4 @@ pub mod dir;
 mod tree;
 
 pub use dir::{SourceError, read_dir};
-pub use tree::{Ruled, SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
+pub use tree::{RulesFrom, SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};

@@ -11,19 +11,19 @@ pub struct SourceTree {
     pub files: Vec<SourceFile>,
     /// Entries that were found but not read: symbolic links, submodules, oversized files.
     pub found: Diagnostics,
-    pub ruled: Ruled,
+    pub rules_from: RulesFrom,
 }
 
 /// The origin of a tree's access rules.
 #[derive(Clone, Debug, Default)]
-pub enum Ruled {
+pub enum RulesFrom {
     /// Its own rules: no tree comes before it.
     #[default]
     Own,
     /// The rules of the tree before it, which it is compared with.
-    By(Arc<SourceTree>),
+    Earlier(Arc<SourceTree>),
     /// No rules: the tree was published before, or the tree before it has none.
-    Free,
+    Nowhere,
 }
 
 /// A file, with its path relative to the root, `/` between parts.

@@ -13,32 +13,20 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap()
 }
 
-fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> ClusterStatus {
-    ClusterStatus {
-        cluster: cluster.to_owned(),
-        reported: Some(at(1_000)),
-        next_due: Some(at(1_600)),
-        applied: Some(Applied {
-            sequence: 7,
-            tree: tree.to_owned(),
-            objects: 3,
-            problems,
-            ..Applied::default()
-        }),
-        ..ClusterStatus::default()
-    }
-}
-
-fn problem() -> Problem {
-    Problem {
-        object: ObjectId::new("apps", "Deployment", "shop", "web"),
-        message: "a foreign file is in the way".to_owned(),
-    }
-}
-
 #[test]
 fn what_is_written_is_read_back() {
-    let mut written = status("eu-1", "abc", vec![problem()]);
+    let problem = Problem {
+        object: ObjectId::new("apps", "Deployment", "shop", "web"),
+        message: "a foreign file is in the way".to_owned(),
+    };
+    let (tree, problems) = ("abc".to_owned(), vec![problem]);
+    let mut written = ClusterStatus {
+        cluster: "eu-1".to_owned(),
+        reported: Some(at(1_000)),
+        next_due: Some(at(1_600)),
+        applied: Some(Applied { sequence: 7, tree, objects: 3, problems, ..Applied::default() }),
+        ..ClusterStatus::default()
+    };
     written.labels.insert("region".to_owned(), "eu".to_owned());
     written.claims.insert("id.k8s.io".to_owned(), "1".to_owned());
     written.properties.insert("nodes".to_owned(), "12".to_owned());

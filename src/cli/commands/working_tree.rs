@@ -13,7 +13,7 @@ use super::new_faults::Faults;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::edit::{EditError, Found, Objects, Step, objects};
 use berth_base::model::Timestamp;
-use berth_base::source::{self, Ruled, SourceFile, SourceTree};
+use berth_base::source::{self, RulesFrom, SourceFile, SourceTree};
 use berth_base::yaml::Limits;
 use berth_engine::dialects::kubefed::make::{KnownTypes, Resources, TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND};
 use berth_engine::load::config::CONFIG_PATH;
@@ -66,7 +66,7 @@ impl WorkingTree {
         }
         let mut tree = source::read_dir(root, &Limits::default()).map_err(InputError::from)?;
         // What is there may be edited as it is; the edit itself is checked.
-        tree.ruled = Ruled::Free;
+        tree.rules_from = RulesFrom::Nowhere;
         let loaded = load::load(&tree, History::None);
         let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
         let files = tree.files.iter().filter(|file| !loaded.config.excludes(&file.path)).map(read).collect();
@@ -197,12 +197,12 @@ impl WorkingTree {
         let now = Timestamp::now();
         let mut contents = MemoryContents::default();
         let mut inputs = PassInputs::folder(&self.root, now, None, &Search::leniently())?;
-        inputs.edit_tree(|tree| tree.ruled = Ruled::Free);
+        inputs.edit_tree(|tree| tree.rules_from = RulesFrom::Nowhere);
         let before = inputs.build(&mut contents)?.state;
         let mut inputs = PassInputs::folder(&self.root, now, None, &Search::leniently())?;
         inputs.edit_tree(|tree| {
             apply(tree, edits);
-            tree.ruled = Ruled::Free;
+            tree.rules_from = RulesFrom::Nowhere;
         });
         inputs.current = before.clone();
         let after = inputs.build(&mut contents)?.state;
@@ -216,7 +216,7 @@ impl WorkingTree {
             inputs.edit_tree(|tree| {
                 apply(tree, edits);
                 if is_free {
-                    tree.ruled = Ruled::Free;
+                    tree.rules_from = RulesFrom::Nowhere;
                 }
             });
             let (_, _, told) = inputs.decide();

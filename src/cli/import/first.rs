@@ -60,20 +60,7 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
             })
             .collect();
         let source = placement.origin.file.to_string();
-        Some((
-            key.clone(),
-            Decision {
-                key: key.clone(),
-                source,
-                picks,
-                refused: Vec::new(),
-                condition: None,
-                digest: None,
-                policy: None,
-                objects: Vec::new(),
-                failures: Vec::new(),
-            },
-        ))
+        Some((key.clone(), Decision { picks, ..Decision::new(key.clone(), source) }))
     };
     placed.iter().filter_map(decision).collect()
 }

@@ -313,17 +313,7 @@ fn stand(placement: &Placement, previous: &Decision) -> Decision {
 }
 
 fn empty(placement: &Placement) -> Decision {
-    Decision {
-        key: placement.key.clone(),
-        source: placement.origin.file.to_string(),
-        picks: Shared::new(),
-        refused: Vec::new(),
-        condition: None,
-        digest: None,
-        policy: None,
-        objects: Vec::new(),
-        failures: Vec::new(),
-    }
+    Decision::new(placement.key.clone(), placement.origin.file.to_string())
 }
 
 fn decide(case: &Case<'_>, placement: &Placement, digest: Digest) -> Decision {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use berth_base::model::View;
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::placement::{Filter, Follow, Limits, Policy, Rule, ScoreRule, Toleration};
+use berth_base::model::placement::{AgentLimits, Filter, Follow, Policy, Rule, ScoreRule, Toleration};
 use berth_base::model::selector::{Measure, Term};
 
 /// A part of a cluster that a rule reads.
@@ -17,7 +17,7 @@ pub(super) enum Read<'a> {
     Taints,
     /// The taints tolerated now; read only where a toleration expires.
     Tolerated(&'a [Toleration]),
-    Eligible(Limits),
+    Eligible(AgentLimits),
     Namespace(&'a str),
     /// The allocatable amount of a resource whose capacity is known too.
     Resource(&'a str),

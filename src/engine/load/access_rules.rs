@@ -15,19 +15,19 @@ use crate::access::{self, Facts, Judged, Rules, World};
 use crate::dialects::{Claim, Dialect, Document, ReadingCache};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::Key;
-use berth_base::source::{Ruled, SourceTree};
+use berth_base::source::{RulesFrom, SourceTree};
 
 type Files = Vec<(Arc<str>, Arc<FileDocuments>)>;
 
 /// The rules that hold for a tree.
 pub(super) fn world(tree: &SourceTree, cache: &mut FileCache) -> World {
-    match &tree.ruled {
-        Ruled::Free => World::default(),
-        Ruled::Own => {
+    match &tree.rules_from {
+        RulesFrom::Nowhere => World::default(),
+        RulesFrom::Own => {
             let files = rule_files(tree, cache);
             World { rules: rules(tree, &files), next: rules(tree, &files), before: Facts::default() }
         }
-        Ruled::By(base) => {
+        RulesFrom::Earlier(base) => {
             let files = rule_files(base, cache);
             let rules_before = rules(base, &files);
             if !rules_before.enforced {
@@ -43,12 +43,12 @@ pub(super) fn world(tree: &SourceTree, cache: &mut FileCache) -> World {
 
 /// Returns the diagnostic about the rules as a whole.
 pub(super) fn note(tree: &SourceTree, world: &World) -> Option<Diagnostic> {
-    match &tree.ruled {
-        Ruled::Own if world.rules.enforced => {
+    match &tree.rules_from {
+        RulesFrom::Own if world.rules.enforced => {
             let text = "there is no earlier commit with access rules, so the rules in these files apply";
             Some(Diagnostic::note(text))
         }
-        Ruled::By(_) if world.rules.enforced && !world.next.enforced => {
+        RulesFrom::Earlier(_) if world.rules.enforced && !world.next.enforced => {
             let text = "no access rule is left: after this change every folder has every right";
             Some(Diagnostic { severity: Severity::Warning, ..Diagnostic::note(text) })
         }
@@ -67,7 +67,9 @@ pub(super) fn judge(world: &World, files: &Files) -> Judged {
 /// Returns the documents that may not be removed although they are missing now, with their text in the tree
 /// before.
 pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache) -> Vec<(Document, Vec<u8>)> {
-    let (Ruled::By(base), false) = (&tree.ruled, judged.stays.is_empty()) else { return Vec::new() };
+    let (RulesFrom::Earlier(base), false) = (&tree.rules_from, judged.stays.is_empty()) else {
+        return Vec::new();
+    };
     let mut found = BTreeMap::new();
     let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
     for (path, read) in cache.read_all(base.files.iter()) {

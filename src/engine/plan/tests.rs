@@ -21,18 +21,12 @@ fn state(workloads: &[(&str, u8, &[&str])], clusters: &[&str]) -> State {
             folder.insert(path::of_object(&object).into(), ContentId([*content; 20]));
         }
         let decision = Decision {
-            key: key.clone(),
-            source: "web.yaml".into(),
             picks: placed
                 .iter()
                 .map(|cluster| Pick { cluster: (*cluster).to_owned(), ..Pick::default() })
                 .collect(),
-            refused: Vec::new(),
-            condition: None,
-            digest: None,
-            policy: None,
             objects: vec![object],
-            failures: Vec::new(),
+            ..Decision::new(key.clone(), "web.yaml")
         };
         state.decisions.insert(key, decision);
     }

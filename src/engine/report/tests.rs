@@ -39,15 +39,9 @@ fn decision(clusters: &[&str]) -> (Key, Decision) {
     let key = Key::new("types.kubefed.io", "FederatedDeployment", "shop", "web");
     let picks = clusters.iter().map(|name| Pick { cluster: (*name).to_owned(), ..Pick::default() });
     let decision = Decision {
-        key: key.clone(),
-        source: "web.yaml".to_owned(),
         picks: picks.collect(),
-        refused: Vec::new(),
-        condition: None,
-        digest: None,
-        policy: None,
         objects: vec![problem().object],
-        failures: Vec::new(),
+        ..Decision::new(key.clone(), "web.yaml")
     };
     (key, decision)
 }

@@ -109,8 +109,6 @@ fn read_placement(item: &Json) -> Result<Decision, String> {
         text => Some(text.parse::<Digest>().map_err(|()| format!("`{text}` is no digest"))?),
     };
     Ok(Decision {
-        key: Key::new("", required(item, "kind")?, text(item, "namespace")?, required(item, "name")?),
-        source: text(item, "source")?.to_owned(),
         picks: sorted(picks)?.into(),
         refused: read_refused(item)?,
         condition: match item.get("condition") {
@@ -124,8 +122,10 @@ fn read_placement(item: &Json) -> Result<Decision, String> {
         },
         digest,
         policy: item.get("policy").cloned(),
-        objects: Vec::new(),
-        failures: Vec::new(),
+        ..Decision::new(
+            Key::new("", required(item, "kind")?, text(item, "namespace")?, required(item, "name")?),
+            text(item, "source")?,
+        )
     })
 }
 

@@ -2,8 +2,8 @@
 
 use berth_base::model::path;
 
-/// The format this berth writes, and the newest it reads.
-pub const FORMAT: u64 = 1;
+/// The format of the rendered branch that this berth writes, and the newest it reads.
+pub const BRANCH_FORMAT: u64 = 1;
 
 /// The file that marks a branch as berth's.
 pub const MARKER: &str = "berth.json";
@@ -22,7 +22,7 @@ const LONGEST_KEPT_PART: usize = 200;
 
 /// The marker's bytes.
 pub fn marker() -> String {
-    format!("{{\"format\": {FORMAT}}}\n")
+    format!("{{\"format\": {BRANCH_FORMAT}}}\n")
 }
 
 /// The format a marker names; `None` where it is no marker.

@@ -96,15 +96,8 @@ mod tests {
 
     fn decision(group: &str, picks: Vec<Pick>) -> Decision {
         Decision {
-            key: Key::new(group, "Placement", "shop", "web"),
-            source: "a.yaml".to_owned(),
             picks: Shared::from(picks),
-            refused: Vec::new(),
-            condition: None,
-            digest: None,
-            policy: None,
-            objects: Vec::new(),
-            failures: Vec::new(),
+            ..Decision::new(Key::new(group, "Placement", "shop", "web"), "a.yaml")
         }
     }
 

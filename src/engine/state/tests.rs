@@ -17,15 +17,12 @@ fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decis
         ..Pick::default()
     });
     Decision {
-        key: Key::new("example.org", kind, namespace, name),
-        source: "fleet/web.yaml".to_owned(),
         picks: picks.collect(),
         refused: vec![Refused { reason: "not labelled so".to_owned(), clusters: 2 }],
-        condition: None,
         digest: Some(Digest([7; 16])),
         policy: Some(json!({"numberOfClusters": 2})),
         objects: vec![ObjectId::new("apps", "Deployment", namespace, name)],
-        failures: Vec::new(),
+        ..Decision::new(Key::new("example.org", kind, namespace, name), "fleet/web.yaml")
     }
 }
 
@@ -237,7 +234,7 @@ fn a_status_file_of_another_kind_is_refused() {
 
 #[test]
 fn only_a_marker_with_a_format_is_one() {
-    assert_eq!(layout::read_marker(layout::marker().as_bytes()), Some(layout::FORMAT));
+    assert_eq!(layout::read_marker(layout::marker().as_bytes()), Some(layout::BRANCH_FORMAT));
     for bytes in ["", "{}", "[]", "{\"format\": \"1\"}", "{\"format\": 0}", "null"] {
         assert_eq!(layout::read_marker(bytes.as_bytes()), None, "{bytes}");
     }

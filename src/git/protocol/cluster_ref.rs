@@ -8,7 +8,7 @@ use crate::{CommitId, GitError, Repo, TreeId};
 use berth_base::model::Timestamp;
 
 /// The newest format of cluster refs that this berth reads, and the one it writes.
-pub const FORMAT_READ: u64 = 1;
+pub const CLUSTER_REF_FORMAT: u64 = 1;
 
 const CLUSTER: &str = "Berth-Cluster";
 /// The trailer of the format, written from format 2 on, so that an older syncer skips a folder that it cannot read.

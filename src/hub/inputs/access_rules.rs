@@ -6,7 +6,7 @@ use super::current_state::{self, LocatedState};
 use super::error::InputError;
 use super::gate::Basis;
 use crate::publish::{self, CurrentState};
-use berth_base::source::{Ruled, SourceFile, SourceTree};
+use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_engine::gate::Limits;
 use berth_git::{self as git, Blobs, CommitId, Repo};
 
@@ -21,18 +21,18 @@ pub(super) fn of(
     kept: impl FnOnce(CommitId) -> Result<BTreeMap<String, Vec<u8>>, InputError>,
     tree: &SourceTree,
     blobs: &mut Blobs,
-) -> Result<Ruled, InputError> {
-    let Some(commit) = commit else { return Ok(Ruled::Own) };
+) -> Result<RulesFrom, InputError> {
+    let Some(commit) = commit else { return Ok(RulesFrom::Own) };
     if !repo.has_commit(commit) {
         // The rules are unknown. Without any rules in the tree there were probably none.
         let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
         let has_rules = tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder);
-        return if has_rules { Err(InputError::NoRules { commit }) } else { Ok(Ruled::Own) };
+        return if has_rules { Err(InputError::NoRules { commit }) } else { Ok(RulesFrom::Own) };
     }
     let root = repo.tree(repo.commit(commit)?.tree)?;
     // Last good forms have their files' paths, so the folder shows either.
     if !root.iter().any(|entry| entry.name == FOLDER.as_bytes()) {
-        return Ok(Ruled::Free);
+        return Ok(RulesFrom::Nowhere);
     }
     let kept = kept(commit)?;
     let mut tree = git::read_source_with_cache(repo, commit, blobs)?;
@@ -41,7 +41,7 @@ pub(super) fn of(
     let form = |(path, bytes): (String, Vec<u8>)| SourceFile::new(path, bytes);
     tree.files.extend(kept.into_iter().map(form));
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(Ruled::By(tree.into()))
+    Ok(RulesFrom::Earlier(tree.into()))
 }
 
 fn is_in_folder(path: &str) -> bool {

@@ -11,7 +11,7 @@ use super::error::InputError;
 use crate::publish::CurrentState;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
-use berth_base::source::{Ruled, SourceFile, SourceTree};
+use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_engine::load::{self, FileCache, History, ReadTree, Survey, Text};
 use berth_git::{self as git, CommitId, GitError, Repo};
 
@@ -93,7 +93,7 @@ fn survey_in_force(
 ) -> Result<Survey, InputError> {
     let mut tree = git::read_source(repo, published)?;
     // The last good forms replace the files that were refused then.
-    tree.ruled = Ruled::Free;
+    tree.rules_from = RulesFrom::Nowhere;
     tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
     tree.files.extend(in_force.kept.iter().map(source_file));
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -178,7 +178,11 @@ fn newest_good(
 fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>) -> SourceTree {
     let files = tree.files.iter().cloned().chain(files.map(source_file));
     let all: BTreeMap<Arc<str>, SourceFile> = files.map(|file| (file.path.clone(), file)).collect();
-    SourceTree { files: all.into_values().collect(), ruled: tree.ruled.clone(), ..SourceTree::default() }
+    SourceTree {
+        files: all.into_values().collect(),
+        rules_from: tree.rules_from.clone(),
+        ..SourceTree::default()
+    }
 }
 
 fn source_file((path, bytes): (&String, &Vec<u8>)) -> SourceFile {
@@ -194,7 +198,7 @@ fn add_missing(
     replaced: &BTreeSet<String>,
     forms: &mut BTreeMap<String, Vec<u8>>,
 ) {
-    let nothing = SourceTree { ruled: Ruled::Free, ..SourceTree::default() };
+    let nothing = SourceTree { rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
     let found: BTreeSet<Key> = load::survey(&with_files(&nothing, forms.iter())).good.into_keys().collect();
     let unreadable = today.broken.iter().filter(|(_, faults)| faults.unreadable).map(|(path, _)| path);
     let unreadable = first.apart_by_rights(unreadable);

@@ -126,7 +126,7 @@ impl PassInputs {
             None => access_rules::for_folder(&repo, &located, head)?,
         };
         let kept = |ruling| access_rules::kept_of(&repo, current, ruling);
-        tree.ruled = access_rules::of(&repo, ruling, kept, &tree, &mut git::Blobs::default())?;
+        tree.rules_from = access_rules::of(&repo, ruling, kept, &tree, &mut git::Blobs::default())?;
         let mut inputs = PassInputs::with(&repo, current, tree, head, BuildCache::default())?;
         inputs.label = label;
         inputs.take_reports(located.reports(&repo, &labels_of(current))?);
@@ -204,7 +204,7 @@ impl PassInputs {
         let info = repo.commit(commit)?;
         let mut tree = git::read_source_with_cache(repo, commit, &mut cache.blobs)?;
         let kept = |ruling| access_rules::kept_of(repo, current, ruling);
-        tree.ruled = access_rules::of(repo, rules, kept, &tree, &mut cache.blobs)?;
+        tree.rules_from = access_rules::of(repo, rules, kept, &tree, &mut cache.blobs)?;
         let mut inputs = PassInputs::with(repo, current, tree, info.parents.first().copied(), cache)?;
         inputs.label = format!("commit {commit} ({})", info.subject());
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);

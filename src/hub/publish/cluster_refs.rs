@@ -160,7 +160,7 @@ pub fn repair(
             seq,
             tree,
             allow_prune: prunable.get(cluster).cloned().unwrap_or_default(),
-            format: cluster_ref::FORMAT_READ,
+            format: cluster_ref::CLUSTER_REF_FORMAT,
             alive,
             claimed_key: key.clone(),
         };

@@ -8,7 +8,10 @@ use berth_git::{CommitId, GitError};
 pub enum PublishError {
     #[error("`{name}` exists, but was not made by berth: it has no usable `{}`", layout::MARKER)]
     Unowned { name: String },
-    #[error("`{name}` has format {format}, which is newer than this berth writes ({})", layout::FORMAT)]
+    #[error(
+        "`{name}` has format {format}, which is newer than this berth writes ({})",
+        layout::BRANCH_FORMAT
+    )]
     NewerFormat { name: String, format: u64 },
     #[error("`{name}` is missing, although `{witness}` shows that it existed")]
     Gone { name: String, witness: String, last: Option<String> },

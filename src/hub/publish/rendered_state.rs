@@ -100,7 +100,7 @@ fn check_marker(repo: &Repo, name: &str, root: TreeId) -> Result<(), PublishErro
     let marker = entries.into_iter().find(|entry| entry.name == layout::MARKER.as_bytes());
     let Some(Entry { kind: EntryKind::File(id), .. }) = marker else { return Err(unowned()) };
     match layout::read_marker(&repo.blob(id)?) {
-        Some(format) if format > layout::FORMAT => {
+        Some(format) if format > layout::BRANCH_FORMAT => {
             Err(PublishError::NewerFormat { name: name.to_owned(), format })
         }
         Some(_) => Ok(()),

@@ -8,7 +8,7 @@ use super::bounds::{self, Expected};
 use super::compare::{Difference, compare};
 use super::error::VerifyError;
 use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
-use crate::publish::{self, CurrentState, PublishError, Published, Trailers};
+use crate::publish::{self, PublishError, Published, Trailers};
 use berth_engine::state::layout;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, CommitInfo, Identity, Repo, Scratch, TreeId};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::sync::fleet_pin::FleetPin;
 use berth_base::model::Timestamp;
-use berth_git::protocol::cluster_ref::{FORMAT_READ, read_cluster_ref};
+use berth_git::protocol::cluster_ref::{CLUSTER_REF_FORMAT, read_cluster_ref};
 use berth_git::signature::AllowedSigners;
 use berth_git::{CommitId, GitError, Repo};
 
@@ -83,11 +83,11 @@ impl CommitTrust {
         let failed = |error: GitError| error.to_string();
         let short = commit.short();
         if let Ok(Some(said)) = read_cluster_ref(repo, commit)
-            && said.format > FORMAT_READ
+            && said.format > CLUSTER_REF_FORMAT
         {
             return Err(format!(
                 "commit {short} has format {}, and this berth reads at most {}: install a newer berth",
-                said.format, FORMAT_READ
+                said.format, CLUSTER_REF_FORMAT
             ));
         }
         if let Some(file) = &self.allowed {

@@ -3,7 +3,7 @@
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::cluster::Standing;
-use berth_base::model::placement::Limits;
+use berth_base::model::placement::AgentLimits;
 use berth_base::model::{Cluster, Timestamp};
 
 pub(super) struct NotLeaving<'a>(pub(super) &'a Table<'a>);
@@ -50,7 +50,7 @@ pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
 
 pub(super) struct Eligible<'a> {
     pub(super) table: &'a Table<'a>,
-    pub(super) limits: Limits,
+    pub(super) limits: AgentLimits,
 }
 
 /// By code: what is wrong with the cluster.
@@ -67,7 +67,7 @@ const REASONS: [&str; 7] = [
 /// Returns the current fault of a cluster, and the moment at which it may change by itself.
 pub(in crate::decide) fn eligibility(
     cluster: &Cluster,
-    limits: Limits,
+    limits: AgentLimits,
     now: Timestamp,
 ) -> (Option<Code>, Option<Timestamp>) {
     if cluster.leaving {

@@ -164,15 +164,8 @@ pub fn earlier(picks: &[(&str, &[&str])]) -> BTreeMap<Key, Decision> {
             ..Default::default()
         };
         let decision = Decision {
-            key: key(name),
-            source: format!("{name}.yaml"),
             picks: clusters.iter().map(pick).collect(),
-            refused: Vec::new(),
-            condition: None,
-            digest: None,
-            policy: None,
-            objects: Vec::new(),
-            failures: Vec::new(),
+            ..Decision::new(key(name), format!("{name}.yaml"))
         };
         (key(name), decision)
     };

@@ -43,17 +43,8 @@ fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
         picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
         let mut objects: Vec<ObjectId> = objects.iter().map(|(text, _)| object(text)).collect();
         objects.sort();
-        let decision = Decision {
-            key: key(name),
-            source: format!("{name}.yaml"),
-            picks: picks.into(),
-            refused: Vec::new(),
-            condition: None,
-            digest: None,
-            policy: None,
-            objects,
-            failures: Vec::new(),
-        };
+        let decision =
+            Decision { picks: picks.into(), objects, ..Decision::new(key(name), format!("{name}.yaml")) };
         state.decisions.insert(decision.key.clone(), decision);
     }
     state

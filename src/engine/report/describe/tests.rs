@@ -11,20 +11,18 @@ fn at(seconds: i64) -> Timestamp {
 fn decision(object: &ObjectId) -> Decision {
     let pick = |name: &str| Pick { cluster: name.to_owned(), reason: "named".to_owned(), ..Pick::default() };
     Decision {
-        key: Key::new("placement.kubernetes-fleet.io", "ClusterResourcePlacement", "", "web"),
-        source: "web.yaml".to_owned(),
         picks: [pick("a"), pick("b")].into_iter().collect(),
-        refused: Vec::new(),
         condition: Some(Condition {
             kind: "Scheduled".to_owned(),
             status: true,
             reason: "SchedulingPolicyFulfilled".to_owned(),
             message: "found all".to_owned(),
         }),
-        digest: None,
-        policy: None,
         objects: vec![object.clone()],
-        failures: Vec::new(),
+        ..Decision::new(
+            Key::new("placement.kubernetes-fleet.io", "ClusterResourcePlacement", "", "web"),
+            "web.yaml",
+        )
     }
 }
 

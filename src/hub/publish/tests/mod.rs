@@ -112,14 +112,11 @@ fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decis
         ..Pick::default()
     });
     Decision {
-        key: Key::new("example.org", kind, namespace, name),
-        source: "fleet/web.yaml".to_owned(),
         picks: picks.collect(),
         refused: vec![Refused { reason: "not labelled so".to_owned(), clusters: 2 }],
-        condition: None,
         digest: Some(Digest([7; 16])),
         policy: Some(json!({"numberOfClusters": 2})),
         objects: vec![ObjectId::new("apps", "Deployment", namespace, name)],
-        failures: Vec::new(),
+        ..Decision::new(Key::new("example.org", kind, namespace, name), "fleet/web.yaml")
     }
 }

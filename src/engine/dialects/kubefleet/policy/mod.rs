@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 
 use berth_base::diag::Diagnostic;
 use berth_base::model::placement::{
-    Blocked, Filter, Limits, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection,
+    AgentLimits, Blocked, Filter, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection,
     SpreadConstraint, Toleration,
 };
 use berth_base::model::{Condition, Policy};
@@ -31,7 +31,7 @@ pub use text::normal_form;
 use affinity::Affinity;
 
 /// A heartbeat older than this makes a cluster ineligible, and so does a longer time of bad health.
-const LIMITS: Limits = Limits { heartbeat_seconds: 300, unhealthy_seconds: 300 };
+const LIMITS: AgentLimits = AgentLimits { heartbeat_seconds: 300, unhealthy_seconds: 300 };
 
 /// The names of the two parts of a score, in the order they are compared.
 const SPREAD_SCORE: &str = "topologySpreadScore";
