@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::documents::{self, Slot};
 use crate::dialects::Document;
+use berth_base::diag::Pos;
 use berth_base::model::Key;
 use berth_base::yaml::{Limits, emit};
 
@@ -48,8 +49,6 @@ pub(super) struct BrokenFile<'a> {
 #[derive(Debug, Default)]
 pub(super) struct LastGood {
     pub documents: Vec<Document>,
-    /// The paths that their places share, see [`LastGood::is_kept`].
-    paths: Vec<Arc<str>>,
     /// The complete last good form of each file, by path.
     pub files: BTreeMap<String, Vec<u8>>,
     /// Broken files without a known last good form.
@@ -96,7 +95,6 @@ pub(super) fn keep(broken: &[BrokenFile<'_>], good: &BTreeSet<&Key>, history: Hi
         if kept.documents.len() == n_before && !file.refused {
             continue;
         }
-        kept.paths.push(path);
         kept.files.insert(file.path.to_owned(), form);
     }
     kept
@@ -111,15 +109,14 @@ impl LastGood {
         let path: Arc<str> = (&*document.at.file).into();
         append(self.files.entry(path.to_string()).or_insert_with(rest), text);
         let mut document = Document { id: None, ..document.clone() };
-        document.at.file = path.clone();
+        document.at.file = path;
         self.documents.push(document);
-        self.paths.push(path);
     }
 
-    /// Reports whether a path belongs to a last good form rather than to the file in the tree. Both paths
-    /// read alike, so the allocation tells them apart.
-    pub(super) fn is_kept(&self, path: &Arc<str>) -> bool {
-        self.paths.iter().any(|kept| Arc::ptr_eq(kept, path))
+    /// Reports whether a place is in a last good form rather than in the file of the tree. Both have the same
+    /// path, so its allocation tells them apart.
+    pub(super) fn holds(&self, at: &Pos) -> bool {
+        self.documents.iter().any(|kept| Arc::ptr_eq(&kept.at.file, &at.file))
     }
 }
 

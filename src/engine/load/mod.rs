@@ -220,7 +220,7 @@ fn assemble_again(
         let Some(at) = &diagnostic.at else { return false };
         replaced.get(&at.file).is_some_and(|slots| slots.iter().any(|slot| slot.lines.contains(&at.line)))
     };
-    let of_kept = |diagnostic: &Diagnostic| diagnostic.at.as_ref().is_some_and(|at| kept.is_kept(&at.file));
+    let of_kept = |diagnostic: &Diagnostic| diagnostic.at.as_ref().is_some_and(|at| kept.holds(at));
     loaded.diagnostics.extend(first.diagnostics.into_iter().filter(in_replaced));
     let rest = std::mem::take(&mut second.diagnostics);
     second.diagnostics.extend(rest.into_iter().filter(|diagnostic| !of_kept(diagnostic)));

@@ -31,7 +31,7 @@ pub(super) fn of(fleet: &Fleet, claim: &Claim<'_>) -> CacheKey {
     put_template(&mut encoder, claim.template);
     encoder.list(overrides.iter(), put_override);
     encoder.maybe(replicas.as_ref(), |encoder, ReplicasAt { path, by: _, origin: _ }| {
-        put_pointer(encoder, path)
+        put_pointer(encoder, path);
     });
     encoder.list(fleet.list_kinds.iter(), |encoder, (group, kind)| {
         encoder.text(group);

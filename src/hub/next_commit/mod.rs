@@ -48,7 +48,7 @@ pub enum Outside {
         basis: Basis,
         gated: bool,
         reports: Reports,
-        cache: BuildCache,
+        cache: Box<BuildCache>,
     },
     /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
     Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
@@ -232,7 +232,7 @@ fn read_and_build(
     let source = |rules| SourceCommit { repo, commit: given.source, rules, current: given.current };
     match &mut given.outside {
         Outside::Now { clock, at, basis, reports, cache, .. } => {
-            let (reports, cache) = (mem::take(reports), mem::take(cache));
+            let (reports, cache) = (mem::take(reports), *mem::take(cache));
             let rules = given.current.and_then(|_| basis.rules_for(given.source));
             let mut inputs = PassInputs::commit(source(rules), reports, *clock, cache)?;
             progress.begin("rendering objects");

@@ -103,7 +103,8 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
     if !exemptions.rewind {
         refuse_rewind(repo, name, source, basis.since).or_else(&mut *refuse)?;
     }
-    let outside = Outside::Now { clock, at, basis, gated: !exemptions.removals, reports, cache };
+    let outside =
+        Outside::Now { clock, at, basis, gated: !exemptions.removals, reports, cache: cache.into() };
     let next = compute(repo, CommitInputs { source, current, identity, outside })?;
     if !exemptions.empty {
         let emptied = publish::refuse_empty(&next.inputs.current, &next.built.state);
