@@ -52,6 +52,7 @@ mod looping;
 mod marking;
 mod member;
 mod migration;
+mod new_dialect;
 mod newcomers;
 mod ocm;
 mod ocm_chapter;

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use berth_engine::dialects::{DIALECTS, Dialect};
+
 /// The modules of a crate, and the others that each may name.
 type Modules = &'static [(&'static str, &'static [&'static str])];
 
@@ -37,7 +39,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("decide", &[]),
             ("release", &[]),
             ("render", &[]),
-            ("report", &[]),
+            ("report", &["dialects"]),
             ("state", &[]),
             ("plan", &["state"]),
             ("gate", &["state"]),
@@ -372,6 +374,51 @@ fn each_library_stays_in_its_place() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The places outside of the dialects that name a system or a group of one, and why a new dialect does not
+/// touch them.
+const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
+    (
+        "a command of KubeFed's own, or a part of one",
+        &[
+            "cli/commands/disable.rs",
+            "cli/commands/documents_in.rs",
+            "cli/commands/enable.rs",
+            "cli/commands/federate.rs",
+            "cli/commands/from_cluster.rs",
+            "cli/commands/install.rs",
+            "cli/commands/orphan.rs",
+            "cli/commands/working_tree.rs",
+        ],
+    ),
+    (
+        "cluster sets are OCM's, for the clusters of all dialects",
+        &["engine/access/facts.rs", "engine/access/roles.rs"],
+    ),
+    ("an output for OCM's consumers", &["engine/state/placement_decision.rs"]),
+    ("marks that a hub's agent left on objects", &["member/sync/strategy/mod.rs"]),
+];
+
+#[test]
+fn what_is_known_of_a_system_is_in_its_dialect() {
+    let words: Vec<String> = DIALECTS
+        .iter()
+        .flat_map(|one| {
+            one.groups.iter().map(|group| (*group).to_owned()).chain([format!("dialects::{}", one.name)])
+        })
+        .collect();
+    let is_home = |path: &Path| {
+        let import = |one: &&&Dialect| path.starts_with(format!("cli/import/{}", one.name));
+        path.starts_with("engine/dialects") || DIALECTS.iter().any(|one| import(&one))
+    };
+    let naming = sources().into_iter().filter(|(path, text)| {
+        let text = code(text);
+        !is_home(path) && !is_test(path) && words.iter().any(|word| text.contains(word))
+    });
+    let naming: BTreeSet<PathBuf> = naming.map(|(path, _)| path).collect();
+    let known = NAME_A_SYSTEM.iter().flat_map(|(_, places)| *places).map(PathBuf::from).collect();
+    assert_eq!(naming, known, "ask the dialects instead, see `Dialect`");
 }
 
 /// The crates of berth that a crate may use, as its Cargo.toml lists them.

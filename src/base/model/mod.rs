@@ -1,7 +1,7 @@
 //! The neutral model: what every dialect lowers onto and the engine works with.
 //!
 //! Plain values without behaviour of one system, without serde, without I/O. What people ask for is
-//! in [`placement`], [`workload`] and [`overrides`]; what is there is in [`cluster`] and [`status`];
+//! in [`placement`], [`workload`] and [`overrides`]; what is there is in [`cluster`], [`status`] and [`member`];
 //! what berth answers is in [`decision`].
 
 pub mod annotation;
@@ -13,6 +13,7 @@ pub mod decision;
 pub mod fleet;
 pub mod key;
 pub mod label_keys;
+pub mod member;
 pub mod object;
 pub mod overrides;
 pub mod path;
@@ -33,6 +34,7 @@ pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};
 pub use fleet::Fleet;
 pub use key::Key;
 pub use label_keys::LabelKeys;
+pub use member::{Member, MemberState, Published};
 pub use object::{Object, ObjectId};
 pub use overrides::{Action, Applies, Operation, Override, Verb};
 pub use placement::{Placement, Policy, Source};

@@ -82,9 +82,13 @@ fn each<'t>(chosen: &Chosen<'t>, wish: impl Fn(&str) -> taints::Wish, since: &st
         done.push((*document, outcome));
     }
     if chosen.documents.iter().all(|document| document.kind.cordon.is_none()) {
-        let problem = "remove a label that placements select by (`berth label`), or add a description \
-                       that has taints (`berth join NAME --dialect ocm`): a KubeFedCluster has no taints";
-        return Err(vec![problem.to_owned()]);
+        let kinds: Vec<&str> = chosen.documents.iter().map(|document| document.kind.kind).collect();
+        let problem = format!(
+            "remove a label that placements select by (`berth label`), or add a description that has taints \
+             (`berth join NAME --dialect ocm`): a {} has no taints",
+            kinds.join(" or ")
+        );
+        return Err(vec![problem]);
     }
     Ok(done)
 }

@@ -14,6 +14,7 @@ use super::state::StateArgs;
 use super::ui::Ui;
 use berth_base::diag::harmless_lines;
 use berth_base::model::{Fleet, Shared, Timestamp};
+use berth_engine::dialects::DIALECTS;
 use berth_engine::report::{self, ReportInputs};
 use berth_git::Repo;
 use berth_hub::inputs::gate::rules_of;
@@ -60,6 +61,7 @@ pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         fleet: fleet.as_deref(),
         statuses: &statuses,
         published: &published,
+        dialects: DIALECTS,
         now: args.now.unwrap_or_else(Timestamp::now),
     };
     let decisions = &current.state.decisions;

@@ -19,6 +19,7 @@ use berth_base::model::fleet::Doubt;
 use berth_base::model::{Decision, Key, Pick};
 use berth_base::text::counted;
 use berth_engine::decide::{self, ClusterTrace, Trace};
+use berth_engine::dialects::DIALECTS;
 use berth_engine::pipeline;
 
 /// Explain why each cluster was picked or not
@@ -125,16 +126,15 @@ fn unreadable(trace: &Trace, doubt: &Doubt, diagnostics: &Diagnostics) -> Option
     })
 }
 
-/// Short names of kinds, as kubectl has them.
-const SHORT: [(&str, &str); 3] =
-    [("crp", "ClusterResourcePlacement"), ("rp", "ResourcePlacement"), ("mwrs", "ManifestWorkReplicaSet")];
-
 /// The placements that the words on the command line mean.
 pub(super) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
     let parts: Vec<&str> = wanted.split('/').collect();
+    let short_names = DIALECTS.iter().flat_map(|dialect| dialect.short_names);
     let is_kind = |key: &Key, word: &str| {
         key.kind.eq_ignore_ascii_case(word)
-            || SHORT.iter().any(|(short, kind)| word.eq_ignore_ascii_case(short) && *key.kind == **kind)
+            || short_names
+                .clone()
+                .any(|(short, kind)| word.eq_ignore_ascii_case(short) && *key.kind == **kind)
     };
     let fits = |key: &&Key| match parts.as_slice() {
         [name] => *key.name == **name,

@@ -9,7 +9,7 @@ use super::exit::CommandError;
 use super::ui::{Tone, Ui};
 use berth_base::diag::Diagnostics;
 use berth_base::source::SourceTree;
-use berth_engine::dialects::kubefleet;
+use berth_engine::dialects::{DIALECTS, FileText};
 use berth_git::source_tree::read_source;
 use berth_git::{CommitId, Repo};
 
@@ -24,15 +24,16 @@ pub fn refused_by_hubs(
     let before: BTreeMap<_, _> = base.files.iter().map(|file| (&file.path, &file.bytes)).collect();
     let after: BTreeMap<_, _> = head.files.iter().map(|file| (&file.path, &file.bytes)).collect();
     let differ = |(path, _): &(&&Arc<str>, &&Arc<[u8]>)| before.get(**path) != after.get(**path);
-    let only = |side: &BTreeMap<&Arc<str>, &Arc<[u8]>>| -> Vec<(Arc<str>, Arc<[u8]>)> {
+    let only = |side: &BTreeMap<&Arc<str>, &Arc<[u8]>>| -> Vec<FileText> {
         let own = |(path, bytes): (&&Arc<str>, &&Arc<[u8]>)| ((*path).clone(), (*bytes).clone());
         side.iter().filter(differ).map(own).collect()
     };
     let (before, after) = (only(&before), only(&after));
-    Ok(kubefleet::refused_by_the_hub(
-        before.iter().map(|(path, bytes)| (path, bytes)),
-        after.iter().map(|(path, bytes)| (path, bytes)),
-    ))
+    let mut refused = Diagnostics::new();
+    for dialect in DIALECTS {
+        refused.extend((dialect.refused_by_hub)(&before, &after));
+    }
+    Ok(refused)
 }
 
 /// Refusals for people, before anything else of the plan.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 use super::exit::{CommandError, Exit, Outcome};
 use super::install::InstallArgs;
 use super::mentioned;
@@ -10,7 +12,7 @@ use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_f
 use berth_base::meta::names::{is_dns_subdomain, is_label_key, is_label_value};
 use berth_base::text::counted;
 use berth_base::yaml::emit;
-use berth_engine::dialects::{NewCluster, kubefed, kubefleet, ocm};
+use berth_engine::dialects::{ClusterKind, DIALECTS, NewCluster};
 use berth_engine::plan::Change;
 
 const REGION: &str = "topology.kubernetes.io/region";
@@ -29,8 +31,8 @@ pub struct JoinArgs {
     /// The cluster's name
     name: String,
     /// System whose kind describes the cluster
-    #[arg(long, value_enum, default_value = "kubefed")]
-    dialect: Inventory,
+    #[arg(long, default_value = "kubefed", value_parser = cluster_kind_of())]
+    dialect: &'static ClusterKind,
     /// Label of the cluster; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_delimiter = ',')]
     labels: Vec<String>,
@@ -58,15 +60,18 @@ pub struct JoinArgs {
     install: InstallArgs,
 }
 
-/// The kinds that describe a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Inventory {
-    /// KubeFedCluster
-    Kubefed,
-    /// MemberCluster
-    Kubefleet,
-    /// ManagedCluster
-    Ocm,
+/// The cluster kinds by the names of their dialects.
+fn inventories() -> impl Iterator<Item = (&'static str, &'static ClusterKind)> {
+    DIALECTS.iter().filter_map(|dialect| Some((dialect.name, dialect.cluster_kind?)))
+}
+
+/// Parses the name of a dialect into the kind with which it describes clusters.
+fn cluster_kind_of() -> impl TypedValueParser<Value = &'static ClusterKind> {
+    let names = inventories().map(|(name, kind)| PossibleValue::new(name).help(kind.kind));
+    PossibleValuesParser::new(names).try_map(|wanted| {
+        let found = inventories().find(|(name, _)| *name == wanted);
+        found.map(|(_, kind)| kind).ok_or("no such dialect")
+    })
 }
 
 pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
@@ -83,12 +88,14 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         ui.status(&format!("{name} is already in the inventory, which was not changed"));
         return Ok(Exit::Done);
     }
-    if args.dialect == Inventory::Kubefed && args.api_endpoint.is_none() {
-        let error = CommandError::usage("a KubeFedCluster needs --api-endpoint");
-        return Err(error.hint(
-            "add it (berth never calls the address), or use --dialect kubefleet or --dialect ocm, \
-                   whose kinds need none",
-        ));
+    if args.dialect.needs_endpoint && args.api_endpoint.is_none() {
+        let error = CommandError::usage(format!("a {} needs --api-endpoint", args.dialect.kind));
+        let others = inventories().filter(|(_, kind)| !kind.needs_endpoint);
+        let others: Vec<String> = others.map(|(name, _)| format!("--dialect {name}")).collect();
+        return Err(error.hint(format!(
+            "add it (berth never calls the address), or use {}, whose kinds need none",
+            others.join(" or ")
+        )));
     }
     if let Some(secret) = args.secret_name.as_ref().filter(|secret| !is_dns_subdomain(secret)) {
         let error = CommandError::usage(format!("`{secret}` is not a valid name of a Secret or an account"));
@@ -100,12 +107,7 @@ pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         endpoint: args.api_endpoint.clone(),
         account: args.secret_name.clone(),
     };
-    let document = match args.dialect {
-        Inventory::Kubefed => kubefed::make::cluster(&new),
-        Inventory::Kubefleet => kubefleet::make::cluster(&new),
-        Inventory::Ocm => ocm::make::cluster(&new),
-    };
-    let kind = document["kind"].as_str().unwrap_or_default();
+    let (document, kind) = ((args.dialect.document)(&new), args.dialect.kind);
     if let Some((file, found)) = tree.objects().find(|(_, found)| found.kind == kind && found.name == *name) {
         let message = format!("{kind} {name} already exists: {file}:{}:{}", found.at.line, found.at.column);
         return Err(CommandError::usage(message).hint("edit that file, or choose another name"));

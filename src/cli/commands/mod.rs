@@ -1,4 +1,7 @@
 //! The command line: one file a command, each parses, calls the library and prints.
+//!
+//! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and name its dialect. All others ask
+//! the table of dialects.
 
 mod bar;
 mod bug;

@@ -6,7 +6,7 @@ use super::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
 use super::ui::Ui;
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;
-use berth_engine::dialects::CLUSTER_KINDS;
+use berth_engine::dialects::cluster_kinds;
 
 /// Set and remove taints of clusters
 ///
@@ -113,9 +113,9 @@ fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
 }
 
 fn unknown_effect(wish: &taints::Wish) -> Option<String> {
-    let known = || CLUSTER_KINDS.iter().flat_map(|kind| kind.effects).copied();
+    let known = || cluster_kinds().flat_map(|kind| kind.effects).copied();
     let effect = wish.effect().filter(|effect| !known().any(|one| one == *effect))?;
-    let of = CLUSTER_KINDS.iter().filter(|kind| !kind.effects.is_empty());
+    let of = cluster_kinds().filter(|kind| !kind.effects.is_empty());
     let of: Vec<String> = of.map(|kind| format!("{} ({})", kind.effects.join(", "), kind.kind)).collect();
     let near = did_you_mean(effect, known()).map_or_else(String::new, |near| format!("; {near}"));
     Some(format!("no taint has the effect `{effect}`, only {}{near}", of.join(" and ")))

@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 
 use berth_base::model::{Key, path};
 use berth_base::yaml;
+use berth_engine::dialects::{AccessRole, DIALECTS};
 
 /// Every file's path and text.
 pub fn files<'a>(objects: impl IntoIterator<Item = (&'a Key, &'a Json)>) -> BTreeMap<String, String> {
@@ -25,32 +26,20 @@ pub fn files<'a>(objects: impl IntoIterator<Item = (&'a Key, &'a Json)>) -> BTre
 /// Returns the path of an object's file.
 pub fn path_of(key: &Key) -> String {
     let name = path::encode(&key.name);
-    let kind = path::encode(&kind_folder(key));
+    if DIALECTS.iter().any(|dialect| dialect.is_cluster(key)) {
+        return format!("clusters/{name}.yaml");
+    }
+    let roles: Vec<AccessRole<'_>> = DIALECTS.iter().map(|dialect| (dialect.access_role)(key)).collect();
+    // A kind's group is named where it is none of the usual ones: two groups may have the same kind.
+    let is_usual = key.group.is_empty() || roles.iter().any(|role| *role != AccessRole::Plain);
+    let kind = key.kind.to_lowercase();
+    let kind = path::encode(&if is_usual { kind } else { format!("{kind}.{}", key.group) });
     match (&*key.group, &*key.kind) {
-        ("core.kubefed.io", "KubeFedCluster")
-        | ("cluster.kubernetes-fleet.io", "MemberCluster")
-        | ("cluster.open-cluster-management.io", "ManagedCluster") => format!("clusters/{name}.yaml"),
-        ("core.kubefed.io", _) => format!("hub/{kind}/{name}.yaml"),
+        _ if roles.contains(&AccessRole::FleetWide) => format!("hub/{kind}/{name}.yaml"),
         ("", "Namespace") => format!("namespaces/{name}/namespace.yaml"),
         _ if key.namespace.is_empty() => format!("cluster-scoped/{kind}/{name}.yaml"),
         _ => format!("namespaces/{}/{kind}/{name}.yaml", path::encode(&key.namespace)),
     }
-}
-
-/// The kind, with its group where it is none of the usual ones: two groups may have the same kind.
-fn kind_folder(key: &Key) -> String {
-    let kind = key.kind.to_lowercase();
-    let own = [
-        "",
-        "cluster.open-cluster-management.io",
-        "core.kubefed.io",
-        "placement.kubernetes-fleet.io",
-        "scheduling.kubefed.io",
-        "types.kubefed.io",
-        "work.open-cluster-management.io",
-    ];
-    let own = own.contains(&&*key.group);
-    if own { kind } else { format!("{kind}.{}", key.group) }
 }
 
 #[cfg(test)]

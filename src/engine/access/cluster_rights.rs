@@ -27,7 +27,7 @@ pub(super) struct Case<'a> {
 impl Case<'_> {
     pub(super) fn lacks(&self, rules: &Rules) -> Vec<Lack> {
         let (path, cluster) = (&*self.document.at.file, &*self.document.key.name);
-        let seen = seen(self.document);
+        let seen = seen(self.document, rules.dialects);
         let was = self.before.clusters.get(cluster).map(Vec::as_slice).unwrap_or_default();
         let (old, new) = (self.before.labelled_sets(cluster), self.sets(&seen));
         let at = label_place(self.document);

@@ -2,35 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{OCM, is_cluster, is_set, set_key};
+use super::object_roles::{is_cluster, is_set, role};
 use super::rule::{Rules, What};
-use super::{FOLDER, Facts, KIND, OWN_GROUP, World, carried_objects, cluster_rights, roles};
-use crate::dialects::Document;
+use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_rights, roles};
+use crate::dialects::{AccessRole, Document};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
 use berth_base::yaml::{Mark, Node};
-
-/// Kinds that change how every other object is read, whatever namespace they are written in.
-const FLEET_WIDE: [(&str, &str); 3] = [
-    ("core.kubefed.io", "FederatedTypeConfig"),
-    ("core.kubefed.io", "KubeFedConfig"),
-    // It deletes the object that it names, whoever owns it.
-    (OWN_GROUP, "Approval"),
-];
-
-/// Groups of objects that place others. Their targets are checked where they are known. Other groups of the
-/// same domains hold plain objects.
-const POLICY_GROUPS: [&str; 9] = [
-    OWN_GROUP,
-    "core.kubefed.io",
-    "types.kubefed.io",
-    "scheduling.kubefed.io",
-    "cluster.kubernetes-fleet.io",
-    "placement.kubernetes-fleet.io",
-    "placement.kubefleet.dev",
-    OCM,
-    "work.open-cluster-management.io",
-];
 
 /// The verdict of the rules on a commit's documents.
 #[derive(Clone, Debug, Default)]
@@ -93,31 +71,35 @@ impl World {
         if self.is_free() {
             return judged;
         }
+        let dialects = self.rules.dialects;
+        let (clusters, others): (Vec<_>, Vec<_>) =
+            documents.iter().copied().enumerate().partition(|(_, one)| is_cluster(dialects, &one.key));
         // Sets come first: their members are part of the rights on clusters.
-        for (index, document) in documents.iter().enumerate().filter(|(_, one)| !is_cluster(&one.key)) {
+        for (index, document) in &others {
             let lacks = |rules: &Rules| lacks(rules, document);
-            self.tell(&mut judged, index, document, &lacks);
+            self.tell(&mut judged, *index, document, &lacks);
         }
-        let sets = documents
+        let (refused_sets, sets): (Vec<_>, Vec<_>) = others
             .iter()
-            .enumerate()
-            .filter(|(index, one)| is_set(&one.key) && !judged.refused.contains(index));
-        let mut now = Facts::of(sets.map(|(_, document)| *document));
-        for (set, members) in &self.before.by_labels {
+            .filter(|(_, one)| is_set(dialects, &one.key))
+            .partition(|(index, _)| judged.refused.contains(index));
+        let mut now = Facts::of(sets.iter().map(|(_, document)| *document), dialects);
+        for (_, set) in refused_sets {
             // A refused change of a set has no effect on it.
-            let stays = |one: &&&Document| is_set(&one.key) && *one.key.name == **set;
-            if now.path(&set_key(set)).is_none() && documents.iter().any(|one| stays(&one)) {
-                now.by_labels.insert(set.clone(), members.clone());
+            if now.path(&set.key).is_none()
+                && let Some(members) = self.before.by_labels.get(&*set.key.name)
+            {
+                now.by_labels.insert(set.key.name.to_string(), members.clone());
             }
         }
-        let all = Facts::of(documents.iter().copied().filter(|one| is_cluster(&one.key)));
-        for (index, document) in documents.iter().enumerate().filter(|(_, one)| is_cluster(&one.key)) {
+        let all = Facts::of(clusters.iter().map(|(_, document)| *document), dialects);
+        for (index, document) in &clusters {
             let case = cluster_rights::Case { document, before: &self.before, now: &now, all: &all };
-            self.tell(&mut judged, index, document, &|rules: &Rules| case.lacks(rules));
+            self.tell(&mut judged, *index, document, &|rules: &Rules| case.lacks(rules));
         }
         let counting = documents.iter().enumerate().filter(|(index, _)| !judged.refused.contains(index));
         let by_labels = std::mem::take(&mut now.by_labels);
-        judged.facts = Facts::of(counting.map(|(_, document)| *document));
+        judged.facts = Facts::of(counting.map(|(_, document)| *document), dialects);
         judged.facts.by_labels = by_labels;
         self.tell_gone(&mut judged, documents);
         judged
@@ -128,9 +110,10 @@ impl World {
         if self.is_free() {
             return true;
         }
-        let lacking = match is_cluster(&document.key) {
+        let dialects = self.rules.dialects;
+        let lacking = match is_cluster(dialects, &document.key) {
             true => {
-                let all = Facts::of([document].into_iter());
+                let all = Facts::of([document].into_iter(), dialects);
                 cluster_rights::Case { document, before: &self.before, now: &self.before, all: &all }
                     .lacks(&self.rules)
             }
@@ -142,10 +125,11 @@ impl World {
     /// Clusters and sets that are nowhere now: their folder must have had the right to take them away.
     fn tell_gone(&self, judged: &mut Judged, documents: &[&Document]) {
         let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
-        for (key, path) in self.before.kept_apart().filter(|(key, _)| !there.contains(key)) {
-            let name = &*key.name;
-            let is_described_still = !is_set(key) && self.before.is_described_by_any_of(name, &there);
-            let lacks = |rules: &Rules| match is_set(key) {
+        let dialects = self.rules.dialects;
+        for (key, path) in self.before.kept_apart(dialects).filter(|(key, _)| !there.contains(key)) {
+            let (name, is_set) = (&*key.name, is_set(dialects, key));
+            let is_described_still = !is_set && self.before.is_described_by_any_of(name, &there);
+            let lacks = |rules: &Rules| match is_set {
                 true => (!rules.may_define(path, name)).then(|| {
                     let needs = format!("clusterSets: {{admin: [{name}]}}");
                     Words::new(format!("delete the cluster set `{name}`"), needs)
@@ -188,32 +172,34 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     if is_of_the_repository(document) {
         return found;
     }
-    if is_set(key) {
-        set(rules, document, &mut found);
-        return found;
-    }
-    if FLEET_WIDE.contains(&(group, kind)) {
-        if !rules.may_place_cluster_kind(path, Some(group), kind) {
-            let act = format!("write `{kind}` objects, which hold for the whole fleet");
-            found.push((top(document), Words::new(act, format!("clusterKinds: [{kind}]"))));
+    let role = role(rules.dialects, key);
+    match role {
+        AccessRole::ClusterSet => {
+            set(rules, document, &mut found);
+            return found;
         }
-        return found;
+        AccessRole::FleetWide => {
+            if !rules.may_place_cluster_kind(path, Some(group), kind) {
+                let act = format!("write `{kind}` objects, which hold for the whole fleet");
+                found.push((top(document), Words::new(act, format!("clusterKinds: [{kind}]"))));
+            }
+            return found;
+        }
+        AccessRole::SetBinding if !rules.may_bind(path, name) => {
+            let act = format!("bind the cluster set `{name}`");
+            let at = spec_place(document, "clusterSet");
+            found.push((at, Words::new(act, format!("clusterSets: {{bind: [{name}]}}"))));
+        }
+        _ => {}
     }
-    if group == OCM && kind == "ManagedClusterSetBinding" && !rules.may_bind(path, name) {
-        let act = format!("bind the cluster set `{name}`");
-        let at = spec_place(document, "clusterSet");
-        found.push((at, Words::new(act, format!("clusterSets: {{bind: [{name}]}}"))));
-    }
-    let federated = kind.strip_prefix("Federated").filter(|_| group == "types.kubefed.io");
-    let is_policy = POLICY_GROUPS.contains(&group);
-    let what = match federated {
-        // Whatever is federated goes where it says itself, but for what has no namespace to go to.
-        Some(target) => What { group: None, kind: target, namespace: &key.namespace, name },
-        None => What { group: Some(group), kind, namespace: &key.namespace, name },
+    let what = match role {
+        // It goes where it says itself, but for what has no namespace to go to.
+        AccessRole::Wraps(target) => rules.what(None, target, &key.namespace, name),
+        _ => rules.what(Some(group), kind, &key.namespace, name),
     };
     let is_in_namespace =
-        !key.namespace.is_empty() && (!what.is_of_the_cluster() || kind == "FederatedNamespace");
-    if is_policy && is_in_namespace {
+        !key.namespace.is_empty() && (!what.is_of_the_cluster() || role == AccessRole::Wraps("Namespace"));
+    if role != AccessRole::Plain && is_in_namespace {
         if !rules.may_use(path, &key.namespace) {
             found.push((namespace_place(document), no_namespace(&key.namespace)));
         }
@@ -221,10 +207,10 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
         found.extend(object(rules, path, what).map(|words| (namespace_place(document), words)));
     }
     let home = &*key.namespace;
-    found.extend(carried_objects::objects(document).into_iter().filter_map(|one| {
+    let carried = rules.dialects.iter().flat_map(|dialect| (dialect.carried_objects)(document));
+    found.extend(carried.filter_map(|one| {
         // Inside a namespace's object, only what has none of its own goes elsewhere.
-        let what =
-            What { group: Some(&one.group), kind: &one.kind, namespace: &one.namespace, name: &one.name };
+        let what = rules.what(Some(&one.group), &one.kind, &one.namespace, &one.name);
         let repeats = found_already(rules, path, home, &one.namespace);
         object(rules, path, what).filter(|_| !repeats).map(|words| (one.at, words))
     }));

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::dialects::Document;
+use super::object_roles::{is_cluster, is_set, is_status};
+use crate::dialects::{Dialects, Document};
 use berth_base::diag::Severity;
 use berth_base::meta::label_selector;
 use berth_base::model::selector::Labels;
@@ -12,31 +13,11 @@ use berth_base::model::{Key, Selector};
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Node, Scope};
 
-/// The label that puts a cluster into the set of this name, and the set of those without it.
+/// The label that puts a cluster into the set of this name, and the set of those without it. Sets are those of
+/// Open Cluster Management, for the clusters of all dialects.
 pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 const DEFAULT_SET: &str = "default";
 const GLOBAL_SET: &str = "global";
-pub(super) const OCM: &str = "cluster.open-cluster-management.io";
-
-/// The kinds that describe a cluster.
-const CLUSTERS: [(&str, &str); 4] = [
-    (OCM, "ManagedCluster"),
-    ("cluster.kubernetes-fleet.io", "MemberCluster"),
-    ("core.kubefed.io", "KubeFedCluster"),
-    (super::OWN_GROUP, "ClusterStatus"),
-];
-
-pub(super) fn is_cluster(key: &Key) -> bool {
-    CLUSTERS.iter().any(|(group, kind)| *key.group == **group && *key.kind == **kind)
-}
-
-pub(super) fn is_set(key: &Key) -> bool {
-    *key.group == *OCM && *key.kind == *"ManagedClusterSet"
-}
-
-pub(super) fn set_key(name: &str) -> Key {
-    Key::new(OCM, "ManagedClusterSet", "", name)
-}
 
 /// A document that describes a cluster.
 #[derive(Clone, Debug)]
@@ -57,7 +38,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn of<'d>(documents: impl Iterator<Item = &'d Document>) -> Facts {
+    /// Reads the facts of documents.
+    pub fn of<'d>(documents: impl Iterator<Item = &'d Document>, dialects: Dialects) -> Facts {
         let mut facts = Facts::default();
         for document in documents {
             let (key, path) = (&document.key, &document.at.file);
@@ -66,9 +48,9 @@ impl Facts {
                 continue;
             }
             facts.paths.insert(key.clone(), path.clone());
-            if is_cluster(key) {
-                facts.clusters.entry(key.name.to_string()).or_default().push(seen(document));
-            } else if is_set(key)
+            if is_cluster(dialects, key) {
+                facts.clusters.entry(key.name.to_string()).or_default().push(seen(document, dialects));
+            } else if is_set(dialects, key)
                 && let Some(members) = members(document)
             {
                 facts.by_labels.insert(key.name.to_string(), members);
@@ -83,8 +65,8 @@ impl Facts {
     }
 
     /// The clusters and sets, each with its file: what goes only where that is granted.
-    pub(super) fn kept_apart(&self) -> impl Iterator<Item = (&Key, &Arc<str>)> {
-        self.paths.iter().filter(|(key, _)| is_cluster(key) || is_set(key))
+    pub(super) fn kept_apart(&self, dialects: Dialects) -> impl Iterator<Item = (&Key, &Arc<str>)> {
+        self.paths.iter().filter(move |(key, _)| is_cluster(dialects, key) || is_set(dialects, key))
     }
 
     /// Reports whether one of these keys belongs to a document that described the cluster.
@@ -115,18 +97,19 @@ pub(super) fn set_of(labels: &Labels) -> Option<String> {
     labels.get(SET_LABEL).filter(|set| !set.is_empty()).cloned()
 }
 
-pub(super) fn seen(document: &Document) -> Seen {
+pub(super) fn seen(document: &Document, dialects: Dialects) -> Seen {
     let Document { key, root, .. } = document;
     let mut labels = labels(document);
-    if *key.kind == *"ManagedCluster" && set_of(&labels).is_none() {
+    let mut kinds =
+        dialects.iter().filter(|dialect| dialect.is_cluster(key)).filter_map(|one| one.cluster_kind);
+    if kinds.any(|kind| kind.in_default_set) && set_of(&labels).is_none() {
         labels.insert(SET_LABEL.to_owned(), DEFAULT_SET.to_owned());
     }
     Seen { key: key.clone(), labels, root: root.clone() }
 }
 
 fn labels(document: &Document) -> Labels {
-    let is_status = *document.key.kind == *"ClusterStatus";
-    let node = match is_status {
+    let node = match is_status(&document.key) {
         true => document.root.get("labels"),
         false => document.root.get("metadata").and_then(|metadata| metadata.get("labels")),
     };

@@ -4,10 +4,10 @@
 //! holds both. [`World::judge`] refuses single documents before they are lowered; [`whole_fleet`] checks
 //! selected objects and clusters afterwards. Without any rule, everything is allowed.
 
-mod carried_objects;
 mod cluster_rights;
 mod document_rights;
 mod facts;
+mod object_roles;
 mod patterns;
 mod roles;
 mod rule;
@@ -16,7 +16,7 @@ mod rule_reader;
 mod tests;
 pub mod whole_fleet;
 
-use crate::dialects::Document;
+use crate::dialects::{Dialects, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::yaml::Scope;
 
@@ -50,8 +50,12 @@ impl World {
 
 /// Reads the rules among documents. `unreadable` says that a file beside them cannot be read. It may be a
 /// rule, so everything not granted is forbidden.
-pub fn rules<'d>(documents: impl Iterator<Item = &'d Document>, unreadable: bool) -> Rules {
-    let mut rules = Rules { enforced: unreadable, rules: Vec::new() };
+pub fn rules<'d>(
+    documents: impl Iterator<Item = &'d Document>,
+    unreadable: bool,
+    dialects: Dialects,
+) -> Rules {
+    let mut rules = Rules { enforced: unreadable, rules: Vec::new(), dialects };
     let mut roles = Roles::default();
     for document in documents.filter(|document| document.at.file.starts_with(FOLDER)) {
         let scope = Scope::new(document.at.file.clone(), Severity::Error);

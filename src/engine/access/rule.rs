@@ -4,6 +4,7 @@
 //! namespace of one rule and a kind of another make no right.
 
 use super::patterns::{Folder, Kinds, Names};
+use crate::dialects::Dialects;
 
 /// A subject of a hub's roles: kind and name as in a binding's `subjects`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,40 +49,35 @@ pub struct Rule {
     pub grants: Grants,
 }
 
-/// An object as rules see it.
+/// An object as rules see it, see [`Rules::what`].
 #[derive(Clone, Copy, Debug)]
 pub struct What<'a> {
     /// `None` where it is not known.
     pub group: Option<&'a str>,
     pub kind: &'a str,
-    /// Empty for objects without one.
+    /// Empty for cluster-scoped objects.
     pub namespace: &'a str,
     pub name: &'a str,
 }
 
 impl What<'_> {
-    /// The namespace it is in. A Namespace object is in itself; one that is written into an object of a kind
-    /// without any means nothing.
+    /// The namespace it is in. A Namespace object is in itself.
     pub fn home(&self) -> &str {
         if self.kind == "Namespace" && self.group.is_none_or(str::is_empty) {
             self.name
-        } else if self.is_of_the_cluster() {
-            ""
         } else {
             self.namespace
         }
     }
 
-    /// Reports whether the object is cluster-scoped, whatever namespace it names.
+    /// Reports whether the object is cluster-scoped.
     pub fn is_of_the_cluster(&self) -> bool {
-        let is_known =
-            |(group, kind): &(&str, &str)| *kind == self.kind && self.group.is_none_or(|ours| ours == *group);
-        self.namespace.is_empty() || WITHOUT_NAMESPACE.iter().any(is_known)
+        self.namespace.is_empty()
     }
 }
 
-/// Kubernetes' kinds without a namespace, and KubeFleet's.
-const WITHOUT_NAMESPACE: [(&str, &str); 36] = [
+/// Kubernetes' kinds without a namespace.
+const WITHOUT_NAMESPACE: [(&str, &str); 31] = [
     ("", "ComponentStatus"),
     ("", "Namespace"),
     ("", "Node"),
@@ -113,11 +109,6 @@ const WITHOUT_NAMESPACE: [(&str, &str); 36] = [
     ("storage.k8s.io", "StorageClass"),
     ("storage.k8s.io", "VolumeAttachment"),
     ("storage.k8s.io", "VolumeAttributesClass"),
-    ("placement.kubernetes-fleet.io", "ClusterResourcePlacement"),
-    ("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
-    ("placement.kubernetes-fleet.io", "ClusterResourceEnvelope"),
-    ("placement.kubernetes-fleet.io", "ClusterStagedUpdateRun"),
-    ("placement.kubernetes-fleet.io", "ClusterStagedUpdateStrategy"),
 ];
 
 /// The access rules of a repository.
@@ -126,9 +117,26 @@ pub struct Rules {
     /// Forbids everything that is not granted. True as soon as any document is a rule, even a faulty one.
     pub enforced: bool,
     pub rules: Vec<Rule>,
+    /// The systems whose kinds the rules know.
+    pub dialects: Dialects,
 }
 
 impl Rules {
+    /// Returns an object as rules see it. A namespace that is written into an object of a cluster-scoped kind
+    /// means nothing. `group` is `None` where it is not known.
+    pub fn what<'a>(
+        &self,
+        group: Option<&'a str>,
+        kind: &'a str,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> What<'a> {
+        let is_it = |(of, known): &(&str, &str)| *known == kind && group.is_none_or(|group| group == *of);
+        let mut known = self.dialects.iter().flat_map(|dialect| dialect.cluster_scoped);
+        let is_cluster_scoped = WITHOUT_NAMESPACE.iter().any(is_it) || known.any(is_it);
+        What { group, kind, namespace: if is_cluster_scoped { "" } else { namespace }, name }
+    }
+
     fn any(&self, path: &str, grants: impl Fn(&Grants) -> bool) -> bool {
         !self.enforced || self.of(path).any(|rule| grants(&rule.grants))
     }

@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::document_rights::{Words, folder_of, no_namespace, object};
-use super::rule::{Rules, What};
+use super::object_roles::role;
+use super::rule::Rules;
 use super::{Facts, World};
+use crate::dialects::AccessRole;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::object::group_of;
 use berth_base::model::placement::{Blocked, Filter, Policy, Reach, Rule, Selection, Source};
@@ -95,7 +97,7 @@ fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
 /// there for its kind; selecting it requires the right to its namespace.
 fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
     let path = &*workload.origin.file;
-    let selects = workload.key.kind.ends_with("ResourcePlacement");
+    let selects = role(rules.dialects, &workload.key) == AccessRole::Selector;
     let mut asked = BTreeSet::new();
     let moves: Vec<&Override> = workload.overrides.iter().filter(|one| one.api_version().is_some()).collect();
     // An override that moves an object to another API group needs the right on that kind, too.
@@ -108,7 +110,7 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
         ids
     };
     let lack = |id: ObjectId| {
-        let what = What { group: Some(&id.group), kind: &id.kind, namespace: &id.namespace, name: &id.name };
+        let what = rules.what(Some(&id.group), &id.kind, &id.namespace, &id.name);
         let home = what.home().to_owned();
         // The same question once.
         let kind = (!selects || what.is_of_the_cluster()).then(|| (id.group.clone(), id.kind.clone()));
@@ -221,7 +223,7 @@ mod tests {
         let document = yaml::read(text.as_bytes(), &Limits::default()).documents.remove(0);
         let rule =
             read(&Scope::new("access/a.yaml".into(), Severity::Error), &document.root).expect("a rule");
-        let rules = Rules { enforced: true, rules: vec![rule] };
+        let rules = Rules { enforced: true, rules: vec![rule], dialects: &[] };
         let set = |name: &str| BTreeSet::from([name.to_owned()]);
         let sets = BTreeMap::from([("oslo".to_owned(), set("blue")), ("turin".to_owned(), set("red"))]);
         let mut reaches = Reaches::new(&rules, &sets);

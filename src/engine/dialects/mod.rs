@@ -1,30 +1,33 @@
 //! The systems whose objects berth reads, a folder each.
 //!
 //! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers,
-//! selection and conditions its semantics need. Adding one is adding a folder and a row here.
+//! selection and conditions its semantics need. It also knows all that other parts ask about its kinds.
+//! Adding one is adding a folder and a row in [`DIALECTS`].
 
-mod cluster_kinds;
+mod access_role;
+mod cluster_kind;
+mod described;
 mod document_reader;
 pub mod kubefed;
 pub mod kubefleet;
-mod new_cluster;
 pub mod ocm;
 mod reading_cache;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use cluster_kinds::{CLUSTER_KINDS, ClusterKind};
-pub use new_cluster::NewCluster;
+use serde_json::Value as Json;
+
+pub use access_role::{AccessRole, CarriedObject};
+pub use cluster_kind::{ClusterKind, NewCluster};
+pub use described::{Described, Detail};
+pub use reading_cache::{ReadingCache, ReadingContext};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::{
     Approval, Cluster, ClusterStatus, ContentId, Key, Object, Placement, Shared, Workload,
 };
-
 use berth_base::yaml::Node;
-
-pub use reading_cache::{ReadingCache, ReadingContext};
 
 /// A document of the source tree that has an apiVersion and a kind.
 #[derive(Clone, Debug)]
@@ -64,19 +67,78 @@ pub enum Claim {
     Unknown,
 }
 
-/// The parser of one system.
+/// The dialects that a source is read with.
+pub type Dialects = &'static [&'static Dialect];
+
+/// All dialects.
+pub const DIALECTS: Dialects = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT];
+
+/// The cluster kinds of all dialects.
+pub fn cluster_kinds() -> impl Iterator<Item = &'static ClusterKind> {
+    DIALECTS.iter().filter_map(|dialect| dialect.cluster_kind)
+}
+
+/// One system: its parser, and what else is known about its kinds. [`Dialect::BLANK`] fills in the fields that
+/// a dialect does not need.
 #[derive(Debug)]
 pub struct Dialect {
     pub name: &'static str,
     /// Claims the dialect's documents: returns one claim per document.
     pub claim: fn(&[Document]) -> Vec<Claim>,
+    pub lower: fn(&Input<'_>, &mut Lowered),
     /// Its API groups, which misspelt ones are compared with.
     pub groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
+    /// Short names of kinds, as kubectl has them.
+    pub short_names: &'static [(&'static str, &'static str)],
+    /// The kind that describes clusters.
+    pub cluster_kind: Option<&'static ClusterKind>,
+    /// Groups and kinds without a namespace.
+    pub cluster_scoped: &'static [(&'static str, &'static str)],
+    /// The role of an object for access rules.
+    pub access_role: fn(&Key) -> AccessRole<'_>,
+    /// Returns the objects inside a document.
+    pub carried_objects: fn(&Document) -> Vec<CarriedObject>,
+    /// Settings under the dialect's name in berth.yaml, which are on unless they are set to `false`.
+    pub switches: &'static [&'static str],
+    /// Returns the status of a placement in the system's words; `None` for another system's placement.
+    pub describe: fn(&Described<'_>) -> Option<Json>,
+    /// Returns the status that the fleet report shows of a workload, if any.
+    pub report: fn(&Described<'_>) -> Option<Json>,
     /// Returns the advice for a plain object that a hub would act on: the way to do the same with berth.
     pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
-    pub lower: fn(&Input<'_>, &mut Lowered),
+    /// Returns the changes between two sets of files that a hub would refuse. Equal files may be left out.
+    pub refused_by_hub: fn(&[FileText], &[FileText]) -> Diagnostics,
+}
+
+/// A file's path and bytes.
+pub type FileText = (Arc<str>, Arc<[u8]>);
+
+impl Dialect {
+    /// A dialect without any kinds.
+    pub const BLANK: Dialect = Dialect {
+        name: "",
+        claim: |documents| vec![Claim::Foreign; documents.len()],
+        lower: |_, _| {},
+        groups: &[],
+        kinds: &[],
+        short_names: &[],
+        cluster_kind: None,
+        cluster_scoped: &[],
+        access_role: |_| AccessRole::Plain,
+        carried_objects: |_| Vec::new(),
+        switches: &[],
+        describe: |_| None,
+        report: |_| None,
+        acted_on_by_hub: |_| None,
+        refused_by_hub: |_, _| Diagnostics::new(),
+    };
+
+    /// Reports whether a key is of the kind that describes clusters.
+    pub fn is_cluster(&self, key: &Key) -> bool {
+        self.cluster_kind.is_some_and(|one| *key.group == *one.group && *key.kind == *one.kind)
+    }
 }
 
 /// The input of a dialect.
@@ -88,8 +150,10 @@ pub struct Input<'a> {
     pub plain: &'a [Arc<Object>],
     /// The severity of an unknown field.
     pub unknown_fields: Severity,
-    /// Replaces ConfigMaps marked as envelopes by their contents, as older KubeFleets did.
-    pub unwrap_config_maps: bool,
+    /// Those of its [`Dialect::switches`] that are off.
+    pub switched_off: Vec<&'static str>,
+    /// All dialects that the source is read with.
+    pub dialects: Dialects,
     /// Cached readings of unchanged documents.
     pub readings: &'a ReadingCache,
 }
@@ -110,6 +174,3 @@ pub struct Lowered {
     /// Documents (indexes into [`Input::documents`]) whose own content is at fault, so that their last good form counts.
     pub faulty: BTreeSet<usize>,
 }
-
-/// All dialects.
-pub const DIALECTS: &[&Dialect] = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT];

@@ -12,7 +12,7 @@ use super::file_cache::FileCache;
 use super::last_good::chunk_of;
 use super::tree_objects::{TreeObjects, read_files};
 use crate::access::{self, Facts, Judged, Rules, World};
-use crate::dialects::{Claim, Dialect, Document, ReadingCache};
+use crate::dialects::{Claim, Dialects, Document, ReadingCache};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::Key;
 use berth_base::source::{RulesFrom, SourceTree};
@@ -20,23 +20,24 @@ use berth_base::source::{RulesFrom, SourceTree};
 type Files = Vec<(Arc<str>, Arc<FileDocuments>)>;
 
 /// The rules that hold for a tree.
-pub(super) fn world(tree: &SourceTree, cache: &mut FileCache) -> World {
+pub(super) fn world(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> World {
     match &tree.rules_from {
         RulesFrom::Nowhere => World::default(),
         RulesFrom::Own => {
             let files = rule_files(tree, cache);
-            World { rules: rules(tree, &files), next: rules(tree, &files), before: Facts::default() }
+            let rules = rules(tree, &files, dialects);
+            World { next: rules.clone(), rules, before: Facts::default() }
         }
         RulesFrom::Earlier(base) => {
             let files = rule_files(base, cache);
-            let rules_before = rules(base, &files);
+            let rules_before = rules(base, &files, dialects);
             if !rules_before.enforced {
                 return World::default();
             }
-            let all = read_files(base, &Settings::of(base, cache).config, cache);
-            let before = Facts::of(documents(&all));
+            let all = read_files(base, &Settings::of(base, dialects, cache).config, cache);
+            let before = Facts::of(documents(&all), dialects);
             let files = rule_files(tree, cache);
-            World { rules: rules_before, before, next: rules(tree, &files) }
+            World { rules: rules_before, before, next: rules(tree, &files, dialects) }
         }
     }
 }
@@ -103,7 +104,7 @@ pub(super) fn winners(world: &World, judged: &Judged, files: &Files) -> Option<B
 /// [`assemble`] over the documents that were not refused. Refused ones count as faulty.
 pub(super) fn assemble_allowed(
     objects: &TreeObjects,
-    dialects: &[&Dialect],
+    dialects: Dialects,
     config: &FleetConfig,
     readings: &ReadingCache,
 ) -> Assembled {
@@ -129,11 +130,11 @@ fn rule_files(tree: &SourceTree, cache: &mut FileCache) -> Files {
     cache.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)))
 }
 
-fn rules(tree: &SourceTree, files: &Files) -> Rules {
+fn rules(tree: &SourceTree, files: &Files, dialects: Dialects) -> Rules {
     let met = tree.found.errors().filter_map(|one| one.at.as_ref());
     let unreadable = files.iter().any(|(_, file)| file.broken)
         || met.map(|at| Cow::from(&*at.file)).any(|file| file.starts_with(access::FOLDER));
-    access::rules(documents(files), unreadable)
+    access::rules(documents(files), unreadable, dialects)
 }
 
 fn documents(files: &Files) -> impl Iterator<Item = &Document> + Clone {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
 use super::{berth_kinds, merge_clusters};
-use crate::dialects::{Claim, Dialect, Document, Input, Lowered, ReadingCache, ReadingContext};
+use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingCache, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::placement::{PlacementRef, Source};
@@ -26,11 +26,11 @@ pub(super) struct Assembled {
 /// Lowers all documents and puts the results together.
 pub(super) fn assemble(
     documents: &[Document],
-    dialects: &[&Dialect],
+    all: Dialects,
     config: &FleetConfig,
     readings: &ReadingCache,
 ) -> Assembled {
-    let dialects: Vec<&Dialect> = dialects.iter().copied().chain([&berth_kinds::DIALECT]).collect();
+    let dialects: Vec<&Dialect> = all.iter().copied().chain([&berth_kinds::DIALECT]).collect();
     let mut done = Assembled::default();
     let claims: Vec<Vec<Claim>> = dialects.iter().map(|dialect| (dialect.claim)(documents)).collect();
     let mut groups = ApiGroups::of(&dialects);
@@ -65,7 +65,8 @@ pub(super) fn assemble(
             documents: theirs.iter().map(|index| &documents[*index]).collect(),
             plain: &plain,
             unknown_fields: config.unknown_fields,
-            unwrap_config_maps: config.unwrap_config_maps,
+            switched_off: config.switched_off_of(dialect),
+            dialects: all,
             readings,
         };
         let mut lowered = Lowered::default();

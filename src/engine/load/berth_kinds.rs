@@ -12,7 +12,7 @@ use berth_base::status;
 use berth_base::yaml::Scope;
 
 pub(super) const DIALECT: Dialect =
-    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, acted_on_by_hub: |_| None, lower };
+    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, lower, ..Dialect::BLANK };
 
 const KINDS: &[&str] = &[status::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, "OverrideList", "Template"];
 
@@ -47,7 +47,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 let message = format!("{CONFIG_KIND} has an effect only in `{CONFIG_PATH}` at the root");
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
-            config::read(&scope, &document.root);
+            config::read(&scope, &document.root, input.dialects);
         } else if is_rule {
             if !document.at.file.starts_with(access::FOLDER) {
                 let message =

@@ -2,8 +2,11 @@
 //!
 //! Anyone who can open a pull request can edit it, so it may narrow what berth does and never widen it.
 
+use std::collections::BTreeSet;
+
 use super::glob::Pattern;
 use crate::access;
+use crate::dialects::{Dialect, Dialects};
 use berth_base::diag::Severity;
 use berth_base::yaml::{Fields, Node, Scope};
 
@@ -18,13 +21,13 @@ pub struct FleetConfig {
     pub exclude: Vec<Pattern>,
     /// The severity of an unknown field.
     pub unknown_fields: Severity,
-    /// Replaces ConfigMaps marked as KubeFleet's envelopes by their contents.
-    pub unwrap_config_maps: bool,
+    /// The switches of dialects that are off, each with the dialect's name.
+    pub switched_off: BTreeSet<(&'static str, &'static str)>,
 }
 
 impl Default for FleetConfig {
     fn default() -> FleetConfig {
-        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error, unwrap_config_maps: true }
+        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error, switched_off: BTreeSet::new() }
     }
 }
 
@@ -35,10 +38,16 @@ impl FleetConfig {
             && !path.starts_with(access::FOLDER)
             && self.exclude.iter().any(|pattern| pattern.matches(path))
     }
+
+    /// The switches of one dialect that are off.
+    pub fn switched_off_of(&self, dialect: &Dialect) -> Vec<&'static str> {
+        let off = self.switched_off.iter().filter(|(of, _)| *of == dialect.name);
+        off.map(|(_, switch)| *switch).collect()
+    }
 }
 
 /// Reads the settings and reports their faults.
-pub fn read(scope: &Scope, root: &Node) -> FleetConfig {
+pub fn read(scope: &Scope, root: &Node, dialects: Dialects) -> FleetConfig {
     let mut config = FleetConfig::default();
     let Some(mut fields) = scope.fields(root, "") else { return config };
     fields.accept(&["apiVersion", "kind"]);
@@ -51,9 +60,11 @@ pub fn read(scope: &Scope, root: &Node) -> FleetConfig {
         if let Some("warning") = spec.choice("unknownFields", &["error", "warning"]) {
             config.unknown_fields = Severity::Warning;
         }
-        if let Some(mut kubefleet) = spec.fields("kubefleet") {
-            config.unwrap_config_maps = kubefleet.bool("unwrapConfigMaps").unwrap_or(true);
-            kubefleet.finish();
+        for dialect in dialects.iter().filter(|dialect| !dialect.switches.is_empty()) {
+            let Some(mut switches) = spec.fields(dialect.name) else { continue };
+            let off = dialect.switches.iter().filter(|switch| switches.bool(switch) == Some(false));
+            config.switched_off.extend(off.map(|switch| (dialect.name, *switch)));
+            switches.finish();
         }
         spec.finish();
     }
@@ -77,12 +88,13 @@ fn exclude(spec: &mut Fields<'_>) -> Vec<Pattern> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialects::DIALECTS;
     use berth_base::yaml;
 
     fn config(text: &str) -> (FleetConfig, Vec<String>) {
         let root = yaml::read(text.as_bytes(), &yaml::Limits::default()).documents.remove(0).root;
         let scope = Scope::new(CONFIG_PATH.into(), Severity::Error);
-        let config = read(&scope, &root);
+        let config = read(&scope, &root, DIALECTS);
         (config, scope.into_diagnostics().iter().map(ToString::to_string).collect())
     }
 
@@ -92,7 +104,7 @@ mod tests {
             "spec: {exclude: ['charts/', '*.values.yaml'], unknownFields: warning, kubefleet: {unwrapConfigMaps: false}}\n",
         );
         assert!(faults.is_empty(), "{faults:?}");
-        assert!(!config.unwrap_config_maps && FleetConfig::default().unwrap_config_maps);
+        assert_eq!(config.switched_off, [("kubefleet", "unwrapConfigMaps")].into());
         assert_eq!(config.unknown_fields, Severity::Warning);
         assert!(config.excludes("charts/web/values.yaml") && config.excludes("a.values.yaml"));
         assert!(!config.excludes("clusters/a.yaml"));

@@ -36,7 +36,7 @@ use last_good::{LastGood, keep};
 use tree_objects::{TreeObjects, find_broken, read_files, tree_objects};
 
 use crate::access::{self, Facts, World};
-use crate::dialects::{Claim, DIALECTS, Dialect, Document};
+use crate::dialects::{Claim, DIALECTS, Dialects, Document};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::{Fleet, Key, Shared};
 use berth_base::source::SourceTree;
@@ -64,13 +64,20 @@ pub struct ReadTree {
     facts: Facts,
     /// The results so far, without the tree's own findings.
     loaded: Loaded,
-    dialects: &'static [&'static Dialect],
+    dialects: Dialects,
     settings_are_broken: bool,
 }
 
 /// Reads a source tree with all dialects.
 pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
-    load_with_cache(tree, history, &mut FileCache::default())
+    load_with(tree, history, DIALECTS)
+}
+
+/// [`load`], with these dialects.
+pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: Dialects) -> Loaded {
+    let mut cache = FileCache::default();
+    let first = read(tree, Settings::of(tree, dialects, &mut cache), dialects, &mut cache);
+    finish(tree, first, history, &mut cache)
 }
 
 /// [`load`], with the files that were read before.
@@ -80,19 +87,17 @@ pub fn load_with_cache(tree: &SourceTree, history: History<'_>, cache: &mut File
 
 /// The first half of [`load`], which needs no history.
 pub fn first(tree: &SourceTree, cache: &mut FileCache) -> ReadTree {
-    first_of(tree, DIALECTS, cache)
-}
-
-fn first_of(tree: &SourceTree, dialects: &'static [&'static Dialect], cache: &mut FileCache) -> ReadTree {
-    read(tree, Settings::of(tree, cache), dialects, cache)
+    read(tree, Settings::of(tree, DIALECTS, cache), DIALECTS, cache)
 }
 
 /// The second half of [`load`].
 pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
     if let (true, History::Known(last_good)) = (first.settings_are_broken, history)
         && let Some(bytes) = last_good(CONFIG_PATH)
-        && let Some(settings) =
-            Settings::in_file(&documents::read(&CONFIG_PATH.into(), &bytes, &Limits::default()))
+        && let Some(settings) = Settings::in_file(
+            &documents::read(&CONFIG_PATH.into(), &bytes, &Limits::default()),
+            first.dialects,
+        )
         && settings.config != first.loaded.config
     {
         first = read(tree, settings, first.dialects, cache);
@@ -133,14 +138,9 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     loaded
 }
 
-fn read(
-    tree: &SourceTree,
-    settings: Settings,
-    dialects: &'static [&'static Dialect],
-    cache: &mut FileCache,
-) -> ReadTree {
+fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut FileCache) -> ReadTree {
     let Settings { config, are_broken: settings_are_broken } = settings;
-    let world = access_rules::world(tree, cache);
+    let world = access_rules::world(tree, dialects, cache);
     let files = read_files(tree, &config, cache);
     let judged = access_rules::judge(&world, &files);
     let winners = access_rules::winners(&world, &judged, &files);
@@ -169,19 +169,19 @@ struct Settings {
 }
 
 impl Settings {
-    fn of(tree: &SourceTree, cache: &mut FileCache) -> Settings {
+    fn of(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> Settings {
         let files = cache.read_all(tree.files.iter().filter(|file| *file.path == *CONFIG_PATH));
         let refused =
             tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *CONFIG_PATH));
-        let settings = files.first().and_then(|(_, file)| Settings::in_file(file));
+        let settings = files.first().and_then(|(_, file)| Settings::in_file(file, dialects));
         let are_broken = refused || !files.is_empty();
         settings.unwrap_or_else(|| Settings { config: FleetConfig::default(), are_broken })
     }
 
-    fn in_file(file: &FileDocuments) -> Option<Settings> {
+    fn in_file(file: &FileDocuments, dialects: Dialects) -> Option<Settings> {
         let (document, _) = file.objects.iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
         let scope = Scope::new(CONFIG_PATH.into(), Severity::Error);
-        let config = config::read(&scope, &document.root);
+        let config = config::read(&scope, &document.root, dialects);
         Some(Settings { config, are_broken: scope.has_errors() })
     }
 }

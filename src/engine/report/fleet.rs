@@ -1,14 +1,15 @@
-//! The fleet's summary: members' reports against decisions and publications.
-//!
-//! Clusters and workloads are sorted by name.
+//! The fleet's summary: members' reports against decisions and publications. Clusters and workloads are
+//! sorted by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use serde_json::Value as Json;
 
-use super::member::{Member, Published, members, placed};
-use super::propagation::{self, Detail, Propagation};
-use berth_base::model::{ClusterStatus, Decision, Key, Timestamp};
+use super::inputs::ReportInputs;
+use crate::dialects::{Described, Detail};
+use berth_base::model::member::placed;
+use berth_base::model::{Decision, Key, Member};
 
 /// The fleet summed up: clusters with their state and problems, workloads with how many of their clusters
 /// are in sync, and how many clusters are in each state.
@@ -47,21 +48,19 @@ struct WorkloadLine<'s> {
     namespace: &'s str,
     placed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Propagation<'s>>,
+    status: Option<Json>,
     with_problems: Vec<&'s str>,
 }
 
 /// Sums up the fleet.
 pub fn summarize<'s>(
-    statuses: &'s BTreeMap<String, ClusterStatus>,
     decisions: &'s BTreeMap<Key, Decision>,
-    published: &'s BTreeMap<String, Published>,
-    now: Timestamp,
+    known: ReportInputs<'s>,
     detail: Detail,
 ) -> FleetReport<'s> {
-    let members = members(statuses, published, now);
-    let with_objects = decisions.iter().filter(|(_, decision)| !decision.objects.is_empty());
-    let workloads = with_objects.map(|(key, decision)| workload(key, decision, &members, detail)).collect();
+    let members = known.members();
+    let with_objects = decisions.values().filter(|decision| !decision.objects.is_empty());
+    let workloads = with_objects.map(|decision| workload(decision, known, &members, detail)).collect();
     let mut totals: BTreeMap<&'static str, usize> = BTreeMap::new();
     for member in &members {
         *totals.entry(member.state.word()).or_default() += 1;
@@ -85,32 +84,31 @@ fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
 }
 
 fn workload<'s>(
-    key: &'s Key,
     decision: &'s Decision,
+    known: ReportInputs<'s>,
     members: &[Member<'s>],
     detail: Detail,
 ) -> WorkloadLine<'s> {
     // A member may hold all of its folder, and yet not this workload: its copy could not be made.
     let unmade: BTreeSet<&str> = decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
-    let placed: Vec<_> = placed(decision, members).collect();
     let (mut in_sync, mut with_problems) = (0, Vec::new());
-    for (name, member) in &placed {
-        let Some(member) = member else { continue };
+    let placed: Vec<_> = placed(decision, members).collect();
+    for member in placed.iter().filter_map(|(_, member)| *member) {
         if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
-            with_problems.push(*name);
-        } else if member.has_folder() && !member.awaits(&decision.objects) && !unmade.contains(name) {
+            with_problems.push(member.name);
+        } else if member.has_folder() && !member.awaits(&decision.objects) && !unmade.contains(member.name) {
             in_sync += 1;
         }
     }
-    let status =
-        propagation::is_federated(key).then(|| propagation::status(decision, &placed, members, detail));
+    let described = Described { decision, fleet: known.fleet, members, placed, detail };
+    let key = &decision.key;
     WorkloadLine {
         in_sync,
         kind: &key.kind,
         name: &key.name,
         namespace: &key.namespace,
         placed: decision.picks.len(),
-        status,
+        status: known.dialects.iter().find_map(|dialect| (dialect.report)(&described)),
         with_problems,
     }
 }

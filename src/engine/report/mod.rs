@@ -1,17 +1,17 @@
 //! Reports about the fleet from members' statuses: values both ways, nothing read or written.
 //!
-//! - [`member`]: a cluster's status against its published folder. [`fleet`]: all of them summed up, per cluster
-//!   and per workload. [`propagation`]: the same in KubeFed's words. [`describe`]: one placement in its own system's words.
+//! - [`fleet`]: statuses against decisions and published folders, summed up per cluster and per workload.
+//! - [`describe`]: one placement in its own system's words, which its dialect knows.
 
 mod describe;
 pub mod fleet;
-mod member;
-mod propagation;
+mod inputs;
 
-pub use describe::{ReportInputs, describe};
+pub use crate::dialects::Detail;
+pub use berth_base::model::Published;
+pub use describe::describe;
 pub use fleet::{FleetReport, summarize};
-pub use member::Published;
-pub use propagation::Detail;
+pub use inputs::ReportInputs;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::dialects::DIALECTS;
+use berth_base::model::member::is_silent;
 use berth_base::model::status::{Applied, Problem};
 use berth_base::model::{ClusterStatus, Decision, Failure, Key, ObjectId, Pick, Timestamp};
 
@@ -52,7 +54,8 @@ fn summed_up(
     published: &BTreeMap<String, Published>,
     now: Timestamp,
 ) -> Json {
-    serde_json::to_value(summarize(statuses, decisions, published, now, Detail::Full)).unwrap()
+    let known = ReportInputs { fleet: None, statuses, published, dialects: DIALECTS, now };
+    serde_json::to_value(summarize(decisions, known, Detail::Full)).unwrap()
 }
 
 #[test]
@@ -86,8 +89,8 @@ fn clusters_are_in_sync_behind_silent_or_unheard_of() {
 #[test]
 fn silence_begins_after_three_intervals() {
     let status = status("a", "x", vec![]);
-    assert!(!member::is_silent(&status, at(1_000 + 1_800)));
-    assert!(member::is_silent(&status, at(1_000 + 1_801)));
+    assert!(!is_silent(&status, at(1_000 + 1_800)));
+    assert!(is_silent(&status, at(1_000 + 1_801)));
 }
 
 /// The words for these members, and the reason of the condition.

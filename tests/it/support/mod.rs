@@ -5,6 +5,7 @@ pub mod chaos;
 pub mod disk;
 pub mod fake_host;
 pub mod faults;
+pub mod harbour;
 pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;

@@ -24,7 +24,7 @@ use berth_base::diag::did_you_mean;
 use berth_base::edit::Found;
 use berth_base::meta::parse_requirements;
 use berth_base::text::counted;
-use berth_engine::dialects::{CLUSTER_KINDS, ClusterKind};
+use berth_engine::dialects::{ClusterKind, cluster_kinds};
 use berth_engine::plan::Counts;
 use change::Outcome;
 
@@ -154,7 +154,7 @@ fn choose<'t>(
     }
     let mut described: BTreeMap<&str, Vec<Described<'t>>> = BTreeMap::new();
     for (file, found) in tree.objects() {
-        let kind = CLUSTER_KINDS.iter().find(|kind| (kind.group, kind.kind) == (found.group(), &*found.kind));
+        let kind = cluster_kinds().find(|kind| (kind.group, kind.kind) == (found.group(), &*found.kind));
         if let Some(kind) = kind {
             described.entry(&found.name).or_default().push(Described { file, found, kind });
         }

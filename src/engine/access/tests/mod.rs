@@ -6,6 +6,7 @@ mod roles;
 use std::sync::Arc;
 
 use super::*;
+use crate::dialects::DIALECTS;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
@@ -38,9 +39,9 @@ pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
 pub(super) fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
     let (before, now) = (documents(before), documents(now));
     let world = World {
-        rules: rules(before.iter(), false),
-        before: Facts::of(before.iter()),
-        next: rules(now.iter(), false),
+        rules: rules(before.iter(), false, DIALECTS),
+        before: Facts::of(before.iter(), DIALECTS),
+        next: rules(now.iter(), false, DIALECTS),
     };
     world.judge(&now.iter().collect::<Vec<_>>())
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::dialects::{Claim, Document};
+use crate::dialects::{AccessRole, Claim, Document};
+use berth_base::model::Key;
 
 pub(super) const CORE: &str = "core.kubefed.io";
 pub(super) const SCHEDULING: &str = "scheduling.kubefed.io";
@@ -74,6 +75,15 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
         Role::Foreign => Claim::Foreign,
     };
     documents.iter().map(claim).collect()
+}
+
+pub(super) fn access_role(key: &Key) -> AccessRole<'_> {
+    match (&*key.group, &*key.kind) {
+        (CORE, "FederatedTypeConfig" | "KubeFedConfig") => AccessRole::FleetWide,
+        (TYPES, kind) => kind.strip_prefix("Federated").map_or(AccessRole::Policy, AccessRole::Wraps),
+        (CORE | SCHEDULING, _) => AccessRole::Policy,
+        _ => AccessRole::Plain,
+    }
 }
 
 /// The federated types named by any type config, sound or not.

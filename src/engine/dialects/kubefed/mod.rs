@@ -15,6 +15,7 @@ mod namespaces;
 mod overrides;
 mod placement;
 mod preference;
+mod propagation;
 mod referenced_files;
 mod template;
 mod types;
@@ -31,10 +32,14 @@ use types::Types;
 pub const DIALECT: Dialect = Dialect {
     name: "kubefed",
     claim: kinds::claim,
+    lower,
     groups: &[kinds::CORE, kinds::SCHEDULING, kinds::TYPES],
     kinds: kinds::KINDS,
-    acted_on_by_hub: |_| None,
-    lower,
+    cluster_kind: Some(&make::CLUSTER_KIND),
+    access_role: kinds::access_role,
+    describe: propagation::describe,
+    report: propagation::describe,
+    ..Dialect::BLANK
 };
 
 /// The context in which all Federated objects are read.

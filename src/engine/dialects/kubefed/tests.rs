@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::dialects::{Claim, Document};
+use crate::dialects::{Claim, DIALECTS, Document};
 use crate::testing::node;
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::cluster::Standing;
@@ -30,7 +30,8 @@ fn lowered(objects: &[Json]) -> Lowered {
         documents: documents.iter().collect(),
         plain: &[],
         unknown_fields: Severity::Error,
-        unwrap_config_maps: false,
+        switched_off: Vec::new(),
+        dialects: DIALECTS,
         readings: &crate::dialects::ReadingCache::default(),
     };
     let mut lowered = Lowered::default();

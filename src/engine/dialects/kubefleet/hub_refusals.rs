@@ -13,15 +13,10 @@ use berth_base::yaml::{self, Limits, Mark, Node, Value};
 
 use super::kinds::PLACEMENT_GROUP;
 use super::policy::normal_form;
-
-/// A file's path and bytes.
-pub type Text<'a> = (&'a Arc<str>, &'a Arc<[u8]>);
+use crate::dialects::FileText;
 
 /// Warnings for what changes between two trees, of which only files that differ need to be given.
-pub fn refused_by_the_hub<'a>(
-    before: impl Iterator<Item = Text<'a>>,
-    after: impl Iterator<Item = Text<'a>>,
-) -> Diagnostics {
+pub fn refused_by_hub(before: &[FileText], after: &[FileText]) -> Diagnostics {
     let before = objects(before);
     let mut found = Diagnostics::new();
     if before.is_empty() {
@@ -63,7 +58,7 @@ impl Written {
     }
 }
 
-fn objects<'a>(files: impl Iterator<Item = Text<'a>>) -> BTreeMap<Key, Written> {
+fn objects(files: &[FileText]) -> BTreeMap<Key, Written> {
     let mut found = BTreeMap::new();
     for (path, bytes) in files {
         // Most files hold nothing of this.
@@ -145,11 +140,7 @@ mod tests {
             );
             (Arc::<str>::from("a.yaml"), Arc::<[u8]>::from(text.into_bytes()))
         };
-        let (before, after) = (file(before), file(after));
-        let all = refused_by_the_hub(
-            std::iter::once((&before.0, &before.1)),
-            std::iter::once((&after.0, &after.1)),
-        );
+        let all = refused_by_hub(&[file(before)], &[file(after)]);
         all.iter().map(ToString::to_string).collect()
     }
 

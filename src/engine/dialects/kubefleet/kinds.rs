@@ -3,8 +3,9 @@
 //! One table decides both the claim on a document and its reader. The loader reports an unlisted kind of
 //! these groups as unknown, with the nearest name.
 
-use crate::dialects::{Claim, Document};
+use crate::dialects::{AccessRole, Claim, Document};
 use berth_base::diag::Severity;
+use berth_base::model::Key;
 
 pub const CLUSTER_GROUP: &str = "cluster.kubernetes-fleet.io";
 pub const PLACEMENT_GROUP: &str = "placement.kubernetes-fleet.io";
@@ -89,6 +90,18 @@ pub const NAMES: &[&str] = &[
     "ApprovalRequest",
 ];
 
+/// Short names of kinds, as kubectl has them.
+pub const SHORT_NAMES: &[(&str, &str)] = &[("crp", "ClusterResourcePlacement"), ("rp", "ResourcePlacement")];
+
+/// The kinds without a namespace, for access rules.
+pub const CLUSTER_SCOPED: &[(&str, &str)] = &[
+    (PLACEMENT_GROUP, "ClusterResourcePlacement"),
+    (PLACEMENT_GROUP, "ClusterResourceOverride"),
+    (PLACEMENT_GROUP, "ClusterResourceEnvelope"),
+    (PLACEMENT_GROUP, "ClusterStagedUpdateRun"),
+    (PLACEMENT_GROUP, "ClusterStagedUpdateStrategy"),
+];
+
 /// Claims KubeFleet's documents.
 pub fn claim(documents: &[Document]) -> Vec<Claim> {
     documents.iter().map(|document| claim_one(&document.key.group, &document.key.kind)).collect()
@@ -104,6 +117,14 @@ fn claim_one(group: &str, kind: &str) -> Claim {
         Some(Role::Override | Role::Envelope) => Claim::Workload,
         Some(Role::Bookkeeping) => Claim::Bookkeeping,
         None => Claim::Unknown,
+    }
+}
+
+pub fn access_role(key: &Key) -> AccessRole<'_> {
+    match (&*key.group, role(&key.group, &key.kind)) {
+        (_, Some(Role::Placement)) => AccessRole::Selector,
+        (CLUSTER_GROUP | PLACEMENT_GROUP | NEXT_GROUP, _) => AccessRole::Policy,
+        _ => AccessRole::Plain,
     }
 }
 

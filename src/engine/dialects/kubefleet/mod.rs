@@ -3,14 +3,16 @@
 //! Documents are read one by one, then brought together: selectors find their objects, overrides
 //! their workloads. A faulty document is left out and named; it never stops the others.
 
+mod carried_objects;
 mod cluster;
 mod common_mistakes;
 mod config_map_envelope;
+mod describe;
 mod disruption;
 mod envelope;
 mod hub_refusals;
 mod kinds;
-pub mod make;
+mod make;
 mod overrides;
 mod placement;
 mod policy;
@@ -37,16 +39,25 @@ use overrides::OverrideSpec;
 use placement::PlacementSpec;
 use select::{Item, Selectable};
 
-pub use hub_refusals::refused_by_the_hub;
+/// Replaces ConfigMaps marked as envelopes by their contents, as older KubeFleets did.
+const UNWRAP_CONFIG_MAPS: &str = "unwrapConfigMaps";
 
 /// KubeFleet's parser.
 pub const DIALECT: Dialect = Dialect {
     name: "kubefleet",
     claim: kinds::claim,
+    lower,
     groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
     kinds: kinds::NAMES,
-    acted_on_by_hub: |_| None,
-    lower,
+    short_names: kinds::SHORT_NAMES,
+    cluster_kind: Some(&make::CLUSTER_KIND),
+    cluster_scoped: kinds::CLUSTER_SCOPED,
+    access_role: kinds::access_role,
+    carried_objects: carried_objects::carried_objects,
+    switches: &[UNWRAP_CONFIG_MAPS],
+    describe: describe::describe,
+    refused_by_hub: hub_refusals::refused_by_hub,
+    ..Dialect::BLANK
 };
 
 /// The documents read, each with its index in the input.
@@ -196,7 +207,7 @@ fn templates(
     let plain = plain.into_iter().flat_map(|item| stock.objects(item));
     let (mut old, mut plain): (Vec<_>, Vec<_>) =
         plain.partition(|object| config_map_envelope::is_one(object));
-    if !input.unwrap_config_maps {
+    if input.switched_off.contains(&UNWRAP_CONFIG_MAPS) {
         old.iter().for_each(|envelope| config_map_envelope::stays_closed(scope, envelope));
         plain.append(&mut old);
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::DIALECT;
-use crate::dialects::{Claim, Document, Input, Lowered};
+use super::{DIALECT, UNWRAP_CONFIG_MAPS};
+use crate::dialects::{Claim, DIALECTS, Document, Input, Lowered};
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::object::{group_of, version_of};
 use berth_base::model::placement::Source;
@@ -36,7 +36,8 @@ pub fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
             documents,
             plain: &plain,
             unknown_fields: Severity::Error,
-            unwrap_config_maps,
+            switched_off: if unwrap_config_maps { vec![] } else { vec![UNWRAP_CONFIG_MAPS] },
+            dialects: DIALECTS,
             readings: &crate::dialects::ReadingCache::default(),
         },
         &mut lowered,

@@ -1,7 +1,7 @@
 //! Open Cluster Management's kinds, the role of each, and its known versions.
 
 use super::manifest_work;
-use crate::dialects::{Claim, Document};
+use crate::dialects::{AccessRole, Claim, Document};
 use berth_base::model::Key;
 
 pub(super) const CLUSTER: &str = "cluster.open-cluster-management.io";
@@ -52,6 +52,15 @@ const BOOKKEEPING: [(&str, &str); 5] = [
     (ADD_ON, "ManagedClusterAddOn"),
     (ADD_ON, "ClusterManagementAddOn"),
 ];
+
+pub(super) fn access_role(key: &Key) -> AccessRole<'_> {
+    match (&*key.group, &*key.kind) {
+        (CLUSTER, "ManagedClusterSet") => AccessRole::ClusterSet,
+        (CLUSTER, "ManagedClusterSetBinding") => AccessRole::SetBinding,
+        (CLUSTER | WORK, _) => AccessRole::Policy,
+        _ => AccessRole::Plain,
+    }
+}
 
 /// The work that RHACM and Argo CD do with a kind on a hub, and its counterpart here.
 pub(super) fn acted_on_by_hub(key: &Key) -> Option<&'static str> {

@@ -7,16 +7,19 @@ use super::kinds::CLUSTER;
 use crate::dialects::{ClusterKind, NewCluster};
 
 /// The marks that a ManagedCluster may have.
-pub const CLUSTER_KIND: ClusterKind = ClusterKind {
+pub(super) const CLUSTER_KIND: ClusterKind = ClusterKind {
     group: CLUSTER,
     kind: "ManagedCluster",
     effects: &EFFECT_WORDS,
     cordon: Some("NoSelectIfNew"),
     dated: true,
+    in_default_set: true,
+    needs_endpoint: false,
+    document: cluster,
 };
 
 /// The ManagedCluster of a member.
-pub fn cluster(new: &NewCluster) -> Json {
+fn cluster(new: &NewCluster) -> Json {
     let mut document = json!({
         "apiVersion": "cluster.open-cluster-management.io/v1",
         "kind": "ManagedCluster",

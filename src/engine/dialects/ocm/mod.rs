@@ -7,9 +7,10 @@ mod addon_score;
 mod bindings;
 mod cel_view;
 mod cluster;
+mod describe;
 mod fields;
 mod kinds;
-pub mod make;
+mod make;
 mod manifest_work;
 mod placement;
 mod rollout;
@@ -30,10 +31,16 @@ use work_options::Plurals;
 pub const DIALECT: Dialect = Dialect {
     name: "ocm",
     claim: kinds::claim,
+    lower,
     groups: &[kinds::CLUSTER, kinds::WORK, kinds::ADD_ON],
     kinds: kinds::KINDS,
+    short_names: &[("mwrs", "ManifestWorkReplicaSet")],
+    cluster_kind: Some(&make::CLUSTER_KIND),
+    access_role: kinds::access_role,
+    carried_objects: work_replica_set::carried_objects,
+    describe: describe::describe,
     acted_on_by_hub: kinds::acted_on_by_hub,
-    lower,
+    ..Dialect::BLANK
 };
 
 /// The context in which placements are read.

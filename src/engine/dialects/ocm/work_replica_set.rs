@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::fields::open_namespaced;
-use super::kinds::WORK;
+use super::kinds::{Role, WORK, role};
 use super::rollout;
 use super::work_options::{self, Plurals};
-use crate::dialects::Document;
+use crate::dialects::{CarriedObject, Document};
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Follow, PlacementRef};
 use berth_base::model::rollout::{Pace, Rollout};
 use berth_base::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
-use berth_base::yaml::{Fields, Node, Scope};
+use berth_base::yaml::{Fields, Node, Scope, Value};
 
 pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Option<(Placement, Workload)> {
     let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
@@ -32,6 +32,18 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
         Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
         Workload::new(key, origin, templates),
     ))
+}
+
+/// Returns the manifests of a work, for access rules.
+pub(super) fn carried_objects(document: &Document) -> Vec<CarriedObject> {
+    let manifests = ["spec", "manifestWorkTemplate", "workload", "manifests"];
+    let manifests = manifests.iter().try_fold(&*document.root, |node, part| node.get(part));
+    match manifests.map(|node| &node.value) {
+        Some(Value::List(items)) if role(document) == Some(Role::Work) => {
+            items.iter().filter_map(|item| CarriedObject::of(item, item.at)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The placements followed, and how the clusters of each get the work.

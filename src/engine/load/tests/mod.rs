@@ -7,7 +7,7 @@ mod rules;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{FileCache, History, Loaded, finish, first_of};
+use super::{History, Loaded};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
 use berth_base::diag::Severity;
 use berth_base::model::placement::{Follow, PlacementRef, Policy, Ranking, Retention, Selection};
@@ -21,8 +21,8 @@ pub(super) const TEST: Dialect = Dialect {
     claim,
     groups: &["test.dev"],
     kinds: &["Member", "Machine", "Rule", "App", "Trace"],
-    acted_on_by_hub: |_| None,
     lower,
+    ..Dialect::BLANK
 };
 
 fn claim(documents: &[Document]) -> Vec<Claim> {
@@ -116,9 +116,7 @@ pub(super) fn tree(files: &[(&str, &str)]) -> SourceTree {
 
 /// Loads with the test dialect alone.
 pub(super) fn load_with(tree: &SourceTree, history: History<'_>) -> Loaded {
-    let mut cache = FileCache::default();
-    let first = first_of(tree, &[&TEST], &mut cache);
-    finish(tree, first, history, &mut cache)
+    super::load_with(tree, history, &[&TEST])
 }
 
 pub(super) fn load(files: &[(&str, &str)]) -> Loaded {

@@ -12,11 +12,13 @@ pub const CLUSTER_KIND: ClusterKind = ClusterKind {
     effects: &[],
     cordon: None,
     dated: false,
+    in_default_set: false,
+    needs_endpoint: true,
+    document: cluster,
 };
 
-/// The KubeFedCluster of a member. Its kind cannot do without an endpoint: that one is left out shows when
-/// the document is checked.
-pub fn cluster(new: &NewCluster) -> Json {
+/// The KubeFedCluster of a member.
+fn cluster(new: &NewCluster) -> Json {
     let mut document = json!({
         "apiVersion": "core.kubefed.io/v1beta1",
         "kind": "KubeFedCluster",

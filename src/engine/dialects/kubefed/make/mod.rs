@@ -3,7 +3,7 @@
 //! - [`federate`]: plain objects → Federated objects. `template`: an object → its template. `skip`: objects
 //!   that are left out, and why. `check`: faults that the reader would report.
 //! - [`ApiResource`]: a type by its many names. [`KnownTypes`]: the types with a Federated kind.
-//! - [`cluster`]: a new member → its KubeFedCluster.
+//! - `cluster`: a new member → its KubeFedCluster.
 
 mod check;
 mod cluster;
@@ -16,7 +16,7 @@ mod template;
 mod tests;
 mod types;
 
-pub use cluster::{CLUSTER_KIND, cluster};
+pub(super) use cluster::CLUSTER_KIND;
 pub use federate::{Federated, Made, Subject, federate};
 pub use options::{Options, Where};
 pub use resources::{ApiResource, Resources, plural_of};

@@ -5,10 +5,21 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::{Placed, condition_json};
-use berth_base::model::Decision;
+use super::kinds::{CLUSTER, WORK};
+use crate::dialects::Described;
+use crate::dialects::described::condition_json;
+use berth_base::model::{Decision, Member};
 
-pub(super) fn placement(decision: &Decision) -> Json {
+/// Returns the status of a Placement or a ManifestWorkReplicaSet.
+pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
+    match &*described.decision.key.group {
+        CLUSTER => Some(placement(described.decision)),
+        WORK => Some(work(described)),
+        _ => None,
+    }
+}
+
+fn placement(decision: &Decision) -> Json {
     let mut groups: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
     for pick in decision.picks.iter() {
         let group = pick.group.as_ref().map_or((0, ""), |group| (group.index, group.name.as_str()));
@@ -27,9 +38,10 @@ pub(super) fn placement(decision: &Decision) -> Json {
     })
 }
 
-pub(super) fn work(decision: &Decision, placed: &[Placed<'_, '_>]) -> Json {
+fn work(described: &Described<'_>) -> Json {
+    let Described { decision, placed, .. } = described;
     let total = placed.len();
-    let has_problem = |member: &&super::Member<'_>| {
+    let has_problem = |member: &&Member<'_>| {
         member.problems().iter().any(|problem| decision.objects.contains(&problem.object))
     };
     let known = || placed.iter().filter_map(|(_, member)| *member);

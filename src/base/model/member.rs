@@ -1,13 +1,13 @@
-//! Members: clusters with a published folder or a report, each with its state.
+//! Members as the hub sees them: a cluster's published folder against its last report.
 //!
 //! A member is silent once three times its own reporting interval has passed without a report; `now` is an
 //! argument.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::decision::rows_among;
-use berth_base::model::status::Problem;
-use berth_base::model::{ClusterStatus, Decision, ObjectId, Timestamp};
+use super::decision::rows_among;
+use super::status::Problem;
+use super::{ClusterStatus, Decision, ObjectId, Timestamp};
 
 /// The folder a cluster should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Published {
 }
 
 /// Returns all clusters with a folder or a report, by name.
-pub(super) fn members<'s>(
+pub fn members<'s>(
     statuses: &'s BTreeMap<String, ClusterStatus>,
     published: &'s BTreeMap<String, Published>,
     now: Timestamp,
@@ -34,40 +34,42 @@ pub(super) fn members<'s>(
 
 /// A cluster's published folder and its report.
 #[derive(Debug)]
-pub(super) struct Member<'s> {
-    pub(super) name: &'s str,
-    pub(super) status: Option<&'s ClusterStatus>,
-    pub(super) published: Option<&'s Published>,
-    pub(super) state: State,
+pub struct Member<'s> {
+    pub name: &'s str,
+    pub status: Option<&'s ClusterStatus>,
+    pub published: Option<&'s Published>,
+    pub state: MemberState,
 }
 
 impl<'s> Member<'s> {
-    pub(super) fn problems(&self) -> &'s [Problem] {
+    /// The objects that are not as wanted.
+    pub fn problems(&self) -> &'s [Problem] {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
     }
 
     /// Reports whether the member reports, and has the published folder.
-    pub(super) fn has_folder(&self) -> bool {
+    pub fn has_folder(&self) -> bool {
         let tree = self.status.and_then(|status| status.applied.as_ref()).map(|applied| &applied.tree);
         self.state.is_heard() && (self.published.is_none() || tree == self.published.map(|it| &it.tree))
     }
 
     /// Reports whether some of these objects may still have to become as wanted.
-    pub(super) fn awaits(&self, objects: &[ObjectId]) -> bool {
+    pub fn awaits(&self, objects: &[ObjectId]) -> bool {
         let Some(applied) = self.status.and_then(|status| status.applied.as_ref()) else { return false };
         let is_unknown = applied.waiting.is_empty();
         applied.progressing && (is_unknown || applied.waiting.iter().any(|id| objects.contains(id)))
     }
 
-    pub(super) fn differences(&self) -> &'s [Problem] {
+    /// The objects that differ from the folder, and are only compared.
+    pub fn differences(&self) -> &'s [Problem] {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.differences.as_slice()).unwrap_or_default()
     }
 }
 
 /// A decision's clusters, each with its member where it has one; both go by name.
-pub(super) fn placed<'m, 's>(
+pub fn placed<'m, 's>(
     decision: &'s Decision,
     members: &'m [Member<'s>],
 ) -> impl Iterator<Item = (&'s str, Option<&'m Member<'s>>)> {
@@ -77,7 +79,7 @@ pub(super) fn placed<'m, 's>(
 
 /// The state of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub enum MemberState {
     /// All of the folder is applied, and every object is as wanted.
     InSync,
     /// All of the folder is applied, and some object may still become as wanted by itself.
@@ -94,44 +96,45 @@ pub(super) enum State {
     NeverReported,
 }
 
-impl State {
+impl MemberState {
     /// Reports whether the report still describes the cluster.
-    pub(super) fn is_heard(self) -> bool {
-        !matches!(self, State::Failing | State::Silent | State::NeverReported)
+    pub fn is_heard(self) -> bool {
+        !matches!(self, MemberState::Failing | MemberState::Silent | MemberState::NeverReported)
     }
 
-    pub(super) fn word(self) -> &'static str {
+    /// The state in words.
+    pub fn word(self) -> &'static str {
         match self {
-            State::InSync => "in sync",
-            State::Progressing => "progressing",
-            State::WithProblems => "problems",
-            State::Behind => "behind",
-            State::Suspended => "suspended",
-            State::Failing => "failing",
-            State::Silent => "silent",
-            State::NeverReported => "never reported",
+            MemberState::InSync => "in sync",
+            MemberState::Progressing => "progressing",
+            MemberState::WithProblems => "problems",
+            MemberState::Behind => "behind",
+            MemberState::Suspended => "suspended",
+            MemberState::Failing => "failing",
+            MemberState::Silent => "silent",
+            MemberState::NeverReported => "never reported",
         }
     }
 }
 
-fn state(status: Option<&ClusterStatus>, published: Option<&Published>, now: Timestamp) -> State {
-    let Some(status) = status else { return State::NeverReported };
+fn state(status: Option<&ClusterStatus>, published: Option<&Published>, now: Timestamp) -> MemberState {
+    let Some(status) = status else { return MemberState::NeverReported };
     if is_silent(status, now) {
-        return State::Silent;
+        return MemberState::Silent;
     }
-    let Some(applied) = &status.applied else { return State::NeverReported };
+    let Some(applied) = &status.applied else { return MemberState::NeverReported };
     if applied.failing.is_some() {
-        State::Failing
+        MemberState::Failing
     } else if applied.suspended.is_some() {
-        State::Suspended
+        MemberState::Suspended
     } else if published.is_some_and(|published| published.tree != applied.tree) {
-        State::Behind
+        MemberState::Behind
     } else if !applied.problems.is_empty() {
-        State::WithProblems
+        MemberState::WithProblems
     } else if applied.progressing {
-        State::Progressing
+        MemberState::Progressing
     } else {
-        State::InSync
+        MemberState::InSync
     }
 }
 

@@ -5,12 +5,14 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Placed, ReportInputs, condition_json};
-use crate::report::member::{Member, State};
+use super::kinds::PLACEMENT_GROUP;
+use crate::dialects::Described;
+use crate::dialects::described::condition_json;
 use berth_base::model::annotation::APPLY;
+use berth_base::model::object::version_of;
 use berth_base::model::placement::Selection;
 use berth_base::model::status::Problem;
-use berth_base::model::{Applies, Decision, Key, ObjectId, Override, Pick, Source, Template, Workload};
+use berth_base::model::{Applies, Key, Member, MemberState, ObjectId, Override, Pick, Source, Workload};
 
 /// Kinds that are available as soon as they exist; for all others a member's report decides.
 const AT_ONCE: [&str; 18] = [
@@ -77,18 +79,24 @@ struct Step {
     message: String,
 }
 
-pub(super) fn status(decision: &Decision, placed: &[Placed<'_, '_>], known: ReportInputs<'_>) -> Json {
+/// Returns the status of a placement.
+pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
+    (*described.decision.key.group == *PLACEMENT_GROUP).then(|| status(described))
+}
+
+fn status(described: &Described<'_>) -> Json {
+    let Described { decision, fleet, placed, .. } = described;
     let key = &decision.key;
-    let workload = known.fleet.and_then(|fleet| fleet.workloads.get(key)).map(|workload| &**workload);
+    let workload = fleet.and_then(|fleet| fleet.workloads.get(key)).map(|workload| &**workload);
     let mut all_steps = Vec::new();
     let mut statuses = Vec::new();
     for ((cluster, member), pick) in placed.iter().zip(decision.picks.iter()) {
-        let view = View { decision, workload, known, cluster, member: *member };
+        let view = View { described, workload, cluster, member: *member };
         let steps = view.steps();
         statuses.push(view.status(pick, &steps));
         all_steps.push(steps);
     }
-    statuses.extend(unfilled(decision, known));
+    statuses.extend(unfilled(described));
     let mut conditions: Vec<Json> =
         decision.condition.iter().map(|one| condition_json(one, &key.kind)).collect();
     let later = later(workload.is_some_and(is_only_compared));
@@ -137,8 +145,9 @@ fn in_words(count: usize, of: usize) -> String {
 }
 
 /// Entries for wanted clusters that are missing.
-fn unfilled(decision: &Decision, known: ReportInputs<'_>) -> Vec<Json> {
-    let placement = known.fleet.and_then(|fleet| fleet.placements.get(&decision.key));
+fn unfilled(described: &Described<'_>) -> Vec<Json> {
+    let Described { decision, fleet, .. } = described;
+    let placement = fleet.and_then(|fleet| fleet.placements.get(&decision.key));
     let Some(Source::Own(policy)) = placement.map(|placement| &placement.source) else { return Vec::new() };
     let failed = |message: String| json!([{"type": "Scheduled", "status": "False", "reason": "ScheduleFailed", "message": message}]);
     match &policy.selection {
@@ -162,15 +171,14 @@ fn unfilled(decision: &Decision, known: ReportInputs<'_>) -> Vec<Json> {
 }
 
 /// A picked cluster.
-struct View<'a, 's> {
-    decision: &'a Decision,
+struct View<'a> {
+    described: &'a Described<'a>,
     workload: Option<&'a Workload>,
-    known: ReportInputs<'a>,
     cluster: &'a str,
-    member: Option<&'a Member<'s>>,
+    member: Option<&'a Member<'a>>,
 }
 
-impl View<'_, '_> {
+impl View<'_> {
     fn status(&self, pick: &Pick, steps: &[Step]) -> Json {
         let score = |name: &str| pick.scores.get(name).copied().unwrap_or(0);
         let scores = if pick.scores.is_empty() {
@@ -230,11 +238,12 @@ impl View<'_, '_> {
 
     fn steps(&self) -> Vec<Step> {
         let step = |word, reason, message: &str| Step { word, reason, message: message.to_owned() };
-        if !self.known.published.contains_key(self.cluster) {
+        if self.member.is_none_or(|member| member.published.is_none()) {
             return vec![step(Word::Unknown, "RolloutStartedUnknown", "nothing is published for it yet")];
         }
         let mut steps = vec![step(Word::True, "RolloutStarted", "its folder is published")];
-        let failures = self.decision.failures.iter().filter(|failure| failure.cluster == self.cluster);
+        let failures =
+            self.described.decision.failures.iter().filter(|failure| failure.cluster == self.cluster);
         if let Some(failure) = failures.min() {
             let message = format!("{}: {}", failure.object, failure.reason);
             steps.push(step(Word::False, "OverriddenFailed", &message));
@@ -281,52 +290,43 @@ impl View<'_, '_> {
         let state = self.member.map(|member| member.state);
         let problems = self.problems().count();
         let has_folder = self.member.is_some_and(|member| member.has_folder());
+        let unknown = |message: &str| step(Word::Unknown, "ApplyInProgress", message.to_owned());
         match state {
             Some(state) if state.is_heard() && problems > 0 => {
                 let message = format!("{problems} could not be applied");
                 step(Word::False, "NotAllWorkHaveBeenApplied", message)
             }
-            Some(_) if has_folder => step(
-                Word::True,
-                "AllWorkHaveBeenApplied",
-                "the member reports its folder as applied".to_owned(),
-            ),
-            Some(State::Failing) => {
-                step(Word::Unknown, "ApplyInProgress", "the member reports that it fails".to_owned())
+            Some(_) if has_folder => {
+                let message = "the member reports its folder as applied".to_owned();
+                step(Word::True, "AllWorkHaveBeenApplied", message)
             }
-            Some(State::Silent) => step(Word::Unknown, "ApplyInProgress", "the member is silent".to_owned()),
-            Some(State::NeverReported) | None => {
-                step(Word::Unknown, "ApplyInProgress", "the member has never reported".to_owned())
-            }
-            Some(_) => {
-                step(Word::Unknown, "ApplyInProgress", "the member has not applied the latest yet".to_owned())
-            }
+            Some(MemberState::Failing) => unknown("the member reports that it fails"),
+            Some(MemberState::Silent) => unknown("the member is silent"),
+            Some(MemberState::NeverReported) | None => unknown("the member has never reported"),
+            Some(_) => unknown("the member has not applied the latest yet"),
         }
     }
 
     fn available(&self) -> Step {
-        match self.decision.objects.iter().find(|id| !AT_ONCE.contains(&&*id.kind)) {
-            None => Step {
-                word: Word::True,
-                reason: "AllWorkAreAvailable",
-                message: "all are available as soon as they exist".to_owned(),
-            },
-            Some(id) => Step {
-                word: Word::Unknown,
-                reason: "ResourceAvailableUnknown",
-                message: format!("members do not report whether {id} is available"),
-            },
-        }
+        let later = self.described.decision.objects.iter().find(|id| !AT_ONCE.contains(&&*id.kind));
+        let (word, reason, message) = match later {
+            None => (Word::True, "AllWorkAreAvailable", "all are available as soon as they exist".to_owned()),
+            Some(id) => {
+                let message = format!("members do not report whether {id} is available");
+                (Word::Unknown, "ResourceAvailableUnknown", message)
+            }
+        };
+        Step { word, reason, message }
     }
 
     fn problems(&self) -> impl Iterator<Item = &Problem> {
         let all = self.member.map(|member| member.problems()).unwrap_or_default();
-        all.iter().filter(|problem| self.decision.objects.contains(&problem.object))
+        all.iter().filter(|problem| self.described.decision.objects.contains(&problem.object))
     }
 
     fn differences(&self) -> impl Iterator<Item = &Problem> {
         let all = self.member.map(|member| member.differences()).unwrap_or_default();
-        all.iter().filter(|one| self.decision.objects.contains(&one.object))
+        all.iter().filter(|one| self.described.decision.objects.contains(&one.object))
     }
 
     fn failed(&self, problem: &Problem) -> Json {
@@ -341,7 +341,7 @@ impl View<'_, '_> {
 
     /// The names of the overrides that apply: ClusterResourceOverrides, then ResourceOverrides.
     fn overrides(&self) -> (Vec<String>, Vec<String>) {
-        let cluster = self.known.fleet.and_then(|fleet| fleet.clusters.get(self.cluster));
+        let cluster = self.described.fleet.and_then(|fleet| fleet.clusters.get(self.cluster));
         let applies = |one: &&Override| match &one.clusters {
             Applies::To(name) => name == self.cluster,
             Applies::AnyOf(terms) => {
@@ -376,19 +376,17 @@ fn said(problem: &Problem) -> Option<&'static str> {
 
 /// Reports whether members write nothing of a workload and only report differences.
 fn is_only_compared(workload: &Workload) -> bool {
-    let way =
-        |template: &Template| template.sync_annotations.get(APPLY).is_some_and(|it| it == "report-diff");
-    workload.templates.iter().any(way)
+    let mut ways = workload.templates.iter().filter_map(|template| template.sync_annotations.get(APPLY));
+    ways.any(|way| way == "report-diff")
 }
 
 fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {
     let template = workload.and_then(|one| one.templates.iter().find(|template| template.object.id == *id));
     let api_version = template.and_then(|one| one.object.content.get("apiVersion")).and_then(Json::as_str);
     let mut resource = serde_json::Map::new();
-    let version = api_version.map(berth_base::model::object::version_of).unwrap_or_default();
     let parts = [
         ("group", &*id.group),
-        ("version", version),
+        ("version", api_version.map(version_of).unwrap_or_default()),
         ("kind", &*id.kind),
         ("namespace", &*id.namespace),
         ("name", &*id.name),

@@ -6,19 +6,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::{Value as Json, json};
 
-use super::member::Member;
+use super::kinds::TYPES;
+use crate::dialects::{Described, Detail};
 use berth_base::model::status::Problem;
-use berth_base::model::{Decision, Failure, Key};
-
-/// The detail in which single clusters are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// Some clusters with problems: a text written at every pass must not grow with the copies.
-    Brief,
-    /// Every cluster.
-    Full,
-}
+use berth_base::model::{Decision, Failure, Key, Member};
 
 /// The maximal number of clusters listed with each word in the brief form. The counts are of all.
 const LISTED: usize = 20;
@@ -26,14 +19,19 @@ const LISTED: usize = 20;
 const NOT_READY: &str = "ClusterNotReady";
 const WAITING: &str = "WaitingForRemoval";
 
+/// Returns the status of a Federated object.
+pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
+    is_federated(&described.decision.key).then(|| json!(status(described)))
+}
+
 /// Reports whether a workload is one of KubeFed's. Custom types with other names are not recognized.
-pub(super) fn is_federated(key: &Key) -> bool {
-    *key.group == *"types.kubefed.io" || key.kind.starts_with("Federated")
+fn is_federated(key: &Key) -> bool {
+    *key.group == *TYPES || key.kind.starts_with("Federated")
 }
 
 /// Conditions, clusters and counts.
 #[derive(Debug, Serialize)]
-pub(super) struct Propagation<'s> {
+struct Propagation<'s> {
     clusters: Vec<ClusterWord<'s>>,
     conditions: [PropagationCondition<'s>; 1],
     summary: Summary,
@@ -62,16 +60,11 @@ struct Summary {
     in_sync: usize,
 }
 
-/// `placed` are the decision's clusters.
-pub(super) fn status<'s>(
-    decision: &'s Decision,
-    placed: &[(&'s str, Option<&Member<'s>>)],
-    members: &[Member<'s>],
-    detail: Detail,
-) -> Propagation<'s> {
+fn status<'a>(described: &Described<'a>) -> Propagation<'a> {
+    let Described { decision, members, ref placed, detail, .. } = *described;
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
-    let mut words: Vec<(&'s str, &'static str)> = Vec::new();
+    let mut words: Vec<(&'a str, &'static str)> = Vec::new();
     for (name, member) in placed {
         words.extend(word(decision, failures.get(name), *member).map(|word| (*name, word)));
     }
@@ -79,7 +72,7 @@ pub(super) fn status<'s>(
     let kept = |problem: &Problem| problem.message.contains("no longer wanted");
     let with_problems = members.iter().filter(|member| !member.problems().is_empty());
     let waiting = with_problems.filter(|member| problem_of(decision, member).is_some_and(kept));
-    let waiting: Vec<&'s str> = waiting.map(|one| one.name).filter(|name| !decision.has(name)).collect();
+    let waiting: Vec<&'a str> = waiting.map(|one| one.name).filter(|name| !decision.has(name)).collect();
     if !waiting.is_empty() {
         words.extend(waiting.into_iter().map(|name| (name, WAITING)));
         words.sort_unstable();

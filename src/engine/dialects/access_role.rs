@@ -1,0 +1,49 @@
+//! The view that access rules have of a dialect's objects: the role of each, and the objects that it carries.
+
+use berth_base::model::object::group_of;
+use berth_base::yaml::{Mark, Node};
+
+/// The role of an object, which decides the rights that its folder needs. A dialect's clusters have the rules
+/// of clusters instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessRole<'k> {
+    /// Needs the right to its own kind.
+    Plain,
+    /// Places other objects, whose kinds are checked where they are known.
+    Policy,
+    /// Places objects of other files, whose kinds are checked in those files.
+    Selector,
+    /// Wraps an object of this kind, with the same namespace and name.
+    Wraps(&'k str),
+    /// Changes how every other object is read.
+    FleetWide,
+    /// Defines a cluster set.
+    ClusterSet,
+    /// Binds the cluster set of its name to its namespace.
+    SetBinding,
+}
+
+/// An object inside a document, which is placed like an object in a document of its own.
+#[derive(Debug)]
+pub struct CarriedObject {
+    pub group: String,
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+    pub at: Mark,
+}
+
+impl CarriedObject {
+    /// Reads the object of a node; `None` if the node is no object.
+    pub fn of(node: &Node, at: Mark) -> Option<CarriedObject> {
+        let text = |node: Option<&Node>| node.and_then(Node::as_str).map(str::to_owned);
+        let metadata = node.get("metadata")?;
+        Some(CarriedObject {
+            group: group_of(node.get("apiVersion")?.as_str()?).to_owned(),
+            kind: text(node.get("kind"))?,
+            namespace: text(metadata.get("namespace")).unwrap_or_default(),
+            name: text(metadata.get("name"))?,
+            at,
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! The kind with which a dialect describes clusters: the marks that people may give them, and the document of
+//! a cluster that joins. Every kind has labels.
+
+use serde_json::Value as Json;
+
+use berth_base::model::selector::Labels;
+
+/// A kind that describes clusters.
+#[derive(Debug)]
+pub struct ClusterKind {
+    pub group: &'static str,
+    pub kind: &'static str,
+    /// The effects its taints may have; none where it has no taints.
+    pub effects: &'static [&'static str],
+    /// The effect that keeps new work away and leaves what is there.
+    pub cordon: Option<&'static str>,
+    /// Taints of this kind record the moment since which they exist.
+    pub dated: bool,
+    /// A cluster without a set label is in the set `default`, whatever other documents say of it.
+    pub in_default_set: bool,
+    /// The document is faulty without the address of the API server.
+    pub needs_endpoint: bool,
+    /// Makes the document of a new member.
+    pub document: fn(&NewCluster) -> Json,
+}
+
+/// A cluster that is about to join, as given to `berth join`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewCluster {
+    pub name: String,
+    pub labels: Labels,
+    /// The address of its API server. berth never calls it: members pull.
+    pub endpoint: Option<String>,
+    /// The name of the Secret, or of the account, that a hub would use.
+    pub account: Option<String>,
+}

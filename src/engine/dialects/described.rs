@@ -1,0 +1,38 @@
+//! The inputs with which a dialect describes a placement in its own system's words.
+
+use serde_json::{Value as Json, json};
+
+use berth_base::model::{Condition, Decision, Fleet, Member};
+
+/// A placement to describe. Facts that only a hub with a watch on members' objects could know are never
+/// claimed.
+#[derive(Debug)]
+pub struct Described<'a> {
+    pub decision: &'a Decision,
+    /// The fleet behind the decision, if it can still be read.
+    pub fleet: Option<&'a Fleet>,
+    /// All members by name.
+    pub members: &'a [Member<'a>],
+    /// The decision's clusters, each with its member if known.
+    pub placed: Vec<(&'a str, Option<&'a Member<'a>>)>,
+    pub detail: Detail,
+}
+
+/// The detail in which single clusters are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Some clusters with problems: a text written at every pass must not grow with the copies.
+    Brief,
+    /// Every cluster.
+    Full,
+}
+
+/// A condition as a hub shows it, its type with a prefix.
+pub(super) fn condition_json(condition: &Condition, prefix: &str) -> Json {
+    json!({
+        "type": format!("{prefix}{}", condition.kind),
+        "status": if condition.status { "True" } else { "False" },
+        "reason": condition.reason,
+        "message": condition.message,
+    })
+}
