@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
+
 use super::exit::{CommandError, Exit, Outcome};
 use super::files::{create_folder, refuse_links, write_new};
 use super::fleet::{Format, exit_for, moment};
@@ -13,7 +15,7 @@ use super::run::identity;
 use super::ui::Ui;
 use crate::import::adopt::adopt;
 use crate::import::first::{First, first_state, in_force};
-use crate::import::{Gathered, Importer, Options, files, kubefed, kubefleet, ocm};
+use crate::import::{Gathered, IMPORTERS, Importer, Options, files};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Timestamp;
 use berth_base::source::{self, SourceFile, SourceTree};
@@ -38,63 +40,65 @@ pub struct ImportArgs {
     system: System,
 }
 
-#[derive(Debug, clap::Subcommand)]
-enum System {
-    Kubefed(KubefedArgs),
-    Kubefleet(KubefleetArgs),
-    Ocm(OcmArgs),
-}
-
-/// Import from a KubeFed host cluster
-///
-/// Brings in the settings, type configs and clusters of the control plane, the Federated objects of every
-/// type it knows, replica preferences, and the plain Namespaces that hold them. What the server added
-/// (uids, statuses, managed fields and the like) is left out.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets"
-)]
-pub struct KubefedArgs {
-    /// Namespace of the control plane's own objects
-    #[arg(long, value_name = "NAME", default_value = kubefed::USUAL_NAMESPACE, alias = "kubefed-namespace")]
+/// The hub to import from: each importer is a subcommand.
+#[derive(Debug)]
+struct System {
+    importer: &'static Importer,
+    /// Namespace of the hub's own objects, where the importer asks for it.
     namespace: String,
-    #[command(flatten)]
     into: IntoArgs,
-    #[command(flatten)]
     host: HostArgs,
 }
 
-/// Import from a KubeFleet hub
-///
-/// Brings in the member clusters, placements, overrides and envelopes, and the objects that the placements
-/// select. Where everything is comes from the hub's bindings. What the server and the agents added (uids,
-/// statuses, heartbeats and the like) is left out.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  berth import kubefleet --context hub --out fleet\n  berth import kubefleet --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets"
-)]
-pub struct KubefleetArgs {
-    #[command(flatten)]
-    into: IntoArgs,
-    #[command(flatten)]
-    host: HostArgs,
+impl Subcommand for System {
+    fn augment_subcommands(command: Command) -> Command {
+        let one = |importer: &&Importer| {
+            let namespace = importer.namespace.map(|usual| {
+                let namespace = Arg::new(NAMESPACE).long(NAMESPACE).alias("kubefed-namespace");
+                namespace
+                    .value_name("NAME")
+                    .default_value(usual)
+                    .help("Namespace of the control plane's own objects")
+            });
+            let command = Command::new(importer.name).args(namespace);
+            HostArgs::augment_args(IntoArgs::augment_args(command))
+                .about(importer.about)
+                .long_about(format!("{}\n\n{}", importer.about, importer.details))
+                .after_help(importer.examples)
+        };
+        command.subcommands(IMPORTERS.iter().map(one))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        System::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        IMPORTERS.iter().any(|importer| importer.name == name)
+    }
 }
 
-/// Import from an Open Cluster Management hub
-///
-/// Brings in the managed clusters, cluster sets and their bindings, placements, scores of add-ons, and works that
-/// people wrote. Where everything is comes from the hub's PlacementDecisions and ManifestWorks. What the server and
-/// the agents added (uids, conditions, leases and the like) is left out, and so is what clusters join with.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  berth import ocm --context hub --out fleet\n  berth import ocm --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets"
-)]
-pub struct OcmArgs {
-    #[command(flatten)]
-    into: IntoArgs,
-    #[command(flatten)]
-    host: HostArgs,
+impl FromArgMatches for System {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<System, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (name, args) = matches.subcommand().ok_or_else(missing)?;
+        let importer = IMPORTERS.iter().find(|importer| importer.name == name).ok_or_else(missing)?;
+        let namespace = importer.namespace.and_then(|_| args.get_one::<String>(NAMESPACE));
+        Ok(System {
+            importer,
+            namespace: namespace.cloned().unwrap_or_default(),
+            into: IntoArgs::from_arg_matches(args)?,
+            host: HostArgs::from_arg_matches(args)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = System::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
+
+const NAMESPACE: &str = "namespace";
 
 /// The destination of an import.
 #[derive(Debug, clap::Args)]
@@ -119,29 +123,14 @@ struct IntoArgs {
 }
 
 pub fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
-    match &args.system {
-        System::Kubefed(args) => {
-            let options = Options { namespace: args.namespace.clone(), secrets: !args.into.no_secrets };
-            import(&kubefed::IMPORTER, &args.host, &options, &args.into, ui)
-        }
-        System::Kubefleet(args) => {
-            let options = Options { namespace: String::new(), secrets: !args.into.no_secrets };
-            import(&kubefleet::IMPORTER, &args.host, &options, &args.into, ui)
-        }
-        System::Ocm(args) => {
-            let options = Options { namespace: String::new(), secrets: !args.into.no_secrets };
-            import(&ocm::IMPORTER, &args.host, &options, &args.into, ui)
-        }
-    }
-}
-
-fn import(importer: &Importer, host: &HostArgs, options: &Options, into: &IntoArgs, ui: &Ui) -> Outcome {
+    let System { importer, namespace, into, host } = &args.system;
+    let options = Options { namespace: namespace.clone(), secrets: !into.no_secrets };
     let refs = Refs::default();
     let fleet = into.repo.as_ref().map(|path| Fleet::open(path, &into.out, &refs)).transpose()?;
     let cluster = host.connect()?.watched(ui.progress());
     let server = cluster.server().to_owned();
     ui.status(&format!("reading {server}"));
-    let mut gathered = ui.watching("reading objects", || (importer.gather)(&cluster, options))?;
+    let mut gathered = ui.watching("reading objects", || (importer.gather)(&cluster, &options))?;
     let prefix = fleet.as_ref().map_or("", |fleet| fleet.prefix.as_str());
     let loaded = load_files(&files::files(&gathered.objects), prefix);
     (importer.settle)(&mut gathered, &loaded.fleet);

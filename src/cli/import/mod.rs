@@ -11,9 +11,9 @@ pub mod adopt;
 pub mod clean;
 pub mod files;
 pub mod first;
-pub mod kubefed;
-pub mod kubefleet;
-pub mod ocm;
+mod kubefed;
+mod kubefleet;
+mod ocm;
 #[cfg(test)]
 mod tests;
 
@@ -25,11 +25,20 @@ use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::{Fleet, Group, Key, ObjectId};
 use berth_member::live::{Host, LiveError};
 
+/// All importers: each is a subcommand of `berth import`.
+pub const IMPORTERS: &[&Importer] = &[&kubefed::IMPORTER, &kubefleet::IMPORTER, &ocm::IMPORTER];
+
 /// A system that berth can import from.
 #[derive(Clone, Copy, Debug)]
 pub struct Importer {
-    /// The name on the command line.
+    /// The dialect's name, and that of the subcommand.
     pub name: &'static str,
+    /// The help: one line, a paragraph, and examples.
+    pub about: &'static str,
+    pub details: &'static str,
+    pub examples: &'static str,
+    /// The usual namespace of the hub's own objects, where people may choose another.
+    pub namespace: Option<&'static str>,
     /// Reads everything of the hub.
     pub gather: fn(&dyn Host, &Options) -> Result<Gathered, LiveError>,
     /// Takes out of the objects what the hub's controllers had written there and berth works out by itself,

@@ -21,10 +21,20 @@ use berth_base::diag::{Diagnostic, Severity};
 use berth_member::live::{Host, LiveError, Query, Resource};
 pub(super) use tidy::namespace as plain_namespace;
 
-pub const IMPORTER: Importer = Importer { name: "kubefed", gather, settle: settle::settle };
+pub const IMPORTER: Importer = Importer {
+    name: "kubefed",
+    about: "Import from a KubeFed host cluster",
+    details: "Brings in the settings, type configs and clusters of the control plane, the Federated \
+              objects of every type it knows, replica preferences, and the plain Namespaces that hold \
+              them. What the server added (uids, statuses, managed fields and the like) is left out.",
+    examples: "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets",
+    namespace: Some(USUAL_NAMESPACE),
+    gather,
+    settle: settle::settle,
+};
 
 /// The default namespace of KubeFed's own objects.
-pub const USUAL_NAMESPACE: &str = "kube-federation-system";
+const USUAL_NAMESPACE: &str = "kube-federation-system";
 
 /// The name of the settings that count.
 const SETTINGS: &str = "kubefed";

@@ -17,7 +17,17 @@ use berth_base::model::Fleet;
 use berth_member::live::{Host, LiveError, Query, Resource};
 use wanted::Wanted;
 
-pub const IMPORTER: Importer = Importer { name: "kubefleet", gather, settle };
+pub const IMPORTER: Importer = Importer {
+    name: "kubefleet",
+    about: "Import from a KubeFleet hub",
+    details: "Brings in the member clusters, placements, overrides and envelopes, and the objects that the \
+              placements select. Where everything is comes from the hub's bindings. What the server and \
+              the agents added (uids, statuses, heartbeats and the like) is left out.",
+    examples: "Example:\n  berth import kubefleet --context hub --out fleet\n  berth import kubefleet --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets",
+    namespace: None,
+    gather,
+    settle,
+};
 
 const CLUSTERS: &str = "cluster.kubernetes-fleet.io";
 const PLACEMENTS: &str = "placement.kubernetes-fleet.io";

@@ -19,7 +19,18 @@ use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
 use berth_base::model::{Fleet, Key};
 use berth_member::live::{Host, LiveError, Query, Resource};
 
-pub const IMPORTER: Importer = Importer { name: "ocm", gather, settle };
+pub const IMPORTER: Importer = Importer {
+    name: "ocm",
+    about: "Import from an Open Cluster Management hub",
+    details: "Brings in the managed clusters, cluster sets and their bindings, placements, scores of add-ons, \
+              and works that people wrote. Where everything is comes from the hub's \
+              PlacementDecisions and ManifestWorks. What the server and the agents added (uids, \
+              conditions, leases and the like) is left out, and so is what clusters join with.",
+    examples: "Example:\n  berth import ocm --context hub --out fleet\n  berth import ocm --kubeconfig hub.yaml --out fleet --repo fleet --no-secrets",
+    namespace: None,
+    gather,
+    settle,
+};
 
 const CLUSTERS: &str = "cluster.open-cluster-management.io";
 const WORKS: &str = "work.open-cluster-management.io";
