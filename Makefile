@@ -6,7 +6,9 @@
 quick: fmt lint
 	cargo test --workspace --lib --test conformance --quiet
 
-# Everything that must pass. Lints compile the benches; nothing here does.
+# Everything that must pass. Lints compile the benches; nothing here does. Most tests wait for another process,
+# so that more of them run at a time than there are cores.
+test: export RUST_TEST_THREADS ?= 8
 test:
 	cargo test --workspace --no-fail-fast
 

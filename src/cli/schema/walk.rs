@@ -44,6 +44,26 @@ struct Reader<'j, 'p> {
     found: &'p RefCell<Vec<Slip>>,
 }
 
+impl Reader<'_, '_> {
+    /// Notes the names that the type does not know and that lie near to one it knows.
+    fn note_slips(&self, fields: &[&str]) {
+        let unknown = self
+            .value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, value)| !value.is_null() && !fields.contains(&key.as_str()));
+        for (key, _) in unknown {
+            // A name that is there already is not what was meant.
+            let free = fields.iter().copied().filter(|field| self.value.get(field).is_none());
+            if let Some(meant) = nearest(key, free) {
+                let path = Path::Key(self.path, key).parts();
+                self.found.borrow_mut().push(Slip { path, meant: meant.to_owned() });
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Misfit(String);
 
@@ -100,20 +120,7 @@ impl<'j> Deserializer<'j> for Reader<'j, '_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        let unknown = self
-            .value
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, value)| !value.is_null() && !fields.contains(&key.as_str()));
-        for (key, _) in unknown {
-            // A name that is there already is not what was meant.
-            let free = fields.iter().copied().filter(|field| self.value.get(field).is_none());
-            if let Some(meant) = nearest(key, free) {
-                let path = Path::Key(self.path, key).parts();
-                self.found.borrow_mut().push(Slip { path, meant: meant.to_owned() });
-            }
-        }
+        self.note_slips(fields);
         self.deserialize_any(visitor)
     }
 
