@@ -97,12 +97,11 @@ fn a_joining_cluster_is_described_in_its_words() {
 #[test]
 fn a_placement_is_described_in_its_words() {
     let (built, _) = build(&tree(&[("quays.yaml", QUAYS), ("fish.yaml", &freight(FISH))]));
+    let (statuses, published) = (BTreeMap::new(), BTreeMap::new());
     let known = ReportInputs {
         fleet: Some(&built.fleet),
-        statuses: &BTreeMap::new(),
-        published: &BTreeMap::new(),
         dialects: WITH_HARBOUR,
-        now: Timestamp::UNIX_EPOCH,
+        ..ReportInputs::new(&statuses, &published, Timestamp::UNIX_EPOCH)
     };
     let decision = built.state.decisions.values().next().unwrap();
     assert_eq!(report::describe(decision, known)["status"], json!({"moored": ["bergen"]}));

@@ -14,7 +14,6 @@ use super::state::StateArgs;
 use super::ui::Ui;
 use berth_base::diag::harmless_lines;
 use berth_base::model::{Fleet, Shared, Timestamp};
-use berth_engine::dialects::DIALECTS;
 use berth_engine::report::{self, ReportInputs};
 use berth_git::Repo;
 use berth_hub::inputs::gate::rules_of;
@@ -57,13 +56,8 @@ pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&odd);
     let published = cluster_refs::read_all(&repo, &located.refs, &mut ClusterRefCache::default())?;
     let fleet = fleet_of(&repo, current);
-    let known = ReportInputs {
-        fleet: fleet.as_deref(),
-        statuses: &statuses,
-        published: &published,
-        dialects: DIALECTS,
-        now: args.now.unwrap_or_else(Timestamp::now),
-    };
+    let now = args.now.unwrap_or_else(Timestamp::now);
+    let known = ReportInputs { fleet: fleet.as_deref(), ..ReportInputs::new(&statuses, &published, now) };
     let decisions = &current.state.decisions;
     let keys = find(decisions.keys().collect(), &args.placement)?;
     let found = keys.into_iter().filter_map(|key| decisions.get(key));

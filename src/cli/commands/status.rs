@@ -14,7 +14,6 @@ use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
 use berth_base::model::{Digest, Timestamp};
-use berth_engine::dialects::DIALECTS;
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};
 use berth_engine::report::{self, Detail, ReportInputs};
 use berth_git::{CommitId, Repo};
@@ -71,8 +70,7 @@ fn gather(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Json, CommandE
     let folders = cluster_refs::read_all(repo, refs, &mut ClusterRefCache::default())?;
     let decisions = current.as_ref().map(|current| current.state.decisions.clone()).unwrap_or_default();
     let now = Timestamp::now();
-    let known =
-        ReportInputs { fleet: None, statuses: &statuses, published: &folders, dialects: DIALECTS, now };
+    let known = ReportInputs::new(&statuses, &folders, now);
     let mut fleet = json!(report::summarize(&decisions, known, Detail::Full));
     for cluster in fleet["clusters"].as_array_mut().into_iter().flatten() {
         tell_dead_from_behind(repo, refs, cluster, now)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dialects::Dialects;
+use crate::dialects::{DIALECTS, Dialects};
 use berth_base::model::member::members;
 use berth_base::model::{ClusterStatus, Fleet, Member, Published, Timestamp};
 
@@ -18,6 +18,15 @@ pub struct ReportInputs<'s> {
 }
 
 impl<'s> ReportInputs<'s> {
+    /// The inputs without a fleet, for all dialects.
+    pub fn new(
+        statuses: &'s BTreeMap<String, ClusterStatus>,
+        published: &'s BTreeMap<String, Published>,
+        now: Timestamp,
+    ) -> ReportInputs<'s> {
+        ReportInputs { fleet: None, statuses, published, dialects: DIALECTS, now }
+    }
+
     pub(super) fn members(&self) -> Vec<Member<'s>> {
         members(self.statuses, self.published, self.now)
     }

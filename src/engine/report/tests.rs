@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::dialects::DIALECTS;
 use berth_base::model::member::is_silent;
 use berth_base::model::status::{Applied, Problem};
 use berth_base::model::{ClusterStatus, Decision, Failure, Key, ObjectId, Pick, Timestamp};
@@ -54,7 +53,7 @@ fn summed_up(
     published: &BTreeMap<String, Published>,
     now: Timestamp,
 ) -> Json {
-    let known = ReportInputs { fleet: None, statuses, published, dialects: DIALECTS, now };
+    let known = ReportInputs::new(statuses, published, now);
     serde_json::to_value(summarize(decisions, known, Detail::Full)).unwrap()
 }
 

@@ -15,7 +15,6 @@ use crate::publish::{self, Published, cluster_refs};
 use crate::verify::trust;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::Timestamp;
-use berth_engine::dialects::DIALECTS;
 use berth_engine::gate::Held;
 use berth_engine::plan::Plan;
 use berth_engine::report::{self, Detail, ReportInputs};
@@ -198,13 +197,7 @@ fn attempt_pass(
     remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
         let folders = cluster_refs::read_all(&repo, refs, &mut cache.cluster_refs)?;
-        let known = ReportInputs {
-            fleet: None,
-            statuses: &inputs.statuses,
-            published: &folders,
-            dialects: DIALECTS,
-            now: inputs.now,
-        };
+        let known = ReportInputs::new(&inputs.statuses, &folders, inputs.now);
         let fleet_report = report::summarize(&rendered.state.decisions, known, Detail::Brief);
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
         still_in_force(&repo, settings, rendered.commit)?;

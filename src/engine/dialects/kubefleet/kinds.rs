@@ -120,10 +120,11 @@ fn claim_one(group: &str, kind: &str) -> Claim {
     }
 }
 
+/// The role of an object for access rules.
 pub fn access_role(key: &Key) -> AccessRole<'_> {
-    match (&*key.group, role(&key.group, &key.kind)) {
-        (_, Some(Role::Placement)) => AccessRole::Selector,
-        (CLUSTER_GROUP | PLACEMENT_GROUP | NEXT_GROUP, _) => AccessRole::Policy,
+    match &*key.group {
+        PLACEMENT_GROUP if role(&key.group, &key.kind) == Some(Role::Placement) => AccessRole::Selector,
+        CLUSTER_GROUP | PLACEMENT_GROUP | NEXT_GROUP => AccessRole::Policy,
         _ => AccessRole::Plain,
     }
 }

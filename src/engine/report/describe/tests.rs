@@ -3,7 +3,6 @@
 use super::*;
 use std::collections::BTreeMap;
 
-use crate::dialects::DIALECTS;
 use crate::report::Published;
 use berth_base::model::status::{Applied, Problem};
 use berth_base::model::{ClusterStatus, Condition, Timestamp};
@@ -48,13 +47,7 @@ fn last(decision: &Decision, statuses: Vec<(String, ClusterStatus)>, published: 
     let statuses = statuses.into_iter().collect();
     let folder = |name: &&str| ((*name).to_owned(), Published { sequence: 1, tree: "new".to_owned() });
     let published = published.iter().map(folder).collect();
-    let known = ReportInputs {
-        fleet: None,
-        statuses: &statuses,
-        published: &published,
-        dialects: DIALECTS,
-        now: at(1_100),
-    };
+    let known = ReportInputs::new(&statuses, &published, at(1_100));
     let described = describe(decision, known);
     let conditions = described["status"]["conditions"].as_array().expect("conditions").clone();
     assert_eq!(conditions[0]["type"], "ClusterResourcePlacementScheduled");
@@ -95,13 +88,7 @@ fn conditions_go_on_until_one_does_not_hold() {
 fn other_systems_placements_come_in_their_own_words() {
     let nothing = BTreeMap::new();
     let published = BTreeMap::new();
-    let known = ReportInputs {
-        fleet: None,
-        statuses: &nothing,
-        published: &published,
-        dialects: DIALECTS,
-        now: at(1_100),
-    };
+    let known = ReportInputs::new(&nothing, &published, at(1_100));
     let base = decision(&ObjectId::new("", "ConfigMap", "shop", "settings"));
     let with =
         |group: &str, kind: &str| Decision { key: Key::new(group, kind, "shop", "web"), ..base.clone() };
