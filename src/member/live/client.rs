@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIResourceList};
 use kube::api::ListParams;
 use kube::core::Request;
 use serde_json::{Map, Value as Json};
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use super::Host;
 use super::access::{Access, connect};
+use super::concurrency::each;
 use super::error::{LiveError, of_kube};
 use super::resource::{Query, Resource};
 use berth_base::progress::Progress;
@@ -31,21 +29,34 @@ const ATTEMPTS: usize = 3;
 /// A connection to one API server.
 pub struct Cluster {
     runtime: Runtime,
-    asker: Asker,
-}
-
-/// Everything that one request needs.
-#[derive(Clone)]
-struct Asker {
     client: kube::Client,
-    server: Arc<str>,
+    server: String,
     patience: Duration,
     progress: Progress,
 }
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("server", &self.asker.server).finish_non_exhaustive()
+        f.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Host for Cluster {
+    fn server(&self) -> &str {
+        &self.server
+    }
+
+    fn groups(&self) -> Result<BTreeSet<String>, LiveError> {
+        let groups = self.runtime.block_on(self.api_groups())?;
+        Ok(groups.into_iter().map(|group| group.name).chain([String::new()]).collect())
+    }
+
+    fn resources(&self) -> Result<Vec<Resource>, LiveError> {
+        self.runtime.block_on(self.listable_resources())
+    }
+
+    fn list(&self, queries: &[Query]) -> Vec<Result<Vec<Json>, LiveError>> {
+        self.runtime.block_on(each(AT_ONCE, queries.iter().map(|query| self.list_all(query))))
     }
 }
 
@@ -57,68 +68,39 @@ impl Cluster {
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let (client, server) = runtime.block_on(connect(access))?;
-        let asker =
-            Asker { client, server: server.into(), patience: access.patience, progress: Progress::default() };
-        Ok(Cluster { runtime, asker })
+        Ok(Cluster { runtime, client, server, patience: access.patience, progress: Progress::default() })
     }
 
     /// Reports to `progress` how many objects have arrived.
     #[must_use]
-    pub fn watched(mut self, progress: &Progress) -> Cluster {
-        self.asker.progress = progress.clone();
-        self
+    pub fn watched(self, progress: &Progress) -> Cluster {
+        Cluster { progress: progress.clone(), ..self }
     }
 
-    /// Runs one task per item, some at once, and gives their results in the items' order.
-    fn each<I, T, F>(&self, items: Vec<I>, task: impl Fn(Asker, I) -> F) -> Vec<Result<T, LiveError>>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, LiveError>> + Send + 'static,
-    {
-        self.runtime.block_on(async {
-            let permits = Arc::new(Semaphore::new(AT_ONCE));
-            let mut tasks = JoinSet::new();
-            let count = items.len();
-            for (index, item) in items.into_iter().enumerate() {
-                let (permits, work) = (permits.clone(), task(self.asker.clone(), item));
-                tasks.spawn(async move {
-                    let _permit = permits.acquire_owned().await;
-                    (index, work.await)
-                });
-            }
-            let mut done: Vec<Option<Result<T, LiveError>>> = (0..count).map(|_| None).collect();
-            while let Some(ended) = tasks.join_next().await {
-                if let Ok((index, result)) = ended {
-                    done[index] = Some(result);
-                }
-            }
-            let lost = || Err(LiveError::Start("a request was cut short".to_owned()));
-            done.into_iter().map(|result| result.unwrap_or_else(lost)).collect()
-        })
-    }
-}
-
-impl Host for Cluster {
-    fn server(&self) -> &str {
-        &self.asker.server
+    /// Returns an answer within the time limit, or the reason why there is none.
+    async fn within<T>(
+        &self,
+        what: &str,
+        verb: &str,
+        answer: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, LiveError> {
+        match tokio::time::timeout(self.patience, answer).await {
+            Ok(answer) => answer.map_err(|error| of_kube(&error, &self.server, what, verb)),
+            Err(_) => Err(LiveError::Late {
+                server: self.server.clone(),
+                what: what.to_owned(),
+                seconds: self.patience.as_secs(),
+            }),
+        }
     }
 
-    fn groups(&self) -> Result<BTreeSet<String>, LiveError> {
-        let asker = self.asker.clone();
-        let groups = self.runtime.block_on(async move {
-            let list = asker.client.list_api_groups();
-            asker.within("the API groups", "list", list).await
-        })?;
-        Ok(groups.groups.into_iter().map(|group| group.name).chain([String::new()]).collect())
+    async fn api_groups(&self) -> Result<Vec<APIGroup>, LiveError> {
+        let list = self.client.list_api_groups();
+        Ok(self.within("the API groups", "list", list).await?.groups)
     }
 
-    fn resources(&self) -> Result<Vec<Resource>, LiveError> {
-        let asker = self.asker.clone();
-        let groups = self.runtime.block_on(async move {
-            let list = asker.client.list_api_groups();
-            asker.within("the API groups", "list", list).await
-        })?;
-        let preferred = groups.groups.into_iter().filter_map(|group| {
+    async fn listable_resources(&self) -> Result<Vec<Resource>, LiveError> {
+        let preferred = self.api_groups().await?.into_iter().filter_map(|group| {
             let first = group.preferred_version.or_else(|| group.versions.into_iter().next())?;
             Some(first.group_version)
         });
@@ -129,14 +111,15 @@ impl Host for Cluster {
         };
         let versions: Vec<String> =
             ["v1".to_owned()].into_iter().chain(preferred.filter(is_version)).collect();
-        let lists = self.each(versions.clone(), |asker, version| async move {
+        let list = async |version: &String| {
             let what = format!("the resources of `{version}`");
             if version == "v1" {
-                asker.within(&what, "list", asker.client.list_core_api_resources(&version)).await
+                self.within(&what, "list", self.client.list_core_api_resources(version)).await
             } else {
-                asker.within(&what, "list", asker.client.list_api_group_resources(&version)).await
+                self.within(&what, "list", self.client.list_api_group_resources(version)).await
             }
-        });
+        };
+        let lists = each(AT_ONCE, versions.iter().map(list)).await;
         let mut found = Vec::new();
         for (version, list) in versions.iter().zip(lists) {
             match list {
@@ -149,31 +132,8 @@ impl Host for Cluster {
         Ok(found)
     }
 
-    fn list(&self, queries: &[Query]) -> Vec<Result<Vec<Json>, LiveError>> {
-        self.each(queries.to_vec(), |asker, query| async move { asker.list(&query).await })
-    }
-}
-
-impl Asker {
-    /// Returns an answer within the time limit, or the reason why there is none.
-    async fn within<T>(
-        &self,
-        what: &str,
-        verb: &str,
-        answer: impl Future<Output = Result<T, kube::Error>>,
-    ) -> Result<T, LiveError> {
-        match tokio::time::timeout(self.patience, answer).await {
-            Ok(answer) => answer.map_err(|error| of_kube(&error, &self.server, what, verb)),
-            Err(_) => Err(LiveError::Late {
-                server: self.server.to_string(),
-                what: what.to_owned(),
-                seconds: self.patience.as_secs(),
-            }),
-        }
-    }
-
     /// Returns all pages of one list, sorted.
-    async fn list(&self, query: &Query) -> Result<Vec<Json>, LiveError> {
+    async fn list_all(&self, query: &Query) -> Result<Vec<Json>, LiveError> {
         let mut attempt = 1;
         loop {
             match self.pages(query).await {

@@ -149,6 +149,7 @@ pub fn innermost(error: &dyn Error) -> String {
     one_line(&last.to_string())
 }
 
-fn one_line(text: &str) -> String {
+/// Returns a text with single spaces in place of line breaks and the like.
+pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -2,13 +2,14 @@
 //! folder that names the `kube` crate.
 //!
 //! - [`access`]: a kubeconfig and a context → a connection. [`client`]: lists in pages, within time limits,
-//!   some at once. [`error`]: what went wrong, in sentences. [`resource`]: what can be asked for.
+//!   some at once by [`concurrency`]. [`error`]: what went wrong, in sentences. [`resource`]: what can be asked for.
 //!
 //! Whoever asks does so through [`Host`], so that it can be asked about without a cluster. Nothing is
 //! ever written to a cluster from here.
 
 pub mod access;
 pub mod client;
+pub mod concurrency;
 pub mod error;
 pub mod resource;
 

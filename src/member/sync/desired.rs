@@ -68,16 +68,14 @@ impl Desired {
     pub fn workload(&self) -> &str {
         self.annotation(annotation::WORKLOAD).unwrap_or_default()
     }
+}
 
-    /// Returns the annotations for the syncer.
-    pub fn own_annotations(&self) -> BTreeMap<String, String> {
-        let annotations = self.object.get("metadata").and_then(|metadata| metadata.get("annotations"));
-        let own = |(name, value): (&String, &Json)| {
-            let text = value.as_str().filter(|_| name.starts_with(annotation::PREFIX))?;
-            Some((name.clone(), text.to_owned()))
-        };
-        annotations.and_then(Json::as_object).into_iter().flatten().filter_map(own).collect()
-    }
+/// Returns an object's annotations for the syncer, without the hash that berth applies it with.
+pub fn own_annotations(object: &Json) -> BTreeMap<String, String> {
+    let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations")?.as_object());
+    let is_own = |name: &str| name.starts_with(annotation::PREFIX) && name != annotation::APPLIED;
+    let own = annotations.into_iter().flatten().filter(|(name, _)| is_own(name));
+    own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 impl DesiredSet {

@@ -24,6 +24,7 @@ pub mod health;
 pub mod local_overrides;
 pub mod override_objects;
 pub mod plan;
+mod plan_form;
 mod plan_result;
 pub mod remote;
 mod removal_blockers;

@@ -8,8 +8,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::{Value as Json, json};
-
 use super::desired::{Desired, DesiredSet};
 use super::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
@@ -184,31 +182,6 @@ impl SyncPlan {
     pub fn orphaned(&self) -> impl Iterator<Item = &Prune> {
         self.prunes.iter().filter(|prune| prune.orphan)
     }
-
-    /// Returns the plan as JSON for programs. It names objects and never shows their content.
-    pub fn to_json(&self) -> Json {
-        let with = |id: &ObjectId, key: &str, text: &str| {
-            let mut form = id_to_json(id);
-            form[key] = json!(text);
-            form
-        };
-        let writes = self.writes.iter().map(|write| with(&write.id, "action", write.action.word()));
-        let held = self.held.iter().map(|held| with(&held.id, "reason", held.why.words()));
-        let said = |problem: &Problem| with(&problem.object, "message", &problem.message);
-        json!({
-            "writes": writes.collect::<Vec<_>>(),
-            "prunes": self.removed().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
-            "orphans": self.orphaned().map(|prune| id_to_json(&prune.id)).collect::<Vec<_>>(),
-            "held": held.collect::<Vec<_>>(),
-            "problems": self.problems.iter().map(said).collect::<Vec<_>>(),
-            "differences": self.differences.iter().map(said).collect::<Vec<_>>(),
-            "unchanged": self.unchanged.len(),
-        })
-    }
-}
-
-fn id_to_json(id: &ObjectId) -> Json {
-    json!({ "group": &*id.group, "kind": &*id.kind, "namespace": &*id.namespace, "name": &*id.name })
 }
 
 /// Compares the wanted objects with the live ones.

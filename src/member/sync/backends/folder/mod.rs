@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::{Apply, Backend, BackendError, Record};
-use crate::sync::desired::Desired;
+use crate::sync::desired::{Desired, own_annotations};
 use crate::sync::plan::{Form, Live, Prune, Version};
 use berth_base::model::status::Suspension;
 use berth_base::model::{ObjectId, Timestamp, path};
@@ -173,7 +173,7 @@ impl Backend for FolderBackend {
         for item in writes {
             let entry = inventory.entries.entry(item.desired.id.clone()).or_default();
             entry.pending = Some(hash_of(&item.desired.bytes));
-            entry.annotations = item.desired.own_annotations();
+            entry.annotations = own_annotations(&item.desired.object);
         }
         self.leaving.clear();
         for prune in prunes {

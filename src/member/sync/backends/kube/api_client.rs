@@ -13,8 +13,6 @@ use kube::client::Body;
 use kube::core::Request;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use super::super::BackendError;
 use super::failure::Failure;
@@ -52,63 +50,39 @@ pub struct ApiClient {
     pub progress: Progress,
 }
 
-/// A request.
-#[derive(Clone, Debug)]
-pub enum ApiRequest {
-    Get {
-        path: String,
-        name: String,
-    },
-    List {
-        path: String,
-        params: ListParams,
-    },
-    Apply {
-        path: String,
-        name: String,
-        params: PatchParams,
-        object: Arc<Json>,
-    },
-    Merge {
-        path: String,
-        name: String,
-        params: PatchParams,
-        patch: Json,
-    },
+/// The part of a request beside the object's collection and name.
+#[derive(Clone, Copy, Debug)]
+pub enum Action<'a> {
+    Get,
+    List(&'a ListParams),
+    Apply(&'a PatchParams, &'a Json),
+    Merge(&'a PatchParams, &'a Json),
     /// Applies RFC 6902 operations.
-    Edit {
-        path: String,
-        name: String,
-        params: PatchParams,
-        operations: Json,
-    },
-    Delete {
-        path: String,
-        name: String,
-        params: DeleteParams,
-    },
+    Edit(&'a PatchParams, &'a Json),
+    Delete(&'a DeleteParams),
 }
 
-impl ApiRequest {
+impl Action<'_> {
     /// Reports whether the request changes anything.
-    fn is_write(&self) -> bool {
+    fn is_write(self) -> bool {
         match self {
-            ApiRequest::Get { .. } | ApiRequest::List { .. } => false,
-            ApiRequest::Apply { params, .. }
-            | ApiRequest::Merge { params, .. }
-            | ApiRequest::Edit { params, .. } => !params.dry_run,
-            ApiRequest::Delete { params, .. } => !params.dry_run,
+            Action::Get | Action::List(_) => false,
+            Action::Apply(params, _) | Action::Merge(params, _) | Action::Edit(params, _) => !params.dry_run,
+            Action::Delete(params) => !params.dry_run,
         }
     }
 
-    /// Returns the collection whose objects the request changes, if only as a dry run.
-    fn written_path(&self) -> Option<&str> {
+    /// Reports whether the request only reads, and not as a dry run of a write.
+    fn only_reads(self) -> bool {
+        matches!(self, Action::Get | Action::List(_))
+    }
+
+    /// Reports whether the request names no version of the object, so that it may be repeated.
+    fn names_no_version(self) -> bool {
         match self {
-            ApiRequest::Get { .. } | ApiRequest::List { .. } => None,
-            ApiRequest::Apply { path, .. }
-            | ApiRequest::Merge { path, .. }
-            | ApiRequest::Edit { path, .. }
-            | ApiRequest::Delete { path, .. } => Some(path),
+            Action::Apply(_, object) => object.pointer("/metadata/resourceVersion").is_none(),
+            Action::Merge(..) | Action::Delete(_) => true,
+            Action::Get | Action::List(_) | Action::Edit(..) => false,
         }
     }
 }
@@ -161,8 +135,8 @@ impl ApiClient {
     }
 
     /// Returns the time limit of a request. `None` if the fence forbids it.
-    fn patience_for(&self, ask: &ApiRequest) -> Option<Duration> {
-        let Some((fence, patience)) = self.fence.as_ref().filter(|_| ask.is_write()) else {
+    fn patience_for(&self, action: Action<'_>) -> Option<Duration> {
+        let Some((fence, patience)) = self.fence.as_ref().filter(|_| action.is_write()) else {
             return Some(self.patience);
         };
         fence.leaves(*patience).then(|| self.patience.min(*patience))
@@ -181,33 +155,37 @@ impl ApiClient {
         &self.client
     }
 
-    /// Returns the request that applies an object of berth's own, whoever else has fields of it.
-    pub fn own_apply(&self, path: &str, name: &str, object: Json) -> ApiRequest {
+    /// Applies an object of berth's own, whoever else has fields of it. Returns the number of attempts, too.
+    pub async fn apply_own(&self, path: &str, name: &str, object: &Json) -> (Result<Response, Failure>, u32) {
         let field_manager = Some(self.identity.manager.clone());
         let params = PatchParams { field_manager, force: true, ..PatchParams::default() };
-        ApiRequest::Apply { path: path.to_owned(), name: name.to_owned(), params, object: Arc::new(object) }
+        self.send_counted(path, name, Action::Apply(&params, object)).await
     }
 
     /// Asks until there is an answer that counts.
-    pub async fn send(&self, ask: &ApiRequest) -> Result<Response, Failure> {
-        self.send_counted(ask).await.0
+    pub async fn send(&self, path: &str, name: &str, action: Action<'_>) -> Result<Response, Failure> {
+        self.send_counted(path, name, action).await.0
     }
 
-    /// Does the same as [`ApiClient::send`], and returns the number of attempts.
-    pub async fn send_counted(&self, ask: &ApiRequest) -> (Result<Response, Failure>, u32) {
+    async fn send_counted(
+        &self,
+        path: &str,
+        name: &str,
+        action: Action<'_>,
+    ) -> (Result<Response, Failure>, u32) {
         let mut attempt = 1;
         loop {
-            let Some(patience) = self.patience_for(ask) else {
+            let Some(patience) = self.patience_for(action) else {
                 let late = "the lease was not renewed in time, so nothing more is written";
                 return (Err(Failure::rule(late)), attempt);
             };
-            let failure = match tokio::time::timeout(patience, self.send_once(ask)).await {
+            let failure = match tokio::time::timeout(patience, self.send_once(path, name, action)).await {
                 Ok(Ok(answer)) => return (Ok(Response { again: attempt > 1, ..answer }), attempt),
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::Unreachable(format!("no answer in {} s", patience.as_secs())),
             };
             let pause = failure.pause().unwrap_or_else(|| PAUSES.jittered(attempt, chance()));
-            let may_pass = failure.may_pass() || (failure.is_contention() && ask.names_no_version());
+            let may_pass = failure.may_pass() || (failure.is_contention() && action.names_no_version());
             if attempt >= ATTEMPTS || !may_pass || pause > LONGEST_PAUSE {
                 return (Err(failure), attempt);
             }
@@ -216,31 +194,27 @@ impl ApiClient {
         }
     }
 
-    async fn send_once(&self, ask: &ApiRequest) -> Result<Response, Failure> {
-        let request = match ask {
-            ApiRequest::Get { path, name } => Request::new(path).get(name, &Default::default()),
-            ApiRequest::List { path, params } => Request::new(path).list(params),
-            ApiRequest::Apply { path, name, params, object } => {
-                Request::new(path).patch(name, params, &Patch::Apply(&**object))
-            }
-            ApiRequest::Merge { path, name, params, patch } => {
-                Request::new(path).patch(name, params, &Patch::Merge(patch))
-            }
-            ApiRequest::Edit { path, name, params, operations } => {
+    async fn send_once(&self, path: &str, name: &str, action: Action<'_>) -> Result<Response, Failure> {
+        let request = Request::new(path);
+        let request = match action {
+            Action::Get => request.get(name, &Default::default()),
+            Action::List(params) => request.list(params),
+            Action::Apply(params, object) => request.patch(name, params, &Patch::Apply(object)),
+            Action::Merge(params, patch) => request.patch(name, params, &Patch::Merge(patch)),
+            Action::Edit(params, operations) => {
                 // The library has a type for operations only behind a feature. A merge patch is sent the same
                 // way, with another content type.
-                let request = Request::new(path).patch(name, params, &Patch::Merge(operations));
-                request.map(|mut request| {
+                request.patch(name, params, &Patch::Merge(operations)).map(|mut request| {
                     if let Ok(kind) = "application/json-patch+json".parse() {
                         request.headers_mut().insert("content-type", kind);
                     }
                     request
                 })
             }
-            ApiRequest::Delete { path, name, params } => Request::new(path).delete(name, params),
+            Action::Delete(params) => request.delete(name, params),
         };
         let mut request = request.map_err(|error| Failure::unsendable(&error))?;
-        if let (Some(tenants), Some(path)) = (&self.tenants, ask.written_path())
+        if let Some(tenants) = self.tenants.as_ref().filter(|_| !action.only_reads())
             && let Some(user) = tenants.user_for(path)?
         {
             let user = user.parse().map_err(|_| Failure::rule("its ServiceAccount's name is unusable"))?;
@@ -260,11 +234,20 @@ impl ApiClient {
 
     /// Reads one object. `None` if it does not exist.
     pub async fn get(&self, path: &str, name: &str) -> Result<Option<Json>, Failure> {
-        match self.send(&ApiRequest::Get { path: path.to_owned(), name: name.to_owned() }).await {
+        match self.send(path, name, Action::Get).await {
             Ok(answer) => answer.read().map(Some),
             Err(failure) if failure.is_not_found() => Ok(None),
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Reads one page of a list.
+    pub async fn list_once<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        params: &ListParams,
+    ) -> Result<T, Failure> {
+        self.send(path, "", Action::List(params)).await?.read()
     }
 
     /// Reads every object with a label, page by page. Returns the version of the whole list.
@@ -279,8 +262,7 @@ impl ApiClient {
             let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
             params.label_selector = Some(selector.to_owned());
             params.continue_token = token.take();
-            let answer = self.send(&ApiRequest::List { path: path.to_owned(), params }).await?;
-            let page: Page = answer.read()?;
+            let page: Page = self.list_once(path, &params).await?;
             page.items.into_iter().for_each(&mut each);
             let metadata = page.metadata.unwrap_or_default();
             token = metadata.token.filter(|token| !token.is_empty());
@@ -306,17 +288,6 @@ struct PageMetadata {
     token: Option<String>,
 }
 
-impl ApiRequest {
-    /// Reports whether the request names no version of the object, so that it may be repeated.
-    fn names_no_version(&self) -> bool {
-        match self {
-            ApiRequest::Apply { object, .. } => object.pointer("/metadata/resourceVersion").is_none(),
-            ApiRequest::Merge { .. } | ApiRequest::Delete { .. } => true,
-            ApiRequest::Get { .. } | ApiRequest::List { .. } | ApiRequest::Edit { .. } => false,
-        }
-    }
-}
-
 /// Asks a question of the library's own until there is an answer that counts.
 pub async fn patiently<T, F>(question: impl Fn() -> F) -> Result<T, Failure>
 where
@@ -337,28 +308,14 @@ where
     }
 }
 
-/// Runs one task per item, some at once, and gives their results in the items' order.
-pub async fn each<I, T, F>(items: Vec<I>, at_once: usize, task: impl Fn(I) -> F) -> Vec<Result<T, Failure>>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-{
-    let permits = Arc::new(Semaphore::new(at_once));
-    let mut tasks = JoinSet::new();
-    let mut done: Vec<Option<Result<T, Failure>>> = items.iter().map(|_| None).collect();
-    for (index, item) in items.into_iter().enumerate() {
-        let permit = permits.clone().acquire_owned().await;
-        let work = task(item);
-        tasks.spawn(async move {
-            let _permit = permit;
-            (index, work.await)
-        });
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn berth_reads_with_its_own_rights_and_tries_writes_with_a_tenants() {
+        assert!(Action::Get.only_reads() && Action::List(&ListParams::default()).only_reads());
+        let trial = DeleteParams::default().dry_run();
+        assert!(!Action::Delete(&trial).only_reads() && !Action::Delete(&trial).is_write());
     }
-    while let Some(ended) = tasks.join_next().await {
-        if let Ok((index, result)) = ended {
-            done[index] = Some(result);
-        }
-    }
-    let lost = || Err(Failure::Unreachable("a request was cut short".to_owned()));
-    done.into_iter().map(|result| result.unwrap_or_else(lost)).collect()
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
-use super::api_client::{ApiClient, ApiRequest, Response};
+use super::api_client::{Action, ApiClient, Response};
 use super::failure::{Conflict, Failure, conflict_words, owners_words, quoted};
 use super::field_paths::{self, Keep, Kept};
 use super::handover::{self, HandOver};
@@ -237,28 +237,19 @@ impl ApplyJob {
     async fn edit(&self, api: &ApiClient, operations: Json, dry_run: bool) -> Result<Response, Failure> {
         let field_manager = Some(api.identity.keeper.clone());
         let params = PatchParams { dry_run, field_manager, ..PatchParams::default() };
-        let (path, name) = (self.path.clone(), self.id.name.to_string());
-        api.send(&ApiRequest::Edit { path, name, params, operations }).await
+        api.send(&self.path, &self.id.name, Action::Edit(&params, &operations)).await
     }
 
     async fn apply(&self, api: &ApiClient, object: Json, dry_run: bool) -> Result<ApplyResult, Failure> {
-        let mut object = Arc::new(object);
+        let mut object = object;
         let mut force = false;
         let mut notes = Vec::new();
         // Each attempt removes one obstacle: legacy owners, others, and fields that are yielded.
         for _ in 0..4 {
-            let ask = ApiRequest::Apply {
-                path: self.path.clone(),
-                name: self.id.name.to_string(),
-                params: PatchParams {
-                    dry_run,
-                    force,
-                    field_manager: Some(api.identity.manager.clone()),
-                    field_validation: None,
-                },
-                object: object.clone(),
-            };
-            let failure = match api.send(&ask).await {
+            let field_manager = Some(api.identity.manager.clone());
+            let params = PatchParams { dry_run, force, field_manager, field_validation: None };
+            let sent = api.send(&self.path, &self.id.name, Action::Apply(&params, &object)).await;
+            let failure = match sent {
                 Ok(answer) => {
                     return Ok(ApplyResult { created: answer.created, answer: Some(answer), notes });
                 }
@@ -284,13 +275,11 @@ impl ApplyJob {
                 _ if foreign.is_empty() => force = true,
                 OnConflict::Force => force = true,
                 OnConflict::Yield => {
-                    let mut less = (*object).clone();
                     for conflict in &foreign {
-                        if !field_paths::remove(&mut less, &conflict.field) {
+                        if !field_paths::remove(&mut object, &conflict.field) {
                             return Err(Failure::rule(conflict_words(&foreign)));
                         }
                     }
-                    object = Arc::new(less);
                     notes.push(format!("left to their owners: {}", owners_words(&foreign)));
                     continue;
                 }
@@ -337,8 +326,7 @@ impl ApplyJob {
             preconditions: Some(Preconditions { uid, resource_version: None }),
             ..DeleteParams::background()
         };
-        let (path, name) = (self.path.clone(), self.id.name.to_string());
-        match api.send(&ApiRequest::Delete { path, name, params }).await {
+        match api.send(&self.path, &self.id.name, Action::Delete(&params)).await {
             Err(failure) if !failure.is_not_found() => return Err(failure),
             _ => {}
         }

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::super::{BackendError, Record};
-use super::api_client::{ApiClient, ApiRequest};
+use super::api_client::{Action, ApiClient};
 use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{GROUP_KINDS, Identity, SET_ID};
@@ -133,8 +133,8 @@ impl ParentRecord {
             let (api, identity) = (&cluster.api, &cluster.api.identity);
             let version = self.current.as_ref().map(|parent| parent.version.clone());
             let object = identity.parent_object(record, &list, version.as_deref());
-            let ask = api.own_apply(&identity.parent_path(), &identity.parent, object);
-            let (answer, attempts) = api.send_counted(&ask).await;
+            let (path, name) = (identity.parent_path(), &identity.parent);
+            let (answer, attempts) = api.apply_own(&path, name, &object).await;
             match answer {
                 Ok(answer) => {
                     let object: Json = answer.read().map_err(|failure| api.whole(&failure))?;
@@ -163,8 +163,8 @@ impl ParentRecord {
         let Some(parent) = self.current.take() else { return Ok(()) };
         let preconditions = Preconditions { resource_version: Some(parent.version), uid: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        let (path, name) = (api.identity.parent_path(), api.identity.parent.clone());
-        match api.send(&ApiRequest::Delete { path, name, params }).await {
+        let (path, name) = (api.identity.parent_path(), &api.identity.parent);
+        match api.send(&path, name, Action::Delete(&params)).await {
             Err(failure) if failure.is_not_found() => Ok(()),
             Err(failure) if failure.code() == 409 => {
                 Err(BackendError("another syncer uses this cluster".to_owned()))
@@ -184,6 +184,6 @@ async fn make_namespace(api: &ApiClient) -> Result<(), BackendError> {
         return Ok(());
     }
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    let made = api.send(&api.own_apply(path, name, object)).await;
+    let (made, _) = api.apply_own(path, name, &object).await;
     made.map(drop).map_err(|failure| api.whole(&failure))
 }

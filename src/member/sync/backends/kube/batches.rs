@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::super::{Apply, BackendError};
-use super::api_client::{ApiRequest, Response, each};
+use super::api_client::{Action, ApiClient, Response};
 use super::apply_one::ApplyJob;
 use super::compare::{leaving, uid_of};
 use super::failure::Failure;
@@ -17,7 +17,8 @@ use super::session::ClusterSession;
 use super::survey::not_ours;
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::CachedObject;
-use crate::sync::desired::Desired;
+use crate::live::concurrency::each;
+use crate::sync::desired::{Desired, own_annotations};
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Form, Prune, is_definition};
@@ -50,23 +51,9 @@ impl ClusterSession {
         self.connection.api.progress.add(batch.len() - jobs.len());
         let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
         self.watching.shared.cache().writing(ids);
-        let (api, rules) = (self.connection.acting(), self.rules.clone());
-        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, _, job)| job.clone()).collect();
-        let brought = each(tasks, self.connection.at_once, |job| {
-            let (api, rules) = (api.clone(), rules.clone());
-            async move {
-                let brought = job.write(&api).await;
-                api.progress.add(1);
-                let brought = brought?;
-                let made = brought
-                    .answer
-                    .as_ref()
-                    .map(|answer| WriteResult::read(answer, job.lively.then_some(&*rules)))
-                    .transpose()?;
-                Ok((brought.notes, made.unwrap_or_default()))
-            }
-        })
-        .await;
+        let api = self.connection.acting();
+        let writes = jobs.iter().map(|(_, _, job)| write_one(job, &api, &self.rules));
+        let brought = each(self.connection.at_once, writes).await;
         for ((index, _, job), result) in jobs.into_iter().zip(brought) {
             results[index] = Some(result.map(|(notes, made)| {
                 self.note_written(batch[index].desired, made);
@@ -100,7 +87,7 @@ impl ClusterSession {
             has_owner: false,
             health: made.seen.health.clone(),
             pods: made.seen.pods.as_deref().map(Into::into),
-            annotations: desired.own_annotations(),
+            annotations: own_annotations(&desired.object),
             finding: None,
             live: None,
         };
@@ -128,30 +115,13 @@ impl ClusterSession {
         jobs: &mut Vec<(usize, bool, ApplyJob)>,
         results: &mut [Option<Result<(), Failure>>],
     ) {
-        let untried: Vec<(usize, ApplyJob)> = jobs
-            .iter()
-            .filter(|(_, checked, _)| !checked)
-            .map(|(index, _, job)| (*index, job.clone()))
-            .collect();
         let api = self.connection.acting();
-        let tasks: Vec<ApplyJob> = untried.iter().map(|(_, job)| job.clone()).collect();
-        let tried = each(tasks, self.connection.at_once, |job| {
-            let api = api.clone();
-            async move {
-                match job.dry_run_once(&api).await {
-                    Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(true),
-                    // The object was missing when it was planned; its owner must be known first.
-                    Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
-                        Err(Failure::rule("it was created meanwhile"))
-                    }
-                    result => result.map(|_| true),
-                }
-            }
-        })
-        .await;
-        for ((index, _), result) in untried.into_iter().zip(tried) {
+        let untried = || jobs.iter().filter(|(_, checked, _)| !checked);
+        let trials = untried().map(|(_, _, job)| try_one(job, &api));
+        let tried = each(self.connection.at_once, trials).await;
+        for ((index, ..), result) in untried().zip(tried) {
             if let Err(failure) = result {
-                results[index] = Some(Err(failure));
+                results[*index] = Some(Err(failure));
             }
         }
         jobs.retain(|(index, _, _)| results[*index].is_none());
@@ -215,7 +185,7 @@ impl ClusterSession {
             match self.connection.kinds.preferred(&prune.id.group, &prune.id.kind) {
                 Some(served) => {
                     let path = served.path(&prune.id.group, &prune.id.namespace);
-                    jobs.push((index, (*prune).clone(), path, version.0.clone()));
+                    jobs.push((index, *prune, path, version.0.as_str()));
                 }
                 None => {
                     let message = format!("the cluster does not serve {} any more", prune.id.kind);
@@ -224,49 +194,72 @@ impl ClusterSession {
             }
         }
         let api = self.connection.acting();
-        let removed = each(jobs.clone(), self.connection.at_once, |(_, prune, path, uid)| {
-            let api = api.clone();
-            async move {
-                if prune.orphan {
-                    return release(&api, &path, &prune.id, Some(&json!(uid))).await;
-                }
-                let params = delete_params(prune.options.as_deref(), uid.clone())?;
-                let name = prune.id.name.to_string();
-                let sent =
-                    api.send(&ApiRequest::Delete { path: path.clone(), name: name.clone(), params }).await;
-                let conflict = match sent {
-                    Err(failure) if failure.is_not_found() => return Ok(()),
-                    Err(failure) if failure.code() == 409 => Some(failure),
-                    result => result.map(|_| None)?,
-                };
-                match api.get(&path, &name).await? {
-                    Some(left) if conflict.is_some() && uid_of(&left) != uid => {
-                        Err(Failure::rule("another object has replaced it"))
-                    }
-                    Some(left) => match leaving(&left) {
-                        None if conflict.is_some() => conflict.map_or(Ok(()), Err),
-                        // Some objects disappear only a moment after their removal.
-                        Some(why) if left.pointer("/metadata/finalizers").is_some() => {
-                            Err(Failure::rule(why))
-                        }
-                        _ => Ok(()),
-                    },
-                    None => Ok(()),
-                }
-            }
-        })
-        .await;
+        let removals = jobs.iter().map(|(_, prune, path, uid)| delete_one(&api, path, prune, uid));
+        let removed = each(self.connection.at_once, removals).await;
         for ((index, prune, _, uid), result) in jobs.into_iter().zip(removed) {
             match result {
                 Ok(()) => {
                     self.sync.tracked.remove(&prune.id);
-                    self.watching.shared.cache().gone(&prune.id, &uid);
+                    self.watching.shared.cache().gone(&prune.id, uid);
                 }
                 Err(failure) => results[index] = Err(BackendError(failure.words(prune.id.is_secret()))),
             }
         }
         self.connection.api.progress.add(batch.len());
         results
+    }
+}
+
+/// Writes one object. Returns the notes for people, and what later steps need of the answer.
+async fn write_one(
+    job: &ApplyJob,
+    api: &ApiClient,
+    rules: &HealthRules,
+) -> Result<(Vec<String>, WriteResult), Failure> {
+    let brought = job.write(api).await;
+    api.progress.add(1);
+    let brought = brought?;
+    let read = |answer: &Response| WriteResult::read(answer, job.lively.then_some(rules));
+    let made = brought.answer.as_ref().map(read).transpose()?;
+    Ok((brought.notes, made.unwrap_or_default()))
+}
+
+/// Tries one write.
+async fn try_one(job: &ApplyJob, api: &ApiClient) -> Result<(), Failure> {
+    match job.dry_run_once(api).await {
+        Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(()),
+        // The object was missing when it was planned; its owner must be known first.
+        Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
+            Err(Failure::rule("it was created meanwhile"))
+        }
+        result => result.map(drop),
+    }
+}
+
+/// Removes or releases the very object that has this UID.
+async fn delete_one(api: &ApiClient, path: &str, prune: &Prune, uid: &str) -> Result<(), Failure> {
+    if prune.orphan {
+        return release(api, path, &prune.id, Some(&json!(uid))).await;
+    }
+    let params = delete_params(prune.options.as_deref(), uid.to_owned())?;
+    let name = &*prune.id.name;
+    let sent = api.send(path, name, Action::Delete(&params)).await;
+    let conflict = match sent {
+        Err(failure) if failure.is_not_found() => return Ok(()),
+        Err(failure) if failure.code() == 409 => Some(failure),
+        result => result.map(|_| None)?,
+    };
+    match api.get(path, name).await? {
+        Some(left) if conflict.is_some() && uid_of(&left) != uid => {
+            Err(Failure::rule("another object has replaced it"))
+        }
+        Some(left) => match leaving(&left) {
+            None if conflict.is_some() => conflict.map_or(Ok(()), Err),
+            // Some objects disappear only a moment after their removal.
+            Some(why) if left.pointer("/metadata/finalizers").is_some() => Err(Failure::rule(why)),
+            _ => Ok(()),
+        },
+        None => Ok(()),
     }
 }
 

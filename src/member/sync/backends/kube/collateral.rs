@@ -7,13 +7,14 @@ use kube::api::ListParams;
 use kube::core::Request;
 use serde_json::Value as Json;
 
-use super::api_client::{each, patiently};
+use super::api_client::patiently;
 use super::compare::uid_of;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::part_of;
 use super::protected::has_owner;
 use super::served_kinds::ServedKind;
+use crate::live::concurrency::each;
 use crate::sync::plan::{is_definition, is_namespace};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
@@ -69,20 +70,18 @@ impl Connection {
     ) -> Vec<KindListing> {
         let scopes: Vec<_> =
             scopes.into_iter().filter(|(_, kind, _)| !SHORT_LIVED.contains(&kind.as_str())).collect();
-        let (client, kinds) = (self.api.client().clone(), scopes.clone());
-        let answers = each(scopes, self.at_once, |(group, _, served)| {
-            let (client, path) = (client.clone(), served.path(&group, namespace));
-            async move {
-                let params = ListParams { limit: Some(PAGE), ..ListParams::default() };
-                // Names are enough, and Secrets should not be read.
-                let ask = || async {
-                    let request = Request::new(&path).list_metadata(&params);
-                    client.request::<Json>(request.map_err(kube::Error::BuildRequest)?).await
-                };
-                patiently(ask).await
-            }
-        })
-        .await;
+        let client = self.api.client();
+        let list = async |(group, _, served): &(String, String, ServedKind)| {
+            let path = served.path(group, namespace);
+            let params = ListParams { limit: Some(PAGE), ..ListParams::default() };
+            // Names are enough, and Secrets should not be read.
+            let ask = || async {
+                let request = Request::new(&path).list_metadata(&params);
+                client.request::<Json>(request.map_err(kube::Error::BuildRequest)?).await
+            };
+            patiently(ask).await
+        };
+        let answers = each(self.at_once, scopes.iter().map(list)).await;
         let look = |((group, kind, _), answer): ((String, String, ServedKind), Result<Json, Failure>)| {
             let next =
                 |answer: &Json| answer.pointer("/metadata/continue").and_then(Json::as_str) != Some("");
@@ -94,7 +93,7 @@ impl Connection {
             };
             KindListing { kind: (group, kind), found: answer.map(items), is_cut }
         };
-        kinds.into_iter().zip(answers).map(look).collect()
+        scopes.into_iter().zip(answers).map(look).collect()
     }
 
     fn words_of(&self, looks: &[KindListing]) -> Option<String> {

@@ -1,6 +1,4 @@
-//! A live object read: whether it is as wanted or being removed, and its annotations for berth.
-
-use std::collections::BTreeMap;
+//! A live object read: whether it is as wanted or being removed.
 
 use serde_json::Value as Json;
 
@@ -96,14 +94,4 @@ pub fn leaving(object: &Json) -> Option<String> {
             format!("{BEING_REMOVED}, since {since}, and waits for its finalizers {}", names.join(", "))
         }
     })
-}
-
-/// Returns the object's annotations for the syncer.
-pub fn own_annotations(object: &Json) -> BTreeMap<String, String> {
-    let annotations = object.get("metadata").and_then(|it| it.get("annotations")?.as_object());
-    let own = annotations
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| name.starts_with(PREFIX) && name.as_str() != APPLIED);
-    own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }

@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 
-use super::api_client::{ApiClient, each};
+use super::api_client::ApiClient;
 use super::failure::Failure;
 use super::served_kinds::ServedKinds;
 use super::tenant::{Tenant, Tenants};
+use crate::live::concurrency::each;
 use crate::live::{Access, LiveError};
 use crate::sync::desired::Desired;
 use berth_base::model::ObjectId;
@@ -94,16 +95,12 @@ impl Connection {
         if tenants.has_looked(&namespaces) {
             return;
         }
-        let (api, account) = (self.api.clone(), tenants.account().to_owned());
-        let found = each(namespaces.iter().cloned().collect(), self.at_once, |namespace| {
-            let (api, account) = (api.clone(), account.clone());
-            async move {
-                let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-                api.get(&path, &account).await
-            }
-        });
+        let (api, account) = (&self.api, tenants.account());
+        let look = async |namespace: &String| {
+            api.get(&format!("/api/v1/namespaces/{namespace}/serviceaccounts"), account).await
+        };
         // If the look-up failed, the server decides.
-        let found = found.await;
+        let found = each(self.at_once, namespaces.iter().map(look)).await;
         let is_without = |result: &Result<Option<Json>, Failure>| matches!(result, Ok(None));
         let without = namespaces.iter().zip(&found).filter(|(_, result)| is_without(result));
         let without = without.map(|(namespace, _)| namespace.clone()).collect();

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::super::BackendError;
-use super::api_client::{ApiClient, each};
+use super::api_client::ApiClient;
 use super::apply_one::{ApplyJob, ApplyResult};
-use super::compare::{finding, is_equal, leaving, own_annotations, uid_of};
+use super::compare::{finding, is_equal, leaving, uid_of};
 use super::drift::DriftVerdict;
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
@@ -21,8 +21,9 @@ use super::stored_shape::is_encrypted;
 use super::survey::{DesiredMap, LiveMap, not_ours, refuse};
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::version_of;
+use crate::live::concurrency::each;
 use crate::sync::apply::defined_by;
-use crate::sync::desired::Desired;
+use crate::sync::desired::{Desired, own_annotations};
 use crate::sync::field_differences::{self, Difference};
 use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
@@ -82,7 +83,7 @@ impl ClusterSession {
                 continue;
             }
             let seen = self.sync.tracked.get(&object.id);
-            match self.drift.judge(object, &hash, seen, &self.watching.shared) {
+            match self.drift.judge(object, &hash, seen) {
                 DriftVerdict::Correct => {}
                 DriftVerdict::Refuse(message) => {
                     refuse(found, &object.id, message);
@@ -102,15 +103,12 @@ impl ClusterSession {
             }
         }
         let api = self.connection.acting();
-        let results = each(jobs.clone(), self.connection.at_once, |job| {
-            let api = api.clone();
-            async move { Ok(dry_run_one(job, &api).await) }
-        })
-        .await;
+        let trials = jobs.iter().map(|job| dry_run_one(job.clone(), &api));
+        let results = each(self.connection.at_once, trials).await;
         let mut lost = None;
         for (job, result) in jobs.into_iter().zip(results) {
             match result {
-                Ok(Ok(DryRun::Unmakeable(failure))) => {
+                Ok(DryRun::Unmakeable(failure)) => {
                     let message = failure.words(job.secret);
                     let live = not_ours(Form::Faulty(message.clone()));
                     let shown = Some(live.clone());
@@ -118,8 +116,8 @@ impl ClusterSession {
                     self.put_off(&job.id, setback);
                     found.insert(job.id.clone(), live);
                 }
-                Ok(Ok(tried)) => self.take_result(desired.get(&job.id), &job, tried, found),
-                Ok(Err(failure)) | Err(failure) => {
+                Ok(tried) => self.take_result(desired.get(&job.id), &job, tried, found),
+                Err(failure) => {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
                     }

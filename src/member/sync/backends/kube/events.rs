@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, Preconditions};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::api_client::{ApiClient, ApiRequest};
+use super::api_client::{Action, ApiClient};
 use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{Identity, SET_ID};
@@ -106,7 +106,7 @@ impl SentEvents {
             self.events.get(&key).map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
         let last = Last { message: said.message.clone(), at: Instant::now(), first, count };
         let (path, name, object) = event(cluster, said, uid, &last, now);
-        match cluster.api.send(&cluster.api.own_apply(&path, &name, object)).await {
+        match cluster.api.apply_own(&path, &name, &object).await.0 {
             // In a missing namespace there is no object to tell of.
             Err(failure) if failure.is_not_found() => {}
             result => drop(result?),
@@ -153,7 +153,7 @@ impl SentEvents {
                 "status.yaml": text,
             },
         });
-        match api.send(&api.own_apply(&path, &name, object)).await {
+        match api.apply_own(&path, &name, &object).await.0 {
             Ok(_) => {
                 self.status = Some(text);
                 None
@@ -182,7 +182,7 @@ pub async fn remove_status(api: &ApiClient) {
         let uid = there.pointer("/metadata/uid").and_then(Json::as_str).map(str::to_owned);
         let preconditions = Preconditions { uid, resource_version: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        drop(api.send(&ApiRequest::Delete { path, name, params }).await);
+        drop(api.send(&path, &name, Action::Delete(&params)).await);
     }
 }
 

@@ -5,9 +5,10 @@
 use std::error::Error;
 use std::time::Duration;
 
-use serde::Deserialize;
+use kube::core::Status;
+use kube::core::response::StatusCause;
 
-use crate::live::error::innermost;
+use crate::live::error::{innermost, one_line};
 use berth_base::model::annotation::ON_CONFLICT;
 
 /// The start of a server's message about a manifest that does not fit its kind.
@@ -32,31 +33,8 @@ pub struct Refusal {
     pub code: u16,
     pub reason: String,
     pub message: String,
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     pub retry_after: Option<u64>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Cause {
-    pub reason: String,
-    pub message: String,
-    pub field: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    reason: String,
-    message: String,
-    details: Option<Details>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Details {
-    causes: Vec<Cause>,
-    retry_after_seconds: u64,
 }
 
 /// A field that somebody else owns.
@@ -87,13 +65,7 @@ impl Failure {
     /// Makes a failure of an error whose refusal the library has read already.
     pub fn of_answer(error: &kube::Error) -> Failure {
         match error {
-            kube::Error::Api(status) => {
-                let (reason, message) = (status.reason.clone(), one_line(&status.message));
-                let asked = status.details.as_ref().map(|details| u64::from(details.retry_after_seconds));
-                let retry_after = asked.filter(|seconds| *seconds > 0);
-                let code = status.code;
-                Failure::Refused(Box::new(Refusal { code, reason, message, causes: Vec::new(), retry_after }))
-            }
+            kube::Error::Api(status) => Failure::refused(status.code, (**status).clone(), None),
             kube::Error::SerdeError(error) => Failure::Rule(format!(
                 "invalid response from the server: \
                 {error}"
@@ -103,16 +75,15 @@ impl Failure {
     }
 
     pub fn from_answer(code: u16, body: &[u8], retry_after: Option<u64>) -> Failure {
-        let status: Status = serde_json::from_slice(body).unwrap_or_default();
-        let details = status.details.unwrap_or_default();
-        let asked = Some(details.retry_after_seconds).filter(|seconds| *seconds > 0);
-        Failure::Refused(Box::new(Refusal {
-            code,
-            reason: status.reason,
-            message: one_line(&status.message),
-            causes: details.causes,
-            retry_after: retry_after.or(asked),
-        }))
+        Failure::refused(code, serde_json::from_slice(body).unwrap_or_default(), retry_after)
+    }
+
+    fn refused(code: u16, status: Status, retry_after: Option<u64>) -> Failure {
+        let (causes, asked) =
+            status.details.map(|details| (details.causes, details.retry_after_seconds)).unwrap_or_default();
+        let retry_after = retry_after.or((asked > 0).then_some(asked.into()));
+        let (reason, message) = (status.reason, one_line(&status.message));
+        Failure::Refused(Box::new(Refusal { code, reason, message, causes, retry_after }))
     }
 
     pub fn code(&self) -> u16 {
@@ -155,7 +126,7 @@ impl Failure {
     /// Returns the fields that others own, if the failure is a conflict.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let Failure::Refused(refusal) = self else { return Vec::new() };
-        let conflict = |cause: &Cause| {
+        let conflict = |cause: &StatusCause| {
             let manager = cause.message.split('"').nth(1).unwrap_or_default();
             Conflict { manager: manager.to_owned(), field: cause.field.clone() }
         };
@@ -235,10 +206,6 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
     };
     let faults = if is_secret { fields() } else { faults.to_owned() };
     format!("the API server refuses it: the manifest does not match its kind: {faults}; {hint}")
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Describes conflicts that the object's annotations do not settle.

@@ -134,11 +134,11 @@ impl Backend for KubeBackend {
     }
 
     fn record(&mut self) -> Result<Option<Record>, BackendError> {
-        self.runtime.block_on(self.session.read_parent())
+        self.runtime.block_on(self.session.parent.read(&mut self.session.connection))
     }
 
     fn local_overrides(&mut self) -> BackendOverrides {
-        self.runtime.block_on(self.session.local_overrides())
+        self.runtime.block_on(self.session.overrides.read(&self.session.connection.api))
     }
 
     fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
@@ -186,7 +186,7 @@ impl Backend for KubeBackend {
     }
 
     fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
-        Some(self.session.given_up(ids))
+        Some(self.session.deadlines.given_up(ids, &self.session.watching.shared.cache().wanted()))
     }
 
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {

@@ -3,7 +3,7 @@
 use kube::api::ListParams;
 use serde_json::Value as Json;
 
-use super::api_client::{ApiClient, ApiRequest};
+use super::api_client::ApiClient;
 use super::failure::Failure;
 use crate::sync::override_objects::{BackendOverrides, LastGoodOverrides, ObjectChoice, OverrideObjects};
 use berth_base::model::ObjectId;
@@ -70,8 +70,7 @@ async fn labelled(
     label: &str,
 ) -> Result<Vec<Found>, String> {
     let params = ListParams { label_selector: Some(label.to_owned()), ..ListParams::default() };
-    let answer = api.send(&ApiRequest::List { path: path.to_owned(), params }).await;
-    let list: Result<Json, Failure> = answer.and_then(|answer| answer.read());
+    let list: Result<Json, Failure> = api.list_once(path, &params).await;
     let mut list = list.map_err(|failure| unreadable(&failure, source.secret))?;
     let Json::Array(items) = list["items"].take() else { return Ok(Vec::new()) };
     let named = |item: Json| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kube::api::ListParams;
 use serde_json::Value as Json;
 
-use super::api_client::{ApiClient, ApiRequest};
+use super::api_client::ApiClient;
 use berth_base::model::ObjectId;
 
 /// The number of pods looked at.
@@ -40,8 +40,7 @@ impl PodReasons {
         let path = format!("/api/v1/namespaces/{}/pods", id.namespace);
         let params =
             ListParams { label_selector: Some(selector), limit: Some(MOST_PODS), ..ListParams::default() };
-        let answer = api.send(&ApiRequest::List { path, params }).await.ok();
-        let list: Option<Json> = answer.and_then(|answer| answer.read().ok());
+        let list: Option<Json> = api.list_once(&path, &params).await.ok();
         let pods = list.as_ref().and_then(|list| list.get("items")?.as_array());
         let reason = pods.and_then(|pods| pods.iter().find_map(reason_of));
         self.0.insert(id.clone(), (Instant::now(), reason.clone()));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::super::{Apply, Preview};
-use super::api_client::each;
+use super::api_client::ApiClient;
 use super::apply_one::ApplyJob;
+use super::failure::Failure;
 use super::session::ClusterSession;
 
 impl ClusterSession {
@@ -21,22 +22,8 @@ impl ClusterSession {
         let api = self.connection.acting();
         // Values from a Secret's override cannot be told from the rest, so no preview is shown.
         jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
-        let tasks: Vec<ApplyJob> = jobs.iter().map(|(_, job)| job.clone()).collect();
-        let tried = each(tasks, self.connection.at_once, |job| {
-            let api = api.clone();
-            async move {
-                let before = match &job.live {
-                    None if job.is_older() => api.get(&job.path, &job.id.name).await?.map(Arc::new),
-                    live => live.clone(),
-                };
-                let after = match job.dry_run_once(&api).await {
-                    Ok(brought) => brought.answer.map(|answer| answer.read::<Json>()).transpose()?,
-                    Err(_) => None,
-                };
-                Ok((before, after))
-            }
-        })
-        .await;
+        let trials = jobs.iter().map(|(_, job)| try_one(job, &api));
+        let tried = each(self.connection.at_once, trials).await;
         let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
         for ((index, job), result) in jobs.into_iter().zip(tried) {
             // If nothing can be tried yet, the wanted form is shown.
@@ -52,3 +39,17 @@ impl ClusterSession {
         previews
     }
 }
+
+/// Returns an object before a write, and after it where that can be tried.
+async fn try_one(job: &ApplyJob, api: &ApiClient) -> Result<(Option<Arc<Json>>, Option<Json>), Failure> {
+    let before = match &job.live {
+        None if job.is_older() => api.get(&job.path, &job.id.name).await?.map(Arc::new),
+        live => live.clone(),
+    };
+    let after = match job.dry_run_once(api).await {
+        Ok(brought) => brought.answer.map(|answer| answer.read()).transpose()?,
+        Err(_) => None,
+    };
+    Ok((before, after))
+}
+use crate::live::concurrency::each;

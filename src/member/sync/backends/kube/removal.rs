@@ -3,7 +3,7 @@
 use kube::api::{DeleteParams, PatchParams, Preconditions, PropagationPolicy};
 use serde_json::{Value as Json, json};
 
-use super::api_client::{ApiClient, ApiRequest};
+use super::api_client::{Action, ApiClient};
 use super::failure::Failure;
 use super::managed_fields;
 use berth_base::model::ObjectId;
@@ -30,8 +30,7 @@ pub async fn release(api: &ApiClient, path: &str, id: &ObjectId, uid: Option<&Js
             "managedFields": managed_fields::without(&live, &[&identity.manager, &identity.keeper]),
         }});
         let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
-        let ask = ApiRequest::Merge { path: path.to_owned(), name: id.name.to_string(), params, patch };
-        match api.send(&ask).await {
+        match api.send(path, &id.name, Action::Merge(&params, &patch)).await {
             Err(failure) if failure.is_not_found() => return Ok(()),
             // Somebody wrote it meanwhile.
             Err(failure) if failure.code() == 409 => {}

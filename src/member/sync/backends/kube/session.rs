@@ -1,10 +1,10 @@
 //! One cluster at work: the connection to it, and all that is known of its objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::{Apply, BackendError, BackendOverrides, ObjectHealth, Record};
+use super::super::{Apply, BackendError, ObjectHealth, Record};
 use super::api_client::ApiClient;
 use super::apply_one::ApplyJob;
 use super::applyset_parent::ParentRecord;
@@ -54,11 +54,12 @@ pub struct ClusterSession {
 impl ClusterSession {
     pub fn new(settings: &Settings, api: ApiClient) -> ClusterSession {
         let (access, tenant) = (settings.access.clone(), settings.tenant.clone());
+        let watching = Watching::new(settings.silence);
         ClusterSession {
-            drift: Drift::new(settings.drift, &api.identity.manager),
+            drift: Drift::new(settings.drift, &api.identity.manager, watching.shared.clone()),
             connection: Connection::new(api, access, settings.at_once.max(1), tenant),
             parent: ParentRecord::default(),
-            watching: Watching::new(settings.silence),
+            watching,
             sync: CurrentSync::default(),
             rules: settings.rules.clone(),
             protected: Protected::new(&settings.protected, &settings.namespace),
@@ -69,10 +70,6 @@ impl ClusterSession {
             events: SentEvents::new(settings.events),
             mask: SecretMask::default(),
         }
-    }
-
-    pub async fn read_parent(&mut self) -> Result<Option<Record>, BackendError> {
-        self.parent.read(&mut self.connection).await
     }
 
     /// Writes the parent before any other write.
@@ -95,10 +92,6 @@ impl ClusterSession {
             remove_status(&self.connection.api).await;
         }
         self.parent.remove(&self.connection.api).await
-    }
-
-    pub async fn local_overrides(&mut self) -> BackendOverrides {
-        self.overrides.read(&self.connection.api).await
     }
 
     /// Returns the hash with which an object is applied.
@@ -151,11 +144,6 @@ impl ClusterSession {
             Health::Healthy => Health::Healthy,
         };
         ObjectHealth { health, overdue, remark }
-    }
-
-    /// Notes which objects are not as wanted. Returns those that had all the time they may take.
-    pub fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> BTreeSet<ObjectId> {
-        self.deadlines.given_up(ids, &self.watching.shared.cache().wanted())
     }
 
     /// Returns the verdicts of the objects' strategies on the last survey.

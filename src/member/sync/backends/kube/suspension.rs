@@ -4,7 +4,7 @@ use kube::api::PatchParams;
 use serde_json::json;
 
 use super::super::BackendError;
-use super::api_client::{ApiClient, ApiRequest};
+use super::api_client::{Action, ApiClient};
 use super::failure::Failure;
 use super::identity::{Identity, SET_ID};
 use crate::live::Access;
@@ -48,8 +48,8 @@ pub fn suspend(
         let patch = json!({"metadata": {"annotations": {SUSPEND: reason, SUSPEND_UNTIL: until}}});
         let params =
             PatchParams { field_manager: Some("berth-suspend".to_owned()), ..PatchParams::default() };
-        let ask = ApiRequest::Merge { path, name: identity.parent.clone(), params, patch };
-        api.send(&ask).await.map_err(|failure| failed(&failure))?;
+        let sent = api.send(&path, &identity.parent, Action::Merge(&params, &patch)).await;
+        sent.map_err(|failure| failed(&failure))?;
         Ok(was)
     })
 }

@@ -24,6 +24,8 @@ pub const REPORT_PAUSE: Duration = Duration::from_secs(10);
 /// The drift of all objects.
 #[derive(Debug)]
 pub struct Drift {
+    /// The cache in which objects that are left alone are muted.
+    shared: Arc<Shared>,
     /// The mode of objects whose annotation sets none.
     mode: DriftMode,
     /// The manager of berth's fields.
@@ -47,9 +49,9 @@ pub enum DriftVerdict {
 }
 
 impl Drift {
-    pub fn new(mode: DriftMode, manager: &str) -> Drift {
-        let (in_place, ignored) = (BTreeMap::new(), BTreeMap::new());
-        Drift { mode, manager: manager.to_owned(), in_place, ignored, fights: DriftFights::default() }
+    pub fn new(mode: DriftMode, manager: &str, shared: Arc<Shared>) -> Drift {
+        let (manager, fights) = (manager.to_owned(), DriftFights::default());
+        Drift { shared, mode, manager, in_place: BTreeMap::new(), ignored: BTreeMap::new(), fights }
     }
 
     /// Begins a sync, which finds out anew what is ignored.
@@ -92,30 +94,19 @@ impl Drift {
     }
 
     /// Decides about an object that is not as wanted for certain. Mutes an object that is left alone.
-    pub fn judge(
-        &mut self,
-        object: &Desired,
-        hash: &Arc<str>,
-        seen: Option<&TrackedObject>,
-        shared: &Shared,
-    ) -> DriftVerdict {
+    pub fn judge(&mut self, object: &Desired, hash: &Arc<str>, seen: Option<&TrackedObject>) -> DriftVerdict {
         // Only an object that berth keeps as wanted can drift on purpose.
         if Strategy::of(object).way == WriteLimit::Write
             && self.has_drifted(&object.id, hash, seen)
-            && let Some(verdict) = self.leave(object, seen, shared)
+            && let Some(verdict) = self.leave(object, seen)
         {
             return verdict;
         }
-        self.refuse_fight(object, hash, seen, shared).map_or(DriftVerdict::Correct, DriftVerdict::Refuse)
+        self.refuse_fight(object, hash, seen).map_or(DriftVerdict::Correct, DriftVerdict::Refuse)
     }
 
     /// Decides about the drift of an object by its mode. `None`: it is corrected.
-    fn leave(
-        &mut self,
-        object: &Desired,
-        seen: Option<&TrackedObject>,
-        shared: &Shared,
-    ) -> Option<DriftVerdict> {
+    fn leave(&mut self, object: &Desired, seen: Option<&TrackedObject>) -> Option<DriftVerdict> {
         let (id, now) = (&object.id, Timestamp::now());
         match mode::of(object, self.mode, now) {
             Err(message) => Some(DriftVerdict::Refuse(message)),
@@ -123,21 +114,16 @@ impl Drift {
             Ok(DriftMode::IgnoreUntil(until)) => {
                 let seconds = until.as_second().saturating_sub(now.as_second()).clamp(1, 1 << 32);
                 let until = Instant::now() + Duration::from_secs(seconds.unsigned_abs());
-                shared.cache().mute(id, until);
+                self.shared.cache().mute(id, until);
                 self.ignored.insert(id.clone(), until);
                 Some(DriftVerdict::Leave(None))
             }
-            Ok(DriftMode::Report) => self.report(object, seen, shared),
+            Ok(DriftMode::Report) => self.report(object, seen),
         }
     }
 
     /// Reports who changed which fields. `None`: only a dry run can tell whether there is a change at all.
-    fn report(
-        &self,
-        object: &Desired,
-        seen: Option<&TrackedObject>,
-        shared: &Shared,
-    ) -> Option<DriftVerdict> {
+    fn report(&self, object: &Desired, seen: Option<&TrackedObject>) -> Option<DriftVerdict> {
         let live = seen.and_then(|seen| seen.live.as_ref());
         let changes = live.map(|live| authors::changes(live, &object.object, &self.manager));
         let Some(mut changes) = changes else {
@@ -150,7 +136,7 @@ impl Drift {
             return None;
         }
         let words = authors::words(&changes, true);
-        shared.cache().mute(&object.id, Instant::now() + REPORT_PAUSE);
+        self.shared.cache().mute(&object.id, Instant::now() + REPORT_PAUSE);
         Some(DriftVerdict::Leave(Some(format!("{words}; berth only reports its drift"))))
     }
 
@@ -160,7 +146,6 @@ impl Drift {
         object: &Desired,
         hash: &Arc<str>,
         seen: Option<&TrackedObject>,
-        shared: &Shared,
     ) -> Option<String> {
         let (id, now) = (&object.id, Instant::now());
         if let Some(message) = self.fights.stopped(id, hash, now) {
@@ -181,7 +166,7 @@ impl Drift {
              folder changes"
         );
         let until = self.fights.stop(id, hash, now, message.clone())?;
-        shared.cache().mute(id, until);
+        self.shared.cache().mute(id, until);
         Some(message)
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::super::compare::{applied_hash, finding, is_as_applied, leaving, own_annotations, uid_of};
+use super::super::compare::{applied_hash, finding, is_as_applied, leaving, uid_of};
 use super::super::identity::Identity;
 use super::super::pod_reasons;
 use super::super::protected::has_owner;
-use crate::sync::desired::Desired;
+use crate::sync::desired::{Desired, own_annotations};
 use crate::sync::health::custom::HealthRules;
 use crate::sync::health::{self, Health};
 use crate::sync::strategy::{Finding, Strategy, WriteLimit};

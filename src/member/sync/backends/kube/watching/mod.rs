@@ -21,8 +21,9 @@ use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
-use super::api_client::{ApiClient, each};
+use super::api_client::ApiClient;
 use super::failure::Failure;
+use crate::live::concurrency::each;
 use crate::sync::backends::RequestSync;
 use kind_scope::KindScope;
 use kind_watch::KindWatch;
@@ -94,7 +95,7 @@ impl Watching {
         let new: Vec<(KindScope, bool)> =
             scopes.into_iter().filter(|(scope, _)| !self.following.contains_key(scope)).collect();
         let feeds: Vec<KindWatch> = new.iter().map(|(scope, _)| follow(scope)).collect();
-        let results = each(feeds.clone(), at_once, |feed| async move { feed.list().await }).await;
+        let results = each(at_once, feeds.iter().map(KindWatch::list)).await;
         let mut failed = Vec::new();
         for (((scope, is_followed), feed), result) in new.into_iter().zip(feeds).zip(results) {
             match result {
