@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::exit::{CommandError, Exit};
+use super::sync_result::PushedReport;
 use berth_base::backoff::{self, Backoff};
 use berth_git::transport::TransportError;
 use berth_member::sync::remote::{MemberRemote, RemoteError};
@@ -111,17 +112,14 @@ impl PacedLink {
         }
     }
 
-    /// [`PacedLink::push`] for a single round: the problem, and whether it is merely a lack of rights.
-    pub fn push_once(&mut self) -> Result<(), (RemoteError, bool)> {
-        self.link.push_status().map(|_| ()).map_err(|problem| {
-            let lacks = matches!(&problem, RemoteError::Transport(problem) if problem.is_refusal());
-            (problem, lacks)
-        })
-    }
-
-    /// The stale locks that the last push removed.
-    pub fn cleared_locks(&self) -> Vec<String> {
-        self.link.cleared_locks()
+    /// [`PacedLink::push`] for a single round.
+    pub fn push_once(&mut self) -> PushedReport {
+        let failure = self.link.push_status().err().map(|problem| {
+            let lacks_rights = matches!(&problem, RemoteError::Transport(problem) if problem.is_refusal());
+            let message = problem.to_string();
+            (CommandError { message, ..problem.into() }, lacks_rights)
+        });
+        PushedReport { cleared_locks: self.link.cleared_locks(), failure }
     }
 }
 

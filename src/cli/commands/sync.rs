@@ -225,10 +225,10 @@ impl Member {
         self.target.show_progress(ui.progress());
         let round =
             ui.watching("reading the cluster's folder", || until_idle::sync_until_idle(self.syncer()));
-        if round.has_failed() {
-            if let Some(pushed) = self.push_report() {
-                pushed.print(ui);
-            }
+        if round.has_failed()
+            && let Some(pushed) = self.push_report()
+        {
+            pushed.print(ui);
         }
         let trouble = self.hooks.link.as_mut().and_then(PacedLink::trouble);
         let (outcome, trouble) = match (round.result, trouble) {
@@ -243,9 +243,7 @@ impl Member {
     /// Brings the status to the remote, if there is one.
     fn push_report(&mut self) -> Option<PushedReport> {
         let reports = self.hooks.reports && !self.config.options.dry_run;
-        let link = self.hooks.link.as_mut().filter(|_| reports)?;
-        let pushed = link.push_once();
-        Some(PushedReport::of(pushed, link.cleared_locks()))
+        self.hooks.link.as_mut().filter(|_| reports).map(PacedLink::push_once)
     }
 }
 

@@ -6,7 +6,6 @@ use super::sync_text::{plan_text, previews_text};
 use super::ui::Ui;
 use berth_git::GitError;
 use berth_member::sync::SyncOutcome;
-use berth_member::sync::remote::RemoteError;
 
 /// The result of `--once` and of `--dry-run`.
 #[derive(Debug)]
@@ -58,13 +57,14 @@ impl OnceResult {
 
     pub fn exit(&self) -> Exit {
         let applied = &self.outcome.applied;
+        let unpushed = self.pushed.as_ref().and_then(|pushed| pushed.failure.as_ref());
         let faults = [
             (!applied.problems.is_empty()).then_some(Exit::Unhealthy),
             applied.suspended.as_ref().map(|_| Exit::Held),
             self.stale.as_ref().map(|problem| problem.exit),
             self.unreported.as_ref().map(|_| Exit::Unreachable),
             self.trouble.as_ref().map(|problem| problem.exit),
-            self.pushed.as_ref().and_then(|pushed| pushed.failure.as_ref()?.exit),
+            unpushed.filter(|(_, lacks_rights)| !lacks_rights).map(|(problem, _)| problem.exit),
         ];
         faults.into_iter().flatten().fold(Exit::Done, Exit::worst)
     }
@@ -73,34 +73,17 @@ impl OnceResult {
 /// The result of pushing the status to the remote.
 #[derive(Debug)]
 pub struct PushedReport {
-    cleared_locks: Vec<String>,
-    failure: Option<PushFailure>,
-}
-
-#[derive(Debug)]
-struct PushFailure {
-    message: String,
-    hint: Option<String>,
-    /// The exit code of a failure that counts. Members work without the right to push.
-    exit: Option<Exit>,
+    pub cleared_locks: Vec<String>,
+    /// The failure, and whether it is merely a lack of rights. Members work without the right to push.
+    pub failure: Option<(CommandError, bool)>,
 }
 
 impl PushedReport {
-    /// Takes the failure of a push, and whether it is a lack of rights.
-    pub fn of(pushed: Result<(), (RemoteError, bool)>, cleared_locks: Vec<String>) -> PushedReport {
-        let failure = |(problem, lacks_rights): (RemoteError, bool)| PushFailure {
-            message: problem.to_string(),
-            hint: problem.hint().map(Into::into),
-            exit: (!lacks_rights).then(|| CommandError::from(problem).exit),
-        };
-        PushedReport { cleared_locks, failure: pushed.err().map(failure) }
-    }
-
     pub fn print(&self, ui: &Ui) {
         for lock in &self.cleared_locks {
             ui.status(&format!("removed `{lock}`, a stale lock left by a process that has exited"));
         }
-        let Some(failure) = &self.failure else { return };
+        let Some((failure, _)) = &self.failure else { return };
         ui.status(&format!("the status could not be reported: {}", failure.message));
         if let Some(hint) = &failure.hint {
             ui.status(&format!("  hint: {hint}"));

@@ -58,10 +58,8 @@ async fn accept(listener: &TcpListener, pages: &Arc<Pages>) {
         tokio::spawn(async move {
             let service = service_fn(async |request| Ok::<_, Infallible>(pages.respond(&request)));
             let mut http = http1::Builder::new();
-            let answered = http
-                .keep_alive(false)
-                .max_buf_size(LONGEST_REQUEST)
-                .serve_connection(TokioIo::new(stream), service);
+            http.keep_alive(false).max_buf_size(LONGEST_REQUEST);
+            let answered = http.serve_connection(TokioIo::new(stream), service);
             let _ = tokio::time::timeout(PATIENCE, answered).await;
             drop(place);
         });
@@ -77,12 +75,8 @@ struct Pages {
 impl Pages {
     fn respond<B>(&self, request: &Request<B>) -> Response<String> {
         let (status, kind, body) = self.page(request.method(), request.uri().path());
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")] {
-            response.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
-        }
-        response
+        let response = Response::builder().status(status).header(CONTENT_TYPE, kind);
+        response.header(CACHE_CONTROL, "no-store").body(body).expect("these headers are valid")
     }
 
     fn page(&self, method: &Method, path: &str) -> (StatusCode, &'static str, String) {

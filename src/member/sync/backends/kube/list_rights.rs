@@ -1,63 +1,37 @@
 //! The kinds that berth's account may list, asked in one question where many lists would be refused.
 
-use kube::api::PostParams;
-use kube::core::Request;
-use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
+use kube::api::{Api, PostParams};
 
 use super::api_client::{ApiClient, patiently};
 
 /// Rights to list kinds in all namespaces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListRights {
     /// `None` if the server does not know all of them.
-    rules: Option<Vec<Rule>>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Rule {
-    verbs: Vec<String>,
-    api_groups: Vec<String>,
-    resources: Vec<String>,
-    resource_names: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct RulesStatus {
-    resource_rules: Vec<Rule>,
-    incomplete: bool,
+    rules: Option<Vec<ResourceRule>>,
 }
 
 impl ListRights {
     /// Asks for the account's rights. Those that it has in berth's namespace alone are among them.
     pub async fn ask(api: &ApiClient) -> ListRights {
-        let question = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectRulesReview",
-            "spec": {"namespace": api.identity.namespace},
-        });
-        let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
-        let ask = || async {
-            let request =
-                Request::new(path).create(&PostParams::default(), question.to_string().into_bytes());
-            api.client().request::<Json>(request.map_err(kube::Error::BuildRequest)?).await
-        };
-        let answer = patiently(ask).await.ok();
-        let said: Option<RulesStatus> =
-            answer.and_then(|mut answer| serde_json::from_value(answer["status"].take()).ok());
-        ListRights { rules: said.filter(|said| !said.incomplete).map(|said| said.resource_rules) }
+        let mut question = SelfSubjectRulesReview::default();
+        question.spec.namespace = Some(api.identity.namespace.clone());
+        let (reviews, params) = (Api::all(api.client().clone()), PostParams::default());
+        let answer = patiently(|| reviews.create(&params, &question)).await;
+        let known = answer.ok().and_then(|answer| answer.status).filter(|known| !known.incomplete);
+        ListRights { rules: known.map(|known| known.resource_rules) }
     }
 
     /// Reports whether a list of all objects of a kind may be answered.
     pub fn may_list(&self, group: &str, plural: &str) -> bool {
         let has = |all: &[String], one: &str| all.iter().any(|it| it == "*" || it == one);
-        let allows = |rule: &Rule| {
-            rule.resource_names.is_empty()
+        let some = |all: &Option<Vec<String>>, one: &str| all.as_deref().is_some_and(|all| has(all, one));
+        let allows = |rule: &ResourceRule| {
+            rule.resource_names.as_ref().is_none_or(Vec::is_empty)
                 && has(&rule.verbs, "list")
-                && has(&rule.api_groups, group)
-                && has(&rule.resources, plural)
+                && some(&rule.api_groups, group)
+                && some(&rule.resources, plural)
         };
         self.rules.as_ref().is_none_or(|rules| rules.iter().any(allows))
     }
@@ -69,11 +43,11 @@ mod tests {
 
     #[test]
     fn a_right_is_one_to_list_all_of_a_kind() {
-        let rule = |verb: &str, group: &str, plural: &str, name: &str| Rule {
+        let rule = |verb: &str, group: &str, plural: &str, name: &str| ResourceRule {
             verbs: vec![verb.to_owned()],
-            api_groups: vec![group.to_owned()],
-            resources: vec![plural.to_owned()],
-            resource_names: if name.is_empty() { Vec::new() } else { vec![name.to_owned()] },
+            api_groups: Some(vec![group.to_owned()]),
+            resources: Some(vec![plural.to_owned()]),
+            resource_names: (!name.is_empty()).then(|| vec![name.to_owned()]),
         };
         let rights = |rules| ListRights { rules: Some(rules) };
         let some = rights(vec![

@@ -9,6 +9,7 @@ use super::api_client::ApiClient;
 use super::apply_one::ApplyJob;
 use super::failure::Failure;
 use super::session::ClusterSession;
+use crate::live::concurrency::each;
 
 impl ClusterSession {
     /// Shows the effect of writes, with the data of Secrets hashed.
@@ -52,4 +53,3 @@ async fn try_one(job: &ApplyJob, api: &ApiClient) -> Result<(Option<Arc<Json>>, 
     };
     Ok((before, after))
 }
-use crate::live::concurrency::each;
