@@ -12,7 +12,7 @@ pub mod content;
 pub mod decision;
 pub mod fleet;
 pub mod key;
-pub mod label_keys;
+pub(crate) mod label_keys;
 pub mod member;
 pub mod object;
 pub mod overrides;

@@ -91,7 +91,7 @@ impl Comparison {
 impl PropertyRequirement {
     /// Reports whether a measurement meets the comparison. A missing measurement, or one that is no quantity, does
     /// not.
-    pub fn met_by(&self, measured: Option<&str>) -> bool {
+    pub(crate) fn met_by(&self, measured: Option<&str>) -> bool {
         let measured = measured.and_then(|text| text.parse().ok());
         measured.is_some_and(|measured| self.comparison.holds(measured, self.than))
     }
@@ -141,7 +141,7 @@ impl Requirement {
         }
     }
 
-    pub fn met_by(&self, labels: &Labels) -> bool {
+    pub(crate) fn met_by(&self, labels: &Labels) -> bool {
         let value = labels.get(self.key());
         match self {
             Requirement::Is(_, wanted) => value == Some(wanted),

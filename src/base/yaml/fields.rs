@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The field's value, `null` included. Marks the field as known.
-    pub fn node_or_null(&mut self, key: &'static str) -> Option<&'a Node> {
+    pub(crate) fn node_or_null(&mut self, key: &'static str) -> Option<&'a Node> {
         self.nullable.push(key);
         self.look_up(key)
     }

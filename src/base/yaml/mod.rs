@@ -19,7 +19,7 @@ pub mod outline;
 mod own_file;
 mod quote;
 pub mod reader;
-pub mod scalar;
+pub(crate) mod scalar;
 pub mod split;
 mod surrogates;
 mod tag;

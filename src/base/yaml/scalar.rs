@@ -10,7 +10,7 @@ use super::node::Value;
 
 /// A resolved scalar, before it is a JSON value or a key.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Scalar {
+pub(crate) enum Scalar {
     Null,
     Bool(bool),
     Int(i64),
@@ -117,7 +117,7 @@ fn looks_like_float(text: &str) -> bool {
 }
 
 /// Returns a reader that takes a plain scalar for another value, and the kind of that value.
-pub fn read_differently(text: &str, here: &Scalar) -> Option<(&'static str, &'static str)> {
+pub(crate) fn read_differently(text: &str, here: &Scalar) -> Option<(&'static str, &'static str)> {
     if let "y" | "Y" | "n" | "N" = text {
         return Some(("kubectl", "a boolean"));
     }
@@ -174,7 +174,7 @@ fn core(text: &str) -> Scalar {
 impl Scalar {
     /// Converts to the JSON value that kubectl would send: whole floats become integers. `None` for values that JSON
     /// lacks.
-    pub fn into_value(self, text: String) -> Option<Value> {
+    pub(crate) fn into_value(self, text: String) -> Option<Value> {
         Some(match self {
             Scalar::Null => Value::Null,
             Scalar::Bool(value) => Value::Bool(value),
@@ -186,7 +186,7 @@ impl Scalar {
     }
 
     /// The text of a mapping's key, as kubectl makes it. `None` for null.
-    pub fn into_key(self, text: String) -> Option<String> {
+    pub(crate) fn into_key(self, text: String) -> Option<String> {
         Some(match self {
             Scalar::Null => return None,
             Scalar::Bool(value) => value.to_string(),

@@ -106,7 +106,7 @@ impl World {
     }
 
     /// Reports whether a document's folder has the right to hold it.
-    pub fn may_hold(&self, document: &Document) -> bool {
+    pub(crate) fn may_hold(&self, document: &Document) -> bool {
         if self.is_free() {
             return true;
         }

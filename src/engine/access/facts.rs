@@ -83,7 +83,7 @@ impl Facts {
     }
 
     /// Returns the sets that a cluster with these labels belongs to.
-    pub fn sets_of(&self, labels: &Labels) -> BTreeSet<String> {
+    pub(crate) fn sets_of(&self, labels: &Labels) -> BTreeSet<String> {
         let by_labels = self.by_labels.iter().filter(|(_, members)| members.matches(labels));
         let mut sets: BTreeSet<String> = by_labels.map(|(name, _)| name.clone()).collect();
         sets.insert(set_of(labels).unwrap_or_else(|| DEFAULT_SET.to_owned()));

@@ -14,7 +14,7 @@ mod rule;
 mod rule_reader;
 #[cfg(test)]
 mod tests;
-pub mod whole_fleet;
+pub(crate) mod whole_fleet;
 
 use crate::dialects::{Dialects, Document};
 use berth_base::diag::{Diagnostic, Severity};
@@ -76,7 +76,7 @@ pub fn rules<'d>(
 }
 
 /// Returns warnings about role bindings that grant nothing. The readers report the bindings' own faults.
-pub fn idle_bindings<'d>(documents: impl Iterator<Item = &'d Document> + Clone) -> Vec<Diagnostic> {
+pub(crate) fn idle_bindings<'d>(documents: impl Iterator<Item = &'d Document> + Clone) -> Vec<Diagnostic> {
     let (mut roles, mut found) = (Roles::default(), Vec::new());
     let in_folder = documents.filter(|document| document.at.file.starts_with(FOLDER));
     for document in in_folder.clone().filter(|document| is_role(document)) {

@@ -56,7 +56,7 @@ impl Names {
     }
 
     /// Reports whether the patterns match every name.
-    pub fn hold_every(&self) -> bool {
+    pub(crate) fn hold_every(&self) -> bool {
         self.0.iter().any(|pattern| pattern == "*")
     }
 

@@ -71,7 +71,7 @@ impl What<'_> {
     }
 
     /// Reports whether the object is cluster-scoped.
-    pub fn is_of_the_cluster(&self) -> bool {
+    pub(crate) fn is_of_the_cluster(&self) -> bool {
         self.namespace.is_empty()
     }
 }
@@ -147,31 +147,31 @@ impl Rules {
     }
 
     /// Returns the numbers of those rules: files with equal numbers have equal rights.
-    pub fn numbers_of(&self, path: &str) -> Vec<usize> {
+    pub(crate) fn numbers_of(&self, path: &str) -> Vec<usize> {
         let names = |rule: &Rule| rule.folders.iter().any(|folder| folder.covers(path));
         self.rules.iter().enumerate().filter(|(_, rule)| names(rule)).map(|(number, _)| number).collect()
     }
 
-    pub fn may_bind(&self, path: &str, set: &str) -> bool {
+    pub(crate) fn may_bind(&self, path: &str, set: &str) -> bool {
         self.any(path, |grants| grants.bind.hold(set) || grants.admin.hold(set))
     }
 
-    pub fn may_join(&self, path: &str, set: &str) -> bool {
+    pub(crate) fn may_join(&self, path: &str, set: &str) -> bool {
         self.any(path, |grants| grants.join.hold(set) || grants.admin.hold(set))
     }
 
-    pub fn may_define(&self, path: &str, set: &str) -> bool {
+    pub(crate) fn may_define(&self, path: &str, set: &str) -> bool {
         self.any(path, |grants| grants.define.hold(set) || grants.admin.hold(set))
     }
 
     /// Reports whether the file may define sets of every name, as a set that picks clusters by their labels
     /// requires.
-    pub fn may_define_every(&self, path: &str) -> bool {
+    pub(crate) fn may_define_every(&self, path: &str) -> bool {
         self.any(path, |grants| grants.define.hold_every() || grants.admin.hold_every())
     }
 
     /// Reports whether the file of a cluster in these sets may be changed.
-    pub fn may_edit<'a>(
+    pub(crate) fn may_edit<'a>(
         &self,
         path: &str,
         cluster: &str,
@@ -182,7 +182,7 @@ impl Rules {
     }
 
     /// Reports whether placements may reach a cluster, by its name or one of its sets.
-    pub fn may_reach<'a>(
+    pub(crate) fn may_reach<'a>(
         &self,
         path: &str,
         cluster: &str,
@@ -192,16 +192,16 @@ impl Rules {
             || sets.into_iter().any(|set| self.may_bind(path, set))
     }
 
-    pub fn may_use(&self, path: &str, namespace: &str) -> bool {
+    pub(crate) fn may_use(&self, path: &str, namespace: &str) -> bool {
         self.any(path, |grants| grants.namespaces.hold(namespace))
     }
 
-    pub fn may_place_cluster_kind(&self, path: &str, group: Option<&str>, kind: &str) -> bool {
+    pub(crate) fn may_place_cluster_kind(&self, path: &str, group: Option<&str>, kind: &str) -> bool {
         self.any(path, |grants| grants.cluster_kinds.hold(group, kind))
     }
 
     /// Reports whether an object may be written and placed.
-    pub fn may_place(&self, path: &str, what: What<'_>) -> bool {
+    pub(crate) fn may_place(&self, path: &str, what: What<'_>) -> bool {
         let in_namespace = |grants: &Grants| {
             let kinds = grants.kinds.as_ref();
             grants.namespaces.hold(what.home())

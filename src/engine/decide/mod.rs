@@ -67,7 +67,7 @@ pub fn decide(
 }
 
 /// [`decide`] with the cache of an earlier pass.
-pub fn decide_after(
+pub(crate) fn decide_after(
     cache: Option<&DecisionCache>,
     fleet: &Fleet,
     previous: &BTreeMap<Key, Decision>,

@@ -56,7 +56,7 @@ impl Reader<'_, '_> {
 
     /// [`Reader::each`] where all that a document gives is what is made of it, so that it need not be read
     /// again while it is the same.
-    pub fn each_recalled(
+    pub(crate) fn each_recalled(
         &mut self,
         recall: &Recall<'_>,
         wanted: impl Fn(&Document) -> bool,

@@ -84,11 +84,11 @@ impl Percent {
 
 impl Limit {
     /// Reports whether the part exceeds the limit. The free number does not apply to a share of 0%.
-    pub fn is_exceeded(self, part: usize, whole: usize) -> bool {
+    pub(crate) fn is_exceeded(self, part: usize, whole: usize) -> bool {
         self.share_is_exceeded(part, whole) && (part > self.free || self.share.0 == 0)
     }
 
-    pub fn share_is_exceeded(self, part: usize, whole: usize) -> bool {
+    pub(crate) fn share_is_exceeded(self, part: usize, whole: usize) -> bool {
         part.saturating_mul(100) > whole.saturating_mul(usize::from(self.share.0))
     }
 
@@ -100,7 +100,7 @@ impl Limit {
     }
 
     /// Reports whether the limit is off, so that nothing exceeds it.
-    pub fn is_off(self) -> bool {
+    pub(crate) fn is_off(self) -> bool {
         self.share.0 == 100
     }
 }

@@ -13,7 +13,7 @@
 
 mod causes;
 pub mod deadlines;
-pub mod held_record;
+pub(crate) mod held_record;
 mod limit_checks;
 pub mod limits;
 pub mod messages;

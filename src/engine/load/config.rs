@@ -12,7 +12,7 @@ use berth_base::yaml::{Fields, Node, Scope};
 
 /// The path of the settings.
 pub const CONFIG_PATH: &str = "berth.yaml";
-pub const CONFIG_KIND: &str = "FleetConfig";
+pub(crate) const CONFIG_KIND: &str = "FleetConfig";
 
 /// A fleet's settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +40,7 @@ impl FleetConfig {
     }
 
     /// The switches of one dialect that are off.
-    pub fn switched_off_of(&self, dialect: &Dialect) -> Vec<&'static str> {
+    pub(crate) fn switched_off_of(&self, dialect: &Dialect) -> Vec<&'static str> {
         let off = self.switched_off.iter().filter(|(of, _)| *of == dialect.name);
         off.map(|(_, switch)| *switch).collect()
     }

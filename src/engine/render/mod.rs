@@ -65,7 +65,7 @@ pub fn render(
 
 /// The cache that an earlier rendering left.
 #[derive(Clone, Debug)]
-pub enum RenderCache {
+pub(crate) enum RenderCache {
     /// Left by this process: `contents` must still hold the contents of that rendering.
     Process(ProcessCache),
     /// Left by another process: its rendering became the current state.
@@ -73,7 +73,7 @@ pub enum RenderCache {
 }
 
 /// [`render`], reusing unchanged copies of an earlier rendering.
-pub fn render_after(
+pub(crate) fn render_after(
     earlier: Option<&RenderCache>,
     fleet: &Shared<Fleet>,
     decisions: &mut BTreeMap<Key, Decision>,

@@ -156,7 +156,7 @@ pub fn to_json(decision: &Decision) -> Json {
 }
 
 /// Reads a stored form, or returns its fault.
-pub fn from_json(value: &Json) -> Result<Decision, String> {
+pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
     let form = Form::deserialize(value).map_err(|error| error.to_string())?;
     if form.api_version != API_VERSION || form.kind != KIND {
         return Err(format!("it is a {} {}, not a {API_VERSION} {KIND}", form.api_version, form.kind));

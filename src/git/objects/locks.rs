@@ -45,7 +45,7 @@ impl Repo {
 
     /// Waits until no lock is in the way of changing these refs, and removes those whose holders are gone.
     /// Fails with the first that a process holds.
-    pub fn outlast_locks<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), GitError> {
+    pub(crate) fn outlast_locks<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), GitError> {
         let common = self.inner.commondir();
         let names = names.into_iter().chain([PACKED]);
         let watched = names.filter_map(|name| Watched::begin(common, name)).collect();

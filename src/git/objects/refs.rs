@@ -79,7 +79,7 @@ impl Repo {
     }
 
     /// Deletes refs that keep another one from being made, because their names are below it.
-    pub fn clear_below(&self, name: &str) -> Result<(), GitError> {
+    pub(crate) fn clear_below(&self, name: &str) -> Result<(), GitError> {
         let below = self.list_refs(&format!("{name}/"))?;
         below.into_iter().try_for_each(|(name, commit)| self.delete_ref(&name, commit))
     }

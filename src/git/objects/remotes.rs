@@ -84,7 +84,7 @@ impl Repo {
     }
 
     /// The parents that a commit names itself: a shallow clone shows a commit at its end as one without any.
-    pub fn written_parents(&self, id: CommitId) -> Result<Vec<CommitId>, GitError> {
+    pub(crate) fn written_parents(&self, id: CommitId) -> Result<Vec<CommitId>, GitError> {
         let commit = self.find_commit(id)?;
         let header = String::from_utf8_lossy(commit.raw_header_bytes()).into_owned();
         let parents =

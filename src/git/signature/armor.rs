@@ -11,7 +11,7 @@ pub fn unwrap(text: &str, label: &str) -> Option<Vec<u8>> {
     base64::decode_exactly(body.strip_suffix(&format!("-----END {label}-----"))?)
 }
 
-pub fn wrap(bytes: &[u8], label: &str) -> String {
+pub(crate) fn wrap(bytes: &[u8], label: &str) -> String {
     let text = base64::encode(bytes);
     let mut wrapped = format!("-----BEGIN {label}-----\n");
     for line in text.as_bytes().chunks(LINE) {

@@ -32,16 +32,16 @@ impl fmt::Debug for PublicKey {
 }
 
 impl PublicKey {
-    pub fn from_wire(bytes: &[u8]) -> PublicKey {
+    pub(crate) fn from_wire(bytes: &[u8]) -> PublicKey {
         PublicKey(bytes.to_vec())
     }
 
-    pub fn wire(&self) -> &[u8] {
+    pub(crate) fn wire(&self) -> &[u8] {
         &self.0
     }
 
     /// The word before the key in files.
-    pub fn algorithm(&self) -> Option<&str> {
+    pub(crate) fn algorithm(&self) -> Option<&str> {
         Reader::new(&self.0).text()
     }
 

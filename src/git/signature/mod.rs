@@ -20,7 +20,7 @@ pub use private::Signer;
 pub use sshsig::verify;
 
 /// The namespace of signatures of commits and tags, in SSH's words.
-pub const GIT: &str = "git";
+pub(crate) const GIT: &str = "git";
 
 #[cfg(test)]
 mod tests;

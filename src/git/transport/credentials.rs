@@ -108,7 +108,7 @@ impl Scrubber {
 
 /// `https://ann:pass@host/` → `https://***@host/`, wherever it stands in a text. Names alone stay where they
 /// are needed to tell hosts apart: `ssh://git@host/`.
-pub fn without_userinfo(text: &str) -> String {
+pub(crate) fn without_userinfo(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("://") {

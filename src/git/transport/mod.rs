@@ -20,7 +20,7 @@ mod orphans;
 mod process;
 pub mod remote;
 mod verdict;
-pub mod working_copy;
+pub(crate) mod working_copy;
 
 use std::collections::BTreeMap;
 use std::path::Path;

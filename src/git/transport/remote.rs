@@ -11,7 +11,7 @@ use super::error::TransportError;
 
 /// The protocol of a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
+pub(crate) enum Scheme {
     Https,
     Http,
     Ssh,

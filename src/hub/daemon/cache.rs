@@ -27,7 +27,7 @@ pub struct Cache {
 
 impl Cache {
     /// Returns an empty cache that ignores the cache file.
-    pub fn forgetful() -> Cache {
+    pub(crate) fn forgetful() -> Cache {
         Cache { begun: true, ..Cache::default() }
     }
 

@@ -93,7 +93,7 @@ pub fn pass_with_cache(
 
 /// The folders whose refs are to be watched: of this work tree, and what all work trees share. An error
 /// where waiting would not help: a source without a commit may get one, a misspelt one never does.
-pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
+pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
     let repo = Repo::open(&settings.repo)?;
     match find_source(&repo, settings) {
         Ok(_) | Err(PassError::NoSource(_)) => Ok([repo.path().to_owned(), repo.shared_path().to_owned()]),
@@ -102,7 +102,7 @@ pub fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
 }
 
 /// Reads the refs as they are now.
-pub fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
+pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let (name, source) = find_source(&repo, settings)?;
     Ok(RefSnapshot { asked: asked_refs(&repo, settings, &name, source)?, own: own_refs(&repo, settings)? })

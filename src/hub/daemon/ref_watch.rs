@@ -10,7 +10,7 @@ use tokio::sync::mpsc::Sender;
 
 /// A watch on refs, until dropped.
 #[derive(Debug)]
-pub struct RefWatch {
+pub(crate) struct RefWatch {
     _watcher: notify::RecommendedWatcher,
 }
 

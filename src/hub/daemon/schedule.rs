@@ -9,7 +9,7 @@ use berth_base::backoff::Backoff;
 
 /// The state of the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     running: bool,
     /// Something changed while a pass was running.
     again: bool,

@@ -15,7 +15,7 @@ pub struct BuildCache {
 
 impl BuildCache {
     /// Begins with files that another process has read.
-    pub fn of_files(parsed: FileCache) -> BuildCache {
+    pub(crate) fn of_files(parsed: FileCache) -> BuildCache {
         BuildCache { parsed, ..BuildCache::default() }
     }
 

@@ -225,7 +225,7 @@ fn refuse_missing(repo: &Repo, refs: &Refs) -> Result<(), InputError> {
 }
 
 /// Refuses to go on without a state where a remote may have one that was not fetched.
-pub fn refuse_unfetched(repo: &Repo, refs: &Refs) -> Result<(), InputError> {
+pub(crate) fn refuse_unfetched(repo: &Repo, refs: &Refs) -> Result<(), InputError> {
     let remotes = repo.remotes()?;
     let Some(remote) = repo.remote_for(repo.head_branch()?.as_deref())? else {
         return if remotes.is_empty() { Ok(()) } else { Err(InputError::NoRemote { remotes }) };

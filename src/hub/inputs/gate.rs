@@ -126,12 +126,12 @@ pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
 }
 
 /// Returns the removals held when a rendered commit was made.
-pub fn held_in(trailers: &Trailers) -> Vec<HeldRecord> {
+pub(crate) fn held_in(trailers: &Trailers) -> Vec<HeldRecord> {
     records(&all(trailers, HELD))
 }
 
 /// Returns the moment up to which a pass looks for the deadlines of a change.
-pub fn looked_ahead(now: Timestamp) -> Timestamp {
+pub(crate) fn looked_ahead(now: Timestamp) -> Timestamp {
     AHEAD.after(now)
 }
 

@@ -194,7 +194,7 @@ impl PassInputs {
     }
 
     /// Reports whether the source of the current state is needed but missing.
-    pub fn lacks_history(&self) -> bool {
+    pub(crate) fn lacks_history(&self) -> bool {
         matches!(self.history, GoodForms::Unavailable)
     }
 
@@ -261,7 +261,7 @@ impl PassInputs {
     }
 
     /// Returns the cache for the next pass.
-    pub fn into_cache(mut self) -> BuildCache {
+    pub(crate) fn into_cache(mut self) -> BuildCache {
         self.cache.forget_unused();
         self.cache
     }
@@ -278,7 +278,7 @@ impl PassInputs {
     }
 
     /// Builds for the reading's moment, then for each moment since at which something changed by itself.
-    pub fn build_until(
+    pub(crate) fn build_until(
         &mut self,
         clock: Timestamp,
         contents: &mut dyn Contents,

@@ -94,7 +94,7 @@ pub enum NextCommitError {
 
 impl NextCommitError {
     /// Returns the commit with the access rules, where that commit is missing.
-    pub fn lacks_rules_of(&self) -> Option<CommitId> {
+    pub(crate) fn lacks_rules_of(&self) -> Option<CommitId> {
         match self {
             NextCommitError::Inputs(InputError::NoRules { commit }) => Some(*commit),
             _ => None,

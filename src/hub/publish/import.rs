@@ -17,7 +17,7 @@ use berth_git::protocol::trailers::one_line;
 use berth_git::{CommitId, CommitInfo, Identity, Repo, Writer};
 
 /// The trailer that names the origin of an imported state.
-pub const IMPORT: &str = "Berth-Import";
+pub(crate) const IMPORT: &str = "Berth-Import";
 
 /// The origin, moment and author of an import.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub fn refuse_begun(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
 }
 
 /// Returns the origin of an import's commit, and whether the commit is genuine. `None` for all other commits.
-pub fn import_of(repo: &Repo, commit: &CommitInfo) -> Result<Option<(String, bool)>, PublishError> {
+pub(crate) fn import_of(repo: &Repo, commit: &CommitInfo) -> Result<Option<(String, bool)>, PublishError> {
     let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
     let line = trailers.others.iter().find(|(name, _)| name == IMPORT);
     let Some((_, from)) = line.filter(|_| trailers.source.is_none()) else { return Ok(None) };

@@ -21,13 +21,13 @@ const LONGEST_MEMORY: u64 = 5_000;
 const LONGEST_SLEEP: usize = 500;
 
 /// The line of a rendered commit that lets members of these clusters remove an object.
-pub fn allow_prune_line(path: &str, clusters: &BTreeSet<&str>) -> String {
+pub(crate) fn allow_prune_line(path: &str, clusters: &BTreeSet<&str>) -> String {
     let names: Vec<&str> = clusters.iter().copied().collect();
     format!("{path} {}", names.join(" "))
 }
 
 /// The approvals that were used up to this rendered commit, and the sequence number of their use.
-pub fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap<Digest, u64>, PublishError> {
+pub(crate) fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap<Digest, u64>, PublishError> {
     let mut used = BTreeMap::new();
     let mut newest = None;
     // Commits of others do not count, or many of them would hide berth's own.
@@ -94,7 +94,7 @@ impl Own {
 }
 
 /// The nearest commit of berth's own along first parents, itself included.
-pub fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Own)>, PublishError> {
+pub(crate) fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Own)>, PublishError> {
     for commit in repo.first_parents(from).take(LONGEST_WALK) {
         if let Some(trailers) = claimed(repo, &commit)? {
             return Ok(Some((commit.id, Own { root: commit.tree, trailers })));

@@ -15,7 +15,7 @@ use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
 /// Commits of others in a row that are skipped. More of them are an attack.
-pub const LONGEST_WALK: usize = 100_000;
+pub(crate) const LONGEST_WALK: usize = 100_000;
 
 /// Folders nest no deeper than source paths do.
 const DEEPEST: usize = 130;

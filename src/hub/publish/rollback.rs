@@ -15,7 +15,7 @@ const LONGEST_WALK: usize = 1_000;
 
 /// Returns the newest earlier rendered commit with exactly this state: one of the last `depth`, or
 /// one that was replaced after `since`.
-pub fn in_force_before(
+pub(crate) fn in_force_before(
     repo: &Repo,
     rendered: &CurrentState,
     next: &State,

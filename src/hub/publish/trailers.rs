@@ -30,7 +30,7 @@ const NOW: &str = "Berth-Now";
 const DIGEST: &str = "Berth-Digest";
 
 /// An approval that counted for this commit, and counts no more.
-pub const USED_APPROVAL: &str = "Berth-Used-Approval";
+pub(crate) const USED_APPROVAL: &str = "Berth-Used-Approval";
 
 impl Trailers {
     /// The paragraph, with the digest over the rest of it and the state's tree.

@@ -19,7 +19,7 @@ const MOST: usize = 16;
 
 /// In place of a ref's name: the rendered commits with which passes ended. Unlike a commit that was merely made,
 /// such a one was the branch's tip, and the branch only goes forward from it.
-pub const IN_FORCE: &str = "in-force";
+pub(crate) const IN_FORCE: &str = "in-force";
 
 /// The commits remembered for one ref, newest first.
 pub fn remembered(repo: &Repo, name: &str) -> Vec<CommitId> {

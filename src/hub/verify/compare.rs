@@ -42,7 +42,7 @@ pub enum Difference {
 impl Difference {
     /// Reports whether the next commit would be made from something else than what the inputs give. The summary's
     /// words, the committer and a date within its bounds are read by people only.
-    pub fn is_of_substance(&self) -> bool {
+    pub(crate) fn is_of_substance(&self) -> bool {
         match self {
             Difference::Message { line: _, committed, computed } => {
                 is_trailer(committed) || is_trailer(computed)

@@ -122,7 +122,7 @@ impl Untrusted {
 
 /// Reports whether what a small ref of berth's says may be believed: this machine wrote it, an allowed key signed it,
 /// or nothing is known here that could speak against it.
-pub fn believes(repo: &Repo, refs: &Refs, name: &str, anchors: &Anchors) -> Result<bool, GitError> {
+pub(crate) fn believes(repo: &Repo, refs: &Refs, name: &str, anchors: &Anchors) -> Result<bool, GitError> {
     let Some(commit) = repo.read_ref(name)? else { return Ok(true) };
     // A ref may point to a tag or a blob.
     if !repo.has_commit(commit) {
@@ -151,7 +151,11 @@ pub fn ask(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untrust
 }
 
 /// Reports whether an allowed key signed a commit.
-pub fn is_signed(repo: &Repo, commit: CommitId, keys: Option<&AllowedSigners>) -> Result<bool, GitError> {
+pub(crate) fn is_signed(
+    repo: &Repo,
+    commit: CommitId,
+    keys: Option<&AllowedSigners>,
+) -> Result<bool, GitError> {
     keys.map_or(Ok(false), |keys| Ok(repo.vouch(commit, keys)?.is_ok()))
 }
 

@@ -12,7 +12,7 @@ use berth_base::model::placement::{
 };
 use berth_base::model::{Cluster, ClusterStatus, Effect};
 
-pub fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
+pub(crate) fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
     let labels = btree_map("[kl]", "[uvw]", 0..3);
     let marked = prop::option::of((0..3_usize, prop::option::of(900..1100_i64)));
     (labels, marked, -100..100_i64).prop_map(move |(labels, marked, points)| {
@@ -27,7 +27,7 @@ pub fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
     })
 }
 
-pub fn some_status() -> impl Strategy<Value = ClusterStatus> {
+pub(crate) fn some_status() -> impl Strategy<Value = ClusterStatus> {
     let texts = || btree_map("[klm]", "[uvw]", 0..3);
     let points = prop::option::of((-100..100_i64, prop::option::of(900..1100_i64)));
     (texts(), texts(), texts(), points).prop_map(|(labels, claims, properties, points)| ClusterStatus {
@@ -39,7 +39,7 @@ pub fn some_status() -> impl Strategy<Value = ClusterStatus> {
     })
 }
 
-pub fn some_policy() -> impl Strategy<Value = Policy> {
+pub(crate) fn some_policy() -> impl Strategy<Value = Policy> {
     let wanted = vec(prop::sample::select(vec!["k", "l", "k=u", "k=v", "l=w"]), 0..2);
     let seconds = prop::option::of(0..200_i64);
     let count = prop::option::of(0..5_usize);
@@ -61,7 +61,7 @@ pub fn some_policy() -> impl Strategy<Value = Policy> {
     })
 }
 
-pub fn some_fleet() -> impl Strategy<Value = (Vec<Cluster>, Vec<Placement>)> {
+pub(crate) fn some_fleet() -> impl Strategy<Value = (Vec<Cluster>, Vec<Placement>)> {
     let clusters: Vec<_> = (0..8).map(|index| some_cluster(format!("c-{index}"))).collect();
     let placements = vec(some_policy(), 1..5).prop_map(|policies| {
         let named = policies.into_iter().enumerate();

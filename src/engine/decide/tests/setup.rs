@@ -53,7 +53,7 @@ pub fn score(value: i64, until: Option<i64>) -> BTreeMap<(String, String), AddOn
         .into()
 }
 
-pub fn add_on() -> Scorer {
+pub(crate) fn add_on() -> Scorer {
     Scorer {
         name: "add-on".to_owned(),
         weight: 1,

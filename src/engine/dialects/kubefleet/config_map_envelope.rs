@@ -20,7 +20,7 @@ pub fn is_one(object: &Object) -> bool {
 }
 
 /// Warns of an envelope that goes to members as it is.
-pub fn stays_closed(scope: &Scope, envelope: &Object) {
+pub(crate) fn stays_closed(scope: &Scope, envelope: &Object) {
     let message = format!(
         "{} is an envelope of the old form: the ConfigMap is placed, and not its content",
         envelope.id

@@ -13,7 +13,7 @@ use berth_base::yaml::node::Node;
 const LONGEST_NAME: usize = 255;
 
 /// Checks a `ClusterResourcePlacementEviction`, which without a hub is without effect.
-pub fn eviction(scope: &Scope, root: &Node, key: &Key) {
+pub(crate) fn eviction(scope: &Scope, root: &Node, key: &Key) {
     let Some((mut fields, _)) = meta::open(scope, root) else { return };
     if let Some(mut spec) = fields.required_fields("spec") {
         let placement = spec.required_str("placementName").unwrap_or_default();
@@ -59,7 +59,7 @@ pub fn budget(scope: &Scope, root: &Node, key: &Key) {
 }
 
 /// A count, or a share such as `25%`.
-pub fn count_or_share(fields: &mut Fields<'_>, key: &'static str) {
+pub(crate) fn count_or_share(fields: &mut Fields<'_>, key: &'static str) {
     let Some(node) = fields.node(key) else { return };
     let sound = match &node.value {
         Value::Number(number) => {

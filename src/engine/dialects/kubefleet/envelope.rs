@@ -19,7 +19,7 @@ const MOST: usize = 50;
 
 /// An envelope that can be selected.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     pub id: ObjectId,
     pub version: String,
     pub labels: Labels,

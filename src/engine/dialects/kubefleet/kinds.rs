@@ -7,10 +7,10 @@ use crate::dialects::{AccessRole, Claim, Document};
 use berth_base::diag::Severity;
 use berth_base::model::Key;
 
-pub const CLUSTER_GROUP: &str = "cluster.kubernetes-fleet.io";
-pub const PLACEMENT_GROUP: &str = "placement.kubernetes-fleet.io";
+pub(crate) const CLUSTER_GROUP: &str = "cluster.kubernetes-fleet.io";
+pub(crate) const PLACEMENT_GROUP: &str = "placement.kubernetes-fleet.io";
 /// The next generation of the placement API, of which there are only beginnings.
-pub const NEXT_GROUP: &str = "placement.kubefleet.dev";
+pub(crate) const NEXT_GROUP: &str = "placement.kubefleet.dev";
 
 /// Versions whose fields this reader knows. `v1` is a subset of `v1beta1`.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -91,10 +91,11 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Short names of kinds, as kubectl has them.
-pub const SHORT_NAMES: &[(&str, &str)] = &[("crp", "ClusterResourcePlacement"), ("rp", "ResourcePlacement")];
+pub(crate) const SHORT_NAMES: &[(&str, &str)] =
+    &[("crp", "ClusterResourcePlacement"), ("rp", "ResourcePlacement")];
 
 /// The kinds without a namespace, for access rules.
-pub const CLUSTER_SCOPED: &[(&str, &str)] = &[
+pub(crate) const CLUSTER_SCOPED: &[(&str, &str)] = &[
     (PLACEMENT_GROUP, "ClusterResourcePlacement"),
     (PLACEMENT_GROUP, "ClusterResourceOverride"),
     (PLACEMENT_GROUP, "ClusterResourceEnvelope"),

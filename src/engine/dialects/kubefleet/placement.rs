@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 63;
 
 /// A placement as written, before its objects are looked up.
 #[derive(Clone, Debug)]
-pub struct PlacementSpec {
+pub(crate) struct PlacementSpec {
     pub key: Key,
     pub origin: Pos,
     /// `None` for a policy that others use by name.

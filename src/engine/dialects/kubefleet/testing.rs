@@ -16,7 +16,7 @@ pub fn lower(files: &[(&str, &str)]) -> Lowered {
 }
 
 /// [`lower`], with what ConfigMaps marked as envelopes hold in their stead if asked for.
-pub fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
+pub(crate) fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
     let documents: Vec<Document> = files.iter().flat_map(|(path, text)| documents(path, text)).collect();
     let claims = (DIALECT.claim)(&documents);
     let claimed = documents.iter().zip(&claims);
@@ -47,7 +47,7 @@ pub fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
 }
 
 /// Runs [`lower`] on one file.
-pub fn lower_text(text: &str) -> Lowered {
+pub(crate) fn lower_text(text: &str) -> Lowered {
     lower(&[("fleet.yaml", text)])
 }
 

@@ -6,7 +6,7 @@ use super::SYSTEM_NAMESPACE;
 use crate::dialects::{ClusterKind, NewCluster};
 
 /// The marks that a KubeFedCluster may have: labels alone.
-pub const CLUSTER_KIND: ClusterKind = ClusterKind {
+pub(crate) const CLUSTER_KIND: ClusterKind = ClusterKind {
     group: "core.kubefed.io",
     kind: "KubeFedCluster",
     effects: &[],

@@ -25,7 +25,7 @@ pub use types::{
 };
 
 /// The namespace of KubeFed's own objects.
-pub const SYSTEM_NAMESPACE: &str = super::config::DEFAULT_NAMESPACE;
+pub(crate) const SYSTEM_NAMESPACE: &str = super::config::DEFAULT_NAMESPACE;
 
 /// The group of FederatedTypeConfigs.
 pub const TYPE_CONFIG_GROUP: &str = super::kinds::CORE;

@@ -11,7 +11,7 @@ use crate::dialects::kubefed::types::SHIPPED;
 pub const TYPE_CONFIG_KIND: &str = "FederatedTypeConfig";
 
 /// The version of Federated kinds where nothing else is said.
-pub const FEDERATED_VERSION: &str = "v1beta1";
+pub(crate) const FEDERATED_VERSION: &str = "v1beta1";
 
 /// A Federated kind, and what its objects stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl FederatedKind {
         own || short || self.target.is_called(name)
     }
 
-    pub fn is_of_namespaces(&self) -> bool {
+    pub(crate) fn is_of_namespaces(&self) -> bool {
         self.target.group.is_empty() && self.target.kind == "Namespace"
     }
 }

@@ -24,7 +24,7 @@ pub struct OverrideSpec {
 
 /// The one placement an override is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacementName {
+pub(crate) struct PlacementName {
     pub at: Mark,
     pub name: String,
     /// A ResourcePlacement of the override's namespace, rather than a ClusterResourcePlacement.

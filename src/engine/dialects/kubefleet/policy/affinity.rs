@@ -13,7 +13,7 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// Required and preferred properties of clusters.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Affinity {
+pub(crate) struct Affinity {
     /// Terms of which one must match. Without terms every cluster passes.
     pub required: Vec<Term>,
     pub preferred: Vec<Preference>,
@@ -33,7 +33,7 @@ pub fn read(policy: &mut Fields<'_>) -> Option<Affinity> {
 }
 
 /// `PickAll` takes every cluster that passes, so a preference would be without effect.
-pub fn refuse_preferences(policy: &mut Fields<'_>) {
+pub(crate) fn refuse_preferences(policy: &mut Fields<'_>) {
     let preferred = policy
         .node("affinity")
         .and_then(|affinity| affinity.get("clusterAffinity"))

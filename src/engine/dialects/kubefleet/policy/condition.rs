@@ -7,18 +7,18 @@ const FULFILLED: &str = "SchedulingPolicyFulfilled";
 const UNFULFILLED: &str = "SchedulingPolicyUnfulfilled";
 
 /// Asks for nothing in particular, so it always has what it asked for.
-pub fn pick_all(outcome: &Outcome) -> Option<Condition> {
+pub(crate) fn pick_all(outcome: &Outcome) -> Option<Condition> {
     scheduled(true, FULFILLED, format!("found all clusters the policy allows: {}", outcome.picked))
 }
 
-pub fn pick_n(outcome: &Outcome) -> Option<Condition> {
+pub(crate) fn pick_n(outcome: &Outcome) -> Option<Condition> {
     let wanted = outcome.wanted.unwrap_or(0);
     let enough = outcome.picked >= wanted;
     let message = format!("found {} of the {wanted} clusters asked for", outcome.picked);
     scheduled(enough, if enough { FULFILLED } else { UNFULFILLED }, message)
 }
 
-pub fn pick_fixed(outcome: &Outcome) -> Option<Condition> {
+pub(crate) fn pick_fixed(outcome: &Outcome) -> Option<Condition> {
     if outcome.unmet.is_empty() {
         return scheduled(true, FULFILLED, "all clusters named are in the fleet and eligible".to_owned());
     }
@@ -40,6 +40,6 @@ fn condition(status: bool, reason: &str, message: String) -> Condition {
 }
 
 /// `PickFixed` without a name.
-pub fn no_names() -> Condition {
+pub(crate) fn no_names() -> Condition {
     condition(false, "SchedulePending", "no cluster is named".to_owned())
 }

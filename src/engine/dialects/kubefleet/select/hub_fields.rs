@@ -23,7 +23,7 @@ const ANNOTATIONS: [&str; 2] =
 const CONTROLLER_UID: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 
 /// The object as members get it; the same one where there is nothing to take off.
-pub fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
+pub(crate) fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
     let mut content = object.content.clone();
     if let Some(fields) = content.as_object_mut() {
         fields.remove("status");

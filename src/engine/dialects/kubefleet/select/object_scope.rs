@@ -41,7 +41,7 @@ const NAMESPACED: [&str; 8] = [
 
 /// The scopes that the repository gives to kinds beside Kubernetes' own.
 #[derive(Debug)]
-pub struct Scopes<'a> {
+pub(crate) struct Scopes<'a> {
     told: BTreeMap<(&'a str, &'a str), Scope>,
 }
 

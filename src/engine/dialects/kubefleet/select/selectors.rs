@@ -18,7 +18,7 @@ pub struct Selectors {
 
 /// Names objects by kind, and by name or labels where it says so.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ResourceSelector {
+pub(crate) struct ResourceSelector {
     pub at: Mark,
     pub path: String,
     pub group: String,
@@ -58,7 +58,7 @@ impl ResourceSelector {
 
 impl Selectors {
     /// The namespace whose contents the selectors choose from, where one says so.
-    pub fn chosen_namespace(&self) -> Option<&str> {
+    pub(crate) fn chosen_namespace(&self) -> Option<&str> {
         let chosen = |one: &&ResourceSelector| one.is_namespace() && one.reach == Reach::Chosen;
         self.list.iter().find(chosen).and_then(|one| one.name.as_deref())
     }
