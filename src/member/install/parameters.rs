@@ -62,7 +62,7 @@ pub struct Overrides {
 
 impl Install {
     /// Reports whether some of these kinds grant rights.
-    pub fn has_access_kinds(&self) -> bool {
+    pub(crate) fn has_access_kinds(&self) -> bool {
         self.kinds.iter().any(|kind| kind.group == RBAC)
     }
 

@@ -34,7 +34,7 @@ impl ProcessHealth {
     }
 
     /// Says that work goes on, and whether it goes well.
-    pub fn is_alive(&self, unready: Option<&'static str>) {
+    pub(crate) fn is_alive(&self, unready: Option<&'static str>) {
         self.with(|inner| {
             inner.alive = Instant::now();
             inner.unready = unready;
@@ -47,12 +47,12 @@ impl ProcessHealth {
     }
 
     /// Why it is not ready for work, or does not do well.
-    pub fn unready(&self) -> Option<&'static str> {
+    pub(crate) fn unready(&self) -> Option<&'static str> {
         self.with(|inner| inner.unready)
     }
 
     /// Reports whether the process was heard of lately.
-    pub fn is_well(&self) -> bool {
+    pub(crate) fn is_well(&self) -> bool {
         self.with(|inner| inner.alive.elapsed() <= inner.longest_silence)
     }
 }

@@ -55,7 +55,7 @@ pub fn rank(id: &ObjectId) -> Rank {
 
 /// The waves and dependencies of one folder.
 #[derive(Clone, Debug, Default)]
-pub struct ApplyOrder {
+pub(crate) struct ApplyOrder {
     /// The waves of the workloads that have more than one.
     waves: BTreeMap<String, BTreeMap<i64, Vec<ObjectId>>>,
     /// The wave of each object of these workloads.
@@ -163,7 +163,7 @@ impl ApplyOrder {
 
     /// Returns the first object that this one waits for, and describes it. `is_fine` reports that an object
     /// exists and is healthy.
-    pub fn waits_for(
+    pub(crate) fn waits_for(
         &self,
         id: &ObjectId,
         mut is_fine: impl FnMut(&ObjectId) -> bool,

@@ -102,7 +102,12 @@ pub fn head(repo: &Repo, refs: &Refs, cluster: &str) -> Result<FolderHead, Folde
 }
 
 /// Reads what a commit says that a cluster's ref points to, or did.
-pub fn head_at(repo: &Repo, refs: &Refs, cluster: &str, id: CommitId) -> Result<FolderHead, FolderError> {
+pub(crate) fn head_at(
+    repo: &Repo,
+    refs: &Refs,
+    cluster: &str,
+    id: CommitId,
+) -> Result<FolderHead, FolderError> {
     let name = refs.cluster(cluster);
     let Some(said) = read_cluster_ref(repo, id)? else {
         let message = "its commit does not name its cluster and sequence".to_owned();

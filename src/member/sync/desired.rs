@@ -71,7 +71,7 @@ impl Desired {
 }
 
 /// Returns an object's annotations for the syncer, without the hash that berth applies it with.
-pub fn own_annotations(object: &Json) -> BTreeMap<String, String> {
+pub(crate) fn own_annotations(object: &Json) -> BTreeMap<String, String> {
     let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations")?.as_object());
     let is_own = |name: &str| name.starts_with(annotation::PREFIX) && name != annotation::APPLIED;
     let own = annotations.into_iter().flatten().filter(|(name, _)| is_own(name));
@@ -87,7 +87,7 @@ impl DesiredSet {
     }
 
     /// Reports whether an object's path, something below it, or its whole folder could not be read.
-    pub fn is_blocked(&self, id: &ObjectId) -> bool {
+    pub(crate) fn is_blocked(&self, id: &ObjectId) -> bool {
         let place = path::of_object(id);
         let folder = place.split_once('/').map_or("", |(folder, _)| folder);
         let below = format!("{place}/");

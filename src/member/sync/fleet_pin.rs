@@ -10,7 +10,7 @@ use berth_base::model::path;
 use berth_git::Repo;
 
 /// The name that syncers have where nobody named the fleet. It pins nothing.
-pub const UNNAMED: &str = "fleet";
+pub(crate) const UNNAMED: &str = "fleet";
 
 /// The fleet that one cluster's commits must name.
 #[derive(Clone, Debug, Default)]

@@ -27,7 +27,7 @@ pub struct LocalOverrides {
 
 impl LocalOverrides {
     /// Returns these overrides, followed by the others.
-    pub fn followed_by(&self, others: &LocalOverrides) -> LocalOverrides {
+    pub(crate) fn followed_by(&self, others: &LocalOverrides) -> LocalOverrides {
         LocalOverrides { overrides: self.overrides.iter().chain(&others.overrides).cloned().collect() }
     }
 }

@@ -17,7 +17,7 @@ pub mod commit_trust;
 pub mod desired;
 mod errors;
 pub mod facts_file;
-pub mod field_differences;
+pub(crate) mod field_differences;
 mod findings;
 pub mod fleet_pin;
 pub mod health;
@@ -31,7 +31,7 @@ mod removal_blockers;
 pub mod status;
 pub mod strategy;
 pub mod suspension;
-pub mod sync_events;
+pub(crate) mod sync_events;
 pub mod sync_loop;
 pub mod sync_metrics;
 pub mod teardown;
@@ -97,7 +97,7 @@ pub fn sync_once(
 }
 
 /// Does [`sync_once`] for objects that are read already.
-pub fn sync_set(
+pub(crate) fn sync_set(
     folder: &ClusterFolder,
     desired: &DesiredSet,
     overrides: &LocalOverrides,

@@ -39,7 +39,7 @@ pub struct BackendOverrides {
 
 /// The last good form of each object, by the source it was found by.
 #[derive(Clone, Debug, Default)]
-pub struct LastGoodOverrides(BTreeMap<(String, ObjectId), LocalOverrides>);
+pub(crate) struct LastGoodOverrides(BTreeMap<(String, ObjectId), LocalOverrides>);
 
 impl OverrideObjects {
     pub fn plural(&self) -> &'static str {
@@ -108,7 +108,7 @@ impl fmt::Display for OverrideObjects {
 
 impl LastGoodOverrides {
     /// Reads an object as it is now, or falls back to its last good form and reports the reason.
-    pub fn take_object(
+    pub(crate) fn take_object(
         &mut self,
         from: &OverrideObjects,
         id: &ObjectId,

@@ -15,7 +15,7 @@ use berth_base::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WO
 use berth_base::model::status::Problem;
 
 /// The name that stands for every object of a kind, which no object can have.
-pub const ALL_OF_KIND: &str = "*";
+pub(crate) const ALL_OF_KIND: &str = "*";
 
 /// Names one state of a live object, in the backend's own words: a hash, or a UID.
 #[derive(Clone, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl HoldReason {
 
 impl SyncPlan {
     /// Reports whether the plan changes nothing.
-    pub fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.writes.is_empty() && self.prunes.is_empty()
     }
 
@@ -301,11 +301,11 @@ pub fn is_namespace(id: &ObjectId) -> bool {
     &*id.kind == "Namespace" && id.group.is_empty()
 }
 
-pub fn is_definition(id: &ObjectId) -> bool {
+pub(crate) fn is_definition(id: &ObjectId) -> bool {
     &*id.kind == "CustomResourceDefinition" && &*id.group == "apiextensions.k8s.io"
 }
 
 /// Reports whether other objects stand in this one or are made by it.
-pub fn goes_first(id: &ObjectId) -> bool {
+pub(crate) fn goes_first(id: &ObjectId) -> bool {
     is_namespace(id) || is_definition(id)
 }

@@ -8,7 +8,7 @@ use berth_base::model::status::Problem;
 
 /// The result of carrying out a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlanResult {
+pub(crate) struct PlanResult {
     pub written: BTreeSet<ObjectId>,
     /// The objects removed or released.
     pub pruned: BTreeSet<ObjectId>,

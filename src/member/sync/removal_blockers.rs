@@ -14,7 +14,7 @@ use berth_base::model::annotation::WORKLOAD;
 
 /// The object that a removal waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocker {
+pub(crate) struct Blocker {
     pub object: ObjectId,
     /// The wait ends by itself.
     pub has_time: bool,
@@ -29,7 +29,7 @@ impl Blocker {
 
 /// The first object of each workload that is not as wanted and has time left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RemovalBlockers {
+pub(crate) struct RemovalBlockers {
     workloads: BTreeMap<String, Blocker>,
     /// A blocker of unknown workload, which holds back all removals.
     any: Option<Blocker>,

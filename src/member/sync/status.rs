@@ -53,7 +53,7 @@ fn cut(message: &mut String) {
 const MOST_WAITING: usize = 20;
 
 /// Adds the objects that may still become as wanted.
-pub fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
+pub(crate) fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
     let mut ids: Vec<ObjectId> = waiting.iter().map(|problem| problem.object.clone()).collect();
     ids.dedup();
     if ids.len() > MOST_WAITING {
@@ -63,7 +63,7 @@ pub fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
 }
 
 /// Adds a failure to the status of the last sync, with the start of the failures.
-pub fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> Applied {
+pub(crate) fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> Applied {
     let mut applied = earlier.unwrap_or_default();
     let since = applied.failing.take().map_or_else(|| whole_seconds(now), |failing| failing.since);
     applied.failing = Some(Failing { since, message: message.to_owned() });
@@ -71,7 +71,7 @@ pub fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> 
 }
 
 /// Adds notes to those that an earlier status has for the same folder.
-pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Problem>) -> Applied {
+pub(crate) fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Problem>) -> Applied {
     let same = earlier.filter(|earlier| earlier.tree == applied.tree);
     applied.notes = same.map(|earlier| earlier.notes.clone()).unwrap_or_default();
     applied.notes.extend(notes);
@@ -81,7 +81,7 @@ pub fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Pr
 }
 
 /// Adds a fault of the cluster as a whole.
-pub fn with_fault(applied: Option<Applied>, cluster: &str, message: &str) -> Applied {
+pub(crate) fn with_fault(applied: Option<Applied>, cluster: &str, message: &str) -> Applied {
     let mut applied = applied.unwrap_or_default();
     let object = ObjectId::new("berth.dev", "Cluster", "", cluster);
     applied.problems.retain(|problem| problem.object != object);

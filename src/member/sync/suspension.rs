@@ -58,7 +58,7 @@ pub fn hold(plan: &mut SyncPlan, desired: &DesiredSet, now: Timestamp) -> Option
 }
 
 /// Takes everything out of a plan: what is not as wanted is said, and stays.
-pub fn hold_all(plan: &mut SyncPlan, suspension: &Suspension) {
+pub(crate) fn hold_all(plan: &mut SyncPlan, suspension: &Suspension) {
     let writes = std::mem::take(&mut plan.writes);
     plan.problems.extend(writes.iter().map(|write| differs(&write.id, suspension)));
     let prunes = std::mem::take(&mut plan.prunes);

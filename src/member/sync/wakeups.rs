@@ -37,7 +37,7 @@ impl Wakeups {
     }
 
     /// Asks for a sync.
-    pub fn sync_requester(&self) -> RequestSync {
+    pub(crate) fn sync_requester(&self) -> RequestSync {
         let sender = self.sender.clone();
         Box::new(move || {
             let _ = sender.send(Wakeup::Sync);
@@ -54,7 +54,7 @@ impl Wakeups {
     }
 
     /// Waits out a pause, despite requests for a sync. Returns true if somebody asks to stop.
-    pub fn is_stopped_within(&self, pause: Duration) -> bool {
+    pub(crate) fn is_stopped_within(&self, pause: Duration) -> bool {
         let end = Instant::now() + pause;
         loop {
             match self.wait(end.saturating_duration_since(Instant::now())) {

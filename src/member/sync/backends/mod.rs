@@ -43,7 +43,7 @@ pub struct Record {
 pub struct BackendError(pub String);
 
 /// The start of the message about an object whose removal is under way.
-pub const BEING_REMOVED: &str = "it is being removed";
+pub(crate) const BEING_REMOVED: &str = "it is being removed";
 
 /// The reason why this process may not change a backend now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +79,7 @@ pub struct Preview {
 }
 
 /// Asks for a sync, from wherever a change is heard of.
-pub type RequestSync = Box<dyn Fn() + Send>;
+pub(crate) type RequestSync = Box<dyn Fn() + Send>;
 
 /// A place that holds objects. Writes and removals come in batches, which a backend may work on at once;
 /// each gets one answer per item, in order, and one that fails does not stop the others.

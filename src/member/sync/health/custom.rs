@@ -89,7 +89,7 @@ fn program(spec: &mut Fields<'_>, key: &'static str) -> Option<Program> {
 
 impl HealthRules {
     /// Reports whether a kind has a rule here.
-    pub fn are_for(&self, group: &str, kind: &str) -> bool {
+    pub(crate) fn are_for(&self, group: &str, kind: &str) -> bool {
         !self.0.is_empty() && self.0.contains_key(&(group.to_owned(), kind.to_owned()))
     }
 

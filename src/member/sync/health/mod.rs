@@ -22,7 +22,7 @@ pub enum Health {
 }
 
 /// Reports whether an object of this kind changes by itself after it was written.
-pub fn is_lively(group: &str, kind: &str) -> bool {
+pub(crate) fn is_lively(group: &str, kind: &str) -> bool {
     rules::of(group, kind).is_none_or(|rule| !rule.checks.is_empty())
 }
 
@@ -45,11 +45,6 @@ fn is_leaving(object: &Json) -> Option<Health> {
 
 fn is_behind(object: &Json) -> Option<Health> {
     judge(&Check::ObservedIfAny, object)
-}
-
-/// Lists the kinds with rules of their own.
-pub fn known_kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
-    RULES.iter().flat_map(|rule| rule.kinds).copied()
 }
 
 /// Applies one check. `None` if it does not decide.

@@ -63,7 +63,7 @@ impl Strategy {
     }
 
     /// Reports whether the strategy needs only the object's existence.
-    pub fn only_looks(&self) -> bool {
+    pub(crate) fn only_looks(&self) -> bool {
         matches!(self.way, WriteLimit::CreateOnly | WriteLimit::ReadOnly)
     }
 }
@@ -152,7 +152,7 @@ fn other_owners(live: &Json, wanted: &Json) -> Vec<String> {
 }
 
 /// Reports whether an owner is the record that KubeFleet's agent keeps of its objects.
-pub fn is_of_a_hub(owner: &Json) -> bool {
+pub(crate) fn is_of_a_hub(owner: &Json) -> bool {
     let text = |key: &str| owner.get(key).and_then(Json::as_str).unwrap_or_default();
     text("kind") == "AppliedWork" && text("apiVersion").starts_with("placement.kubernetes-fleet.io/")
 }

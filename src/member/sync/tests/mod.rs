@@ -68,7 +68,11 @@ pub fn options() -> Options {
 }
 
 /// Runs one sync with a fresh syncer.
-pub fn sync_with(path: &Path, folder: &ClusterFolder, options: &Options) -> Result<SyncOutcome, ApplyError> {
+pub(crate) fn sync_with(
+    path: &Path,
+    folder: &ClusterFolder,
+    options: &Options,
+) -> Result<SyncOutcome, ApplyError> {
     let mut backend = FolderBackend::open(path).unwrap();
     sync_once(folder, &LocalOverrides::default(), &mut backend, options)
 }

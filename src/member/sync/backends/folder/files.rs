@@ -20,7 +20,7 @@ pub struct Root {
 
 /// The options of one write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Replaces an existing file.
     pub replace: bool,
     /// Only its owner may read the file.
@@ -109,7 +109,7 @@ impl Root {
     }
 
     /// Writes a file and waits until it is on the disk.
-    pub fn write_durably(&self, path: &str, content: &[u8]) -> Result<(), BackendError> {
+    pub(crate) fn write_durably(&self, path: &str, content: &[u8]) -> Result<(), BackendError> {
         self.write(path, content, WriteOptions { replace: true, private: true, durable: true })?;
         let place = self.path.join(path);
         let folder = place.parent().unwrap_or(&self.path);
@@ -141,7 +141,7 @@ impl Root {
     }
 
     /// Removes what a crash left beside a file that was being written.
-    pub fn clear_temporary(&self, path: &str) -> Result<(), BackendError> {
+    pub(crate) fn clear_temporary(&self, path: &str) -> Result<(), BackendError> {
         let left = temporary(path);
         if !self.check_parents(path)? {
             return Ok(());

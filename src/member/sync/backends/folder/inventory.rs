@@ -33,7 +33,7 @@ pub struct Entry {
 }
 
 impl Inventory {
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let objects: Vec<Json> = self.entries.iter().map(|(id, entry)| entry_to_json(id, entry)).collect();
         let form = json!({
             "apiVersion": API_VERSION,

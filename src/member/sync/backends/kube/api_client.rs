@@ -36,7 +36,7 @@ const PAGE: u32 = 500;
 
 /// The client of one API server, for one fleet.
 #[derive(Clone)]
-pub struct ApiClient {
+pub(crate) struct ApiClient {
     client: Client,
     pub server: Arc<str>,
     /// The names under which it writes.
@@ -89,7 +89,7 @@ impl Action<'_> {
 
 /// A good answer.
 #[derive(Debug)]
-pub struct Response {
+pub(crate) struct Response {
     /// True if the request created the object.
     pub created: bool,
     /// True if an earlier attempt failed, and may have been carried out all the same.
@@ -130,7 +130,7 @@ impl ApiClient {
 
     /// Returns the client with a fence: each write needs this time left before the fence closes.
     #[must_use]
-    pub fn fenced(self, fence: Fence, patience: Duration) -> ApiClient {
+    pub(crate) fn fenced(self, fence: Fence, patience: Duration) -> ApiClient {
         ApiClient { fence: Some((fence, patience)), ..self }
     }
 
@@ -156,7 +156,12 @@ impl ApiClient {
     }
 
     /// Applies an object of berth's own, whoever else has fields of it. Returns the number of attempts, too.
-    pub async fn apply_own(&self, path: &str, name: &str, object: &Json) -> (Result<Response, Failure>, u32) {
+    pub(crate) async fn apply_own(
+        &self,
+        path: &str,
+        name: &str,
+        object: &Json,
+    ) -> (Result<Response, Failure>, u32) {
         let field_manager = Some(self.identity.manager.clone());
         let params = PatchParams { field_manager, force: true, ..PatchParams::default() };
         self.send_counted(path, name, Action::Apply(&params, object)).await
@@ -242,7 +247,7 @@ impl ApiClient {
     }
 
     /// Reads one page of a list.
-    pub async fn list_once<T: DeserializeOwned>(
+    pub(crate) async fn list_once<T: DeserializeOwned>(
         &self,
         path: &str,
         params: &ListParams,
@@ -289,7 +294,7 @@ struct PageMetadata {
 }
 
 /// Asks a question of the library's own until there is an answer that counts.
-pub async fn patiently<T, F>(question: impl Fn() -> F) -> Result<T, Failure>
+pub(crate) async fn patiently<T, F>(question: impl Fn() -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, kube::Error>>,
 {

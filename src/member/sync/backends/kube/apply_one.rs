@@ -28,7 +28,7 @@ const LONGEST_REMOVAL: Duration = Duration::from_secs(15);
 
 /// Everything needed to apply one object.
 #[derive(Clone, Debug)]
-pub struct ApplyJob {
+pub(crate) struct ApplyJob {
     pub id: ObjectId,
     /// True if no message may show its content.
     pub secret: bool,
@@ -72,7 +72,7 @@ enum Recreate {
 
 /// The result of applying one object.
 #[derive(Debug)]
-pub struct ApplyResult {
+pub(crate) struct ApplyResult {
     /// True if the object did not exist before.
     pub created: bool,
     pub answer: Option<Response>,
@@ -133,12 +133,12 @@ impl ApplyJob {
     }
 
     /// Reports whether an existing foreign object may become berth's.
-    pub fn may_take_over(&self, same: bool) -> bool {
+    pub(crate) fn may_take_over(&self, same: bool) -> bool {
         self.take_over || (self.take_over_equal && same)
     }
 
     /// Reports whether the object carries the hash of this very payload.
-    pub fn was_applied_to(&self, live: &Json) -> bool {
+    pub(crate) fn was_applied_to(&self, live: &Json) -> bool {
         let hash =
             |object: &Json| object.get("metadata")?.get("annotations")?.get(annotation::APPLIED).cloned();
         hash(live).is_some() && hash(live) == hash(&self.payload)
@@ -152,7 +152,7 @@ impl ApplyJob {
     }
 
     /// Applies the object as a dry run, for people and for comparison.
-    pub async fn dry_run_once(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
+    pub(crate) async fn dry_run_once(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
         let mut object = (*self.payload).clone();
         if let Some(live) = &self.live {
             self.retained.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::Copy));
@@ -311,7 +311,7 @@ impl ApplyJob {
     }
 
     /// Reports whether the object may be removed and made anew.
-    pub fn may_recreate(&self) -> bool {
+    pub(crate) fn may_recreate(&self) -> bool {
         match self.recreate {
             Recreate::No => false,
             Recreate::Allowed => !self.is_stateful(),

@@ -17,7 +17,7 @@ use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 
 /// The content of the parent object.
 #[derive(Clone, Debug)]
-pub struct ApplySetParent {
+pub(crate) struct ApplySetParent {
     pub record: Record,
     pub kinds: BTreeSet<String>,
     /// The reason of a suspension, and its end.
@@ -28,7 +28,7 @@ pub struct ApplySetParent {
 
 /// The parent object as it was read or written last.
 #[derive(Debug, Default)]
-pub struct ParentRecord {
+pub(crate) struct ParentRecord {
     pub current: Option<ApplySetParent>,
 }
 

@@ -39,7 +39,7 @@ struct KindListing {
 
 impl Connection {
     /// Describes the foreign objects that the removal of each of these would take along.
-    pub async fn collateral(&self, ids: &[ObjectId]) -> Vec<Problem> {
+    pub(crate) async fn collateral(&self, ids: &[ObjectId]) -> Vec<Problem> {
         let mut said = Vec::new();
         for id in ids {
             let scopes: Vec<(String, String, ServedKind)> = if is_namespace(id) {

@@ -14,7 +14,7 @@ use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
 
 /// Reports whether the two forms are equal in all that was asked for. Berth's own marks count only on objects
 /// that it owns.
-pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
+pub(crate) fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     let content = |object: &Json| {
         let mut object = object.clone();
         if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
@@ -37,13 +37,13 @@ pub fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
 }
 
 /// Returns the hash that an object carries.
-pub fn applied_hash(live: &Json) -> Option<&str> {
+pub(crate) fn applied_hash(live: &Json) -> Option<&str> {
     live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
 }
 
 /// Reports whether the object is for certain as it was applied: it carries the hash, and berth still owns
 /// every wanted field.
-pub fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
+pub(crate) fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
     let Some(own) = managed_fields::applied_by(live, &identity.manager) else { return false };
     if applied_hash(live) != Some(hash) {
         return false;
@@ -79,7 +79,7 @@ pub fn finding(
     strategy::judge(&Strategy::of(wanted), &found)
 }
 
-pub fn uid_of(object: &Json) -> &str {
+pub(crate) fn uid_of(object: &Json) -> &str {
     object.pointer("/metadata/uid").and_then(Json::as_str).unwrap_or_default()
 }
 

@@ -34,7 +34,7 @@ impl Connection {
     }
 
     /// Reads the credentials anew: those of a pod change while it runs.
-    pub async fn reconnect(&mut self) -> Result<(), LiveError> {
+    pub(crate) async fn reconnect(&mut self) -> Result<(), LiveError> {
         let (client, _) = crate::live::access::connect_member(&self.access).await?;
         self.api = self.api.with(client);
         self.is_renewed = true;
@@ -42,7 +42,7 @@ impl Connection {
     }
 
     /// Reports, once, that the credentials were read anew.
-    pub fn take_renewed(&mut self) -> bool {
+    pub(crate) fn take_renewed(&mut self) -> bool {
         std::mem::take(&mut self.is_renewed)
     }
 
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// Asks what is served, the first time and when a kind that is wanted or owned is not known.
-    pub async fn know_kinds<'a>(
+    pub(crate) async fn know_kinds<'a>(
         &mut self,
         mut desired: impl Iterator<Item = &'a Desired>,
         mut owned: impl Iterator<Item = &'a String>,
@@ -64,7 +64,7 @@ impl Connection {
         Ok(())
     }
 
-    pub async fn ask_kinds(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn ask_kinds(&mut self) -> Result<(), Failure> {
         self.kinds = ServedKinds::ask(self.api.client()).await?;
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Connection {
     }
 
     /// Looks now and then which namespaces have the account. A right outlives the account it was given to.
-    pub async fn look_for_accounts(&mut self, ids: impl Iterator<Item = &ObjectId>) {
+    pub(crate) async fn look_for_accounts(&mut self, ids: impl Iterator<Item = &ObjectId>) {
         let Some(tenants) = &mut self.tenants else { return };
         let namespaces: BTreeSet<String> =
             ids.map(|id| id.namespace.to_string()).filter(|namespace| !namespace.is_empty()).collect();

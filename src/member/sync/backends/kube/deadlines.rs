@@ -31,7 +31,7 @@ impl Deadlines {
     }
 
     /// Notes that an object is not healthy. Returns true if it had all the time it may take.
-    pub fn is_overdue(&mut self, id: &ObjectId, hash: &Arc<str>) -> bool {
+    pub(crate) fn is_overdue(&mut self, id: &ObjectId, hash: &Arc<str>) -> bool {
         let now = Instant::now();
         let entry = self.unhealthy.entry(id.clone()).or_insert_with(|| (hash.clone(), now));
         if entry.0 != *hash {
@@ -41,7 +41,11 @@ impl Deadlines {
     }
 
     /// Notes which objects are not as wanted. Returns those that had all the time they may take.
-    pub fn given_up(&mut self, ids: &BTreeSet<ObjectId>, wanted: &WantedObjects) -> BTreeSet<ObjectId> {
+    pub(crate) fn given_up(
+        &mut self,
+        ids: &BTreeSet<ObjectId>,
+        wanted: &WantedObjects,
+    ) -> BTreeSet<ObjectId> {
         let now = Instant::now();
         let hash = |id: &ObjectId| wanted.get(id).map(|form| form.hash.clone()).unwrap_or_default();
         self.refused.retain(|id, (known, _)| ids.contains(id) && *known == hash(id));

@@ -32,7 +32,7 @@ use berth_base::model::ObjectId;
 
 impl ClusterSession {
     /// Tries the uncertain objects: namespaces first, since no object can be tried in a missing one.
-    pub async fn dry_run_uncertain(
+    pub(crate) async fn dry_run_uncertain(
         &mut self,
         desired: &DesiredMap,
         found: &mut LiveMap,

@@ -28,7 +28,7 @@ const LONGEST: usize = 900;
 
 /// The Events and the status written so far.
 #[derive(Debug, Default)]
-pub struct SentEvents {
+pub(crate) struct SentEvents {
     wanted: bool,
     events: BTreeMap<(Option<ObjectId>, &'static str), Last>,
     /// The moment before which no Event is written, after a failure.
@@ -55,7 +55,7 @@ struct Last {
 }
 
 /// Returns the UID of an object that an Event is about, or of the parent object.
-pub type UidOf<'a> = &'a (dyn Fn(Option<&ObjectId>) -> Option<String> + Sync);
+pub(crate) type UidOf<'a> = &'a (dyn Fn(Option<&ObjectId>) -> Option<String> + Sync);
 
 impl SentEvents {
     /// Tells what was not told lately. Returns a note if Events cannot be written, once.
@@ -175,7 +175,7 @@ impl SentEvents {
 }
 
 /// Removes the status, if it is this fleet's. A failure is no problem.
-pub async fn remove_status(api: &ApiClient) {
+pub(crate) async fn remove_status(api: &ApiClient) {
     let (path, name) = status_place(&api.identity);
     let Ok(Some(there)) = api.get(&path, &name).await else { return };
     if there.pointer("/data/status.yaml").is_some() {

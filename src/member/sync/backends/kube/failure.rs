@@ -54,7 +54,7 @@ impl Failure {
         Failure::Unreachable(format!("invalid response from the server at byte {}", error.column()))
     }
 
-    pub fn unsendable(error: &dyn Error) -> Failure {
+    pub(crate) fn unsendable(error: &dyn Error) -> Failure {
         Failure::Rule(innermost(error))
     }
 
@@ -63,7 +63,7 @@ impl Failure {
     }
 
     /// Makes a failure of an error whose refusal the library has read already.
-    pub fn of_answer(error: &kube::Error) -> Failure {
+    pub(crate) fn of_answer(error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => Failure::refused(status.code, (**status).clone(), None),
             kube::Error::SerdeError(error) => Failure::Rule(format!(
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    pub fn from_answer(code: u16, body: &[u8], retry_after: Option<u64>) -> Failure {
+    pub(crate) fn from_answer(code: u16, body: &[u8], retry_after: Option<u64>) -> Failure {
         Failure::refused(code, serde_json::from_slice(body).unwrap_or_default(), retry_after)
     }
 
@@ -93,12 +93,12 @@ impl Failure {
         }
     }
 
-    pub fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         self.code() == 404
     }
 
     /// Reports whether the same request may succeed in a moment.
-    pub fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         match self {
             Failure::Unreachable(_) => true,
             // A webhook that does not answer gives 500, too, and may answer in a moment.
@@ -135,7 +135,7 @@ impl Failure {
     }
 
     /// Reports whether others wrote to the object at that very moment. A failed precondition is not contention.
-    pub fn is_contention(&self) -> bool {
+    pub(crate) fn is_contention(&self) -> bool {
         let Failure::Refused(refusal) = self else { return false };
         let is_precondition = ["uid mismatch", "recondition", "ensuring all content"]
             .iter()
@@ -144,7 +144,7 @@ impl Failure {
     }
 
     /// Reports whether the request would change an immutable field.
-    pub fn is_immutable(&self) -> bool {
+    pub(crate) fn is_immutable(&self) -> bool {
         let Failure::Refused(refusal) = self else { return false };
         let says = |text: &str| {
             ["immutable", "updates to statefulset spec for fields other than", "may not change once set"]
@@ -157,7 +157,7 @@ impl Failure {
     }
 
     /// Reports whether the namespace is missing.
-    pub fn lacks_namespace(&self) -> bool {
+    pub(crate) fn lacks_namespace(&self) -> bool {
         let Failure::Refused(refusal) = self else { return false };
         refusal.code == 404 && refusal.message.starts_with("namespaces ")
     }
@@ -209,7 +209,7 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
 }
 
 /// Describes conflicts that the object's annotations do not settle.
-pub fn conflict_words(conflicts: &[&Conflict]) -> String {
+pub(crate) fn conflict_words(conflicts: &[&Conflict]) -> String {
     format!(
         "others own the fields to change: {}; annotate it `{ON_CONFLICT}: force` to take the fields over, \
          or `yield` to leave them to their owners",
@@ -217,7 +217,7 @@ pub fn conflict_words(conflicts: &[&Conflict]) -> String {
     )
 }
 
-pub fn owners_words(conflicts: &[&Conflict]) -> String {
+pub(crate) fn owners_words(conflicts: &[&Conflict]) -> String {
     let words = conflicts.iter().map(|it| format!("`{}` of `{}`", it.field, it.manager));
     words.collect::<Vec<_>>().join(", ")
 }

@@ -34,7 +34,7 @@ pub struct Kept {
 }
 
 /// Returns all fields that an object's annotations leave to the member.
-pub fn all_kept(retained: Option<&str>, initial: Option<&str>) -> Vec<Kept> {
+pub(crate) fn all_kept(retained: Option<&str>, initial: Option<&str>) -> Vec<Kept> {
     let read = |text: Option<&str>, whole: bool| {
         let paths = text.map(pointers).unwrap_or_default().into_iter();
         paths.map(move |path| Kept { path, whole }).collect::<Vec<_>>()
@@ -99,7 +99,7 @@ fn keep_at(wanted: &mut Json, live: &Json, path: &[String], whole: bool, how: Ke
     }
 }
 
-pub fn is_same_item(one: &Json, other: &Json) -> bool {
+pub(crate) fn is_same_item(one: &Json, other: &Json) -> bool {
     let same = |key: &str, default: &str| {
         let get = |item: &Json| item.get(key).cloned().unwrap_or_else(|| default.into());
         get(one) == get(other)

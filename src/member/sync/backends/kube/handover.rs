@@ -13,7 +13,7 @@ use berth_base::text::some_quoted;
 
 /// The new owners of one object's fields.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HandOver {
+pub(crate) struct HandOver {
     /// `metadata.managedFields` as berth writes it before an apply.
     entries: Vec<Json>,
     manager: String,
@@ -74,7 +74,7 @@ impl HandOver {
 
     /// Removes from an object the fields that go when `wanted` is applied after the hand-over: those that an
     /// earlier applier had set, and that nobody else owns. Returns their paths.
-    pub fn remove_gone(&self, object: &mut Json, wanted: &Json) -> Vec<String> {
+    pub(crate) fn remove_gone(&self, object: &mut Json, wanted: &Json) -> Vec<String> {
         let nothing = json!({});
         let mut own = nothing.clone();
         let mut others = Vec::new();
@@ -142,7 +142,7 @@ fn remove_unowned(
 }
 
 /// Returns the operations that give a live object the content of another form, its metadata for people included.
-pub fn content_operations(live: &Json, after: &Json) -> Json {
+pub(crate) fn content_operations(live: &Json, after: &Json) -> Json {
     let mut operations = Vec::new();
     let mut compare = |live: &Json, after: &Json, at: &str, skipped: &[&str]| {
         let empty = serde_json::Map::new();

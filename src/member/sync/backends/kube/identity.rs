@@ -14,13 +14,13 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::APPLIED;
 use berth_base::text::{base64, hex};
 
-pub const PART_OF: &str = "applyset.kubernetes.io/part-of";
-pub const SET_ID: &str = "applyset.kubernetes.io/id";
-pub const TOOLING: &str = "applyset.kubernetes.io/tooling";
-pub const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
+pub(crate) const PART_OF: &str = "applyset.kubernetes.io/part-of";
+pub(crate) const SET_ID: &str = "applyset.kubernetes.io/id";
+pub(crate) const TOOLING: &str = "applyset.kubernetes.io/tooling";
+pub(crate) const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 
 /// The annotation of `kubectl apply`.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Managers of people who applied whole objects before berth did.
 const LEGACY: [&str; 2] = ["kubectl-client-side-apply", "before-first-apply"];
@@ -52,16 +52,16 @@ impl Identity {
     }
 
     /// Returns the path of the collection that holds the parent object.
-    pub fn parent_path(&self) -> String {
+    pub(crate) fn parent_path(&self) -> String {
         format!("/api/v1/namespaces/{}/configmaps", self.namespace)
     }
 
     /// Reports whether an object is the parent itself, which no folder may hold.
-    pub fn is_parent(&self, id: &ObjectId) -> bool {
+    pub(crate) fn is_parent(&self, id: &ObjectId) -> bool {
         *id == self.parent_id()
     }
 
-    pub fn parent_id(&self) -> ObjectId {
+    pub(crate) fn parent_id(&self) -> ObjectId {
         ObjectId::new("", "ConfigMap", &self.namespace, &self.parent)
     }
 
@@ -102,7 +102,7 @@ impl Identity {
     }
 
     /// Returns the parent object as it is sent.
-    pub fn parent_object(&self, record: &Record, kinds: &str, version: Option<&str>) -> Json {
+    pub(crate) fn parent_object(&self, record: &Record, kinds: &str, version: Option<&str>) -> Json {
         let mut object = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -130,19 +130,19 @@ impl Identity {
 }
 
 /// Returns the earlier appliers whose fields berth takes over from this object.
-pub fn legacy_of(live: &Json) -> Vec<&'static str> {
+pub(crate) fn legacy_of(live: &Json) -> Vec<&'static str> {
     LEGACY.into_iter().chain(legacy_hubs_of(live)).collect()
 }
 
 /// Returns the earlier appliers that are agents of another hub.
-pub fn legacy_hubs_of(live: &Json) -> Vec<&'static str> {
+pub(crate) fn legacy_hubs_of(live: &Json) -> Vec<&'static str> {
     let label = live.pointer("/metadata/labels/kubefed.io~1managed").and_then(Json::as_str);
     let kubefed: &[&str] = if label == Some("true") { &LEGACY_KUBEFED } else { &[] };
     std::iter::once(&LEGACY_KUBEFLEET).chain(kubefed).copied().collect()
 }
 
 /// Returns the ApplySet that an object's label names.
-pub fn part_of(object: &Json) -> Option<&String> {
+pub(crate) fn part_of(object: &Json) -> Option<&String> {
     match object.get("metadata")?.get("labels")?.get(PART_OF)? {
         Json::String(set) => Some(set),
         _ => None,
@@ -150,16 +150,16 @@ pub fn part_of(object: &Json) -> Option<&String> {
 }
 
 /// Returns a kind as the convention writes it, `Deployment.apps`.
-pub fn group_kind(group: &str, kind: &str) -> String {
+pub(crate) fn group_kind(group: &str, kind: &str) -> String {
     if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
 
-pub fn group_kind_of(id: &ObjectId) -> String {
+pub(crate) fn group_kind_of(id: &ObjectId) -> String {
     group_kind(&id.group, &id.kind)
 }
 
 /// Returns the group and the kind of such a name.
-pub fn parse_group_kind(name: &str) -> (&str, &str) {
+pub(crate) fn parse_group_kind(name: &str) -> (&str, &str) {
     let (kind, group) = name.split_once('.').unwrap_or((name, ""));
     (group, kind)
 }
@@ -184,7 +184,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// Returns a valid object name for a fleet: with the fleet's own name, if that is valid.
-pub fn object_name(fleet: &str) -> String {
+pub(crate) fn object_name(fleet: &str) -> String {
     let fine = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     let plain =
         fleet.len() <= 60 && fleet.chars().all(fine) && !fleet.starts_with('-') && !fleet.ends_with('-');

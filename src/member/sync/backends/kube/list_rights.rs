@@ -7,7 +7,7 @@ use super::api_client::{ApiClient, patiently};
 
 /// Rights to list kinds in all namespaces.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ListRights {
+pub(crate) struct ListRights {
     /// `None` if the server does not know all of them.
     rules: Option<Vec<ResourceRule>>,
 }
@@ -24,7 +24,7 @@ impl ListRights {
     }
 
     /// Reports whether a list of all objects of a kind may be answered.
-    pub fn may_list(&self, group: &str, plural: &str) -> bool {
+    pub(crate) fn may_list(&self, group: &str, plural: &str) -> bool {
         let has = |all: &[String], one: &str| all.iter().any(|it| it == "*" || it == one);
         let some = |all: &Option<Vec<String>>, one: &str| all.as_deref().is_some_and(|all| has(all, one));
         let allows = |rule: &ResourceRule| {

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value as Json, json};
 
 /// Returns the fields that a manager applied. `None` if it applied none.
-pub fn applied_by<'a>(object: &'a Json, manager: &str) -> Option<&'a Json> {
+pub(crate) fn applied_by<'a>(object: &'a Json, manager: &str) -> Option<&'a Json> {
     entries(object)?.iter().find(|entry| is_apply(entry, manager))?.get("fieldsV1")
 }
 
@@ -41,7 +41,7 @@ pub fn without(object: &Json, names: &[&str]) -> Vec<Json> {
 }
 
 /// Reports whether a manager applied its fields at the object's creation, and never since.
-pub fn is_maker(object: &Json, manager: &str) -> bool {
+pub(crate) fn is_maker(object: &Json, manager: &str) -> bool {
     let own = entries(object).into_iter().flatten().find(|entry| is_apply(entry, manager));
     let made = object.pointer("/metadata/creationTimestamp").and_then(Json::as_str);
     own.is_some_and(|own| made.is_some_and(|made| text(own, "time") == made))
@@ -63,7 +63,7 @@ pub fn covers(owned: &Json, wanted: &Json) -> bool {
     })
 }
 
-pub fn is_nothing(value: &Json) -> bool {
+pub(crate) fn is_nothing(value: &Json) -> bool {
     match value {
         Json::Null => true,
         Json::Object(map) => map.is_empty(),
@@ -90,7 +90,7 @@ fn covers_value(owned: &Json, wanted: &Json) -> bool {
 }
 
 /// Reports whether a key of `managedFields` names this list item.
-pub fn is_key_of(key: &str, item: &Json) -> bool {
+pub(crate) fn is_key_of(key: &str, item: &Json) -> bool {
     if let Some(value) = key.strip_prefix("v:") {
         return serde_json::from_str::<Json>(value).is_ok_and(|value| value == *item);
     }
@@ -102,7 +102,7 @@ pub fn is_key_of(key: &str, item: &Json) -> bool {
 
 /// The managers involved in a change of owners.
 #[derive(Clone, Copy, Debug)]
-pub struct Rearrange<'a> {
+pub(crate) struct Rearrange<'a> {
     pub manager: &'a str,
     /// The manager of fields that berth releases.
     pub keeper: &'a str,
@@ -113,7 +113,7 @@ pub struct Rearrange<'a> {
 }
 
 /// Returns the entries as they should be before berth applies; `None` if they need no change.
-pub fn rearranged(object: &Json, how: &Rearrange<'_>) -> Option<Vec<Json>> {
+pub(crate) fn rearranged(object: &Json, how: &Rearrange<'_>) -> Option<Vec<Json>> {
     let entries = entries(object)?;
     let is_legacy = |entry: &Json| {
         how.legacy.contains(&text(entry, "manager"))

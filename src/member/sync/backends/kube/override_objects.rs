@@ -13,7 +13,7 @@ type Found = (ObjectId, Result<Json, String>);
 
 /// Reads the objects that hold overrides.
 #[derive(Debug)]
-pub struct OverrideReader {
+pub(crate) struct OverrideReader {
     pub sources: Vec<OverrideObjects>,
     last_good: LastGoodOverrides,
 }

@@ -20,7 +20,7 @@ const GOOD_FOR: Duration = Duration::from_secs(30);
 
 /// Cache: the reason that each object's pods give, and when they were asked.
 #[derive(Debug, Default)]
-pub struct PodReasons(BTreeMap<ObjectId, (Instant, Option<String>)>);
+pub(crate) struct PodReasons(BTreeMap<ObjectId, (Instant, Option<String>)>);
 
 impl PodReasons {
     /// Begins a sync. Answers of the last one are good for a while if objects are followed in between.

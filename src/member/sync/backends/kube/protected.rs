@@ -23,7 +23,7 @@ impl Protected {
     }
 
     /// Returns the reason why berth must not remove an object.
-    pub fn reason_to_stay(&self, id: &ObjectId, has_owner: bool) -> Option<HoldReason> {
+    pub(crate) fn reason_to_stay(&self, id: &ObjectId, has_owner: bool) -> Option<HoldReason> {
         if is_namespace(id) && self.has(&id.name) {
             Some(HoldReason::Protected)
         } else if has_owner {
@@ -35,7 +35,7 @@ impl Protected {
 }
 
 /// Reports whether the object has an owner, which takes it along.
-pub fn has_owner(object: &Json) -> bool {
+pub(crate) fn has_owner(object: &Json) -> bool {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Json::as_array);
     owners.is_some_and(|owners| !owners.is_empty())
 }

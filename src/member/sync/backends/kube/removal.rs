@@ -41,7 +41,7 @@ pub async fn release(api: &ApiClient, path: &str, id: &ObjectId, uid: Option<&Js
 }
 
 /// Returns the options of a removal: in the background by default, and of the very object that was seen.
-pub fn delete_params(options: Option<&str>, uid: String) -> Result<DeleteParams, Failure> {
+pub(crate) fn delete_params(options: Option<&str>, uid: String) -> Result<DeleteParams, Failure> {
     let mut params = DeleteParams {
         preconditions: Some(Preconditions { uid: Some(uid), resource_version: None }),
         ..DeleteParams::background()

@@ -16,7 +16,7 @@ const LONGEST_OBSTACLE_PAUSE: Duration = Duration::from_secs(60);
 
 /// The failure of an object in one form.
 #[derive(Debug)]
-pub struct Setback {
+pub(crate) struct Setback {
     pub hash: Arc<str>,
     pub message: String,
     /// The live object in its way.
@@ -33,7 +33,7 @@ impl Setback {
     }
 
     /// An obstacle in the way of an object.
-    pub fn obstacle(hash: Arc<str>, found: Live) -> Setback {
+    pub(crate) fn obstacle(hash: Arc<str>, found: Live) -> Setback {
         let (found, longest_pause) = (Some(found), LONGEST_OBSTACLE_PAUSE);
         Setback { hash, message: String::new(), found, pause: None, longest_pause }
     }
@@ -49,11 +49,11 @@ struct Retry {
 
 /// All pending retries.
 #[derive(Debug, Default)]
-pub struct Retries(BTreeMap<ObjectId, Retry>);
+pub(crate) struct Retries(BTreeMap<ObjectId, Retry>);
 
 impl Retries {
     /// Notes a failure, so that the object is not tried again at once. Returns the moment of the next try.
-    pub fn put_off(&mut self, id: &ObjectId, setback: Setback) -> Instant {
+    pub(crate) fn put_off(&mut self, id: &ObjectId, setback: Setback) -> Instant {
         let before = self.0.get(id).filter(|retry| retry.setback.hash == setback.hash);
         let failures = before.map_or(0, |retry| retry.failures.min(30)) + 1;
         let pause = setback.pause.unwrap_or_else(|| PAUSES.pause(failures)).min(setback.longest_pause);

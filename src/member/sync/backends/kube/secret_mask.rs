@@ -9,7 +9,7 @@ use berth_base::model::annotation::APPLIED;
 
 /// Shows objects, with hashes in place of the data of Secrets.
 #[derive(Debug, Default)]
-pub struct SecretMask(RandomState);
+pub(crate) struct SecretMask(RandomState);
 
 impl SecretMask {
     /// Returns an object for people: without the server's fields and the data of Secrets.

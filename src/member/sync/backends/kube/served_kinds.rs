@@ -12,7 +12,7 @@ use berth_base::model::ObjectId;
 
 /// A kind in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServedKind {
+pub(crate) struct ServedKind {
     pub version: String,
     pub plural: String,
     pub namespaced: bool,
@@ -22,7 +22,7 @@ pub struct ServedKind {
 
 /// Every kind, its versions in the order the server prefers.
 #[derive(Clone, Debug, Default)]
-pub struct ServedKinds {
+pub(crate) struct ServedKinds {
     served: BTreeMap<(String, String), Vec<ServedKind>>,
 }
 

@@ -35,7 +35,7 @@ const OVERRIDES_INTERVAL: Duration = Duration::from_secs(10);
 const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// All of a backend but what runs it. `survey`, `dry_run`, `batches` and `preview` have its longer steps.
-pub struct ClusterSession {
+pub(crate) struct ClusterSession {
     pub connection: Connection,
     pub parent: ParentRecord,
     pub watching: Watching,
@@ -73,21 +73,25 @@ impl ClusterSession {
     }
 
     /// Writes the parent before any other write.
-    pub async fn write_parent(&mut self, record: &Record, writes: &[Apply<'_>]) -> Result<(), BackendError> {
+    pub(crate) async fn write_parent(
+        &mut self,
+        record: &Record,
+        writes: &[Apply<'_>],
+    ) -> Result<(), BackendError> {
         let mut kinds = self.sync.owned_kinds();
         kinds.extend(writes.iter().map(|item| group_kind_of(&item.desired.id)));
         self.parent.write(&mut self.connection, record, kinds).await
     }
 
     /// Removes kinds without objects from the parent, after all other writes.
-    pub async fn narrow_parent(&mut self) -> Result<(), BackendError> {
+    pub(crate) async fn narrow_parent(&mut self) -> Result<(), BackendError> {
         // A failed write may have been carried out all the same.
         let failed = self.retries.ids().map(group_kind_of);
         let unsure = failed.chain(self.sync.unseen.iter().cloned()).collect();
         self.parent.narrow(&mut self.connection, self.sync.owned_kinds(), &unsure).await
     }
 
-    pub async fn remove_parent(&mut self) -> Result<(), BackendError> {
+    pub(crate) async fn remove_parent(&mut self) -> Result<(), BackendError> {
         if self.parent.current.is_some() {
             remove_status(&self.connection.api).await;
         }
@@ -111,12 +115,12 @@ impl ClusterSession {
     }
 
     /// Notes a failure, so that the object is not tried again at once.
-    pub fn put_off(&mut self, id: &ObjectId, setback: Setback) {
+    pub(crate) fn put_off(&mut self, id: &ObjectId, setback: Setback) {
         let at = self.retries.put_off(id, setback);
         self.watching.shared.cache().mute(id, at);
     }
 
-    pub async fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
+    pub(crate) async fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
         let Some(seen) = self.sync.tracked.get(id) else {
             return ObjectHealth {
                 health: Health::Progressing("it does not exist".to_owned()),

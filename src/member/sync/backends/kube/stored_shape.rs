@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use berth_base::text::base64;
 
 /// Returns an object as the server would keep it.
-pub fn as_kept(object: &Json) -> Cow<'_, Json> {
+pub(crate) fn as_kept(object: &Json) -> Cow<'_, Json> {
     let text = |key: &str| object.get(key).and_then(Json::as_str);
     if (text("apiVersion"), text("kind")) != (Some("v1"), Some("Secret")) {
         return Cow::Borrowed(object);
@@ -21,7 +21,7 @@ pub fn as_kept(object: &Json) -> Cow<'_, Json> {
 }
 
 /// Reports whether the object is still encrypted by SOPS, wholly or in part, so that no server could read it.
-pub fn is_encrypted(object: &Json) -> bool {
+pub(crate) fn is_encrypted(object: &Json) -> bool {
     let noted = object.get("sops").is_some_and(|sops| sops.get("mac").is_some());
     let is_cipher = |value: &Json| {
         value.as_str().is_some_and(|text| text.starts_with("ENC[AES256_GCM,") && text.ends_with(']'))

@@ -20,8 +20,8 @@ use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version};
 use berth_base::model::ObjectId;
 use berth_base::model::object::version_of;
 
-pub type DesiredMap = BTreeMap<ObjectId, Desired>;
-pub type LiveMap = BTreeMap<ObjectId, Live>;
+pub(crate) type DesiredMap = BTreeMap<ObjectId, Desired>;
+pub(crate) type LiveMap = BTreeMap<ObjectId, Live>;
 
 /// The number of kinds listed at once, each page by page.
 const LISTS: usize = 2;
@@ -215,6 +215,6 @@ pub fn refuse(found: &mut LiveMap, id: &ObjectId, message: String) {
 }
 
 /// Returns the live side of an object that is not berth's.
-pub fn not_ours(form: Form) -> Live {
+pub(crate) fn not_ours(form: Form) -> Live {
     Live { owned: false, form, annotations: BTreeMap::new(), stays: None }
 }

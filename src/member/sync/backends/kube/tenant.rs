@@ -19,7 +19,7 @@ pub struct Tenant {
 
 /// The same, with what is known of the cluster.
 #[derive(Clone, Debug)]
-pub struct Tenants {
+pub(crate) struct Tenants {
     tenant: Arc<Tenant>,
     /// Namespaces without such an account.
     without: Arc<BTreeSet<String>>,
@@ -36,7 +36,7 @@ impl Tenants {
     }
 
     /// Returns the account that writes the objects of a collection. Berth itself does all the reading.
-    pub fn user_for(&self, path: &str) -> Result<Option<String>, Failure> {
+    pub(crate) fn user_for(&self, path: &str) -> Result<Option<String>, Failure> {
         let account = &self.tenant.account;
         match namespace_of(path) {
             None if self.tenant.cluster_scoped => Ok(None),
@@ -56,12 +56,12 @@ impl Tenants {
     }
 
     /// Reports whether these namespaces were looked into lately, and all have the account.
-    pub fn has_looked(&self, namespaces: &BTreeSet<String>) -> bool {
+    pub(crate) fn has_looked(&self, namespaces: &BTreeSet<String>) -> bool {
         self.looked.as_ref().is_some_and(|(at, known)| at.elapsed() < LOOK_GOOD_FOR && known == namespaces)
     }
 
     /// Notes which of these namespaces lack the account.
-    pub fn note_look(&mut self, at: Instant, namespaces: BTreeSet<String>, without: BTreeSet<String>) {
+    pub(crate) fn note_look(&mut self, at: Instant, namespaces: BTreeSet<String>, without: BTreeSet<String>) {
         self.looked = without.is_empty().then_some((at, namespaces));
         self.without = Arc::new(without);
     }

@@ -17,7 +17,7 @@ use berth_base::model::status::Problem;
 
 /// The knowledge and the notes of the present sync.
 #[derive(Debug, Default)]
-pub struct CurrentSync {
+pub(crate) struct CurrentSync {
     /// The start of the survey.
     pub surveyed: Option<Instant>,
     /// Cache: each object as the survey and later writes left it.
@@ -35,12 +35,12 @@ impl CurrentSync {
     }
 
     /// Returns the kinds of the objects that berth owns.
-    pub fn owned_kinds(&self) -> BTreeSet<String> {
+    pub(crate) fn owned_kinds(&self) -> BTreeSet<String> {
         self.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| group_kind_of(id)).collect()
     }
 
     /// Notes an object whose drift stays, with a remark for the report.
-    pub fn leave_drifted(&mut self, id: &ObjectId, remark: Option<String>) {
+    pub(crate) fn leave_drifted(&mut self, id: &ObjectId, remark: Option<String>) {
         let seen = self.tracked.entry(id.clone()).or_insert_with(|| TrackedObject {
             owned: true,
             health: Health::Healthy,
@@ -74,7 +74,7 @@ pub struct TrackedObject {
 
 impl TrackedObject {
     /// Builds the knowledge of an object from its cache entry.
-    pub fn from_entry(entry: &CachedObject, wanted: Option<&WantedObject>) -> TrackedObject {
+    pub(crate) fn from_entry(entry: &CachedObject, wanted: Option<&WantedObject>) -> TrackedObject {
         let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
         TrackedObject {
             owned: entry.owned,

@@ -11,7 +11,7 @@ use crate::sync::desired::Desired;
 use berth_base::model::annotation::{IGNORE, IGNORE_MANAGERS};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnmanagedFields {
+pub(crate) struct UnmanagedFields {
     pointers: Vec<Vec<String>>,
     managers: Vec<String>,
 }
@@ -26,7 +26,7 @@ impl UnmanagedFields {
         }
     }
 
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.pointers.is_empty() && self.managers.is_empty()
     }
 

@@ -17,7 +17,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(600), Duration::from_secs(4 * 3600));
 
 #[derive(Debug, Default)]
-pub struct DriftFights {
+pub(crate) struct DriftFights {
     bouts: BTreeMap<ObjectId, CorrectionHistory>,
 }
 
@@ -50,7 +50,7 @@ impl DriftFights {
     }
 
     /// Reports whether the object was corrected too often to do it once more.
-    pub fn is_too_often(&self, id: &ObjectId, hash: &Arc<str>, now: Instant) -> bool {
+    pub(crate) fn is_too_often(&self, id: &ObjectId, hash: &Arc<str>, now: Instant) -> bool {
         let recent = |at: &&Instant| now.saturating_duration_since(**at) < WITHIN;
         self.bout(id, hash).is_some_and(|bout| bout.corrected.iter().filter(recent).count() >= CORRECTIONS)
     }

@@ -3,7 +3,7 @@
 //! It is not corrected if its drift is only reported or ignored for a time, or if somebody else keeps changing it.
 
 mod authors;
-pub mod fights;
+pub(crate) mod fights;
 pub mod mode;
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use fights::DriftFights;
 use mode::DriftMode;
 
 /// For how long further changes to an object whose drift was just said ask for no sync.
-pub const REPORT_PAUSE: Duration = Duration::from_secs(10);
+pub(crate) const REPORT_PAUSE: Duration = Duration::from_secs(10);
 
 /// The drift of all objects.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Drift {
     }
 
     /// Notes that an object is in place in this form.
-    pub fn in_place(&mut self, id: &ObjectId, hash: &Arc<str>) {
+    pub(crate) fn in_place(&mut self, id: &ObjectId, hash: &Arc<str>) {
         self.in_place.insert(id.clone(), hash.clone());
     }
 
@@ -73,7 +73,7 @@ impl Drift {
     }
 
     /// Forgets the forms of objects whose wanted form is another one now.
-    pub fn forget_forms(&mut self, is_another: impl Fn(&ObjectId) -> bool) {
+    pub(crate) fn forget_forms(&mut self, is_another: impl Fn(&ObjectId) -> bool) {
         self.in_place.retain(|id, _| !is_another(id));
     }
 

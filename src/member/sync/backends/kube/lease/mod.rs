@@ -62,7 +62,7 @@ enum LeaseOwner {
 
 /// Keeps the lease for as long as it is not dropped.
 #[derive(Debug)]
-pub struct LeaseKeeper {
+pub(crate) struct LeaseKeeper {
     pub fence: Fence,
     lease: Lease,
     shared: Arc<Shared>,

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 /// A lease as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeaseSpec {
+pub(crate) struct LeaseSpec {
     pub version: String,
     /// The holder; empty after a release.
     pub holder: String,
@@ -52,7 +52,7 @@ impl LeaseSpec {
     }
 
     /// Returns the lease with this holder. The times in it are for people.
-    pub fn spec_for(&self, holder: &str, duration: Duration, now: &str) -> Json {
+    pub(crate) fn spec_for(&self, holder: &str, duration: Duration, now: &str) -> Json {
         let same = self.holder == holder && !self.acquired.is_empty();
         let acquired = if same { self.acquired.as_str() } else { now };
         json!({

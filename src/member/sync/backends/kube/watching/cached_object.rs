@@ -19,7 +19,7 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::{IGNORE, IGNORE_MANAGERS, INITIAL, RETAIN};
 
 /// The wanted objects, each with the hash with which it is applied.
-pub type WantedObjects = BTreeMap<ObjectId, WantedObject>;
+pub(crate) type WantedObjects = BTreeMap<ObjectId, WantedObject>;
 
 #[derive(Clone, Debug)]
 pub struct WantedObject {
@@ -107,7 +107,7 @@ impl CachedObject {
     }
 
     /// Reports whether the object is berth's and gets a new form whatever its content.
-    pub fn is_plainly_older(&self, wanted: &WantedObject) -> bool {
+    pub(crate) fn is_plainly_older(&self, wanted: &WantedObject) -> bool {
         self.owned
             && self.applied.as_deref() != Some(&*wanted.hash)
             && [RETAIN, INITIAL, IGNORE, IGNORE_MANAGERS]
@@ -117,7 +117,7 @@ impl CachedObject {
     }
 
     /// Reports whether somebody changed the object while the wanted form stayed the same.
-    pub fn has_drifted(&self, wanted: &WantedObject) -> bool {
+    pub(crate) fn has_drifted(&self, wanted: &WantedObject) -> bool {
         self.owned && !self.intact && self.live.is_some() && self.applied.as_deref() == Some(&*wanted.hash)
     }
 }

@@ -22,7 +22,7 @@ use berth_base::model::ObjectId;
 
 /// The list and the watch of one kind.
 #[derive(Clone)]
-pub struct KindWatch {
+pub(crate) struct KindWatch {
     pub api: ApiClient,
     pub shared: Arc<Shared>,
     pub scope: KindScope,

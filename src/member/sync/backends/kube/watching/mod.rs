@@ -7,8 +7,8 @@
 //! A sync that finds every kind watched sends no request to know the live objects. Their contents are dropped
 //! after reading: memory grows with names and hashes only.
 
-pub mod cached_object;
-pub mod kind_scope;
+pub(crate) mod cached_object;
+pub(crate) mod kind_scope;
 mod kind_watch;
 mod object_cache;
 pub mod shared;
@@ -31,7 +31,7 @@ use shared::{Shared, lock};
 
 /// The kinds that are looked at.
 #[derive(Debug)]
-pub struct Watching {
+pub(crate) struct Watching {
     pub shared: Arc<Shared>,
     following: BTreeMap<KindScope, AbortHandle>,
     /// True if kinds are watched instead of listed at each sync.
@@ -55,7 +55,7 @@ impl Watching {
     }
 
     /// Ends all watches. The next survey begins them again, with the credentials of then.
-    pub fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         for task in std::mem::take(&mut self.following).into_values().chain(self.notice.take()) {
             task.abort();
         }

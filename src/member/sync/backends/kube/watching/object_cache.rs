@@ -47,7 +47,7 @@ impl ObjectCache {
         self.muted.insert(id.clone(), until);
     }
 
-    pub fn unmute(&mut self, id: &ObjectId) {
+    pub(crate) fn unmute(&mut self, id: &ObjectId) {
         self.muted.remove(id);
     }
 

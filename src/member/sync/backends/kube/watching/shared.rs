@@ -37,7 +37,7 @@ impl Shared {
     }
 
     /// Asks for a sync, once for all that happens until it begins.
-    pub fn request_sync(&self) {
+    pub(crate) fn request_sync(&self) {
         if self.called.swap(true, Ordering::SeqCst) {
             return;
         }
