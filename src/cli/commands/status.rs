@@ -2,9 +2,11 @@
 
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
@@ -13,9 +15,9 @@ use super::state::StateArgs;
 use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
-use berth_base::model::{Digest, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Digest, Key, Shared, Timestamp};
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};
-use berth_engine::report::{self, Detail, ReportInputs};
+use berth_engine::report::{self, ClusterLine, Detail, FleetReport, ReportInputs, WorkloadLine};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::{LocatedState, Search};
 use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
@@ -46,10 +48,11 @@ pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
             harmless_line(remote)
         ));
     }
-    let status = gather(&repo, &located, ui)?;
+    let gathered = Gathered::read(&repo, &located, ui)?;
+    let status = Status::of(&repo, &located, &gathered)?;
     match args.output {
-        Format::Text => ui.out(&status_text(&status, ui)),
-        format => format.write(&status, ui),
+        Format::Text => ui.out(&status.text(ui)),
+        format => format.write(&json!(status), ui),
     }
     Ok(Exit::Done)
 }
@@ -57,57 +60,120 @@ pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
 /// The status of a repository, for people.
 pub fn status_of(repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let located = LocatedState::find(repo, &Search::default())?;
-    Ok(status_text(&gather(repo, &located, ui)?, ui))
+    let gathered = Gathered::read(repo, &located, ui)?;
+    Ok(Status::of(repo, &located, &gathered)?.text(ui))
 }
 
-fn gather(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Json, CommandError> {
-    let LocatedState { refs, current, processed, .. } = located;
-    let (statuses, odd) = berth_git::protocol::read_statuses(repo, refs)?;
-    ui.diagnostics(&odd);
-    if let Some(current) = current {
-        ui.diagnostics(&current.foreign);
-    }
-    let folders = cluster_refs::read_all(repo, refs, &mut ClusterRefCache::default())?;
-    let decisions = current.as_ref().map(|current| current.state.decisions.clone()).unwrap_or_default();
-    let now = Timestamp::now();
-    let known = ReportInputs::new(&statuses, &folders, now);
-    let mut fleet = json!(report::summarize(&decisions, known, Detail::Full));
-    for cluster in fleet["clusters"].as_array_mut().into_iter().flatten() {
-        tell_dead_from_behind(repo, refs, cluster, now)?;
-    }
-    let pending = match &processed {
-        Some(processed) => pending(repo, located, processed.source)?,
-        None => None,
-    };
-    Ok(json!({
-        "rendered": current.as_ref().map(|current| json!({
-            "ref": refs.rendered,
-            "commit": current.commit.to_string(),
-            "sequence": current.trailers.seq,
-            "source": current.trailers.source.map(|source| source.to_string()),
-        })),
-        "processed": processed.as_ref().map(|processed| json!({
-            "source": processed.source.to_string(),
-            "errors": processed.errors,
-            "warnings": processed.warnings,
-            "held": held_json(&processed.held),
-        })),
-        "pending": pending,
-        "fleet": fleet,
-    }))
+/// What members report, and what they should have.
+struct Gathered {
+    statuses: BTreeMap<String, ClusterStatus>,
+    folders: BTreeMap<String, report::Published>,
+    decisions: Shared<BTreeMap<Key, Decision>>,
 }
 
-/// The commits of the branch people edit that no pass has seen.
-fn pending(repo: &Repo, located: &LocatedState, seen: CommitId) -> Result<Option<Json>, CommandError> {
-    if !repo.has_commit(seen) {
-        return Ok(None);
+impl Gathered {
+    fn read(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Gathered, CommandError> {
+        let (statuses, odd) = berth_git::protocol::read_statuses(repo, &located.refs)?;
+        ui.diagnostics(&odd);
+        let mut decisions = Shared::default();
+        if let Some(current) = &located.current {
+            ui.diagnostics(&current.foreign);
+            decisions = current.state.decisions.clone();
+        }
+        let folders = cluster_refs::read_all(repo, &located.refs, &mut ClusterRefCache::default())?;
+        Ok(Gathered { statuses, folders, decisions })
     }
-    let Some(Revision { name, commit }) = source_tip(repo, located, None)? else { return Ok(None) };
-    if commit == seen || !repo.is_same_or_after(commit, seen)? {
-        return Ok(None);
+}
+
+/// The fleet at a glance.
+#[derive(Debug, Serialize)]
+struct Status<'s> {
+    rendered: Option<Rendered<'s>>,
+    processed: Option<ProcessedSource>,
+    pending: Option<Pending>,
+    fleet: FleetReport<'s>,
+}
+
+/// The publication that is in effect.
+#[derive(Debug, Serialize)]
+struct Rendered<'s> {
+    #[serde(rename = "ref")]
+    name: &'s str,
+    commit: String,
+    sequence: u64,
+    source: Option<String>,
+}
+
+/// The source commit that the last pass read.
+#[derive(Debug, Serialize)]
+struct ProcessedSource {
+    source: String,
+    errors: usize,
+    warnings: usize,
+    held: Vec<HeldWorkload>,
+}
+
+/// A held workload, with the line that approves all of them and the one for it alone.
+#[derive(Debug, Serialize)]
+struct HeldWorkload {
+    workload: String,
+    approval: String,
+    alone: String,
+}
+
+/// The commits of the branch people edit that no pass has read.
+#[derive(Debug, Serialize)]
+struct Pending {
+    branch: String,
+    source: String,
+    commits: usize,
+}
+
+impl<'s> Status<'s> {
+    fn of(
+        repo: &Repo,
+        located: &'s LocatedState,
+        gathered: &'s Gathered,
+    ) -> Result<Status<'s>, CommandError> {
+        let Gathered { statuses, folders, decisions } = gathered;
+        let now = Timestamp::now();
+        let known = ReportInputs::new(statuses, folders, now);
+        let mut fleet = report::summarize(decisions, known, Detail::Full);
+        for cluster in &mut fleet.clusters {
+            tell_dead_from_behind(repo, &located.refs, cluster, now)?;
+        }
+        let rendered = located.current.as_ref().map(|current| Rendered {
+            name: &located.refs.rendered,
+            commit: current.commit.to_string(),
+            sequence: current.trailers.seq,
+            source: current.trailers.source.map(|source| source.to_string()),
+        });
+        let (mut processed, mut pending) = (None, None);
+        if let Some(last) = &located.processed {
+            pending = Pending::since(repo, located, last.source)?;
+            processed = Some(ProcessedSource {
+                source: last.source.to_string(),
+                errors: last.errors,
+                warnings: last.warnings,
+                held: held(&last.held),
+            });
+        }
+        Ok(Status { rendered, processed, pending, fleet })
     }
-    let commits = repo.commits_between(seen, commit)?.len();
-    Ok(Some(json!({"branch": name, "source": commit.to_string(), "commits": commits})))
+}
+
+impl Pending {
+    fn since(repo: &Repo, located: &LocatedState, seen: CommitId) -> Result<Option<Pending>, CommandError> {
+        if !repo.has_commit(seen) {
+            return Ok(None);
+        }
+        let Some(Revision { name, commit }) = source_tip(repo, located, None)? else { return Ok(None) };
+        if commit == seen || !repo.is_same_or_after(commit, seen)? {
+            return Ok(None);
+        }
+        let commits = repo.commits_between(seen, commit)?.len();
+        Ok(Some(Pending { branch: name, source: commit.to_string(), commits }))
+    }
 }
 
 /// A member that runs takes over a new folder within seconds and says so.
@@ -117,28 +183,25 @@ const ANSWER_SECONDS: i64 = 60;
 fn tell_dead_from_behind(
     repo: &Repo,
     refs: &Refs,
-    cluster: &mut Json,
+    cluster: &mut ClusterLine<'_>,
     now: Timestamp,
 ) -> Result<(), CommandError> {
-    let name = cluster["name"].as_str().unwrap_or_default().to_owned();
-    let reported = cluster["reported"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    let Some(reported) = reported else { return Ok(()) };
+    let Some(reported) = cluster.reported else { return Ok(()) };
     let silent_for = |since: i64| now.as_second().saturating_sub(since);
-    cluster["reportedSecondsAgo"] = json!(silent_for(reported.as_second()).max(0));
-    if cluster["state"] != "behind" {
-        return Ok(());
-    }
-    if let Some(commit) = repo.read_ref(&refs.cluster(&name))? {
+    cluster.reported_seconds_ago = Some(silent_for(reported.as_second()).max(0));
+    if cluster.state == "behind"
+        && let Some(commit) = repo.read_ref(&refs.cluster(cluster.name))?
+    {
         let since = repo.commit(commit)?.seconds.max(reported.as_second());
         if silent_for(since) > ANSWER_SECONDS {
-            cluster["state"] = json!("no answer");
+            cluster.state = "no answer";
         }
     }
     Ok(())
 }
 
 /// `80 s ago`, in the largest unit that leaves two of it.
-fn ago(seconds: u64) -> String {
+fn ago(seconds: i64) -> String {
     let (size, unit) = [(86_400, "d"), (3_600, "h"), (60, "min")]
         .into_iter()
         .find(|(size, _)| seconds >= 2 * size)
@@ -146,110 +209,94 @@ fn ago(seconds: u64) -> String {
     format!("{} {unit} ago", seconds / size)
 }
 
-/// The workloads that are held, with the line that approves them all and the one of each alone.
-fn held_json(lines: &[String]) -> Json {
+fn held(lines: &[String]) -> Vec<HeldWorkload> {
     let records: Vec<HeldRecord> = lines.iter().filter_map(|line| line.parse().ok()).collect();
     let all = digest_of_all(&records.iter().map(|record| record.digest).collect());
     let line = |digest: Digest| format!("{ALLOW_DELETE}: {digest}");
-    let one = |record: &HeldRecord| {
-        json!({
-            "workload": record.key.to_string(),
-            "approval": line(all.unwrap_or(record.digest)),
-            "alone": line(record.digest),
-        })
+    let one = |record: &HeldRecord| HeldWorkload {
+        workload: record.key.to_string(),
+        approval: line(all.unwrap_or(record.digest)),
+        alone: line(record.digest),
     };
     records.iter().map(one).collect()
 }
 
-fn status_text(status: &Json, ui: &Ui) -> String {
-    let text = |value: &Json| match value {
-        Json::String(text) => text.clone(),
-        Json::Null => "-".to_owned(),
-        other => other.to_string(),
-    };
-    let short = |value: &Json| text(value).chars().take(10).collect::<String>();
-    let some = |value: &Json, noun: &str| {
-        let n = value.as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
-        counted(n, noun)
-    };
-    let mut out = match &status["rendered"] {
-        Json::Null => "nothing is published yet: `berth run --once`\n".to_owned(),
-        rendered => format!(
-            "published number {} ({}) from source {}\n",
-            text(&rendered["sequence"]),
-            short(&rendered["commit"]),
-            short(&rendered["source"])
-        ),
-    };
-    if let Json::Object(processed) = &status["processed"] {
-        out.push_str(&format!(
-            "last source {}: {}, {}\n",
-            short(&processed["source"]),
-            some(&processed["errors"], "error"),
-            some(&processed["warnings"], "warning")
-        ));
-    }
-    if let Json::Object(pending) = &status["pending"] {
-        let line = format!(
-            "not processed yet: {} of {}, up to {}",
-            some(&pending["commits"], "commit"),
-            text(&pending["branch"]),
-            short(&pending["source"])
-        );
-        out.push_str(&format!("{}\n", ui.tint(&line, Tone::Warn)));
-    }
-    let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
-    for held in list(&status["processed"]["held"]) {
-        let line = format!("held for approval: {} ({})", text(&held["workload"]), text(&held["approval"]));
-        out.push_str(&format!("{}\n", ui.tint(&line, Tone::Bad)));
-    }
-    let state = |cluster: &Json| {
-        let word = text(&cluster["state"]);
-        let tone = match word.as_str() {
-            "in sync" => Tone::Good,
-            "failing" | "silent" | "no answer" => Tone::Bad,
-            _ => Tone::Warn,
+/// A number, or a dash where there is none.
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+impl Status<'_> {
+    fn text(&self, ui: &Ui) -> String {
+        let short = |id: &str| id.chars().take(10).collect::<String>();
+        let mut out = match &self.rendered {
+            None => "nothing is published yet: `berth run --once`\n".to_owned(),
+            Some(rendered) => format!(
+                "published number {} ({}) from source {}\n",
+                rendered.sequence,
+                short(&rendered.commit),
+                short(rendered.source.as_deref().unwrap_or("-"))
+            ),
         };
-        ui.tint(&word, tone)
-    };
-    let clusters: Vec<_> = list(&status["fleet"]["clusters"])
-        .iter()
-        .map(|cluster| {
-            vec![
-                text(&cluster["name"]),
-                state(cluster),
-                text(&cluster["published"]),
-                text(&cluster["applied"]),
-                text(&cluster["objects"]),
-                text(&cluster["problems"]),
-                cluster["reportedSecondsAgo"].as_u64().map_or_else(|| "-".to_owned(), ago),
-            ]
-        })
-        .collect();
-    if !clusters.is_empty() {
-        out.push('\n');
-        out.push_str(&table(
-            &["CLUSTER", "STATE", "PUBLISHED", "APPLIED", "OBJECTS", "PROBLEMS", "REPORTED"],
-            &clusters,
-        ));
-    }
-    for cluster in list(&status["fleet"]["clusters"]) {
-        for why in ["failing", "suspended"].iter().filter_map(|key| cluster[*key].as_str()) {
-            out.push_str(&format!("{}: {why}\n", text(&cluster["name"])));
+        if let Some(processed) = &self.processed {
+            out.push_str(&format!(
+                "last source {}: {}, {}\n",
+                short(&processed.source),
+                counted(processed.errors, "error"),
+                counted(processed.warnings, "warning")
+            ));
         }
+        if let Some(Pending { branch, source, commits }) = &self.pending {
+            let commits = counted(*commits, "commit");
+            let line = format!("not processed yet: {commits} of {branch}, up to {}", short(source));
+            out.push_str(&format!("{}\n", ui.tint(&line, Tone::Warn)));
+        }
+        for held in self.processed.iter().flat_map(|processed| &processed.held) {
+            let line = format!("held for approval: {} ({})", held.workload, held.approval);
+            out.push_str(&format!("{}\n", ui.tint(&line, Tone::Bad)));
+        }
+        let state = |word: &str| {
+            let tone = match word {
+                "in sync" => Tone::Good,
+                "failing" | "silent" | "no answer" => Tone::Bad,
+                _ => Tone::Warn,
+            };
+            ui.tint(word, tone)
+        };
+        let row = |cluster: &ClusterLine<'_>| {
+            vec![
+                cluster.name.to_owned(),
+                state(cluster.state),
+                or_dash(cluster.published),
+                or_dash(cluster.applied),
+                or_dash(cluster.objects),
+                cluster.problems.to_string(),
+                or_dash(cluster.reported_seconds_ago.map(ago)),
+            ]
+        };
+        let clusters: Vec<_> = self.fleet.clusters.iter().map(row).collect();
+        if !clusters.is_empty() {
+            out.push('\n');
+            out.push_str(&table(
+                &["CLUSTER", "STATE", "PUBLISHED", "APPLIED", "OBJECTS", "PROBLEMS", "REPORTED"],
+                &clusters,
+            ));
+        }
+        for cluster in &self.fleet.clusters {
+            for why in [&cluster.failing, &cluster.suspended].into_iter().flatten() {
+                out.push_str(&format!("{}: {why}\n", cluster.name));
+            }
+        }
+        let row = |workload: &WorkloadLine<'_>| {
+            let WorkloadLine { kind, namespace, name, in_sync, placed, .. } = workload;
+            let name = if namespace.is_empty() { (*name).to_owned() } else { format!("{namespace}/{name}") };
+            vec![(*kind).to_owned(), name, format!("{in_sync}/{placed}")]
+        };
+        let workloads: Vec<_> = self.fleet.workloads.iter().map(row).collect();
+        if !workloads.is_empty() {
+            out.push('\n');
+            out.push_str(&table(&["KIND", "NAME", "IN SYNC"], &workloads));
+        }
+        out
     }
-    let workloads: Vec<_> = list(&status["fleet"]["workloads"])
-        .iter()
-        .map(|workload| {
-            let namespace = text(&workload["namespace"]);
-            let name = text(&workload["name"]);
-            let name = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
-            vec![text(&workload["kind"]), name, format!("{}/{}", workload["inSync"], workload["placed"])]
-        })
-        .collect();
-    if !workloads.is_empty() {
-        out.push('\n');
-        out.push_str(&table(&["KIND", "NAME", "IN SYNC"], &workloads));
-    }
-    out
 }

@@ -3,53 +3,63 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
 use super::inputs::ReportInputs;
 use crate::dialects::{Described, Detail};
 use berth_base::model::member::placed;
-use berth_base::model::{Decision, Key, Member};
+use berth_base::model::{Decision, Key, Member, Timestamp};
 
 /// The fleet summed up: clusters with their state and problems, workloads with how many of their clusters
 /// are in sync, and how many clusters are in each state.
 #[derive(Debug, Serialize)]
 pub struct FleetReport<'s> {
-    clusters: Vec<ClusterLine<'s>>,
+    pub clusters: Vec<ClusterLine<'s>>,
     totals: BTreeMap<&'static str, usize>,
-    workloads: Vec<WorkloadLine<'s>>,
+    pub workloads: Vec<WorkloadLine<'s>>,
 }
 
-#[derive(Debug, Serialize)]
-struct ClusterLine<'s> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    applied: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failing: Option<String>,
-    name: &'s str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    objects: Option<usize>,
-    problems: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    published: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reported: Option<String>,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    suspended: Option<String>,
-}
-
+/// A cluster in the report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WorkloadLine<'s> {
-    in_sync: usize,
-    kind: &'s str,
-    name: &'s str,
-    namespace: &'s str,
-    placed: usize,
+pub struct ClusterLine<'s> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<String>,
+    pub name: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<usize>,
+    pub problems: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub reported: Option<Timestamp>,
+    /// Set where a report is shown, which a stored one never is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_seconds_ago: Option<i64>,
+    pub state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<String>,
+}
+
+/// A workload in the report.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadLine<'s> {
+    pub in_sync: usize,
+    pub kind: &'s str,
+    pub name: &'s str,
+    pub namespace: &'s str,
+    pub placed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Json>,
     with_problems: Vec<&'s str>,
+}
+
+fn as_text<S: Serializer>(moment: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    moment.map(|moment| moment.to_string()).serialize(serializer)
 }
 
 /// Sums up the fleet.
@@ -77,7 +87,8 @@ fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
         objects: applied.map(|applied| applied.objects),
         problems: member.problems().len(),
         published: member.published.map(|published| published.sequence),
-        reported: member.status.and_then(|status| status.reported).map(|reported| reported.to_string()),
+        reported: member.status.and_then(|status| status.reported),
+        reported_seconds_ago: None,
         state: member.state.word(),
         suspended: applied.and_then(|applied| applied.suspended.as_ref()).map(ToString::to_string),
     }

@@ -10,7 +10,7 @@ mod inputs;
 pub use crate::dialects::Detail;
 pub use berth_base::model::Published;
 pub use describe::describe;
-pub use fleet::{FleetReport, summarize};
+pub use fleet::{ClusterLine, FleetReport, WorkloadLine, summarize};
 pub use inputs::ReportInputs;
 
 #[cfg(test)]
