@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::error::EditError;
 use super::path::{Step, show};
 use super::place::Place;
-use super::verify::Original;
-use super::{Cut, EditError};
+use super::verify::{Cut, Original};
 use crate::yaml::emit;
 use crate::yaml::outline::Shape;
 

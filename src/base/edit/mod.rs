@@ -23,14 +23,7 @@ pub use error::EditError;
 pub use objects::{Found, Objects, objects};
 pub use path::{Step, keys, show};
 
-use verify::{Original, apply_insert, apply_remove, apply_set};
-
-/// Part of a text, and what stands there instead.
-#[derive(Debug)]
-struct Cut {
-    bytes: std::ops::Range<usize>,
-    with: String,
-}
+use verify::{Cut, Original, apply_insert, apply_remove, apply_set};
 
 /// Puts a value at a path; mappings on the way there are made, and an index past the end appends.
 pub fn set(text: &str, document: usize, path: &[Step], value: &Json) -> Result<String, EditError> {

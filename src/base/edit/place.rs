@@ -1,6 +1,6 @@
 //! Walks down an outline, and answers where in the text a value, a line and a column are.
 
-use super::EditError;
+use super::error::EditError;
 use super::path::Step;
 use super::verify::Original;
 use crate::yaml::outline::{Outline, Shape};

@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
+use super::error::EditError;
 use super::path::Step;
 use super::place::Place;
-use super::verify::Original;
-use super::{Cut, EditError};
+use super::verify::{Cut, Original};
 use crate::yaml::outline::{Entry, Shape};
 
 pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditError> {

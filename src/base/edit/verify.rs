@@ -3,11 +3,18 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::error::EditError;
 use super::path::{Step, show};
-use super::{Cut, EditError};
 use crate::yaml::outline::{Outline, Shape, outline};
 use crate::yaml::split::last_line;
 use crate::yaml::{Fault, Limits, Read, ReadDocument, read};
+
+/// Part of a text, and what stands there instead.
+#[derive(Debug)]
+pub(super) struct Cut {
+    pub(super) bytes: std::ops::Range<usize>,
+    pub(super) with: String,
+}
 
 /// A file and the document of it that is edited.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, ScalarStyle, Tag};
 
+use super::fault::{Fault, error, too_many_repeats, too_many_values};
+use super::limits::{Limits, TEXT_PER_STEP};
 use super::merge;
 use super::node::{Entry, Mark, Node, Value};
-use super::reader::{Fault, Limits, TEXT_PER_STEP, error, too_many_repeats, too_many_values};
 use super::scalar::{Scalar, read_differently, resolve};
 use super::tag::tagged_scalar;
 use crate::diag::Severity;

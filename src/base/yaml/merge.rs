@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::fault::{Fault, error};
 use super::node::{Entry, Mark, Node, Value};
-use super::reader::{Fault, error};
 use crate::diag::Severity;
 
 /// Adds merged mappings' entries to a mapping's own. Own keys win, then earlier mappings of a list.

@@ -10,8 +10,10 @@
 
 mod builder;
 pub mod emit;
+mod fault;
 pub mod fields;
 pub mod flow;
+mod limits;
 pub mod list_kind;
 mod merge;
 pub mod node;
@@ -27,9 +29,11 @@ mod tag;
 mod tests;
 
 pub use emit::{emit, emit_documents};
+pub use fault::Fault;
 pub use fields::{Fields, Scope};
 pub use flow::emit_flow;
+pub use limits::{HONEST_REPEATS, Limits};
 pub use node::{Mark, Node, Value};
 pub use outline::outline;
 pub use own_file::read_stored;
-pub use reader::{Fault, HONEST_REPEATS, Limits, Read, ReadDocument, read};
+pub use reader::{Read, ReadDocument, read};

@@ -1,7 +1,9 @@
 //! Files that berth wrote: one document each. They are read by the same reader as people's files, so that
 //! text from a stranger is at worst an error.
 
-use super::{HONEST_REPEATS, Limits, Node, read};
+use super::limits::{HONEST_REPEATS, Limits};
+use super::node::Node;
+use super::reader::read;
 use crate::diag::Severity;
 
 /// A policy may nest as deep as a source file can, inside a decision.

@@ -8,42 +8,12 @@ use std::ops::Range;
 use saphyr_parser::{Event, Marker, Parser, ScanError};
 
 use super::builder::Builder;
+use super::fault::{Fault, error, too_many_values};
+use super::limits::Limits;
 use super::node::{Mark, Node};
 use super::split::{Slice, last_line, split};
 use super::surrogates;
 use crate::diag::Severity;
-
-/// Limits on the cost of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The size of the file. Text that aliases repeat may add as much again.
-    pub bytes: usize,
-    /// The deepest nesting of lists and mappings.
-    pub depth: usize,
-    /// Values in the file, those that aliases repeat included.
-    pub nodes: usize,
-    /// Work for aliases: values that they repeat, and their text by [`TEXT_PER_STEP`] bytes.
-    pub repeats: usize,
-}
-
-/// Bytes of repeated text that count like one repeated value.
-pub(super) const TEXT_PER_STEP: usize = 100;
-
-/// The work that aliases of one honest file may take.
-pub const HONEST_REPEATS: usize = 10_000;
-
-impl Limits {
-    /// For text within an object, and files that berth wrote or one machine reads: no other file is charged.
-    pub fn of_a_part() -> Limits {
-        Limits { repeats: HONEST_REPEATS, ..Limits::default() }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { bytes: 10 << 20, depth: 100, nodes: 1_000_000, repeats: usize::MAX }
-    }
-}
 
 /// The documents of a file, and its faults.
 #[derive(Clone, Debug, Default)]
@@ -62,18 +32,6 @@ pub struct ReadDocument {
     pub bytes: Range<usize>,
     /// The line of the file its text begins on.
     pub line: u32,
-}
-
-/// Something wrong in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Line 0 stands for the file as a whole.
-    pub at: Mark,
-    pub severity: Severity,
-    pub message: String,
-    pub hint: Option<String>,
-    /// The text of the document that could not be read because of it.
-    pub unreadable: Option<Range<usize>>,
 }
 
 /// Beyond so many faults a document, or a whole file, says nothing new.
@@ -221,27 +179,6 @@ fn syntax(fault: &ScanError, first_line: u32) -> Fault {
         _ => None,
     };
     error(mark(*fault.marker(), first_line), &format!("not YAML: {info}"), hint)
-}
-
-pub(super) fn too_many_values(at: Mark) -> Fault {
-    let hint = "split the file, or repeat less with aliases";
-    error(at, "the file holds more values than berth reads", Some(hint))
-}
-
-pub(super) fn too_many_repeats(at: Mark) -> Fault {
-    let hint =
-        "write the values out: berth limits what aliases repeat, in each file and in all files together";
-    error(at, "aliases repeat more values than berth reads", Some(hint))
-}
-
-pub(super) fn error(at: Mark, message: &str, hint: Option<&str>) -> Fault {
-    Fault {
-        at,
-        severity: Severity::Error,
-        message: message.to_owned(),
-        hint: hint.map(str::to_owned),
-        unreadable: None,
-    }
 }
 
 fn mark(marker: Marker, first_line: u32) -> Mark {

@@ -2,11 +2,9 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Function, text_of};
+use super::function::{Answer, Function, text_of};
 use crate::types::Type::{self, Bool, Int, Text};
 use crate::value::Value;
-
-type Answer = Result<Value, String>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("ip", &[Text], Type::Ip, |_, values| address(&values[0]).map(Value::Ip)),

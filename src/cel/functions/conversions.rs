@@ -1,11 +1,9 @@
 //! Conversions between types, and the type of a value. A conversion that loses anything is an error.
 
-use super::{Function, text_of};
+use super::function::{Answer, Function, text_of};
 use crate::meter::Meter;
 use crate::types::Type;
 use crate::value::Value;
-
-type Answer = Result<Value, String>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("int", &[Type::Int], Type::Int, same),

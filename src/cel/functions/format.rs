@@ -1,6 +1,6 @@
 //! Kubernetes' named formats: `format.dns1123Label().validate("…")` gives none where the text has it.
 
-use super::{Function, text_of};
+use super::function::{Function, text_of};
 use crate::types::Type::{self, Optional, Text};
 use crate::value::Value;
 

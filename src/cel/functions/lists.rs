@@ -2,12 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, items, operators};
+use super::function::{Answer, Function, items};
+use super::operators;
 use crate::meter::Meter;
 use crate::types::Type::{Any, Bool, Int, List, Map};
 use crate::value::Value;
-
-type Answer = Result<Value, String>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("size", &[List], Int, size),

@@ -6,6 +6,7 @@
 mod address;
 mod conversions;
 mod format;
+mod function;
 mod lists;
 mod moments;
 mod operators;
@@ -17,55 +18,14 @@ mod text;
 mod text_format;
 mod url;
 
-use super::meter::Meter;
 use super::shape::Shape;
-use super::types::Type;
-use super::value::Value;
 
 pub use format::Format;
 pub use semver::Semver;
 pub use url::Url;
 
+pub(super) use function::Function;
 pub(super) use patterns::{pattern, reads_pattern};
-
-/// A function for a single list of types.
-#[derive(Debug)]
-pub(super) struct Function {
-    /// With the first part, for those that stand in a part of their own: `ip.isCanonical`.
-    pub(super) name: &'static str,
-    /// Called on its first argument.
-    pub(super) method: bool,
-    pub(super) takes: &'static [Type],
-    pub(super) gives: Type,
-    pub(super) call: Call,
-}
-
-pub(super) type Call = fn(&mut Meter, &[Value]) -> Result<Value, String>;
-
-impl Function {
-    const fn global(name: &'static str, takes: &'static [Type], gives: Type, call: Call) -> Function {
-        Function { name, method: false, takes, gives, call }
-    }
-
-    const fn method(name: &'static str, takes: &'static [Type], gives: Type, call: Call) -> Function {
-        Function { name, method: true, takes, gives, call }
-    }
-
-    /// Reports whether values may turn out to be such as it takes, by what is known of their types. A null passes for
-    /// what may be null, and fails when the expression runs.
-    pub(super) fn may_take(&self, types: &[Type]) -> bool {
-        let fits = |(found, wanted): (&Type, &Type)| {
-            found.may_be(*wanted) || (*found == Type::Null && wanted.may_be_null())
-        };
-        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
-    }
-
-    /// Reports whether it takes values of these types.
-    pub(super) fn takes(&self, types: &[Type]) -> bool {
-        let fits = |(found, wanted): (&Type, &Type)| found.may_be(*wanted);
-        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
-    }
-}
 
 const TABLES: [&[Function]; 14] = [
     operators::EQUALITY,
@@ -109,27 +69,5 @@ pub(super) fn no_overload(name: &str, method: bool, types: &[Shape]) -> String {
             format!("a value of type {of} has no method `{name}` with ({})", rest.join(", "))
         }
         _ => format!("`{name}` is not for ({})", words.join(", ")),
-    }
-}
-
-/// The items of a list, for functions that take one.
-fn items(value: &Value) -> &[Value] {
-    match value {
-        Value::List(items) => items,
-        _ => &[],
-    }
-}
-
-fn text_of(value: &Value) -> &str {
-    match value {
-        Value::Text(text) => text,
-        _ => "",
-    }
-}
-
-fn whole_of(value: &Value) -> i64 {
-    match value {
-        Value::Int(value) => *value,
-        _ => 0,
     }
 }

@@ -3,12 +3,10 @@
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use super::{Function, text_of};
+use super::function::{Answer, Function, text_of, whole_of};
 use crate::types::Type::{Int, Moment, Span, Text};
 use crate::value::Value;
 use berth_base::model::Timestamp;
-
-type Answer = Result<Value, String>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("timestamp", &[Moment], Moment, |_, values| Ok(values[0].clone())),
@@ -19,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             .map_err(|_| format!("`{text}` is no moment such as `2024-02-01T00:00:00Z`"))
     }),
     Function::global("timestamp", &[Int], Moment, |_, values| {
-        let moment = Timestamp::from_second(super::whole_of(&values[0])).ok();
+        let moment = Timestamp::from_second(whole_of(&values[0])).ok();
         moment.map(Value::Moment).ok_or_else(out_of_reach)
     }),
     Function::global("duration", &[Span], Span, |_, values| Ok(values[0].clone())),

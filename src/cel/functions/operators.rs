@@ -3,11 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Call, Function};
+use super::function::{Answer, Call, Function, items, text_of};
 use crate::types::Type;
 use crate::value::Value;
-
-type Answer = Result<Value, String>;
 
 pub(super) const EQUALITY: &[Function] = &[
     Function::global("_==_", &[Type::Any, Type::Any], Type::Bool, |meter, values| {
@@ -17,7 +15,7 @@ pub(super) const EQUALITY: &[Function] = &[
         Ok(Value::Bool(!values[0].equals(&values[1], meter)?))
     }),
     Function::global("@in", &[Type::Any, Type::List], Type::Bool, |meter, values| {
-        for item in super::items(&values[1]) {
+        for item in items(&values[1]) {
             if values[0].equals(item, meter)? {
                 return Ok(Value::Bool(true));
             }
@@ -91,7 +89,7 @@ pub(super) const ARITHMETIC: &[Function] = &[
     Function::global("-_", &[Type::Int], Type::Int, NEGATE),
     Function::global("-_", &[Type::Double], Type::Double, NEGATE),
     Function::global("_+_", &[Type::Text, Type::Text], Type::Text, |meter, values| {
-        let (a, b) = (super::text_of(&values[0]), super::text_of(&values[1]));
+        let (a, b) = (text_of(&values[0]), text_of(&values[1]));
         meter.take_text(a.len() + b.len())?;
         Ok(Value::text(&format!("{a}{b}")))
     }),

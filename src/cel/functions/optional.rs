@@ -1,7 +1,7 @@
 //! Optional values: making them, and reading their contents. `or` and `orValue` are not functions: they may
 //! leave their argument alone.
 
-use super::{Function, items};
+use super::function::{Function, items};
 use crate::meter::Meter;
 use crate::types::Type::{Any, Bool, List, Optional};
 use crate::value::Value;

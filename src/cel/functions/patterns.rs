@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 
-use super::{Function, text_of, whole_of};
+use super::function::{Function, text_of, whole_of};
 use crate::meter::Meter;
 use crate::types::Type::{Bool, Int, List, Text};
 use crate::value::Value;

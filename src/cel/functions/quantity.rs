@@ -1,13 +1,11 @@
 //! Kubernetes' quantities: `quantity("1.5Gi")` and its methods.
 
-use super::{Function, text_of, whole_of};
+use super::function::{Answer, Function, text_of, whole_of};
 use crate::types::Type::{self, Bool, Double, Int, Text};
 use crate::value::Value;
 use berth_base::model;
 
 const NANOS: i128 = 1_000_000_000;
-
-type Answer = Result<Value, String>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("quantity", &[Text], Type::Quantity, |_, values| {

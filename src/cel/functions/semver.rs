@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Function, text_of};
+use super::function::{Function, text_of};
 use crate::types::Type::{self, Bool, Int, Text};
 use crate::value::Value;
 

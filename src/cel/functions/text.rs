@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Function, items, text_of, whole_of};
+use super::function::{Answer, Function, items, text_of, whole_of};
 use crate::meter::Meter;
 use crate::types::Type::{self, Bool, Bytes, Int, List, Text};
 use crate::value::Value;
-
-type Answer = Result<Value, String>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("size", &[Text], Int, size),

@@ -1,7 +1,7 @@
 //! `"%s of %d".format([a, b])` and `strings.quote`.
 
 use super::conversions::{signed_exponent, to_text};
-use super::{Function, items, text_of};
+use super::function::{Function, items, text_of};
 use crate::meter::Meter;
 use crate::types::Type;
 use crate::value::{MapKey, Value};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Function, text_of};
+use super::function::{Function, text_of};
 use crate::meter::Meter;
 use crate::types::Type::{self, Bool, Map, Text};
 use crate::value::{MapKey, Value};

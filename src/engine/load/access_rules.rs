@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Settings;
 use super::assemble::{Assembled, assemble};
 use super::config::FleetConfig;
 use super::documents::FileDocuments;
 use super::file_cache::FileCache;
 use super::last_good::chunk_of;
+use super::settings::Settings;
 use super::tree_objects::{TreeObjects, read_files};
 use crate::access::{self, Facts, Judged, Rules, World};
 use crate::dialects::{Claim, Dialects, Document, ReadingCache};

@@ -15,6 +15,7 @@ pub mod glob;
 mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
+mod settings;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -30,17 +31,18 @@ pub use last_good::{History, append};
 pub use survey::{Survey, Text, survey, survey_with_cache};
 
 use assemble::{Assembled, assemble};
-use config::{CONFIG_KIND, CONFIG_PATH};
-use documents::{FileDocuments, Slot};
+use config::CONFIG_PATH;
+use documents::Slot;
 use last_good::{LastGood, keep};
+use settings::Settings;
 use tree_objects::{TreeObjects, find_broken, read_files, tree_objects};
 
 use crate::access::{self, Facts, World};
 use crate::dialects::{Claim, DIALECTS, Dialects, Document};
-use berth_base::diag::{Diagnostic, Diagnostics, Severity};
+use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{Fleet, Key, Shared};
 use berth_base::source::SourceTree;
-use berth_base::yaml::{Limits, Scope};
+use berth_base::yaml::Limits;
 
 /// A fleet as its source tree describes it.
 #[derive(Clone, Debug, Default)]
@@ -159,31 +161,6 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
 /// Returns the source's findings about files that the settings do not exclude.
 fn found_in<'t>(tree: &'t SourceTree, config: &FleetConfig) -> Vec<&'t Diagnostic> {
     tree.found.iter().filter(|one| !is_excluded(one, config)).collect()
-}
-
-/// The settings of a tree. Their faults are reported with all others', see [`berth_kinds`].
-struct Settings {
-    config: FleetConfig,
-    /// Their file has a fault, so that their last good form counts where there is one.
-    are_broken: bool,
-}
-
-impl Settings {
-    fn of(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> Settings {
-        let files = cache.read_all(tree.files.iter().filter(|file| *file.path == *CONFIG_PATH));
-        let refused =
-            tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *CONFIG_PATH));
-        let settings = files.first().and_then(|(_, file)| Settings::in_file(file, dialects));
-        let are_broken = refused || !files.is_empty();
-        settings.unwrap_or_else(|| Settings { config: FleetConfig::default(), are_broken })
-    }
-
-    fn in_file(file: &FileDocuments, dialects: Dialects) -> Option<Settings> {
-        let (document, _) = file.objects.iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
-        let scope = Scope::new(CONFIG_PATH.into(), Severity::Error);
-        let config = config::read(&scope, &document.root, dialects);
-        Some(Settings { config, are_broken: scope.has_errors() })
-    }
 }
 
 fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {

@@ -5,8 +5,8 @@ use super::processed::read_processed;
 use super::rendered_state::{CurrentState, Ids};
 use super::summary::Summary;
 use super::trailers::Trailers;
-use super::tree;
 use super::trusted_commits::remember;
+use super::{owned, tree};
 use berth_base::diag::Diagnostics;
 use berth_base::model::Timestamp;
 use berth_engine::state::State;
@@ -115,11 +115,11 @@ pub fn draft(
 ) -> Result<Published, PublishError> {
     let mut writer = Writer::new(repo)?;
     let written = tree::write(&mut writer, current, next)?;
-    let state_tree = tree::state_tree(&written.entries)?;
+    let state_tree = owned::state_tree(&written.entries)?;
     let mut root = written.entries;
     if let Some(current) = current {
         // People's own files in the branch stay unchanged.
-        root.extend(repo.tree(current.tree)?.into_iter().filter(|entry: &Entry| !tree::is_owned(entry)));
+        root.extend(repo.tree(current.tree)?.into_iter().filter(|entry: &Entry| !owned::is_owned(entry)));
     }
     let root = writer.tree(root)?;
     if !stamp.must_record && current.is_some_and(|current| current.tree == root) {

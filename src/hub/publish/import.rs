@@ -8,7 +8,7 @@ use super::commit::{Committed, Published, point, refuse_gone};
 use super::error::PublishError;
 use super::summary::Summary;
 use super::trailers::Trailers;
-use super::tree;
+use super::{owned, tree};
 use berth_base::model::Timestamp;
 use berth_engine::plan::plan;
 use berth_engine::state::State;
@@ -32,7 +32,7 @@ pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result
     refuse_begun(repo, refs)?;
     let mut writer = Writer::new(repo)?;
     let written = tree::write(&mut writer, None, state)?;
-    let state_tree = tree::state_tree(&written.entries)?;
+    let state_tree = owned::state_tree(&written.entries)?;
     let root = writer.tree(written.entries)?;
     let others = vec![(IMPORT.to_owned(), one_line(&import.from))];
     let mut trailers = Trailers { source: None, now: Some(import.now), seq: 1, digest: None, others };
@@ -62,6 +62,6 @@ pub(crate) fn import_of(repo: &Repo, commit: &CommitInfo) -> Result<Option<(Stri
     let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
     let line = trailers.others.iter().find(|(name, _)| name == IMPORT);
     let Some((_, from)) = line.filter(|_| trailers.source.is_none()) else { return Ok(None) };
-    let genuine = trailers.fit(tree::state_tree(&repo.tree(commit.tree)?)?);
+    let genuine = trailers.fit(owned::state_tree(&repo.tree(commit.tree)?)?);
     Ok(Some((from.clone(), genuine && commit.parents.is_empty())))
 }

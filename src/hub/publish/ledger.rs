@@ -7,9 +7,9 @@ use berth_git::protocol::trailers::ALLOW_PRUNE;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
+use super::owned;
 use super::rendered_state::{LONGEST_WALK, claimed};
 use super::trailers::{Trailers, USED_APPROVAL};
-use super::tree;
 use berth_base::model::{Digest, path};
 use berth_engine::state::layout;
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
@@ -89,7 +89,7 @@ pub struct Own {
 
 impl Own {
     fn is_genuine(&self, repo: &Repo) -> Result<bool, PublishError> {
-        Ok(self.trailers.fit(tree::state_tree(&repo.tree(self.root)?)?))
+        Ok(self.trailers.fit(owned::state_tree(&repo.tree(self.root)?)?))
     }
 }
 

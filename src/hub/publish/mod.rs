@@ -14,6 +14,7 @@ pub mod commit;
 mod error;
 pub mod import;
 pub(crate) mod ledger;
+mod owned;
 pub mod processed;
 pub(crate) mod rendered_state;
 pub mod report;

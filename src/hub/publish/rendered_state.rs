@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::PublishError;
+use super::owned;
 use super::trailers::Trailers;
-use super::tree;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Folder, Key, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
@@ -122,7 +122,7 @@ fn last_own(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Trailers)>,
 /// anybody can make such a commit; the commits of a branch that a daemon goes on from are proven before.
 pub fn claimed(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, PublishError> {
     let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
-    let is_own = trailers.fit(tree::state_tree(&repo.tree(commit.tree)?)?);
+    let is_own = trailers.fit(owned::state_tree(&repo.tree(commit.tree)?)?);
     Ok(is_own.then_some(trailers))
 }
 
@@ -142,7 +142,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         beside: Vec::new(),
     };
     let mut folders = BTreeMap::new();
-    for entry in root.iter().filter(|entry| tree::is_owned(entry)) {
+    for entry in root.iter().filter(|entry| owned::is_owned(entry)) {
         match (entry.kind, String::from_utf8_lossy(&entry.name)) {
             (EntryKind::Folder(id), name) => {
                 folders.insert(name.into_owned(), id);

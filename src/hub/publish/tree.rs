@@ -8,7 +8,7 @@ use super::error::PublishError;
 use super::rendered_state::{CurrentState, Ids};
 use berth_base::model::{ContentId, Decision, Folder, Key, differences, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
-use berth_git::{Entry, EntryKind, TreeId, Writer, tree_id};
+use berth_git::{Entry, EntryKind, TreeId, Writer};
 
 /// The entries of the branch's root that are berth's, and the ids below them.
 pub(super) struct Written {
@@ -197,15 +197,4 @@ fn files_among_decisions(
 
 fn folder(writer: &mut Writer<'_>, files: BTreeMap<String, ContentId>) -> Result<TreeId, PublishError> {
     Ok(writer.folder(files.iter().map(|(path, id)| (path.as_str(), *id)))?)
-}
-
-/// Reports whether an entry of the branch's root is berth's own.
-pub(super) fn is_owned(entry: &Entry) -> bool {
-    let name = entry.name.as_slice();
-    name == layout::MARKER.as_bytes() || layout::OWNED.iter().any(|owned| name == owned.as_bytes())
-}
-
-/// The id of the state alone: of a root tree with nothing but what is berth's.
-pub(super) fn state_tree(root: &[Entry]) -> Result<TreeId, PublishError> {
-    Ok(tree_id(root.iter().filter(|entry| is_owned(entry)).cloned().collect())?)
 }

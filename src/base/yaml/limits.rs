@@ -1,0 +1,33 @@
+//! Limits on the cost of a file.
+
+/// Limits on the cost of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The size of the file. Text that aliases repeat may add as much again.
+    pub bytes: usize,
+    /// The deepest nesting of lists and mappings.
+    pub depth: usize,
+    /// Values in the file, those that aliases repeat included.
+    pub nodes: usize,
+    /// Work for aliases: values that they repeat, and their text by [`TEXT_PER_STEP`] bytes.
+    pub repeats: usize,
+}
+
+/// Bytes of repeated text that count like one repeated value.
+pub(super) const TEXT_PER_STEP: usize = 100;
+
+/// The work that aliases of one honest file may take.
+pub const HONEST_REPEATS: usize = 10_000;
+
+impl Limits {
+    /// For text within an object, and files that berth wrote or one machine reads: no other file is charged.
+    pub fn of_a_part() -> Limits {
+        Limits { repeats: HONEST_REPEATS, ..Limits::default() }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: 10 << 20, depth: 100, nodes: 1_000_000, repeats: usize::MAX }
+    }
+}

@@ -1,0 +1,79 @@
+//! A function of the language, and how its code gets at arguments.
+
+use crate::meter::Meter;
+use crate::types::Type;
+use crate::value::Value;
+
+/// A function for a single list of types.
+#[derive(Debug)]
+pub(crate) struct Function {
+    /// With the first part, for those that stand in a part of their own: `ip.isCanonical`.
+    pub(crate) name: &'static str,
+    /// Called on its first argument.
+    pub(crate) method: bool,
+    pub(crate) takes: &'static [Type],
+    pub(crate) gives: Type,
+    pub(crate) call: Call,
+}
+
+pub(crate) type Call = fn(&mut Meter, &[Value]) -> Answer;
+
+/// The value of a call, or why it has none.
+pub(crate) type Answer = Result<Value, String>;
+
+impl Function {
+    pub(super) const fn global(
+        name: &'static str,
+        takes: &'static [Type],
+        gives: Type,
+        call: Call,
+    ) -> Function {
+        Function { name, method: false, takes, gives, call }
+    }
+
+    pub(super) const fn method(
+        name: &'static str,
+        takes: &'static [Type],
+        gives: Type,
+        call: Call,
+    ) -> Function {
+        Function { name, method: true, takes, gives, call }
+    }
+
+    /// Reports whether values may turn out to be such as it takes, by what is known of their types. A null passes for
+    /// what may be null, and fails when the expression runs.
+    pub(crate) fn may_take(&self, types: &[Type]) -> bool {
+        let fits = |(found, wanted): (&Type, &Type)| {
+            found.may_be(*wanted) || (*found == Type::Null && wanted.may_be_null())
+        };
+        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
+    }
+
+    /// Reports whether it takes values of these types.
+    pub(crate) fn takes(&self, types: &[Type]) -> bool {
+        let fits = |(found, wanted): (&Type, &Type)| found.may_be(*wanted);
+        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
+    }
+}
+
+/// The items of a list, for functions that take one.
+pub(super) fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::List(items) => items,
+        _ => &[],
+    }
+}
+
+pub(super) fn text_of(value: &Value) -> &str {
+    match value {
+        Value::Text(text) => text,
+        _ => "",
+    }
+}
+
+pub(super) fn whole_of(value: &Value) -> i64 {
+    match value {
+        Value::Int(value) => *value,
+        _ => 0,
+    }
+}

@@ -1,0 +1,244 @@
+//! The computation of a step, which proofs repeat.
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use crate::inputs::gate::{self, Basis, Gated, Step};
+use crate::inputs::{BuildCache, InputError, PassInputs, Reports, SourceCommit};
+use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
+use berth_base::diag::Diagnostics;
+use berth_base::model::{ClusterStatus, ContentError, Timestamp};
+use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
+use berth_engine::pipeline::Built;
+use berth_engine::plan::{Plan, plan, plan_of};
+use berth_engine::state::{Comparison, State};
+use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
+
+/// All inputs of the next commit, which is a function of them.
+#[derive(Debug)]
+pub struct CommitInputs<'a> {
+    pub source: CommitId,
+    pub current: Option<&'a CurrentState>,
+    pub identity: &'a Identity,
+    pub outside: Outside,
+}
+
+/// The inputs that come from neither the source nor the current state.
+#[derive(Debug)]
+pub enum Outside {
+    /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
+    /// `at` replaces the moment that all of this gives. Without `gated`, removals need no approval.
+    /// The cache only saves time.
+    Now {
+        clock: Timestamp,
+        at: Option<Timestamp>,
+        basis: Basis,
+        gated: bool,
+        reports: Reports,
+        cache: Box<BuildCache>,
+    },
+    /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
+    Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
+}
+
+/// The next commit with its inputs and intermediate results.
+#[derive(Debug)]
+pub struct NextCommit {
+    pub drafted: Published,
+    /// The commit whose access rules held.
+    pub rules: Option<CommitId>,
+    pub inputs: PassInputs,
+    /// The next state before the gate.
+    pub built: Built,
+    /// The state to publish: the next state without the changes that the gate holds.
+    pub state: State,
+    pub held: Vec<Held>,
+    /// The deadlines that the change brings and that are not held.
+    pub deadlines: Vec<Deadline>,
+    /// The records of held removals for the next step.
+    pub records: Vec<HeldRecord>,
+    pub plan: Plan,
+    /// All diagnostics, faults of reports included.
+    pub diagnostics: Diagnostics,
+}
+
+/// The reason why the next commit could not be made. The fleet's own faults are diagnostics instead.
+#[derive(Debug, thiserror::Error)]
+pub enum NextCommitError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    #[error(transparent)]
+    Inputs(#[from] InputError),
+    #[error(
+        "the source `{name}` is at {source_commit}, which does not come after {last}, the commit processed last"
+    )]
+    Rewound { name: String, source_commit: CommitId, last: CommitId },
+}
+
+impl NextCommitError {
+    /// Returns the commit with the access rules, where that commit is missing.
+    pub(crate) fn lacks_rules_of(&self) -> Option<CommitId> {
+        match self {
+            NextCommitError::Inputs(InputError::NoRules { commit }) => Some(*commit),
+            _ => None,
+        }
+    }
+
+    /// Returns the hint for a person.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            NextCommitError::Git(error) => error.hint(),
+            NextCommitError::Publish(error) => error.hint(),
+            NextCommitError::Content(_) => None,
+            NextCommitError::Inputs(error) => error.hint(),
+            NextCommitError::Rewound { last, .. } => Some(format!(
+                "somebody force-pushed, it is another branch, or a shallow clone lacks the commit; \
+                 restore {last} (git merge {last}), or allow it for one run with --allow-rewind"
+            )),
+        }
+    }
+
+    /// Reports whether the step must not be published, though it could be computed.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            NextCommitError::Publish(error) | NextCommitError::Inputs(InputError::Publish(error)) => {
+                error.is_refusal()
+            }
+            NextCommitError::Rewound { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Git's own failure below it, for those that came while writing.
+    pub fn git(&self) -> Option<&GitError> {
+        match self {
+            NextCommitError::Git(error) | NextCommitError::Publish(PublishError::Git(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Makes the next commit and refuses nothing: [`step`] refuses, and a proof repeats a publication.
+pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
+    let mut contents = GitContents::writing(repo)?;
+    let (inputs, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
+    repo.progress().begin("comparing with the current state");
+    let states = Comparison::of(&inputs.current, &built.state);
+    let step = Unjudged { repo, given: &given, inputs: &inputs, built: &built, states: &states };
+    let gated = step.ask_gate()?;
+    let records = gated.verdict.records();
+    let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
+    let (state, plan) = match gated.verdict.state {
+        Some(state) => {
+            let plan = plan(&inputs.current, &state);
+            (state, plan)
+        }
+        None => (built.state.clone(), plan_of(&states)),
+    };
+    let mut told = inputs.diagnostics.clone();
+    told.extend(built.diagnostics.iter().cloned());
+    told.extend(gated.diagnostics);
+    told.sort();
+    let info = repo.commit(given.source)?;
+    let stamp = Stamp {
+        identity: given.identity.clone(),
+        trailers: gated.trailers,
+        must_record: gated.must_record,
+        ..Stamp::new(given.source, info.subject(), info.seconds, inputs.now)
+    };
+    let summary = Summary::of(&plan, given.current.is_none()).with_problems(&told);
+    let drafted = publish::draft(repo, given.current, &state, &stamp, &summary)?;
+    let mut diagnostics = told;
+    diagnostics.extend(inputs.odd_reports.iter().cloned());
+    diagnostics.sort();
+    Ok(NextCommit { drafted, rules, inputs, built, state, held, deadlines, records, plan, diagnostics })
+}
+
+/// A step that the gate has not seen yet.
+struct Unjudged<'a> {
+    repo: &'a Repo,
+    given: &'a CommitInputs<'a>,
+    inputs: &'a PassInputs,
+    built: &'a Built,
+    states: &'a Comparison<'a>,
+}
+
+impl Unjudged<'_> {
+    /// Asks the gate about the step. The first commit removes nothing, so the gate is not asked.
+    fn ask_gate(&self) -> Result<Gated, NextCommitError> {
+        let Unjudged { repo, given, inputs, built, states } = *self;
+        let basis = match &given.outside {
+            Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
+            Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
+        };
+        let (Some(basis), Some(rendered)) = (basis, given.current) else { return Ok(Gated::default()) };
+        let edit_alone = || inputs.edit_alone(&built.state.facts, rendered.trailers.now);
+        let edited = basis.since != Some(given.source);
+        let outlook = |until| self.outlook(&basis, until);
+        let step = Step {
+            source: given.source,
+            states,
+            files: &built.fleet.approvals,
+            now: inputs.now,
+            rendered: Some(rendered),
+            edit_alone: edited.then_some(&edit_alone),
+            outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
+        };
+        Ok(gate::ask(repo, &step, &basis)?)
+    }
+
+    /// Returns the deadlines to come, and for a new source also those of the source before it.
+    fn outlook(&self, basis: &Basis, until: Timestamp) -> Result<Outlook, InputError> {
+        let Unjudged { repo, given, inputs, built, .. } = *self;
+        let (facts, now) = (&built.state.facts, inputs.now);
+        let with_change = inputs.ahead(facts, facts, now, until);
+        let before = basis.since.filter(|since| *since != given.source && repo.has_commit(*since));
+        let without_change = match before.filter(|_| !with_change.is_empty()) {
+            Some(commit) => {
+                let source = SourceCommit { repo, commit, rules: basis.rules, current: given.current };
+                let before = PassInputs::recorded(source, facts.clone(), now)?;
+                before.ahead(facts, &inputs.current.facts, now, until)
+            }
+            None => Vec::new(),
+        };
+        Ok(Outlook { with_change, without_change, until: None })
+    }
+}
+
+fn read_and_build(
+    repo: &Repo,
+    given: &mut CommitInputs<'_>,
+    contents: &mut GitContents<'_>,
+) -> Result<(PassInputs, Built, Option<CommitId>), NextCommitError> {
+    let progress = repo.progress();
+    progress.begin("reading the fleet");
+    let source = |rules| SourceCommit { repo, commit: given.source, rules, current: given.current };
+    match &mut given.outside {
+        Outside::Now { clock, at, basis, reports, cache, .. } => {
+            let (reports, cache) = (mem::take(reports), *mem::take(cache));
+            let rules = given.current.and_then(|_| basis.rules_for(given.source));
+            let mut inputs = PassInputs::commit(source(rules), reports, *clock, cache)?;
+            progress.begin("rendering objects");
+            let built = match at {
+                Some(at) => {
+                    inputs.now = *at;
+                    inputs.build(contents)?
+                }
+                None => inputs.build_until(*clock, contents)?,
+            };
+            Ok((inputs, built, rules))
+        }
+        Outside::Recorded { facts, trailers } => {
+            let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
+            let rules = given.current.and_then(|_| gate::rules_of(trailers, given.source));
+            let facts = mem::take(facts);
+            let inputs = PassInputs::recorded(source(rules), facts, now)?;
+            let built = inputs.build(contents)?;
+            Ok((inputs, built, rules))
+        }
+    }
+}
