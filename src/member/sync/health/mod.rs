@@ -8,7 +8,7 @@ mod rules;
 
 use serde_json::Value as Json;
 
-use rules::{Check, Count, RULES, When};
+use rules::{Check, Count, When};
 
 /// The health of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::rules::RULES;
 use super::*;
 use berth_base::yaml::{self, Limits};
 
