@@ -17,7 +17,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 
 /// A line, and the thread that keeps it up to date. It is gone when this is dropped.
 #[derive(Debug)]
-pub struct Bar {
+pub(crate) struct Bar {
     line: Line,
     end: Option<Sender<()>>,
     drawing: Option<JoinHandle<()>>,

@@ -8,12 +8,12 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo};
 use super::exit::Exit;
 
 /// From now on every panic of the process, on any thread, says where it was.
-pub fn report_panics() {
+pub(crate) fn report_panics() {
     std::panic::set_hook(Box::new(say));
 }
 
 /// Runs the program; a panic ends it with the code of a bug.
-pub fn guarded(run: impl FnOnce() -> Exit) -> Exit {
+pub(crate) fn guarded(run: impl FnOnce() -> Exit) -> Exit {
     std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Bug)
 }
 

@@ -15,11 +15,11 @@ use super::ui::Ui;
 #[command(
     after_help = "Example:\n  berth completions bash > /etc/bash_completion.d/berth\n  berth completions zsh > ~/.zfunc/_berth"
 )]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub fn cmd_completions(args: &CompletionsArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_completions(args: &CompletionsArgs, ui: &Ui) -> Outcome {
     let completer: &dyn EnvCompleter = match args.shell {
         Shell::Bash => &Bash,
         Shell::Elvish => &Elvish,

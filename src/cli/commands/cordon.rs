@@ -21,7 +21,7 @@ const CORDONED: &str = "berth.dev/cordoned";
 /// that tolerate the key go on using the cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth cordon oslo\n  berth cordon -l region=north --dry-run")]
-pub struct CordonArgs {
+pub(crate) struct CordonArgs {
     /// Names of clusters
     #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
@@ -37,7 +37,7 @@ pub struct CordonArgs {
 /// Takes the taint `berth.dev/cordoned` away that `berth cordon` gave them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth uncordon oslo\n  berth uncordon -l region=north")]
-pub struct UncordonArgs {
+pub(crate) struct UncordonArgs {
     /// Names of clusters
     #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
@@ -45,7 +45,7 @@ pub struct UncordonArgs {
     mark: MarkArgs,
 }
 
-pub fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
     let since = since(args.now);
     mark(&args.mark, &args.clusters, ui, |chosen| {
         each(
@@ -59,7 +59,7 @@ pub fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
     })
 }
 
-pub fn cmd_uncordon(args: &UncordonArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_uncordon(args: &UncordonArgs, ui: &Ui) -> Outcome {
     mark(&args.mark, &args.clusters, ui, |chosen| {
         each(chosen, |_| taints::Wish::Remove { key: CORDONED.to_owned(), value: None, effect: None }, "")
     })

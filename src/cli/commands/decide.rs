@@ -13,14 +13,14 @@ use berth_engine::state;
 #[command(
     after_help = "Example:\n  berth decide\n  berth decide --rev main -o json\n  berth decide --now 2026-01-01T00:00:00Z"
 )]
-pub struct DecideArgs {
+pub(crate) struct DecideArgs {
     #[command(flatten)]
     fleet: FleetArgs,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
 }
 
-pub fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
     let inputs = args.fleet.read(ui)?;
     let (_, decided, diagnostics) = inputs.decide();
     ui.diagnostics(&diagnostics);
@@ -32,7 +32,7 @@ pub fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
 }
 
 /// Returns a table with one row for each decision.
-pub fn decisions_table(decisions: &std::collections::BTreeMap<Key, Decision>, ui: &Ui) -> String {
+pub(crate) fn decisions_table(decisions: &std::collections::BTreeMap<Key, Decision>, ui: &Ui) -> String {
     let row = |(key, decision): (&Key, &Decision)| {
         let condition = decision.condition.as_ref();
         vec![
@@ -51,7 +51,7 @@ pub fn decisions_table(decisions: &std::collections::BTreeMap<Key, Decision>, ui
 }
 
 /// The picked clusters by name, cut after a few.
-pub fn pick_names(decision: &Decision, most: usize) -> String {
+pub(crate) fn pick_names(decision: &Decision, most: usize) -> String {
     let names = decision.picks.iter().map(|pick| match pick.replicas {
         Some(replicas) => format!("{}={replicas}", pick.cluster),
         None => pick.cluster.clone(),

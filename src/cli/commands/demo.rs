@@ -26,7 +26,7 @@ use berth_member::sync::{Options, cluster_folder, status, sync_once};
 /// Show the whole loop on this machine
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth demo\n  berth demo /tmp/berth-demo")]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Folder of the demo: a new one, or that of an earlier demo
     #[arg(default_value = "berth-demo", value_name = "DIR")]
     dir: PathBuf,
@@ -62,7 +62,7 @@ const EDITS: [(&str, &str); 2] = [
     ),
 ];
 
-pub fn cmd_demo(args: &DemoArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_demo(args: &DemoArgs, ui: &Ui) -> Outcome {
     let start = Instant::now();
     let demo = Demo::start(&args.dir, ui)?;
     demo.first_publication()?;

@@ -28,7 +28,7 @@ use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 /// Management's placements come in the words of theirs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth describe web\n  berth describe crp/web -o json")]
-pub struct DescribeArgs {
+pub(crate) struct DescribeArgs {
     /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
     #[arg(add = ArgValueCandidates::new(names::placements))]
     placement: String,
@@ -44,7 +44,7 @@ pub struct DescribeArgs {
     output: Format,
 }
 
-pub fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let located = LocatedState::find(&repo, &args.state.search(&args.repo)?)?;
     ui.status(&format!("reading {}", located.words()));

@@ -5,7 +5,7 @@ use similar::TextDiff;
 use super::ui::{Tone, Ui};
 
 /// The unified difference under a title.
-pub fn coloured(before: &str, after: &str, title: &str, ui: &Ui) -> String {
+pub(crate) fn coloured(before: &str, after: &str, title: &str, ui: &Ui) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut shown = String::new();
     for line in diff.unified_diff().context_radius(2).header(title, title).to_string().lines() {

@@ -27,7 +27,7 @@ use berth_engine::plan::Plan;
 #[command(
     after_help = "Example:\n  berth disable deployments.apps\n  berth disable deployments.apps --yes\n  berth disable widgets.example.com --delete --yes"
 )]
-pub struct DisableArgs {
+pub(crate) struct DisableArgs {
     /// The type: short name, kind, plural, or plural with group; or its Federated kind
     #[arg(value_name = "TYPE")]
     name: String,
@@ -46,7 +46,7 @@ pub struct DisableArgs {
     output: Format,
 }
 
-pub fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
     let tree = WorkingTree::read(&args.repo.repo)?;
     ui.diagnostics(&tree.unreadable());
     let disabled = Disabled::of(args, &tree)?;

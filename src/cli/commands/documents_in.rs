@@ -14,7 +14,7 @@ use berth_hub::inputs::InputError;
 
 /// The documents of the named files.
 #[derive(Debug, Default)]
-pub struct DocumentsIn {
+pub(crate) struct DocumentsIn {
     pub subjects: Vec<Subject>,
     /// Documents that are no objects.
     pub passed_over: usize,

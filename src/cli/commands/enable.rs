@@ -26,7 +26,7 @@ use berth_engine::dialects::kubefed::make::{
     disable_version_flag = true,
     after_help = "Example:\n  berth enable statefulsets.apps\n  berth enable widgets.example.com --kind Widget --version v1\n  berth enable -f directive.yaml -o yaml"
 )]
-pub struct EnableArgs {
+pub(crate) struct EnableArgs {
     /// The type: short name, kind, plural, or plural with group
     #[arg(value_name = "TYPE", required_unless_present = "filename")]
     name: Option<String>,
@@ -66,7 +66,7 @@ struct Wish {
     federated_version: Option<String>,
 }
 
-pub fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     let wish = wish(args)?;
     let tree = WorkingTree::read(&args.repo.repo)?;
     ui.diagnostics(&tree.unreadable());

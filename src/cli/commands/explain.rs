@@ -27,7 +27,7 @@ use berth_engine::pipeline;
 #[command(
     after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web -o json"
 )]
-pub struct ExplainArgs {
+pub(crate) struct ExplainArgs {
     /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
     #[arg(add = ArgValueCandidates::new(names::placements))]
     placement: String,
@@ -40,7 +40,7 @@ pub struct ExplainArgs {
     output: Format,
 }
 
-pub fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let inputs = args.fleet.read(ui)?;
     let (loaded, decided, diagnostics) = inputs.decide();
     ui.diagnostics(&diagnostics);

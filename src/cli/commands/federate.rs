@@ -30,7 +30,7 @@ use berth_engine::dialects::kubefed::make::{Federated, KnownTypes, Made, Options
 #[command(
     after_help = "Example:\n  berth federate web.yaml --output-dir apps\n  kubectl get deploy,svc,cm -n shop -o yaml | berth federate - --selector region=south\n  berth federate manifests/ --contents -n shop --skip-api-resources secrets,pods --output-dir apps\n  berth federate --from-cluster deployment web -n shop --context host\n  berth federate --from-cluster namespace shop --contents --output-dir apps"
 )]
-pub struct FederateArgs {
+pub(crate) struct FederateArgs {
     /// Files, folders, or `-` for the standard input; with --from-cluster, a type and a name
     #[arg(required = true, value_name = "FILE|TYPE NAME")]
     files: Vec<PathBuf>,
@@ -68,7 +68,7 @@ pub struct FederateArgs {
     host: HostArgs,
 }
 
-pub fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
     let mut options = options(args)?;
     let read = if args.from_cluster {
         let types = options.types.clone();

@@ -14,13 +14,13 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
         .map_err(|error| CommandError::io(format!("writing {}", path.display()), &error))
 }
 
-pub fn create_folder(path: &Path) -> Result<(), CommandError> {
+pub(crate) fn create_folder(path: &Path) -> Result<(), CommandError> {
     std::fs::create_dir_all(path)
         .map_err(|error| CommandError::io(format!("creating {}", path.display()), &error))
 }
 
 /// Writes a file that is not there yet. One that is there stays as it is, which is an error.
-pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+pub(crate) fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
     if let Some(parent) = path.parent() {
         create_folder(parent)?;
     }
@@ -33,7 +33,7 @@ pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandErro
     file.write_all(bytes.as_ref()).map_err(|error| CommandError::io(&doing, &error))
 }
 
-pub fn already_there(path: &Path) -> CommandError {
+pub(crate) fn already_there(path: &Path) -> CommandError {
     let error = CommandError::usage(format!("{} already exists", path.display()));
     error.hint("move it, or write to another place; nothing was written to it")
 }
@@ -75,7 +75,7 @@ fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {
 }
 
 /// Refuses a path below a folder that leads through a symbolic link: it could lead anywhere.
-pub fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandError> {
+pub(crate) fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandError> {
     let mut at = folder.to_owned();
     for part in Path::new(below) {
         at.push(part);

@@ -14,7 +14,7 @@ use berth_git::Repo;
 use berth_hub::inputs::PassInputs;
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct FleetArgs {
+pub(crate) struct FleetArgs {
     /// The fleet repository, or a folder that looks like one
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     pub repo: PathBuf,
@@ -110,6 +110,6 @@ pub fn moment(text: &str) -> Result<Timestamp, String> {
 }
 
 /// A fleet with errors ends with its own exit code.
-pub fn exit_for(diagnostics: &Diagnostics) -> Exit {
+pub(crate) fn exit_for(diagnostics: &Diagnostics) -> Exit {
     if diagnostics.has_errors() { Exit::Faulty } else { Exit::Done }
 }

@@ -13,7 +13,7 @@ use berth_member::sync::fleet_pin::FleetPin;
 
 /// Trust in the commits that a member follows
 #[derive(Debug, clap::Args)]
-pub struct FollowArgs {
+pub(crate) struct FollowArgs {
     /// Apply only folders that one of these keys signed: a file in the format of `ssh-keygen -Y verify`
     #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
     allowed_signers: Option<PathBuf>,
@@ -30,7 +30,7 @@ impl FollowArgs {
         commit_trust::read_allowed_signers(file).map(|_| ()).map_err(CommandError::usage)
     }
 
-    pub fn vouching(&self, cluster: &str, fleet: &str) -> CommitTrust {
+    pub(crate) fn vouching(&self, cluster: &str, fleet: &str) -> CommitTrust {
         CommitTrust::new(self.allowed_signers.clone())
             .of_fleet(FleetPin::new(cluster, fleet))
             .noticing(self.max_age.map(Duration::from_secs))
@@ -38,7 +38,7 @@ impl FollowArgs {
 }
 
 /// The commit that is followed, and what is wrong with the newest one.
-pub struct Following {
+pub(crate) struct Following {
     vouching: CommitTrust,
     /// The member remembers the fleet of the folder that it applies.
     remembers: bool,
@@ -74,7 +74,7 @@ impl Following {
     }
 
     /// The folder was applied, and a newer one is probably hidden.
-    pub fn staleness(&self) -> Option<CommandError> {
+    pub(crate) fn staleness(&self) -> Option<CommandError> {
         let why = self.refused.as_ref().filter(|_| self.is_stale)?;
         Some(CommandError::new(Exit::Unreachable, why.clone()))
     }

@@ -14,7 +14,7 @@ use berth_git::source_tree::read_source;
 use berth_git::{CommitId, Repo};
 
 /// Returns the changes since another commit's files that a hub would refuse, where that commit is available.
-pub fn refused_by_hubs(
+pub(crate) fn refused_by_hubs(
     repo: &Repo,
     base: Option<CommitId>,
     head: &SourceTree,
@@ -37,7 +37,7 @@ pub fn refused_by_hubs(
 }
 
 /// Refusals for people, before anything else of the plan.
-pub fn refusals_text(refusals: &[CommandError], ui: &Ui) -> String {
+pub(crate) fn refusals_text(refusals: &[CommandError], ui: &Ui) -> String {
     let one = |refusal: &CommandError| {
         let hint = refusal.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));
         let title = ui.tint("berth run would refuse this commit and publish nothing:", Tone::Bad);
@@ -47,7 +47,7 @@ pub fn refusals_text(refusals: &[CommandError], ui: &Ui) -> String {
 }
 
 /// Returns the refusals as JSON.
-pub fn refusals_json(refusals: &[CommandError]) -> Json {
+pub(crate) fn refusals_json(refusals: &[CommandError]) -> Json {
     let one = |refusal: &CommandError| json!({"message": refusal.message, "hint": refusal.hint});
     refusals.iter().map(one).collect()
 }

@@ -14,7 +14,7 @@ use berth_engine::gate::{Deadline, Held, Limits, Percent, Span, Why};
 /// The flags of the gate's limits.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Removals")]
-pub struct GateArgs {
+pub(crate) struct GateArgs {
     /// Hold a workload that would lose more than this share of its clusters, or all; the first two are free
     #[arg(long, value_name = "SHARE", default_value = "50%", env = "BERTH_MAX_REMOVED_CLUSTERS")]
     max_removed_clusters: Percent,
@@ -71,7 +71,7 @@ pub enum When {
 }
 
 /// Describes the held workloads and the line that approves them.
-pub fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
+pub(crate) fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
     let workloads = counted(held.len(), "workload");
     let (title, stays) = match when {
         When::Now => (format!("{workloads} held for approval"), "stays"),
@@ -116,7 +116,7 @@ pub fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
 }
 
 /// The deadlines that a change brings and that nothing holds.
-pub fn deadlines_text(deadlines: &[Deadline], ui: &Ui) -> String {
+pub(crate) fn deadlines_text(deadlines: &[Deadline], ui: &Ui) -> String {
     let mut text = String::new();
     for deadline in deadlines {
         let line = format!("at {}: removes {} from {}", deadline.at, deadline.key, named(&deadline.clusters));
@@ -126,7 +126,7 @@ pub fn deadlines_text(deadlines: &[Deadline], ui: &Ui) -> String {
 }
 
 /// Returns the deadlines as JSON.
-pub fn deadlines_json(deadlines: &[Deadline]) -> Json {
+pub(crate) fn deadlines_json(deadlines: &[Deadline]) -> Json {
     let one = |deadline: &Deadline| {
         let key = &deadline.key;
         json!({
@@ -149,7 +149,7 @@ fn named(clusters: &BTreeSet<String>) -> String {
 }
 
 /// The held workloads, for programs.
-pub fn held_json(held: &[Held]) -> Json {
+pub(crate) fn held_json(held: &[Held]) -> Json {
     let one = |held: &Held| {
         let removes = held
             .pairs

@@ -9,7 +9,7 @@ use berth_member::live::{Access, Cluster, LiveError};
 /// The flags that name the cluster to read.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-pub struct HostArgs {
+pub(crate) struct HostArgs {
     /// Kubeconfig of the hub; default: KUBECONFIG, or the file in the home folder
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,

@@ -35,7 +35,7 @@ use berth_member::live::Host as _;
 #[command(
     after_help = "Example:\n  git init fleet\n  berth import kubefed --context host --out fleet --repo fleet\n  cd fleet && git add -A && git commit -m 'Import from KubeFed' && berth plan"
 )]
-pub struct ImportArgs {
+pub(crate) struct ImportArgs {
     #[command(subcommand)]
     system: System,
 }
@@ -122,7 +122,7 @@ struct IntoArgs {
     output: Format,
 }
 
-pub fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
     let System { importer, namespace, into, host } = &args.system;
     let options = Options { namespace: namespace.clone(), secrets: !into.no_secrets };
     let refs = Refs::default();

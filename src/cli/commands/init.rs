@@ -12,7 +12,7 @@ use berth_hub::inputs::{PassInputs, Search};
 /// Start a fleet repository
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth init fleet && cd fleet && berth decide")]
-pub struct InitArgs {
+pub(crate) struct InitArgs {
     /// Folder of the new fleet
     #[arg(default_value = ".", value_name = "DIR")]
     dir: PathBuf,
@@ -49,7 +49,7 @@ fn existing_fleet(dir: &Path) -> Option<String> {
     Some(format!("may describe a fleet already, in a file that cannot be read{at}: {}", fault.message))
 }
 
-pub fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
     let there: Vec<&str> =
         FILES.iter().map(|(path, _)| *path).filter(|path| args.dir.join(path).exists()).collect();
     if !there.is_empty() {

@@ -25,7 +25,7 @@ const MARK: &str = "# Made by berth join --install";
 /// The manifests that run a syncer in the member's own cluster
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Install")]
-pub struct InstallArgs {
+pub(crate) struct InstallArgs {
     /// Also write the manifests that run its syncer in its own cluster into this folder; `-` prints them
     ///
     /// A cluster that is already in the inventory stays unchanged there. Files of an earlier run are replaced.
@@ -79,7 +79,7 @@ impl InstallArgs {
     }
 
     /// Reports whether the manifests go to stdout, where nothing else may be printed.
-    pub fn is_printed(&self) -> bool {
+    pub(crate) fn is_printed(&self) -> bool {
         matches!(self.place(), Some(Place::Stdout))
     }
 

@@ -27,7 +27,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 #[command(
     after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --install oslo-install --remote https://git.example.com/team/fleet.git"
 )]
-pub struct JoinArgs {
+pub(crate) struct JoinArgs {
     /// The cluster's name
     name: String,
     /// System whose kind describes the cluster
@@ -74,7 +74,7 @@ fn cluster_kind_of() -> impl TypedValueParser<Value = &'static ClusterKind> {
     })
 }
 
-pub fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     let name = &args.name;
     if !is_dns_subdomain(name) {
         let error = CommandError::usage(format!("`{name}` is not a valid name of a cluster"));

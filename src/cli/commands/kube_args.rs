@@ -11,7 +11,7 @@ use berth_member::sync::override_objects::OverrideObjects;
 /// The connection to a Kubernetes target, and the work on it
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Options of the target `kube`")]
-pub struct KubeArgs {
+pub(crate) struct KubeArgs {
     /// Kubeconfig of the cluster; default: the usual places, or a pod's own credentials
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -13,7 +13,7 @@ use super::ui::Ui;
 #[command(
     after_help = "Example:\n  berth label oslo env=prod\n  berth label oslo turin env=test tier- --overwrite\n  berth label -l region=north maintenance=tuesday --dry-run"
 )]
-pub struct LabelArgs {
+pub(crate) struct LabelArgs {
     /// Names of clusters, and labels: KEY=VALUE to set, KEY- to remove
     #[arg(value_name = "CLUSTER|LABEL", required = true)]
     words: Vec<String>,
@@ -24,7 +24,7 @@ pub struct LabelArgs {
     mark: MarkArgs,
 }
 
-pub fn cmd_label(args: &LabelArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_label(args: &LabelArgs, ui: &Ui) -> Outcome {
     let (names, wishes) = sort_words(&args.words, labels::is_wish, labels::parse)?;
     if wishes.is_empty() {
         return Err(

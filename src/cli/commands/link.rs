@@ -15,7 +15,7 @@ use berth_member::sync::sync_loop::Freshness;
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
 
 /// A remote, and when to ask it again.
-pub struct PacedLink {
+pub(crate) struct PacedLink {
     link: MemberRemote,
     every: Duration,
     fetching: Pace,
@@ -113,7 +113,7 @@ impl PacedLink {
     }
 
     /// [`PacedLink::push`] for a single round.
-    pub fn push_once(&mut self) -> PushedReport {
+    pub(crate) fn push_once(&mut self) -> PushedReport {
         let failure = self.link.push_status().err().map(|problem| {
             let lacks_rights = matches!(&problem, RemoteError::Transport(problem) if problem.is_refusal());
             let message = problem.to_string();

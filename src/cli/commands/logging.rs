@@ -5,7 +5,7 @@ use tracing_subscriber::EnvFilter;
 use super::ui::Ui;
 
 #[derive(Debug, clap::Args)]
-pub struct LogArgs {
+pub(crate) struct LogArgs {
     /// Format of log lines
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "auto", env = "BERTH_LOG_FORMAT")]
     log_format: LogFormat,

@@ -9,13 +9,13 @@ use super::ui::Ui;
 /// Print the manual page, or write one for each command
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth man --out /usr/local/share/man/man1")]
-pub struct ManArgs {
+pub(crate) struct ManArgs {
     /// Write all pages to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-pub fn cmd_man(args: &ManArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_man(args: &ManArgs, ui: &Ui) -> Outcome {
     let failed = |error: &std::io::Error| CommandError::io("writing the manual pages", error);
     match &args.out {
         Some(folder) => {

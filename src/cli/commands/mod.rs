@@ -26,7 +26,7 @@ mod own_file;
 mod slips;
 mod summary;
 pub mod table;
-pub mod ui;
+pub(crate) mod ui;
 mod working_tree;
 
 mod completions;
@@ -81,7 +81,7 @@ use ui::{ColourChoice, Ui};
 /// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, after_long_help = Exit::HELP, propagate_version = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Print results and problems only
@@ -200,6 +200,6 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
 }
 
 /// The whole command line, for help, manual pages and completions.
-pub fn command_line() -> clap::Command {
+pub(crate) fn command_line() -> clap::Command {
     Cli::command()
 }

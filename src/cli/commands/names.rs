@@ -11,7 +11,7 @@ use berth_git::Repo;
 use berth_hub::inputs::{PassInputs, Search};
 
 /// The variable by which a shell's script asks for candidates.
-pub const COMPLETE: &str = "BERTH_COMPLETE";
+pub(crate) const COMPLETE: &str = "BERTH_COMPLETE";
 
 /// The names of clusters.
 pub fn clusters() -> Vec<CompletionCandidate> {

@@ -29,7 +29,7 @@ impl Faults {
     }
 
     /// The errors that were not there, or not as often.
-    pub fn not_among<'f>(
+    pub(crate) fn not_among<'f>(
         mut self,
         found: &Diagnostics,
         files: impl Iterator<Item = &'f (Arc<str>, Objects)>,

@@ -20,7 +20,7 @@ use berth_engine::dialects::kubefed::make::ORPHAN;
 #[command(
     after_help = "Example:\n  berth orphan enable deployment web -n shop\n  berth orphan status FederatedDeployment web\n  berth orphan disable deploy web"
 )]
-pub struct OrphanArgs {
+pub(crate) struct OrphanArgs {
     #[command(subcommand)]
     action: Action,
 }
@@ -52,7 +52,7 @@ struct ObjectArgs {
     output: Format,
 }
 
-pub fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
     let (object, wanted) = match &args.action {
         Action::Enable(object) => (object, Some(true)),
         Action::Disable(object) => (object, Some(false)),

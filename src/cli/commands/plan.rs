@@ -35,7 +35,7 @@ use berth_hub::next_commit::NextCommit;
 #[command(
     after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --fail-on held -o json"
 )]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// The fleet repository
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     repo: std::path::PathBuf,
@@ -79,7 +79,7 @@ enum FailOn {
     Held,
 }
 
-pub fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
+pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     if args.diff && args.output != Format::Text {
         let error = CommandError::usage("--diff works only with text output");
         return Err(error.hint("read the objects from Git by the paths in the plan"));

@@ -55,7 +55,7 @@ impl Reasons {
 }
 
 /// The plan for people.
-pub fn plan_text(plan: &Plan, reasons: &Reasons, ui: &Ui) -> String {
+pub(crate) fn plan_text(plan: &Plan, reasons: &Reasons, ui: &Ui) -> String {
     if plan.is_empty() {
         return "no changes\n".to_owned();
     }
@@ -113,12 +113,12 @@ fn change_line(change: &ObjectChange, ui: &Ui) -> String {
 }
 
 /// A merge with conflicts, for programs.
-pub fn conflicts_json(files: &[String]) -> Json {
+pub(crate) fn conflicts_json(files: &[String]) -> Json {
     json!({"apiVersion": API_VERSION, "kind": KIND, "conflicts": files})
 }
 
 /// The plan for programs.
-pub fn plan_json(plan: &Plan, reasons: &Reasons) -> Json {
+pub(crate) fn plan_json(plan: &Plan, reasons: &Reasons) -> Json {
     let change = |change: &ObjectChange| {
         json!({
             "change": change.change.word(),
@@ -153,7 +153,7 @@ pub fn plan_json(plan: &Plan, reasons: &Reasons) -> Json {
 }
 
 /// Returns one object's difference, line by line, without the data of Secrets.
-pub fn object_diff(
+pub(crate) fn object_diff(
     change: &ObjectChange,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,

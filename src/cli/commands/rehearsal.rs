@@ -12,7 +12,7 @@ use berth_hub::publish::{CurrentState, Processed, Published};
 
 /// A revision, in its user's words.
 #[derive(Clone, Debug)]
-pub struct Revision {
+pub(crate) struct Revision {
     pub name: String,
     pub commit: CommitId,
 }
@@ -29,7 +29,7 @@ pub struct Change {
 }
 
 /// Computes steps without publishing them.
-pub struct Rehearsal<'a> {
+pub(crate) struct Rehearsal<'a> {
     pub repo: &'a Repo,
     pub located: &'a LocatedState,
     pub limits: Limits,
@@ -41,7 +41,7 @@ pub struct Rehearsal<'a> {
 
 /// The outcome of a rehearsed step.
 #[derive(Debug)]
-pub struct Rehearsed {
+pub(crate) struct Rehearsed {
     pub step: NextCommit,
     /// The reasons why `run` would publish nothing.
     pub refusals: Vec<NextCommitError>,
@@ -49,7 +49,7 @@ pub struct Rehearsed {
 
 /// The outcome of merging a head.
 #[derive(Debug)]
-pub enum Merging {
+pub(crate) enum Merging {
     Done(Change),
     /// The two sides changed these files in ways that do not go together.
     Conflicts {
@@ -69,7 +69,7 @@ pub fn conflict(head: &Revision, into: &Revision, files: &[String]) -> CommandEr
 }
 
 /// Finds the branch that a head would be merged into: the source, as this clone knows it.
-pub fn source_tip(
+pub(crate) fn source_tip(
     repo: &Repo,
     located: &LocatedState,
     named: Option<&str>,
@@ -196,7 +196,7 @@ impl Rehearsal<'_> {
     }
 
     /// Rehearses a change from the state that another revision gives, whatever is published now.
-    pub fn change_upon(&self, base: &Revision, change: &Change) -> Result<Rehearsed, CommandError> {
+    pub(crate) fn change_upon(&self, base: &Revision, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
         let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
         let exemptions = Exemptions {

@@ -11,7 +11,7 @@ use berth_git::transport::{Access, Cancel, GitTransport, RemoteUrl, WorkingCopy}
 // The heading stands at each: one for all would cover whatever flags follow.
 /// The flags for a remote repository: its address and its credentials.
 #[derive(Debug, clap::Args)]
-pub struct RemoteArgs {
+pub(crate) struct RemoteArgs {
     /// Work on this remote repository: `https://…`, `ssh://user@host/…`, `user@host:…`, `file:///…` or a path
     #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_REMOTE", hide_env_values = true)]
     remote: Option<String>,
@@ -53,7 +53,7 @@ struct FromEnvironment {
 }
 
 impl RemoteArgs {
-    pub fn of_environment() -> Result<RemoteArgs, CommandError> {
+    pub(crate) fn of_environment() -> Result<RemoteArgs, CommandError> {
         let parsed = <FromEnvironment as clap::Parser>::try_parse_from(std::iter::empty::<&str>());
         parsed.map(|it| it.remote).map_err(|error| CommandError::usage(error.to_string()))
     }
@@ -105,7 +105,7 @@ impl RemoteArgs {
     }
 
     /// Another remote, reached in the same way but with credentials of its own.
-    pub fn open_other(
+    pub(crate) fn open_other(
         &self,
         url: &str,
         token_file: Option<&Path>,

@@ -21,7 +21,7 @@ use berth_hub::inputs::PassInputs;
 #[command(
     after_help = "Example:\n  berth render --out /tmp/rendered\n  berth render --out /tmp/rendered --annotate\n  kubectl diff -R -f /tmp/rendered/clusters/oslo"
 )]
-pub struct RenderArgs {
+pub(crate) struct RenderArgs {
     #[command(flatten)]
     fleet: FleetArgs,
     /// Folder to write: an empty one, or that of an earlier render
@@ -32,7 +32,7 @@ pub struct RenderArgs {
     annotate: bool,
 }
 
-pub fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
     let inputs = args.fleet.read(ui)?;
     let mut contents = MemoryContents::default();
     let built = ui.watching("rendering objects", || inputs.build(&mut contents))?;

@@ -25,7 +25,7 @@ use berth_hub::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
 #[command(
     after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main\n  berth run --remote https://git.example.com/fleet.git --token-file /run/secrets/token"
 )]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Fleet repository; default: the current folder. With a remote, the folder for its working copy
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
@@ -84,7 +84,7 @@ impl RunArgs {
     }
 }
 
-pub fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
+pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
     let mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));

@@ -11,7 +11,7 @@ use berth_hub::inputs::Search;
 use berth_hub::inputs::current_state::GIVEN;
 
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct StateArgs {
+pub(crate) struct StateArgs {
     /// Go on from this rendered branch, in place of this repository's own or, where it has none, its remote's: a ref,
     /// or a remote's URL to fetch from (with `BERTH_TOKEN` and the other variables of `run --remote`)
     #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]

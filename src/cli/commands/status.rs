@@ -25,7 +25,7 @@ use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 /// Show what is published and where members stand
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth status --repo /srv/fleet.git\n  berth status -o json")]
-pub struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// The fleet repository
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     repo: PathBuf,
@@ -35,7 +35,7 @@ pub struct StatusArgs {
     output: Format,
 }
 
-pub fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let located = LocatedState::find(&repo, &args.state.search(&args.repo)?)?;
     if located.current.is_some() {

@@ -24,7 +24,7 @@ pub enum Length {
 }
 
 /// Renders the plan, and sums it up where it would not fit a screen.
-pub fn plan_of_length(plan: &Plan, reasons: &Reasons, length: Length, ui: &Ui) -> String {
+pub(crate) fn plan_of_length(plan: &Plan, reasons: &Reasons, length: Length, ui: &Ui) -> String {
     let Length::Screen(hint) = length else { return plan_text(plan, reasons, ui) };
     let counts = plan.counts();
     // Each change is a line: a plan with more of them need not be written to see that it is too long.

@@ -17,7 +17,7 @@ use berth_member::sync::backends::kube::suspend as suspend_cluster;
 #[command(
     after_help = "Example:\n  berth suspend --target kube --context oslo --reason \"disk is full\" --until 2026-02-01T08:00:00Z\n  berth suspend --target dir:/var/lib/berth/oslo --reason \"looking into it\""
 )]
-pub struct SuspendArgs {
+pub(crate) struct SuspendArgs {
     #[command(flatten)]
     member: MemberArgs,
     /// Reason, shown to everybody who asks
@@ -31,14 +31,14 @@ pub struct SuspendArgs {
 /// End a suspension
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth resume --target kube --context oslo")]
-pub struct ResumeArgs {
+pub(crate) struct ResumeArgs {
     #[command(flatten)]
     member: MemberArgs,
 }
 
 /// The member
 #[derive(Debug, clap::Args)]
-pub struct MemberArgs {
+pub(crate) struct MemberArgs {
     /// Target of the member: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
     #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", default_value = "kube", value_parser = target)]
     target: Place,
@@ -74,7 +74,7 @@ impl MemberArgs {
     }
 }
 
-pub fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
     if args.reason.trim().is_empty() {
         return Err(CommandError::usage("a suspension requires a reason").hint("give one: `--reason TEXT`"));
     }
@@ -87,7 +87,7 @@ pub fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-pub fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
     let was = args.member.set(None)?;
     ui.out(&format!("{} {}", args.member.target, if was { "is resumed" } else { "was not suspended" }));
     Ok(Exit::Done)

@@ -41,7 +41,7 @@ use berth_member::sync::{Options, SyncError, facts_file, until_idle};
 #[command(
     after_help = "Example:\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --once\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --dry-run"
 )]
-pub struct SyncArgs {
+pub(crate) struct SyncArgs {
     /// The cluster whose folder is applied
     #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     cluster: String,
@@ -145,7 +145,7 @@ impl SyncArgs {
     }
 }
 
-pub fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
+pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     if let Some(end) = args.teardown.end() {
         let about = teardown::About {
             cluster: &args.cluster,

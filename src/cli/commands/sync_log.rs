@@ -14,7 +14,7 @@ const MOST: usize = 20;
 
 /// The lines logged for the previous round.
 #[derive(Debug, Default)]
-pub struct RoundLog {
+pub(crate) struct RoundLog {
     suspended: Option<Suspension>,
     differences: BTreeSet<Problem>,
     problems: BTreeSet<Problem>,

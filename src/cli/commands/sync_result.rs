@@ -9,7 +9,7 @@ use berth_member::sync::SyncOutcome;
 
 /// The result of `--once` and of `--dry-run`.
 #[derive(Debug)]
-pub struct OnceResult {
+pub(crate) struct OnceResult {
     pub outcome: SyncOutcome,
     /// The folder is older than it may be.
     pub stale: Option<CommandError>,
@@ -72,7 +72,7 @@ impl OnceResult {
 
 /// The result of pushing the status to the remote.
 #[derive(Debug)]
-pub struct PushedReport {
+pub(crate) struct PushedReport {
     pub cleared_locks: Vec<String>,
     /// The failure, and whether it is merely a lack of rights. Members work without the right to push.
     pub failure: Option<(CommandError, bool)>,

@@ -8,10 +8,10 @@ use berth_member::sync::backends::Preview;
 use berth_member::sync::plan::SyncPlan;
 
 /// The most writes that are named without `-v`.
-pub const SOME: usize = 30;
+pub(crate) const SOME: usize = 30;
 
 /// The plan, with at most so many writes. Removed, released and kept objects are always listed.
-pub fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String {
+pub(crate) fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String {
     let mut text = String::new();
     for write in plan.writes.iter().take(most) {
         text.push_str(&ui.tint(&format!("  {:<9}  {}\n", write.action.word(), write.id), Tone::Good));
@@ -41,7 +41,7 @@ pub fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String
 }
 
 /// Prints the change of each write, line by line.
-pub fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
+pub(crate) fn previews_text(previews: &[(ObjectId, Preview)], ui: &Ui) -> String {
     let text = |object: &serde_json::Value| berth_base::yaml::emit(object);
     let one = |(id, preview): &(ObjectId, Preview)| {
         let before = preview.before.as_ref().map(text).unwrap_or_default();

@@ -17,7 +17,7 @@ use berth_engine::dialects::cluster_kinds;
 #[command(
     after_help = "Example:\n  berth taint oslo gpu=broken:NoSelect\n  berth taint oslo gpu-\n  berth taint oslo turin gpu=broken:NoSelect-\n  berth taint -l region=north upgrade:NoSelectIfNew --dry-run"
 )]
-pub struct TaintArgs {
+pub(crate) struct TaintArgs {
     /// Names of clusters, and taints: KEY[=VALUE]:EFFECT to set, KEY[=VALUE][:EFFECT]- to remove
     #[arg(value_name = "CLUSTER|TAINT", required = true)]
     words: Vec<String>,
@@ -31,7 +31,7 @@ pub struct TaintArgs {
     mark: MarkArgs,
 }
 
-pub fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
     let (names, wishes) = sort_words(&args.words, taints::is_wish, taints::parse)?;
     if wishes.is_empty() {
         let error = CommandError::usage("no taint is given");

@@ -14,7 +14,7 @@ use berth_member::sync::teardown::{Teardown, TeardownMode};
 /// The end of a member
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "The end of a member")]
-pub struct TeardownArgs {
+pub(crate) struct TeardownArgs {
     /// Remove everything that berth owns there, in the opposite of the order in which it is applied
     ///
     /// Namespaces, CRDs and volume claims go only with `--allow-risky-prune`; what is annotated `berth.dev/prune:
@@ -50,7 +50,7 @@ pub struct About<'a> {
     pub patience: Duration,
 }
 
-pub fn end_member(
+pub(crate) fn end_member(
     args: &TeardownArgs,
     end: TeardownMode,
     about: &About<'_>,

@@ -13,7 +13,7 @@ use berth_member::sync::sync_metrics::SyncMeter;
 
 /// The observation of a syncer
 #[derive(Debug, clap::Args)]
-pub struct TellingArgs {
+pub(crate) struct TellingArgs {
     /// Report to this remote instead of the folder's, with separate credentials
     #[arg(
         long,
@@ -40,7 +40,7 @@ pub struct TellingArgs {
 
 impl TellingArgs {
     /// Another remote for statuses, where there is to be one.
-    pub fn status_remote(
+    pub(crate) fn status_remote(
         &self,
         remote: &RemoteArgs,
         copy: &WorkingCopy,

@@ -17,7 +17,7 @@ use berth_member::sync::commit_trust;
 /// The flags for trust in the rendered branch.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Trust")]
-pub struct TrustArgs {
+pub(crate) struct TrustArgs {
     /// Trust commits that one of these keys signed: a file in the format of `ssh-keygen -Y verify`. The key of --signing-key is trusted without it
     #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS")]
     allowed_signers: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl TrustArgs {
 
 /// A rendered tip to judge without remembering anything of it.
 #[derive(Debug)]
-pub struct Tip<'a> {
+pub(crate) struct Tip<'a> {
     pub refs: &'a Refs,
     pub commit: CommitId,
     /// The tip of the source branch, where it is known.

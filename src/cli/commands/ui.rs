@@ -15,7 +15,7 @@ use berth_base::text::counted;
 
 /// Streams and colours of this process.
 #[derive(Debug)]
-pub struct Ui {
+pub(crate) struct Ui {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
@@ -29,7 +29,7 @@ pub struct Ui {
 
 /// The use of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ColourChoice {
+pub(crate) enum ColourChoice {
     /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
@@ -39,7 +39,7 @@ pub enum ColourChoice {
 
 /// The meaning of a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub(crate) enum Tone {
     Bad,
     Warn,
     Good,
@@ -86,7 +86,7 @@ impl Ui {
     }
 
     /// Reports whether stdout shows colours.
-    pub fn colours(&self) -> bool {
+    pub(crate) fn colours(&self) -> bool {
         self.colour_out
     }
 
@@ -144,7 +144,7 @@ impl Ui {
     }
 
     /// Returns the failure to write results. A pipe closed by its reader is not a failure.
-    pub fn write_failure(&self) -> Option<CommandError> {
+    pub(crate) fn write_failure(&self) -> Option<CommandError> {
         let failure = self.failure.borrow();
         let error = failure.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)?;
         Some(write_error(error))
@@ -196,13 +196,13 @@ impl Ui {
     }
 
     /// Colours text meant for stdout.
-    pub fn tint(&self, text: &str, tone: Tone) -> String {
+    pub(crate) fn tint(&self, text: &str, tone: Tone) -> String {
         paint(text, tone, self.colour_out)
     }
 }
 
 /// Results could not be written.
-pub fn write_error(error: &std::io::Error) -> CommandError {
+pub(crate) fn write_error(error: &std::io::Error) -> CommandError {
     CommandError::io("writing to the standard output", error)
 }
 

@@ -26,7 +26,7 @@ use berth_base::edit::Found;
 #[command(
     after_help = "Example:\n  berth unjoin oslo\n  berth unjoin oslo --yes && git commit -am 'oslo leaves'"
 )]
-pub struct UnjoinArgs {
+pub(crate) struct UnjoinArgs {
     /// The cluster's name
     #[arg(add = ArgValueCandidates::new(names::clusters))]
     name: String,
@@ -39,7 +39,7 @@ pub struct UnjoinArgs {
     output: Format,
 }
 
-pub fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
     let name = &args.name;
     let tree = WorkingTree::read(&args.repo.repo)?;
     ui.diagnostics(&tree.unreadable());

@@ -16,7 +16,7 @@ use berth_base::text::counted;
 #[command(
     after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json\n  berth validate --base origin/main"
 )]
-pub struct ValidateArgs {
+pub(crate) struct ValidateArgs {
     /// The fleet repository or folder, in place of --repo
     path: Option<PathBuf>,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub struct ValidateArgs {
     output: Format,
 }
 
-pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let fleet = FleetArgs {
         repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
         ..args.fleet.clone()
@@ -64,7 +64,7 @@ pub fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
 }
 
 /// Diagnostics for programs.
-pub fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
+pub(crate) fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
     let each = diagnostics.iter().map(|diagnostic| {
         let at = diagnostic.at.as_ref();
         json!({

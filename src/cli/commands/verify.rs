@@ -26,7 +26,7 @@ use berth_hub::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, Veri
 #[command(
     after_help = "Example:\n  berth verify\n  berth verify berth/rendered~1\n  berth verify v1-state..berth/rendered -o json"
 )]
-pub struct VerifyArgs {
+pub(crate) struct VerifyArgs {
     /// Commit, branch or `A..B`; default: all of the rendered branch
     #[arg(value_name = "COMMIT|RANGE")]
     commits: Option<String>,
@@ -59,7 +59,7 @@ pub struct VerifyArgs {
     output: Format,
 }
 
-pub fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let wanted = args.commits.as_deref();
     // A commit can be proven wherever it stands.

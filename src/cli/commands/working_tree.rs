@@ -26,7 +26,7 @@ use berth_hub::inputs::{InputError, PassInputs, Search};
 
 /// The fleet repository whose files are edited.
 #[derive(Clone, Debug, clap::Args)]
-pub struct RepoArg {
+pub(crate) struct RepoArg {
     /// The fleet repository, or a folder that looks like one
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
     pub repo: PathBuf,
@@ -34,14 +34,14 @@ pub struct RepoArg {
 
 /// The output format of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum DocumentFormat {
+pub(crate) enum DocumentFormat {
     Yaml,
     Json,
 }
 
 /// A working tree as it stands.
 #[derive(Debug)]
-pub struct WorkingTree {
+pub(crate) struct WorkingTree {
     root: PathBuf,
     pub tree: SourceTree,
     pub loaded: Loaded,
@@ -92,7 +92,7 @@ impl WorkingTree {
     }
 
     /// The type configs of this name, one for each control plane that has the type.
-    pub fn type_configs(&self, name: &str) -> Vec<(&Arc<str>, &Found)> {
+    pub(crate) fn type_configs(&self, name: &str) -> Vec<(&Arc<str>, &Found)> {
         let is_meant = |found: &Found| {
             (found.group(), found.kind.as_str()) == (TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND)
                 && found.name == name
@@ -238,7 +238,7 @@ impl WorkingTree {
     }
 
     /// The kinds, by group, of what a cluster gets from the tree with edits made.
-    pub fn kinds_of(
+    pub(crate) fn kinds_of(
         &self,
         cluster: &str,
         edits: &[Edit],
@@ -314,7 +314,7 @@ pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
 }
 
 /// Faults that an edit would bring in: nothing is written.
-pub fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
+pub(crate) fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
     let faults: Vec<String> = new.errors().map(Diagnostic::to_string).collect();
     let message =
         format!("nothing was written, because the fleet would have new errors\n{}", faults.join("\n"));

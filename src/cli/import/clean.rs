@@ -60,7 +60,7 @@ fn tidy(metadata: &mut Map<String, Json>) {
 }
 
 /// Reports whether the object is being deleted.
-pub fn is_deleting(object: &Json) -> bool {
+pub(crate) fn is_deleting(object: &Json) -> bool {
     object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 

@@ -66,7 +66,7 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
 }
 
 /// The first state. `decided` is what berth decides after `live`.
-pub fn first_state(
+pub(crate) fn first_state(
     fleet: &Fleet,
     mut decided: Decided,
     live: BTreeMap<Key, Decision>,

@@ -26,11 +26,11 @@ use berth_base::model::{Fleet, Group, Key, ObjectId};
 use berth_member::live::{Host, LiveError};
 
 /// All importers: each is a subcommand of `berth import`.
-pub const IMPORTERS: &[&Importer] = &[&kubefed::IMPORTER, &kubefleet::IMPORTER, &ocm::IMPORTER];
+pub(crate) const IMPORTERS: &[&Importer] = &[&kubefed::IMPORTER, &kubefleet::IMPORTER, &ocm::IMPORTER];
 
 /// A system that berth can import from.
 #[derive(Clone, Copy, Debug)]
-pub struct Importer {
+pub(crate) struct Importer {
     /// The dialect's name, and that of the subcommand.
     pub name: &'static str,
     /// The help: one line, a paragraph, and examples.
@@ -57,7 +57,7 @@ pub struct Options {
 
 /// The objects of a hub.
 #[derive(Clone, Debug, Default)]
-pub struct Gathered {
+pub(crate) struct Gathered {
     pub objects: BTreeMap<Key, Json>,
     /// The current clusters of each placed object.
     pub placed: BTreeMap<Key, Placed>,

@@ -9,13 +9,13 @@ use berth_base::yaml::Node;
 
 /// The requested labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub(crate) enum Wish {
     Set(String, String),
     Remove(String),
 }
 
 /// Reports whether a word of the command line is a label and not a cluster's name.
-pub fn is_wish(word: &str) -> bool {
+pub(crate) fn is_wish(word: &str) -> bool {
     word.contains('=') || word.ends_with('-')
 }
 

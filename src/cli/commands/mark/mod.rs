@@ -30,7 +30,7 @@ use change::Outcome;
 
 /// The clusters to edit, and the output
 #[derive(Clone, Debug, clap::Args)]
-pub struct MarkArgs {
+pub(crate) struct MarkArgs {
     /// All clusters with these labels, as kubectl selects: `env=prod,!legacy`
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub selector: Option<String>,
@@ -130,7 +130,7 @@ pub fn mark(
 }
 
 /// Words of the command line: clusters' names, and what is wished for.
-pub fn sort_words<W>(
+pub(crate) fn sort_words<W>(
     words: &[String],
     is_wish: fn(&str) -> bool,
     parse: fn(&str) -> Result<W, String>,

@@ -11,7 +11,7 @@ use berth_base::yaml::Node;
 
 /// The requested taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub(crate) enum Wish {
     Add(Taint),
     /// Removes the taints of this key, and of this value and effect where given.
     Remove {
@@ -29,7 +29,7 @@ pub struct Taint {
 }
 
 /// Reports whether a word of the command line is a taint and not a cluster's name.
-pub fn is_wish(word: &str) -> bool {
+pub(crate) fn is_wish(word: &str) -> bool {
     word.contains(['=', ':']) || word.ends_with('-')
 }
 
@@ -90,7 +90,7 @@ impl Taint {
 }
 
 /// A document's taints in their order, whatever was written.
-pub fn taints_of(found: &Found) -> Vec<Taint> {
+pub(crate) fn taints_of(found: &Found) -> Vec<Taint> {
     let taints = found.node.get("spec").and_then(|spec| spec.get("taints")).map(Node::to_json);
     let text = |one: &Json, key: &str| one[key].as_str().unwrap_or_default().to_owned();
     let taint =
@@ -99,7 +99,7 @@ pub fn taints_of(found: &Found) -> Vec<Taint> {
 }
 
 /// Reports whether the document has a list to put items into. `taints:` without a value is not a list.
-pub fn has_list(found: &Found) -> bool {
+pub(crate) fn has_list(found: &Found) -> bool {
     found.node.get("spec").and_then(|spec| spec.get("taints")).is_some_and(|taints| taints.what() == "a list")
 }
 

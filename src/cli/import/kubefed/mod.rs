@@ -21,7 +21,7 @@ use berth_base::diag::{Diagnostic, Severity};
 use berth_member::live::{Host, LiveError, Query, Resource};
 pub(super) use tidy::namespace as plain_namespace;
 
-pub const IMPORTER: Importer = Importer {
+pub(crate) const IMPORTER: Importer = Importer {
     name: "kubefed",
     about: "Import from a KubeFed host cluster",
     details: "Brings in the settings, type configs and clusters of the control plane, the Federated \

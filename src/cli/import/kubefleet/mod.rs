@@ -17,7 +17,7 @@ use berth_base::model::Fleet;
 use berth_member::live::{Host, LiveError, Query, Resource};
 use wanted::Wanted;
 
-pub const IMPORTER: Importer = Importer {
+pub(crate) const IMPORTER: Importer = Importer {
     name: "kubefleet",
     about: "Import from a KubeFleet hub",
     details: "Brings in the member clusters, placements, overrides and envelopes, and the objects that the \

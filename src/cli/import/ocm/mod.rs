@@ -19,7 +19,7 @@ use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
 use berth_base::model::{Fleet, Key};
 use berth_member::live::{Host, LiveError, Query, Resource};
 
-pub const IMPORTER: Importer = Importer {
+pub(crate) const IMPORTER: Importer = Importer {
     name: "ocm",
     about: "Import from an Open Cluster Management hub",
     details: "Brings in the managed clusters, cluster sets and their bindings, placements, scores of add-ons, \
