@@ -112,6 +112,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("sha1::", &["git/objects"]),
     ("base64::engine", &["base/text"]),
     ("saphyr_parser", &["base/yaml"]),
+    ("json_patch", &["base/patch"]),
     ("notify::", &["hub/daemon"]),
     (
         "tokio::",

@@ -1,10 +1,11 @@
 //! Limits on the size of a patch's result. `copy` doubles in each step, so a short file could ask for more than there
 //! is memory, or for a nesting deeper than any reader bears.
 
+use json_patch::PatchOperation;
 use serde_json::Value as Json;
 
 use super::pointer::Fault;
-use crate::model::{Pointer, Verb};
+use crate::model::Verb;
 
 /// Twice what etcd takes for an object.
 const MOST_COPIED: usize = 3 << 20;
@@ -30,9 +31,16 @@ impl Budget {
     }
 }
 
-/// Refuses a value that would reach deeper than [`DEEPEST`].
-pub(super) fn check_depth(path: &Pointer, value: &Json) -> Result<(), Fault> {
-    match path.parts().len().saturating_add(depth(value)) <= DEEPEST {
+/// Refuses an operation that would put a value deeper than [`DEEPEST`].
+pub(super) fn check_depth(object: &Json, operation: &PatchOperation) -> Result<(), Fault> {
+    let depth = match operation {
+        PatchOperation::Add(add) => depth(&add.value),
+        PatchOperation::Replace(replace) => depth(&replace.value),
+        PatchOperation::Move(it) => object.pointer(it.from.as_str()).map_or(0, depth),
+        PatchOperation::Copy(it) => object.pointer(it.from.as_str()).map_or(0, depth),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
+    };
+    match operation.path().count().saturating_add(depth) <= DEEPEST {
         true => Ok(()),
         false => Err(Fault::new(format!("the result would be nested more than {DEEPEST} levels deep"))),
     }

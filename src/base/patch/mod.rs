@@ -1,7 +1,8 @@
 //! RFC 6902 patches: an object and operations → the patched object, all or nothing.
 //!
-//! In `test`, 1 and 1.0 are equal, as the RFC has it. Messages name the part of the path that is missing, and
-//! never show values: they may be a Secret's.
+//! json-patch applies add, remove, replace, move and copy. Our own are `test`, since the RFC takes 1 and 1.0 for
+//! equal; `replace` of an absent key, which some dialects let pass; the messages, which name the part of the
+//! path that is missing; and the limits on the growth by copies. Messages never show values: they may be a Secret's.
 
 mod equal;
 mod limits;
@@ -10,10 +11,13 @@ mod pointer;
 pub mod sops;
 pub mod variables;
 
+use json_patch::{
+    AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
+};
 use serde_json::Value as Json;
 
 use crate::diag::{Diagnostic, Pos};
-use crate::model::{Operation, Pointer, Verb};
+use crate::model::{Operation, Verb};
 use limits::Budget;
 use pointer::Fault;
 
@@ -65,62 +69,57 @@ fn step(
     budget: &mut Budget,
 ) -> Result<Option<String>, Fault> {
     sops::check(object, operation)?;
-    let path = &operation.path;
+    let place = &operation.path;
+    let path = pointer::written(place);
     let value = || value_of(operation, target);
-    match operation.verb {
+    let mut warning = None;
+    let todo = match operation.verb {
         Verb::Test => {
-            let found = pointer::find(object, path.parts())?;
-            match equal::equal(found, &value()?) {
+            let found = pointer::find(object, place.parts())?;
+            return match equal::equal(found, &value()?) {
                 true => Ok(None),
                 false => Err(Fault::new("the value there is another one")),
-            }
+            };
         }
-        Verb::Add => add(object, path, value()?),
+        Verb::Add => PatchOperation::Add(AddOperation { path, value: value()? }),
         Verb::Remove => {
-            if path.parts().is_empty() {
+            if place.parts().is_empty() {
                 return Err(Fault::new("the whole object cannot be removed"));
             }
-            pointer::take(object, path)?;
-            Ok(None)
+            pointer::find(object, place.parts())?;
+            PatchOperation::Remove(RemoveOperation { path })
         }
-        Verb::Replace => match pointer::find(object, path.parts()) {
-            Ok(_) => {
-                let value = value()?;
-                limits::check_depth(path, &value)?;
-                *pointer::find_mut(object, path.parts())? = value;
-                Ok(None)
+        Verb::Replace => match pointer::find(object, place.parts()) {
+            Ok(_) => PatchOperation::Replace(ReplaceOperation { path, value: value()? }),
+            Err(_) if operation.replace_may_add && pointer::is_absent_key(object, place) => {
+                warning = Some(format!("`replace` of `{place}` sets a key that was not there"));
+                PatchOperation::Add(AddOperation { path, value: value()? })
             }
-            Err(_) if operation.replace_may_add && pointer::is_absent_key(object, path) => {
-                add(object, path, value()?)?;
-                Ok(Some(format!("`replace` of `{path}` sets a key that was not there")))
-            }
-            Err(fault) => Err(fault),
+            Err(fault) => return Err(fault),
         },
         Verb::Move | Verb::Copy => {
             let from = operation.from.as_ref().ok_or_else(|| Fault::new("it has no `from`"))?;
-            let source = pointer::find(object, from.parts())?;
-            budget.admit_copy(source, operation.verb)?;
-            if operation.verb == Verb::Copy {
-                return add(object, path, source.clone());
-            }
-            if path == from {
+            budget.admit_copy(pointer::find(object, from.parts())?, operation.verb)?;
+            match operation.verb {
+                Verb::Copy => PatchOperation::Copy(CopyOperation { from: pointer::written(from), path }),
                 // To where it is already: nothing to do, and the whole object cannot be taken out.
-                return Ok(None);
+                _ if place == from => return Ok(None),
+                _ if place.parts().starts_with(from.parts()) => {
+                    return Err(Fault::new(format!(
+                        "a value cannot be moved into itself: `{from}` holds it"
+                    )));
+                }
+                _ => PatchOperation::Move(MoveOperation { from: pointer::written(from), path }),
             }
-            if path.parts().starts_with(from.parts()) {
-                return Err(Fault::new(format!("a value cannot be moved into itself: `{from}` holds it")));
-            }
-            limits::check_depth(path, source)?;
-            let taken = pointer::take(object, from)?;
-            pointer::add(object, path, taken)?;
-            Ok(None)
         }
+    };
+    limits::check_depth(object, &todo)?;
+    if let Err(error) = json_patch::patch_unsafe(object, &[todo]) {
+        // A move has taken its value out by now, so the place is looked up without it.
+        let fault = pointer::check_place(object, place).err();
+        return Err(fault.unwrap_or_else(|| Fault::new(error.kind.to_string())));
     }
-}
-
-fn add(object: &mut Json, path: &Pointer, value: Json) -> Result<Option<String>, Fault> {
-    limits::check_depth(path, &value)?;
-    pointer::add(object, path, value).map(|()| None)
+    Ok(warning)
 }
 
 fn value_of(operation: &Operation, target: Target<'_>) -> Result<Json, Fault> {

@@ -1,5 +1,6 @@
 //! The values that pointers lead to, or the part that leads nowhere.
 
+use json_patch::jsonptr::PointerBuf;
 use serde_json::Value as Json;
 
 use crate::diag::did_you_mean;
@@ -49,48 +50,24 @@ pub(super) fn find<'a>(object: &'a Json, parts: &[String]) -> Result<&'a Json, F
     parts.iter().enumerate().try_fold(object, |value, (index, part)| enter(value, &parts[..index], part))
 }
 
-/// [`find`], to change the value.
-pub(super) fn find_mut<'a>(object: &'a mut Json, parts: &[String]) -> Result<&'a mut Json, Fault> {
-    find(object, parts)?;
-    let enter = |value: &'a mut Json, part: &String| match value {
-        Json::Object(fields) => fields.get_mut(part),
-        Json::Array(items) => items.get_mut(part.parse::<usize>().ok()?),
-        _ => None,
-    };
-    Ok(parts.iter().try_fold(object, enter).expect("the value was found"))
-}
-
-/// Adds a value: sets a key or the whole object, and inserts an item into a list.
-pub(super) fn add(object: &mut Json, path: &Pointer, value: Json) -> Result<(), Fault> {
-    let Some((last, parents)) = path.parts().split_last() else {
-        *object = value;
-        return Ok(());
-    };
-    match find_mut(object, parents)? {
-        Json::Object(fields) => {
-            fields.insert(last.clone(), value);
-        }
-        Json::Array(items) if last == "-" => items.push(value),
+/// Checks that a value can be added at a pointer: all parts but the last exist, and the last is a key, an index up to
+/// the list's length, or `-`.
+pub(super) fn check_place(object: &Json, path: &Pointer) -> Result<(), Fault> {
+    let Some((last, parents)) = path.parts().split_last() else { return Ok(()) };
+    match find(object, parents)? {
+        Json::Object(_) => Ok(()),
+        Json::Array(_) if last == "-" => Ok(()),
         Json::Array(items) => match index(last)? {
-            index if index <= items.len() => items.insert(index, value),
-            index => return Err(out_of_range(index, parents, items.len())),
+            index if index <= items.len() => Ok(()),
+            index => Err(out_of_range(index, parents, items.len())),
         },
-        other => return Err(holds_nothing(other, parents, last)),
+        other => Err(holds_nothing(other, parents, last)),
     }
-    Ok(())
 }
 
-/// Takes a value out of its mapping or list.
-pub(super) fn take(object: &mut Json, path: &Pointer) -> Result<Json, Fault> {
-    let taken = std::mem::take(find_mut(object, path.parts())?);
-    if let Some((last, parents)) = path.parts().split_last() {
-        match find_mut(object, parents)? {
-            Json::Object(fields) => drop(fields.remove(last)),
-            Json::Array(items) => drop(items.remove(index(last)?)),
-            _ => {}
-        }
-    }
-    Ok(taken)
+/// The pointer in json-patch's form.
+pub(super) fn written(path: &Pointer) -> PointerBuf {
+    PointerBuf::from_tokens(path.parts())
 }
 
 /// Reports whether only the last part is missing, and would be a key of a mapping.

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::diag::Severity;
 use crate::meta::testing::node;
+use crate::model::Pointer;
 use crate::model::selector::Labels;
 use crate::yaml::{Scope, Value};
 
