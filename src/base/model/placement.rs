@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::cluster::WorkloadName;
 use super::decision::{Condition, Outcome};
 use super::key::Key;
+use super::placement_ref::PlacementRef;
 use super::rollout::Rollout;
 use super::selector::{Measure, Selector, Term};
 use crate::diag::Pos;
@@ -37,23 +38,6 @@ pub struct Follow {
     /// The rollouts to the clusters, for placements that do not serve all clusters at once.
     pub rollouts: Vec<Rollout>,
     pub condition: fn(&Outcome) -> Option<Condition>,
-}
-
-/// Names a placement of any dialect, as its users do: by kind and name, without the group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacementRef {
-    pub kind: String,
-    /// Empty for cluster-scoped placements.
-    pub namespace: String,
-    pub name: String,
-    pub at: Pos,
-}
-
-impl PlacementRef {
-    /// `Kind namespace/name`, as a key prints.
-    pub fn describe(&self) -> String {
-        Key::new("", &self.kind, &self.namespace, &self.name).to_string()
-    }
 }
 
 /// The choice of clusters: candidates → filters → scorers → selection → groups.

@@ -1,6 +1,6 @@
 //! Rollouts of a workload to the clusters of a followed placement: all at once, or some at a time.
 
-use super::placement::PlacementRef;
+use super::placement_ref::PlacementRef;
 
 /// For the clusters of one placement.
 #[derive(Clone, Debug, PartialEq, Eq)]

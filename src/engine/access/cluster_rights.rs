@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use super::document_rights::{Lack, Words, top};
 use super::facts::{Facts, SET_LABEL, Seen, seen, set_of};
+use super::missing_right::{Lack, MissingRight, top};
 use super::rule::Rules;
 use crate::dialects::Document;
 use berth_base::model::selector::Labels;
@@ -41,12 +41,12 @@ impl Case<'_> {
             };
             // Who may change this cluster may have its file, as long as it stays where it is.
             if !(old.contains(set) && rules.may_edit(path, cluster, &old)) {
-                found.push((at, Words::new(act, join(set))));
+                found.push((at, MissingRight::new(act, join(set))));
             }
         }
         for set in old.difference(&new).filter(|set| !may_join(set)) {
             let act = format!("take the cluster `{cluster}` out of the set `{set}`");
-            found.push((at, Words::new(act, join(set))));
+            found.push((at, MissingRight::new(act, join(set))));
         }
         found.extend(self.by_labels(rules, &seen, was));
         if found.is_empty() && !was.is_empty() && self.is_edit(&seen, was) {
@@ -55,7 +55,7 @@ impl Case<'_> {
                 let names: Vec<&str> = sets.iter().map(String::as_str).collect();
                 let act = format!("change the cluster `{cluster}`");
                 let needs = format!("clusterSets: {{admin: [{}]}}", names.join(", "));
-                found.push((top(self.document), Words::new(act, needs)));
+                found.push((top(self.document), MissingRight::new(act, needs)));
             }
         }
         found
@@ -84,7 +84,7 @@ impl Case<'_> {
                 true => format!("put the cluster `{cluster}` into the set `{set}` by its labels"),
                 false => format!("take the cluster `{cluster}` out of the set `{set}` by its labels"),
             };
-            found.push((label_place(self.document), Words::new(act, join(set))));
+            found.push((label_place(self.document), MissingRight::new(act, join(set))));
         }
         found
     }
@@ -107,15 +107,18 @@ pub(super) fn lacks_to_go(
     path: &str,
     cluster: &str,
     is_described_still: bool,
-) -> Option<Words> {
+) -> Option<MissingRight> {
     let sets = before.labelled_sets(cluster);
     if let Some(set) = sets.iter().find(|set| !rules.may_join(path, set)) {
-        return Some(Words::new(format!("take the cluster `{cluster}` out of the set `{set}`"), join(set)));
+        return Some(MissingRight::new(
+            format!("take the cluster `{cluster}` out of the set `{set}`"),
+            join(set),
+        ));
     }
     (is_described_still && !rules.may_edit(path, cluster, &sets)).then(|| {
         let names = sets.into_iter().collect::<Vec<_>>().join(", ");
         let act = format!("change the cluster `{cluster}`, which another document describes, too");
-        Words::new(act, format!("clusterSets: {{admin: [{names}]}}"))
+        MissingRight::new(act, format!("clusterSets: {{admin: [{names}]}}"))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::missing_right::{Lack, MissingRight, top};
 use super::object_roles::{is_cluster, is_set, role};
 use super::rule::{Rules, What};
 use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_rights, roles};
@@ -21,48 +22,6 @@ pub struct Judged {
     /// The facts of this commit, without refused documents.
     pub facts: Facts,
 }
-
-/// A missing right: the forbidden action, and the grant that a rule would need.
-#[derive(Debug)]
-pub struct Words {
-    /// `may not …`, after the folder's name.
-    pub act: String,
-    /// The missing grant, as a rule would write it.
-    pub needs: String,
-}
-
-impl Words {
-    pub(super) fn new(act: impl Into<String>, needs: impl Into<String>) -> Words {
-        Words { act: act.into(), needs: needs.into() }
-    }
-
-    /// The error at a place. `allowed_next` says that the rules of the same commit would let it pass.
-    pub fn error(self, rules: &Rules, at: Pos, allowed_next: bool) -> Diagnostic {
-        let folder = folder_of(&at.file);
-        let hint = if allowed_next {
-            "merge the access rules first: a rule applies only to later changes".to_owned()
-        } else {
-            let names: BTreeSet<&str> = rules.of(&at.file).map(|rule| rule.name.as_str()).collect();
-            let named = match names.len() {
-                0 => "no AccessRule names that folder".to_owned(),
-                _ => format!("it has the rights of {}", names.into_iter().collect::<Vec<_>>().join(", ")),
-            };
-            format!("an AccessRule would have to grant it `{}`; {named}", self.needs)
-        };
-        Diagnostic::error(at, format!("{folder} may not {}", self.act)).hint(hint)
-    }
-}
-
-/// The folder of a file, as messages name it.
-pub(super) fn folder_of(path: &str) -> String {
-    match path.rsplit_once('/') {
-        Some((folder, _)) => format!("the folder `{folder}`"),
-        None => format!("the file `{path}` at the root"),
-    }
-}
-
-/// A place, and the right that is lacking there.
-pub(super) type Lack = (Mark, Words);
 
 impl World {
     /// Judges documents by the rules. A document's verdict never depends on a refused document.
@@ -132,7 +91,7 @@ impl World {
             let lacks = |rules: &Rules| match is_set {
                 true => (!rules.may_define(path, name)).then(|| {
                     let needs = format!("clusterSets: {{admin: [{name}]}}");
-                    Words::new(format!("delete the cluster set `{name}`"), needs)
+                    MissingRight::new(format!("delete the cluster set `{name}`"), needs)
                 }),
                 false => cluster_rights::lacks_to_go(&self.before, rules, path, name, is_described_still),
             };
@@ -181,14 +140,14 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
         AccessRole::FleetWide => {
             if !rules.may_place_cluster_kind(path, Some(group), kind) {
                 let act = format!("write `{kind}` objects, which hold for the whole fleet");
-                found.push((top(document), Words::new(act, format!("clusterKinds: [{kind}]"))));
+                found.push((top(document), MissingRight::new(act, format!("clusterKinds: [{kind}]"))));
             }
             return found;
         }
         AccessRole::SetBinding if !rules.may_bind(path, name) => {
             let act = format!("bind the cluster set `{name}`");
             let at = spec_place(document, "clusterSet");
-            found.push((at, Words::new(act, format!("clusterSets: {{bind: [{name}]}}"))));
+            found.push((at, MissingRight::new(act, format!("clusterSets: {{bind: [{name}]}}"))));
         }
         _ => {}
     }
@@ -223,7 +182,7 @@ fn found_already(rules: &Rules, path: &str, home: &str, namespace: &str) -> bool
 }
 
 /// Returns the right that a file lacks for placing an object.
-pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<Words> {
+pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<MissingRight> {
     if rules.may_place(path, what) {
         return None;
     }
@@ -232,13 +191,13 @@ pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<Words>
         Some(group) => format!("{}.{group}", what.kind),
     };
     Some(if what.is_of_the_cluster() {
-        let mut words = Words::new(
+        let mut words = MissingRight::new(
             format!("place {} `{}`, which is in no namespace", what.kind, what.name),
             format!("clusterKinds: [{kind}]"),
         );
         if what.home() == what.name {
             let kinds = if rules.may_use(path, what.name) { ", kinds: [Namespace]" } else { "" };
-            words = Words::new(
+            words = MissingRight::new(
                 format!("place the Namespace `{}`", what.name),
                 format!("namespaces: [{}]{kinds}", what.name),
             );
@@ -247,22 +206,22 @@ pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<Words>
     } else if !rules.may_use(path, what.namespace) {
         no_namespace(what.namespace)
     } else {
-        Words::new(
+        MissingRight::new(
             format!("place a {} into the namespace `{}`", what.kind, what.namespace),
             format!("namespaces: [{}], kinds: [{kind}]", what.namespace),
         )
     })
 }
 
-pub(super) fn no_namespace(namespace: &str) -> Words {
-    Words::new(format!("place into the namespace `{namespace}`"), format!("namespaces: [{namespace}]"))
+pub(super) fn no_namespace(namespace: &str) -> MissingRight {
+    MissingRight::new(format!("place into the namespace `{namespace}`"), format!("namespaces: [{namespace}]"))
 }
 
 fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
     let (path, name) = (&*document.at.file, &*document.key.name);
     if !rules.may_define(path, name) {
         let act = format!("make or change the cluster set `{name}`");
-        found.push((top(document), Words::new(act, format!("clusterSets: {{admin: [{name}]}}"))));
+        found.push((top(document), MissingRight::new(act, format!("clusterSets: {{admin: [{name}]}}"))));
         return;
     }
     let selector = document.root.get("spec").and_then(|spec| spec.get("clusterSelector"));
@@ -271,7 +230,7 @@ fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
         && !rules.may_define_every(path)
     {
         let act = "make a set that picks clusters by their labels, since it can reach any cluster";
-        found.push((node.at, Words::new(act, "clusterSets: {admin: [\"*\"]}")));
+        found.push((node.at, MissingRight::new(act, "clusterSets: {admin: [\"*\"]}")));
     }
 }
 
@@ -280,10 +239,6 @@ fn is_of_the_repository(document: &Document) -> bool {
     let (group, kind, file) = (&*document.key.group, &*document.key.kind, &*document.at.file);
     let own = group == OWN_GROUP && ["FleetConfig", KIND].contains(&kind);
     own || (file.starts_with(FOLDER) && roles::is_role(document))
-}
-
-pub(super) fn top(document: &Document) -> Mark {
-    Mark { line: document.at.line, column: document.at.column }
 }
 
 fn namespace_place(document: &Document) -> Mark {

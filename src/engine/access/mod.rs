@@ -7,6 +7,7 @@
 mod cluster_rights;
 mod document_rights;
 mod facts;
+mod missing_right;
 mod object_roles;
 mod patterns;
 mod roles;
@@ -20,8 +21,9 @@ use crate::dialects::{Dialects, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::yaml::Scope;
 
-pub use document_rights::{Judged, Words};
+pub use document_rights::Judged;
 pub use facts::Facts;
+pub use missing_right::MissingRight;
 pub use roles::{Roles, is_role, misplaced};
 pub use rule::{Grants, Rule, Rules, Subject, What};
 pub use rule_reader::rule;

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::document_rights::{Words, folder_of, no_namespace, object};
+use super::document_rights::{no_namespace, object};
+use super::missing_right::{MissingRight, folder_of};
 use super::object_roles::role;
 use super::rule::Rules;
 use super::{Facts, World};
@@ -55,7 +56,7 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
             }
         }
         if clusters.is_empty() {
-            let words = Words::new("place into any cluster", "clusterSets: {bind: [SET]}");
+            let words = MissingRight::new("place into any cluster", "clusterSets: {bind: [SET]}");
             let is_next = is_next(&|next| !next.is_empty());
             found.push(words.error(&world.rules, placement.origin.clone(), is_next));
             held.insert(key.clone());
@@ -88,14 +89,14 @@ fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
         found.push(Diagnostic::error(at(), message));
     }
     let allowed_next = world.next.enforced && carries(&world.next, workload).is_empty();
-    let error = |words: Words| words.error(&world.rules, at(), allowed_next);
+    let error = |words: MissingRight| words.error(&world.rules, at(), allowed_next);
     found.extend(lacking.into_iter().take(MOST_TOLD).map(error));
     true
 }
 
 /// Returns the rights that a workload lacks for its objects. An object written in another folder was checked
 /// there for its kind; selecting it requires the right to its namespace.
-fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
+fn carries(rules: &Rules, workload: &Workload) -> Vec<MissingRight> {
     let path = &*workload.origin.file;
     let selects = role(rules.dialects, &workload.key) == AccessRole::Selector;
     let mut asked = BTreeSet::new();
@@ -127,8 +128,11 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<Words> {
     workload.templates.iter().flat_map(ids).filter_map(lack).collect()
 }
 
-fn no_cluster(cluster: &str) -> Words {
-    Words::new(format!("place into the cluster `{cluster}`"), format!("clusters: {{place: [{cluster}]}}"))
+fn no_cluster(cluster: &str) -> MissingRight {
+    MissingRight::new(
+        format!("place into the cluster `{cluster}`"),
+        format!("clusters: {{place: [{cluster}]}}"),
+    )
 }
 
 /// Each cluster with the sets it is in.

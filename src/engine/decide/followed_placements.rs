@@ -6,8 +6,9 @@ use super::cluster_table::{Row, Table};
 use super::filter::Checked;
 use super::recorder::Recorder;
 use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::{Follow, PlacementRef};
+use berth_base::model::placement::Follow;
 use berth_base::model::{Condition, Decision, Fleet, Key, Pick, Source};
 
 /// The picks of a placement that follows others.

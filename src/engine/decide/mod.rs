@@ -7,6 +7,7 @@
 
 mod cache;
 mod candidates;
+mod case;
 mod cluster_table;
 mod digest;
 pub mod divide;
@@ -20,6 +21,7 @@ mod policy_encoding;
 mod policy_reads;
 mod recorder;
 mod score;
+mod score_order;
 mod select;
 mod spread_constraints;
 mod spread_picks;

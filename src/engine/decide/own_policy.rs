@@ -2,31 +2,16 @@
 //!
 //! A recorder hears the findings of each step: in a pass it only counts, for `explain` it keeps everything.
 
-use super::cluster_table::{Row, Table};
+use super::case::Case;
+use super::cluster_table::Row;
 use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
 use super::recorder::Recorder;
-use super::score::{Load, ScoreContext, score};
+use super::score::{ScoreContext, score};
 use super::select;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Policy, Ranking, Retention, Selection};
-use berth_base::model::{Condition, Decision, Pick};
-
-/// One placement and the inputs of its decision.
-#[derive(Clone, Copy)]
-pub(super) struct Case<'a> {
-    pub(super) table: &'a Table<'a>,
-    pub(super) policy: &'a Policy,
-    pub(super) candidates: &'a [Row],
-    pub(super) previous: Option<&'a Decision>,
-    /// The rows of the current picks.
-    pub(super) current_rows: &'a [Row],
-    /// Marks current picks, by row; empty without any.
-    pub(super) is_current: &'a [bool],
-    pub(super) load: &'a Load,
-    /// The decision is uncertain: it may not lose a cluster.
-    pub(super) is_uncertain: bool,
-}
+use berth_base::model::{Condition, Pick};
 
 /// The picks by name ascending, and the condition.
 pub(super) struct Chosen {

@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cache::{CacheEntry, DecisionCache};
 use super::candidates::CandidateSets;
+use super::case::Case;
 use super::cluster_table::{Row, Table};
 use super::digest::{Digests, earlier};
 use super::divide;
 use super::followed_placements;
 use super::group;
-use super::own_policy::{self, Case};
+use super::own_policy;
 use super::recorder::Counts;
 use super::score::Load;
 use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
 use super::uncertain;
 use super::warnings;
 use berth_base::diag::Diagnostics;
+use berth_base::model::PlacementRef;
 use berth_base::model::fleet::Doubt;
-use berth_base::model::placement::{Follow, Placement, PlacementRef, Policy, Retention, ScoreRule, Source};
+use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
 use berth_base::model::{Decision, Digest, Fleet, Key, Refused, Shared, Timestamp};
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";

@@ -3,10 +3,11 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
+use super::case::Case;
 use super::cluster_table::Row;
 use super::even_constraints::Evenly;
-use super::own_policy::Case;
 use super::recorder::Recorder;
+use super::score_order::{by_parts, is_first, weighted};
 use super::spread_constraints::Spreading;
 use super::spread_picks;
 use berth_base::model::Pick;
@@ -104,21 +105,6 @@ fn choose_evenly(
     Chosen { kept: Vec::new(), new: evened.chosen }
 }
 
-/// Part by part, then the name that is greatest.
-pub(super) fn by_parts(policy: &Policy, parts: &[Vec<i64>], a: u32, b: u32) -> Ordering {
-    let by_parts =
-        policy.scorers.iter().zip(parts).map(|(scorer, part)| {
-            weighted(scorer, part[b as usize]).cmp(&weighted(scorer, part[a as usize]))
-        });
-    by_parts.fold(Ordering::Equal, Ordering::then).then(b.cmp(&a))
-}
-
-/// Compares two clusters by `first`, which marks clusters that go before others whatever their scores.
-/// `first` is empty where none do.
-pub(super) fn is_first(first: &[bool], a: u32, b: u32) -> Ordering {
-    first.get(b as usize).cmp(&first.get(a as usize))
-}
-
 /// Sorts the best to the front; those behind the cut stay in any order. `first` go before others.
 fn sort(policy: &Policy, parts: &[Vec<i64>], first: &[bool], order: &mut [u32], cut: usize) {
     let sums: Vec<i64> = match policy.ranking {
@@ -157,10 +143,6 @@ fn sort(policy: &Policy, parts: &[Vec<i64>], first: &[bool], order: &mut [u32], 
 
 /// Up to so many are picked out one by one; more are worth sorting for.
 const FEW: usize = 32;
-
-fn weighted(scorer: &Scorer, score: i64) -> i64 {
-    scorer.weight.saturating_mul(score)
-}
 
 fn sum(scorers: &[Scorer], parts: &[Vec<i64>], index: u32) -> i64 {
     let parts = scorers.iter().zip(parts).map(|(scorer, part)| weighted(scorer, part[index as usize]));

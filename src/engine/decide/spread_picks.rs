@@ -6,10 +6,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::case::Case;
 use super::cluster_table::{Row, number};
-use super::own_policy::Case;
 use super::recorder::Recorder;
-use super::select::{by_parts, is_first};
+use super::score_order::{by_parts, is_first};
 use super::spread_constraints::Spreading;
 use berth_base::model::placement::{Policy, ScoreRule};
 

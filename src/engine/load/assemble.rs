@@ -9,7 +9,8 @@ use super::{berth_kinds, merge_clusters};
 use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingCache, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
-use berth_base::model::placement::{PlacementRef, Source};
+use berth_base::model::PlacementRef;
+use berth_base::model::placement::Source;
 use berth_base::model::{Fleet, Object, ObjectId};
 
 /// A fleet, its faults, and the claim to each document.

@@ -14,6 +14,9 @@ use berth_base::model::object::{group_of, version_of};
 use berth_base::model::{ContentId, Key};
 use berth_base::yaml::{self, Limits, Mark, Node, Value, list_kind};
 
+/// The key of a file: its bytes, and its path, which stands in places.
+pub(super) type FileKey = (ContentId, Arc<str>);
+
 /// The place of an object's text.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {

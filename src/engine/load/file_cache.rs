@@ -5,20 +5,16 @@
 
 use std::sync::Arc;
 
-use super::documents::{self, FileDocuments};
+use super::documents::{self, FileDocuments, FileKey};
 use super::file_cache_codec;
 use crate::dialects::ReadingCache;
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::model::ContentId;
 use berth_base::source::SourceFile;
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
 /// The work that aliases may cause in all files of a tree together, beyond the share of each file.
 const REPEATS_OF_A_TREE: usize = 4_000_000;
-
-/// The key of a file: its bytes, and its path, which stands in places.
-pub(super) type FileKey = (ContentId, Arc<str>);
 
 /// A file as parsed.
 #[derive(Clone, Debug)]

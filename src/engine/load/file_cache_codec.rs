@@ -5,8 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::documents::{FileDocuments, Slot};
-use super::file_cache::FileKey;
+use super::documents::{FileDocuments, FileKey, Slot};
 use crate::dialects::Document;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::{Diagnostics, Pos};

@@ -1,7 +1,7 @@
 use super::turns::{Progress, Turn, now};
 use berth_base::diag::Pos;
 use berth_base::model::Group;
-use berth_base::model::placement::PlacementRef;
+use berth_base::model::PlacementRef;
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rollout};
 use proptest::prelude::*;
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::apply_order::{self, ApplyOrder};
 use super::backends::{Apply, Backend, BackendError, Record};
-use super::desired::{Desired, DesiredSet};
+use super::desired::{Desired, DesiredSet, defined_by};
 use super::health::Health;
 use super::plan::{self, Form, HeldRemoval, HoldReason, Planned, Prune, Write};
 use super::plan_result::PlanResult;
@@ -226,13 +226,4 @@ impl MissingParents {
         let namespace = ObjectId::new("", "Namespace", "", &id.namespace);
         self.namespaces.get(&namespace).or(definition.map(|(_, _, id)| id))
     }
-}
-
-/// Returns the group that a CRD defines, and the kind if it is known.
-pub(super) fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
-    let spec = object.and_then(|object| object.object.get("spec"));
-    let kind = spec.and_then(|spec| spec.get("names")?.get("kind")?.as_str().map(str::to_owned));
-    // A CRD's name is `<plural>.<group>`.
-    let group = id.name.split_once('.').map_or("", |(_, group)| group);
-    (group.to_owned(), kind)
 }

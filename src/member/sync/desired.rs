@@ -168,6 +168,15 @@ fn is_printable(id: &ObjectId) -> bool {
     [&id.group, &id.kind, &id.namespace, &id.name].iter().all(|part| part.chars().all(is_harmless))
 }
 
+/// Returns the group that a CRD defines, and the kind if it is known.
+pub(super) fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
+    let spec = object.and_then(|object| object.object.get("spec"));
+    let kind = spec.and_then(|spec| spec.get("names")?.get("kind")?.as_str().map(str::to_owned));
+    // A CRD's name is `<plural>.<group>`.
+    let group = id.name.split_once('.').map_or("", |(_, group)| group);
+    (group.to_owned(), kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,9 +10,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::case::Case;
 use super::cluster_table::{Row, Table};
 use super::filter::Checked;
-use super::own_policy::Case;
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
 use berth_base::model::placement::{Division, Filter, Placement, Policy, Rule, Source};
 use berth_base::model::{Cluster, Decision};

@@ -6,10 +6,11 @@ use serde_json::json;
 
 use crate::decide::{Decided, decide};
 use berth_base::diag::Pos;
+use berth_base::model::PlacementRef;
 use berth_base::model::cluster::{AddOnScore, Cluster};
 use berth_base::model::decision::{Condition, Outcome};
 use berth_base::model::placement::{
-    Filter, Follow, PlacementRef, Policy, Ranking, Retention, Rule, ScoreRule, Scorer, Selection, Toleration,
+    Filter, Follow, Policy, Ranking, Retention, Rule, ScoreRule, Scorer, Selection, Toleration,
 };
 use berth_base::model::{
     Decision, Effect, Fleet, Key, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,

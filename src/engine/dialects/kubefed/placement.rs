@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use berth_base::diag::Severity;
 use berth_base::meta::label_selector;
+use berth_base::model::PlacementRef;
 use berth_base::model::Selector;
-use berth_base::model::placement::{PlacementRef, Rule};
+use berth_base::model::placement::Rule;
 use berth_base::yaml::{Fields, Node, Scope, Value};
 
 /// The kinds `placementRef` may name, and whether they stand in a namespace.

@@ -1,12 +1,9 @@
 //! Open Cluster Management's kinds, the role of each, and its known versions.
 
+use super::groups::{ADD_ON, CLUSTER, WORK};
 use super::manifest_work;
 use crate::dialects::{AccessRole, Claim, Document};
 use berth_base::model::Key;
-
-pub(super) const CLUSTER: &str = "cluster.open-cluster-management.io";
-pub(super) const WORK: &str = "work.open-cluster-management.io";
-pub(super) const ADD_ON: &str = "addon.open-cluster-management.io";
 
 pub(super) const KINDS: &[&str] = &[
     "ManagedCluster",

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::cluster::EFFECT_WORDS;
-use super::kinds::CLUSTER;
+use super::groups::CLUSTER;
 use crate::dialects::{ClusterKind, NewCluster};
 
 /// The marks that a ManagedCluster may have.

@@ -4,7 +4,7 @@
 //! [`is_made`].
 
 use super::fields::open_namespaced;
-use super::kinds::WORK;
+use super::groups::WORK;
 use super::work_options::Plurals;
 use super::work_replica_set;
 use crate::dialects::Document;

@@ -9,6 +9,7 @@ mod cel_view;
 mod cluster;
 mod describe;
 mod fields;
+mod groups;
 mod kinds;
 mod make;
 mod manifest_work;
@@ -32,7 +33,7 @@ pub const DIALECT: Dialect = Dialect {
     name: "ocm",
     claim: kinds::claim,
     lower,
-    groups: &[kinds::CLUSTER, kinds::WORK, kinds::ADD_ON],
+    groups: &[groups::CLUSTER, groups::WORK, groups::ADD_ON],
     kinds: kinds::KINDS,
     short_names: &[("mwrs", "ManifestWorkReplicaSet")],
     cluster_kind: Some(&make::CLUSTER_KIND),

@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::fields::open_namespaced;
-use super::kinds::{Role, WORK, role};
+use super::groups::WORK;
+use super::kinds::{Role, role};
 use super::rollout;
 use super::work_options::{self, Plurals};
 use crate::dialects::{CarriedObject, Document};
+use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::{Follow, PlacementRef};
+use berth_base::model::placement::Follow;
 use berth_base::model::rollout::{Pace, Rollout};
 use berth_base::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
 use berth_base::yaml::{Fields, Node, Scope, Value};

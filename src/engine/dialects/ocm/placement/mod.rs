@@ -9,7 +9,7 @@ mod spread;
 mod tolerations;
 
 use super::Context;
-use super::kinds::CLUSTER;
+use super::groups::CLUSTER;
 use crate::dialects::Document;
 use crate::dialects::ocm::fields::open_namespaced;
 use berth_base::model::placement::{

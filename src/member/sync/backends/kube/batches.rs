@@ -18,7 +18,7 @@ use super::survey::not_ours;
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::CachedObject;
 use crate::live::concurrency::each;
-use crate::sync::desired::{Desired, own_annotations};
+use crate::sync::desired::{Desired, defined_by, own_annotations};
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Form, Prune, is_definition};
@@ -162,7 +162,7 @@ impl ClusterSession {
         let defined: Vec<(String, Option<String>)> = batch
             .iter()
             .filter(|item| is_definition(&item.desired.id))
-            .map(|item| crate::sync::apply::defined_by(&item.desired.id, Some(item.desired)))
+            .map(|item| defined_by(&item.desired.id, Some(item.desired)))
             .collect();
         // An established definition may take a moment to appear among the served kinds.
         loop {

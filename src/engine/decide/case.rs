@@ -1,0 +1,22 @@
+//! One placement and the inputs of its decision.
+
+use super::cluster_table::{Row, Table};
+use super::score::Load;
+use berth_base::model::Decision;
+use berth_base::model::placement::Policy;
+
+/// The inputs that every step of a decision reads.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) table: &'a Table<'a>,
+    pub(super) policy: &'a Policy,
+    pub(super) candidates: &'a [Row],
+    pub(super) previous: Option<&'a Decision>,
+    /// The rows of the current picks.
+    pub(super) current_rows: &'a [Row],
+    /// Marks current picks, by row; empty without any.
+    pub(super) is_current: &'a [bool],
+    pub(super) load: &'a Load,
+    /// The decision is uncertain: it may not lose a cluster.
+    pub(super) is_uncertain: bool,
+}
