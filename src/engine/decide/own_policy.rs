@@ -8,9 +8,10 @@ use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
 use super::recorder::Recorder;
 use super::score::{ScoreContext, score};
+use super::score_order::{Scored, by_what};
 use super::select;
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::{Blocked, Filter, Policy, Ranking, Retention, Selection};
+use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
 use berth_base::model::{Condition, Pick};
 
 /// The picks by name ascending, and the condition.
@@ -36,7 +37,8 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
             ScoreContext { is_current: case.is_current, current_rows: case.current_rows, load: case.load };
         case.policy.scorers.iter().map(|scorer| score(case.table, scorer, &passed.rows, &around)).collect()
     };
-    let chosen = select::choose(case, &kept, &passed.rows, &mut parts, recorder);
+    let scored = Scored::new(case, &passed.rows, &mut parts);
+    let chosen = select::choose(case, &kept, scored, recorder);
     let mut picks: Vec<(Row, Pick)> =
         chosen.kept.iter().map(|row| (*row, current_pick(case, *row))).collect();
     let reason = reason(case, &filters);
@@ -196,14 +198,5 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
             let asked: Vec<_> = filters.iter().map(words).filter(|words| !words.is_empty()).collect();
             if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }
         }
-    }
-}
-
-/// Names the order in which clusters are picked.
-pub(super) fn by_what(policy: &Policy) -> &'static str {
-    match (policy.scorers.is_empty(), policy.ranking) {
-        (false, _) => "by score",
-        (true, Ranking::SumThenName) => "by name",
-        (true, Ranking::PartsThenNameDescending) => "by name, descending",
     }
 }

@@ -7,7 +7,7 @@ use super::case::Case;
 use super::cluster_table::Row;
 use super::even_constraints::Evenly;
 use super::recorder::Recorder;
-use super::score_order::{by_parts, is_first, weighted};
+use super::score_order::{Scored, by_what, weighted};
 use super::spread_constraints::Spreading;
 use super::spread_picks;
 use berth_base::model::Pick;
@@ -22,43 +22,36 @@ pub(super) struct Chosen {
     pub(super) new: Vec<u32>,
 }
 
-/// `parts` holds one list of scores a scorer, each as long as `passed`; those that only the picking
-/// itself gives are written into it.
 pub(super) fn choose(
     case: &Case<'_>,
     kept: &[Row],
-    passed: &[Row],
-    parts: &mut [Vec<i64>],
+    scored: Scored<'_>,
     recorder: &mut impl Recorder,
 ) -> Chosen {
+    let passed = scored.passed;
     let mut order: Vec<u32> = (0..super::cluster_table::number(passed.len())).collect();
-    // An uncertain decision loses no pick, so its current picks do not compete.
-    let is_earlier = |row: &Row| case.current_rows.binary_search(row).is_ok();
-    let first: Vec<bool> =
-        if case.is_uncertain { passed.iter().map(is_earlier).collect() } else { Vec::new() };
     if let Some(evenly) = Evenly::of(case.table, case.policy, passed) {
-        return choose_evenly(case, passed, parts, &first, evenly, order, recorder);
+        return choose_evenly(case, scored, evenly, order, recorder);
     }
     let Selection::First(count) = case.policy.selection else {
         if recorder.wants_ranks() {
-            sort(case.policy, parts, &first, &mut order, passed.len());
-            recorder.ranked(passed, parts, &order);
+            sort(case.policy, &scored, &mut order, passed.len());
+            recorder.ranked(passed, scored.parts, &order);
         }
         return Chosen { kept: kept.to_vec(), new: order };
     };
-    let earlier = first.iter().filter(|is_earlier| **is_earlier).count();
-    let open = count.saturating_sub(kept.len()).max(earlier);
+    let open = count.saturating_sub(kept.len()).max(scored.first_count());
     if let Some(mut spreading) = Spreading::of(case.table, case.policy).filter(|_| open > 0) {
         kept.iter().for_each(|row| spreading.add(*row));
-        let new = spread_picks::pick(case, passed, parts, &first, spreading, open, recorder);
+        let new = spread_picks::pick(case, scored, spreading, open, recorder);
         return Chosen { kept: kept.to_vec(), new };
     }
     let full = if recorder.wants_ranks() { passed.len() } else { open };
-    sort(case.policy, parts, &first, &mut order, full);
-    recorder.ranked(passed, parts, &order);
+    sort(case.policy, &scored, &mut order, full);
+    recorder.ranked(passed, scored.parts, &order);
     for index in order.iter().skip(open) {
         recorder.not_chosen_with(passed[*index as usize], || {
-            format!("not among the first {count} {}", super::own_policy::by_what(case.policy))
+            format!("not among the first {count} {}", by_what(case.policy))
         });
     }
     order.truncate(open);
@@ -69,54 +62,52 @@ pub(super) fn choose(
 /// The best, as far as the numbers stay even.
 fn choose_evenly(
     case: &Case<'_>,
-    passed: &[Row],
-    parts: &mut [Vec<i64>],
-    first: &[bool],
+    scored: Scored<'_>,
     evenly: Evenly<'_>,
     mut order: Vec<u32>,
     recorder: &mut impl Recorder,
 ) -> Chosen {
-    let earlier = first.iter().filter(|is_earlier| **is_earlier).count();
+    let passed = scored.passed;
     let open = match case.policy.selection {
-        Selection::First(count) => count.max(earlier),
+        Selection::First(count) => count.max(scored.first_count()),
         Selection::All | Selection::Exactly(_) => passed.len(),
     };
     let part = evenly.part;
-    sort(case.policy, parts, first, &mut order, passed.len());
-    let at_any_rate = |index: u32| first.get(index as usize).copied().unwrap_or(false);
-    let evened = evenly.pick(passed, &order, at_any_rate, open);
+    sort(case.policy, &scored, &mut order, passed.len());
+    let evened = evenly.pick(passed, &order, |index| scored.is_first(index), open);
     let mut is_chosen = vec![false; passed.len()];
     evened.chosen.iter().for_each(|index| is_chosen[*index as usize] = true);
     let left: Vec<u32> = order.into_iter().filter(|index| !is_chosen[*index as usize]).collect();
-    parts[part].fill(0);
+    scored.parts[part].fill(0);
     let all: Vec<u32> = evened.chosen.iter().chain(&left).copied().collect();
-    recorder.ranked(passed, parts, &all);
+    recorder.ranked(passed, scored.parts, &all);
     for index in left {
         let row = passed[index as usize];
         match evened.refused.get(&index) {
             Some(key) => {
                 recorder.dropped(row, &format!("one more pick there would be too uneven over {key}"));
             }
-            None => recorder.not_chosen_with(row, || {
-                format!("not among the first {open} {}", super::own_policy::by_what(case.policy))
-            }),
+            None => recorder
+                .not_chosen_with(row, || format!("not among the first {open} {}", by_what(case.policy))),
         }
     }
     Chosen { kept: Vec::new(), new: evened.chosen }
 }
 
-/// Sorts the best to the front; those behind the cut stay in any order. `first` go before others.
-fn sort(policy: &Policy, parts: &[Vec<i64>], first: &[bool], order: &mut [u32], cut: usize) {
+/// Sorts the best to the front; those behind the cut stay in any order.
+fn sort(policy: &Policy, scored: &Scored<'_>, order: &mut [u32], cut: usize) {
     let sums: Vec<i64> = match policy.ranking {
-        Ranking::SumThenName => order.iter().map(|index| sum(&policy.scorers, parts, *index)).collect(),
+        Ranking::SumThenName => {
+            order.iter().map(|index| sum(&policy.scorers, scored.parts, *index)).collect()
+        }
         Ranking::PartsThenNameDescending => Vec::new(),
     };
     let by_score = |a: &u32, b: &u32| match policy.ranking {
         // Rows ascend by name, so an index stands for the name.
         Ranking::SumThenName => (Reverse(sums[*a as usize]), a).cmp(&(Reverse(sums[*b as usize]), b)),
-        Ranking::PartsThenNameDescending => by_parts(policy, parts, *a, *b),
+        Ranking::PartsThenNameDescending => scored.by_parts(policy, *a, *b),
     };
-    let compare = |a: &u32, b: &u32| is_first(first, *a, *b).then_with(|| by_score(a, b));
+    let compare = |a: &u32, b: &u32| scored.by_first(*a, *b).then_with(|| by_score(a, b));
     if cut == 0 || order.is_empty() {
         return;
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::case::Case;
 use super::cluster_table::{Row, number};
 use super::recorder::Recorder;
-use super::score_order::{by_parts, is_first};
+use super::score_order::{Scored, by_what};
 use super::spread_constraints::Spreading;
 use berth_base::model::placement::{Policy, ScoreRule};
 
@@ -20,45 +20,43 @@ struct Group<'a> {
     outlook: Result<i64, &'a str>,
 }
 
-/// Indexes into `passed`, in the order they are picked. The scores that a pick is made with are written into
-/// `parts`.
+/// Returns indexes into the clusters that passed, in the order they are picked. The scores that a pick is made
+/// with are written into the parts.
 pub(super) fn pick(
     case: &Case<'_>,
-    passed: &[Row],
-    parts: &mut [Vec<i64>],
-    first: &[bool],
+    scored: Scored<'_>,
     mut spreading: Spreading<'_>,
     open: usize,
     recorder: &mut impl Recorder,
 ) -> Vec<u32> {
-    let part = spreading.part;
+    let (part, passed) = (spreading.part, scored.passed);
     let mut groups = group(&spreading, passed);
-    sort(case.policy, &mut groups, parts, first);
+    sort(case.policy, &mut groups, &scored);
     let mut chosen: Vec<u32> = Vec::new();
     while chosen.len() < open {
         let levels = spreading.levels();
         for group in groups.iter_mut().filter(|group| !group.left.is_empty()) {
             let Some(best) = group.left.last().copied() else { continue };
             group.outlook = spreading.score(&levels, passed[best as usize]);
-            parts[part][best as usize] = group.outlook.unwrap_or(0);
+            scored.parts[part][best as usize] = group.outlook.unwrap_or(0);
         }
         let fits = groups.iter_mut().filter(|group| group.outlook.is_ok() && !group.left.is_empty());
         let heads = fits.filter_map(|group| Some((group.left.last().copied()?, group)));
-        let order = |a: u32, b: u32| is_first(first, a, b).then_with(|| by_parts(case.policy, parts, a, b));
+        let order = |a: u32, b: u32| scored.by_first(a, b).then_with(|| scored.by_parts(case.policy, a, b));
         let Some((best, group)) = heads.min_by(|(a, _), (b, _)| order(*a, *b)) else { break };
         group.left.pop();
         spreading.add(passed[best as usize]);
-        let prefers = chosen.is_empty() && forget_earlier(case.policy, parts);
+        let prefers = chosen.is_empty() && forget_earlier(case.policy, scored.parts);
         chosen.push(best);
         // Inside a group the constraints score all clusters alike.
         for group in &groups {
-            group.left.last().into_iter().for_each(|head| parts[part][*head as usize] = 0);
+            group.left.last().into_iter().for_each(|head| scored.parts[part][*head as usize] = 0);
         }
         if prefers {
-            sort(case.policy, &mut groups, parts, first);
+            sort(case.policy, &mut groups, &scored);
         }
     }
-    report(case, passed, parts, &groups, (&chosen, part, open), recorder);
+    report(case, scored, &groups, (&chosen, part, open), recorder);
     chosen
 }
 
@@ -70,9 +68,9 @@ fn group<'a>(spreading: &Spreading<'a>, passed: &[Row]) -> Vec<Group<'a>> {
     groups.into_values().map(|left| Group { left, outlook: Ok(0) }).collect()
 }
 
-fn sort(policy: &Policy, groups: &mut [Group<'_>], parts: &[Vec<i64>], first: &[bool]) {
+fn sort(policy: &Policy, groups: &mut [Group<'_>], scored: &Scored<'_>) {
     let order = |a: &u32, b: &u32| -> Ordering {
-        is_first(first, *a, *b).then_with(|| by_parts(policy, parts, *a, *b)).reverse()
+        scored.by_first(*a, *b).then_with(|| scored.by_parts(policy, *a, *b)).reverse()
     };
     groups.iter_mut().for_each(|group| group.left.sort_unstable_by(order));
 }
@@ -93,8 +91,7 @@ fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) -> bool {
 /// Records why each remaining cluster is not picked.
 fn report(
     case: &Case<'_>,
-    passed: &[Row],
-    parts: &mut [Vec<i64>],
+    scored: Scored<'_>,
     groups: &[Group<'_>],
     (chosen, part, open): (&[u32], usize, usize),
     recorder: &mut impl Recorder,
@@ -105,19 +102,18 @@ fn report(
     }
     left.sort_unstable_by_key(|(index, _)| *index);
     for (index, outlook) in &left {
-        parts[part][*index as usize] = outlook.unwrap_or(0);
+        scored.parts[part][*index as usize] = outlook.unwrap_or(0);
     }
     let order: Vec<u32> = chosen.iter().copied().chain(left.iter().map(|(index, _)| *index)).collect();
-    recorder.ranked(passed, parts, &order);
+    recorder.ranked(scored.passed, scored.parts, &order);
     for (index, outlook) in left {
-        let row = passed[index as usize];
+        let row = scored.passed[index as usize];
         match outlook {
             Err(key) => {
                 recorder.dropped(row, &format!("one more pick there would be too uneven over {key}"));
             }
-            Ok(_) => recorder.not_chosen_with(row, || {
-                format!("not among the first {open} {}", super::own_policy::by_what(case.policy))
-            }),
+            Ok(_) => recorder
+                .not_chosen_with(row, || format!("not among the first {open} {}", by_what(case.policy))),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! unless `intersectWithClusterSelector` is set; then only their selectors count.
 
 use super::Context;
+use super::federated_object::FederatedObject;
 use super::placement::{self, Wanted};
 use super::preference::Preference;
-use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
 use berth_base::meta::Metadata;
 use berth_base::model::cluster::WorkloadName;
@@ -18,14 +18,8 @@ use berth_base::yaml::Scope;
 pub(super) const REPLICAS: [&str; 2] = ["spec", "replicas"];
 
 /// The division that a preference asks for. `None` where the preference has no effect, with a warning.
-pub(super) fn of(
-    scope: &Scope,
-    document: &Document,
-    metadata: &Metadata,
-    context: &Context,
-    wanted: &Wanted,
-    narrowing: &[Filter],
-) -> Option<Division> {
+pub(super) fn of(object: FederatedObject<'_>, wanted: &Wanted, narrowing: &[Filter]) -> Option<Division> {
+    let FederatedObject { scope, document, metadata, context } = object;
     let preference = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name)?;
     let say = |message: String, hint: &str| {
         scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));

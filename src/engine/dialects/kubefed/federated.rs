@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use super::federated_object::FederatedObject;
 use super::namespaces::{Namespaces, Narrowing};
 use super::placement::Wanted;
 use super::preference::DIVIDED;
@@ -67,10 +68,10 @@ pub(super) fn read(
         final_labels: [("kubefed.io/managed".to_owned(), "true".to_owned())].into(),
         sync_annotations,
     };
-    let source = source_of(scope, document, context, &metadata, &federated, wanted, text);
+    let object = FederatedObject { scope, document, metadata: &metadata, context };
+    let source = source_of(object, &federated, wanted, text);
     let (key, origin) = (document.key.clone(), document.at.clone());
-    let replicas =
-        replicas_at(scope, document, &source, &content.overrides, retains.any(), context, &metadata);
+    let replicas = replicas_at(object, &source, &content.overrides, retains.any());
     let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
     lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source }.into());
     if target.is_namespace() && context.planes.is_system(&metadata.name) {
@@ -92,14 +93,12 @@ pub(super) fn read(
 
 /// Returns the field for a preference's number, for kinds that have one.
 fn replicas_at(
-    scope: &Scope,
-    document: &Document,
+    object: FederatedObject<'_>,
     source: &Source,
     overrides: &[Override],
     retains: bool,
-    context: &Context,
-    metadata: &Metadata,
 ) -> Option<ReplicasAt> {
+    let FederatedObject { scope, document, metadata, context } = object;
     let kind = &*document.key.kind;
     if !DIVIDED.contains(&kind) {
         return None;
@@ -156,15 +155,8 @@ fn narrowing_rule(
     }
 }
 
-fn source_of(
-    scope: &Scope,
-    document: &Document,
-    context: &Context,
-    metadata: &Metadata,
-    federated: &FederatedType,
-    wanted: Wanted,
-    text: Json,
-) -> Source {
+fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wanted, text: Json) -> Source {
+    let FederatedObject { document, metadata, context, .. } = object;
     let target = &federated.target;
     let mut policy = Policy {
         candidates: Vec::new(),
@@ -201,7 +193,7 @@ fn source_of(
     match wanted {
         Wanted::Follow(placement) if policy.blocked.is_none() => {
             let wanted = Wanted::Follow(placement.clone());
-            division::of(scope, document, metadata, context, &wanted, &[]);
+            division::of(object, &wanted, &[]);
             let placements = vec![placement];
             Source::Follows(Follow {
                 placements,
@@ -212,7 +204,7 @@ fn source_of(
         }
         wanted => {
             if policy.blocked.is_none() {
-                let division = division::of(scope, document, metadata, context, &wanted, &policy.filters);
+                let division = division::of(object, &wanted, &policy.filters);
                 policy.division = division.map(Box::new);
             }
             if let Wanted::Clusters(rule) = wanted {

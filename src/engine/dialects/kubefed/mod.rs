@@ -8,6 +8,7 @@ mod config;
 mod division;
 mod endpoint;
 mod federated;
+mod federated_object;
 mod kinds;
 mod lifecycle;
 pub mod make;
