@@ -12,7 +12,8 @@ use berth_base::yaml::fields::Scope;
 pub struct Selected {
     /// In the order of their identities.
     pub items: Vec<Item>,
-    /// The reason for which KubeFleet refuses the selection as a whole.
+    /// The reason for which KubeFleet refuses the selection as a whole. Decision files hold it, so that new words would
+    /// break the proofs of old commits.
     pub invalid: Option<String>,
 }
 
@@ -40,7 +41,7 @@ pub fn resolve(
         }
         for item in found.items {
             if !taken.insert((stock.id(item), item)) {
-                let message = format!("{} selects {} twice", selector.path, stock.id(item));
+                let message = format!("{} selects {} a second time", selector.path, stock.id(item));
                 selected.invalid.get_or_insert(message);
             }
         }
@@ -94,14 +95,14 @@ impl Search<'_> {
         let mut names = matching.iter().map(|item| &*self.stock.id(*item).name);
         if let Some(name) = named.or_else(|| names.find(|name| is_reserved(name))) {
             let message =
-                format!("{} selects namespace `{name}`, which is reserved and never placed", selector.path);
+                format!("{} selects namespace {name}, which is reserved and never placed", selector.path);
             let allowed = matching.into_iter().filter(|item| !is_reserved(&self.stock.id(*item).name));
             let items = allowed.flat_map(|item| self.with_contents(selector, item)).collect();
             return Selected { items, invalid: Some(message) };
         }
         if selector.reach == Reach::Chosen && matching.is_empty() {
             let name = selector.name.as_deref().unwrap_or_default();
-            let message = format!("{} selects namespace `{name}`, which does not exist", selector.path);
+            let message = format!("{} selects namespace {name}, which is not there", selector.path);
             return Selected { items: matching, invalid: Some(message) };
         }
         let items = matching.into_iter().flat_map(|item| self.with_contents(selector, item)).collect();
