@@ -64,7 +64,7 @@ pub fn status_of(repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     Ok(Status::of(repo, &located, &gathered)?.text(ui))
 }
 
-/// What members report, and what they should have.
+/// Members' reports, and the folders published for them.
 struct Gathered {
     statuses: BTreeMap<String, ClusterStatus>,
     folders: BTreeMap<String, report::Published>,

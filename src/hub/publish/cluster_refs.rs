@@ -70,7 +70,7 @@ fn read(
     Ok(found)
 }
 
-/// What all cluster refs are to say.
+/// The contents that all cluster refs should have.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedRefs<'a> {
     pub rendered: &'a CurrentState,

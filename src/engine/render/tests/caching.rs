@@ -1,4 +1,4 @@
-//! What a process that ended leaves to the next one changes nothing.
+//! Files that one process leaves for the next change no result.
 
 use serde_json::{Value as Json, json};
 
