@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::filter::{Column, Ran};
+use super::expression_verdicts::{Column, Ran};
 use berth_base::model::decision::rows_among;
 use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::{Cluster, Expression, Pick, Quantity, Taint, Timestamp};

@@ -12,6 +12,7 @@ mod cluster_table;
 mod digest;
 pub mod divide;
 mod even_constraints;
+mod expression_verdicts;
 mod filter;
 mod followed_placements;
 mod group;

@@ -64,7 +64,7 @@ impl Contents for GitContents<'_> {
                     .map_err(|error| ContentError(error.message().to_owned()))?;
                 let content = ContentId(bytes_of(id));
                 let known = new.contains_key(&content)
-                    || self.repo.is_pending(id)
+                    || self.repo.pending.has(id)
                     || odb.exists_ext(oid(content.0), OdbLookupFlags::NO_REFRESH);
                 if !known {
                     new.insert(content, bytes.into());

@@ -3,15 +3,14 @@
 //! A repository has one such store. It is emptied before any ref moves and before anything in it is read,
 //! so that nobody can point at a missing object; objects that nothing points at are never written.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 
-use git2::{ObjectType, OdbLookupFlags, Oid};
+use git2::{ObjectType, Oid};
 
-use super::damage;
 use super::error::GitError;
 use super::pack::Spool;
-use super::repo::Repo;
 
 /// So many objects, or bytes, are kept in memory and become loose objects.
 const FEW: usize = 24;
@@ -19,6 +18,11 @@ const FEW_BYTES: usize = 1 << 20;
 
 #[derive(Default)]
 pub(super) struct Pending {
+    unwritten: RefCell<Unwritten>,
+}
+
+#[derive(Default)]
+struct Unwritten {
     known: HashSet<Oid>,
     few: Vec<(ObjectType, Vec<u8>)>,
     few_bytes: usize,
@@ -28,6 +32,45 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    pub(super) fn has(&self, id: Oid) -> bool {
+        self.unwritten.borrow().known.contains(&id)
+    }
+
+    /// Takes a new object over.
+    pub(super) fn add(
+        &self,
+        objects_folder: &Path,
+        id: Oid,
+        kind: ObjectType,
+        bytes: &[u8],
+    ) -> Result<(), GitError> {
+        let mut unwritten = self.unwritten.borrow_mut();
+        let added = unwritten.add(objects_folder, kind, bytes);
+        unwritten.failed |= added.is_err();
+        added?;
+        unwritten.known.insert(id);
+        Ok(())
+    }
+
+    /// Puts everything that was written so far into the repository.
+    pub(super) fn flush(&self, repository: &git2::Repository) -> Result<(), GitError> {
+        let unwritten = self.unwritten.take();
+        if unwritten.failed {
+            self.unwritten.borrow_mut().failed = true;
+            let message = "an object could not be written before".to_owned();
+            return Err(GitError::Failed { doing: "writing objects".to_owned(), message });
+        }
+        if unwritten.known.is_empty() {
+            return Ok(());
+        }
+        let odb = repository.odb().map_err(GitError::failed("opening the object database"));
+        let written = odb.and_then(|odb| unwritten.write(&odb));
+        self.unwritten.borrow_mut().failed = written.is_err();
+        written
+    }
+}
+
+impl Unwritten {
     fn add(&mut self, objects_folder: &Path, kind: ObjectType, bytes: &[u8]) -> Result<(), GitError> {
         if self.spool.is_none() && self.few.len() < FEW && self.few_bytes + bytes.len() < FEW_BYTES {
             self.few_bytes += bytes.len();
@@ -49,58 +92,5 @@ impl Pending {
             odb.write(kind, &bytes).map_err(GitError::failed("writing an object"))?;
         }
         self.spool.map_or(Ok(()), |spool| spool.finish(odb))
-    }
-}
-
-impl Repo {
-    /// Hashes an object and takes it over where it is new; says whether it was.
-    pub(super) fn add_object(
-        &self,
-        odb: &git2::Odb<'_>,
-        kind: ObjectType,
-        bytes: &[u8],
-    ) -> Result<(Oid, bool), GitError> {
-        let id = Oid::hash_object(kind, bytes).map_err(GitError::failed("hashing an object"))?;
-        // A refresh would list the pack folder again for each new object.
-        if self.pending.borrow().known.contains(&id) || odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
-            return Ok((id, false));
-        }
-        if self.is_rehearsal {
-            // A pack would be written beside the repository's own.
-            odb.write(kind, bytes).map_err(GitError::failed("keeping an object in memory"))?;
-            return Ok((id, true));
-        }
-        let mut pending = self.pending.borrow_mut();
-        let added = pending.add(&self.inner.commondir().join("objects"), kind, bytes);
-        pending.failed |= added.is_err();
-        added?;
-        pending.known.insert(id);
-        Ok((id, true))
-    }
-
-    pub(super) fn is_pending(&self, id: Oid) -> bool {
-        self.pending.borrow().known.contains(&id)
-    }
-
-    /// Puts everything that was written so far into the repository.
-    pub fn flush(&self) -> Result<(), GitError> {
-        let pending = self.pending.take();
-        if pending.failed {
-            self.pending.borrow_mut().failed = true;
-            let message = "an object could not be written before".to_owned();
-            return Err(GitError::Failed { doing: "writing objects".to_owned(), message });
-        }
-        if pending.known.is_empty() {
-            return Ok(());
-        }
-        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"));
-        let written = odb.and_then(|odb| pending.write(&odb));
-        self.pending.borrow_mut().failed = written.is_err();
-        written
-    }
-
-    /// Before an object is read: [`Repo::flush`], if it is among what was written; otherwise it must be whole.
-    pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
-        if self.is_pending(id) { self.flush() } else { damage::check(self.inner.commondir(), id) }
     }
 }

@@ -6,8 +6,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use git2::ErrorCode;
+use git2::{ErrorCode, Oid};
 
+use super::damage;
 use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::pending::Pending;
@@ -19,7 +20,7 @@ use berth_base::text::some_quoted;
 /// A Git repository on this machine, bare or not.
 pub struct Repo {
     pub(super) inner: git2::Repository,
-    pub(super) pending: RefCell<Pending>,
+    pub(super) pending: Pending,
     /// Lock files of dead processes, removed on the way.
     pub(super) cleared: RefCell<Vec<String>>,
     /// New objects stay in memory, and refs stay where they are.
@@ -93,7 +94,7 @@ impl Repo {
         let inner = git2::Repository::open(path).map_err(|error| cannot_open(named.clone(), &error))?;
         Ok(Repo {
             inner,
-            pending: RefCell::default(),
+            pending: Pending::default(),
             cleared: RefCell::default(),
             is_rehearsal: false,
             progress: Progress::default(),
@@ -153,6 +154,16 @@ impl Repo {
         let same =
             |path: &Path| matches!((path.canonicalize(), folder.canonicalize()), (Ok(a), Ok(b)) if a == b);
         same(repo.path())
+    }
+
+    /// Puts everything that was written so far into the repository.
+    pub fn flush(&self) -> Result<(), GitError> {
+        self.pending.flush(&self.inner)
+    }
+
+    /// Before an object is read: [`Repo::flush`], if it is among what was written; otherwise it must be whole.
+    pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
+        if self.pending.has(id) { self.flush() } else { damage::check(self.inner.commondir(), id) }
     }
 
     /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.

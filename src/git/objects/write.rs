@@ -1,7 +1,7 @@
 //! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
 //! so that an unchanged subtree costs its hash and nothing else. They reach the repository together, see `pending`.
 
-use git2::{ObjectType, Oid};
+use git2::{ObjectType, OdbLookupFlags, Oid};
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
@@ -76,7 +76,7 @@ impl<'r> Writer<'r> {
     /// Reports whether the repository has these bytes.
     pub fn has_blob(&self, id: ContentId) -> bool {
         let id = oid(id.0);
-        self.repo.is_pending(id) || self.odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Blob)
+        self.repo.pending.has(id) || self.odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Blob)
     }
 
     /// Writes one tree. Entries may come in any order; a name must not come twice.
@@ -167,8 +167,21 @@ impl<'r> Writer<'r> {
         Ok(CommitId::of(id))
     }
 
+    /// Hashes an object and takes it over where it is new; says whether it was.
     fn object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
-        self.repo.add_object(&self.odb, kind, bytes)
+        let Repo { pending, inner, .. } = self.repo;
+        let id = Oid::hash_object(kind, bytes).map_err(GitError::failed("hashing an object"))?;
+        // A refresh would list the pack folder again for each new object.
+        if pending.has(id) || self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
+            return Ok((id, false));
+        }
+        if self.repo.is_rehearsal {
+            // A pack would be written beside the repository's own.
+            self.odb.write(kind, bytes).map_err(GitError::failed("keeping an object in memory"))?;
+        } else {
+            pending.add(&inner.commondir().join("objects"), id, kind, bytes)?;
+        }
+        Ok((id, true))
     }
 }
 

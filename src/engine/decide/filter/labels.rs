@@ -4,11 +4,11 @@
 
 use std::rc::Rc;
 
-use super::expressions::{self, Column};
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table, Texts};
+use crate::decide::expression_verdicts::Column;
 use berth_base::model::selector::{PropertyRequirement, Requirement, Selector, Term};
-use berth_base::model::{Cluster, Quantity};
+use berth_base::model::{Cluster, Expression, Quantity};
 
 /// A selector, ready to look at clusters.
 pub(in crate::decide) struct Needs {
@@ -99,7 +99,7 @@ impl<'a> TermNeeds<'a> {
             .or_else(|| self.first_measure_unmet(row).map(|index| labels + claims + index))
             .or_else(|| {
                 let before = labels + claims + self.measures.len();
-                let unmet = |column: &Rc<Column>| !column.matches(self.table, row);
+                let unmet = |column: &Rc<Column>| !column.matches(row as usize, self.table.cluster(row));
                 self.expressions.iter().position(unmet).map(|index| before + index)
             })
     }
@@ -215,12 +215,21 @@ fn term_reason(table: &Table<'_>, term: &Term, part: usize, row: Option<Row>) ->
     let part = part.saturating_sub(claims.len());
     let Some(one) = term.properties.get(part) else {
         let one = term.expressions.get(part.saturating_sub(term.properties.len()));
-        return one.map(|one| expressions::reason(table, one, row)).unwrap_or_default();
+        return one.map(|one| expression_reason(table, one, row)).unwrap_or_default();
     };
     match cluster.map(|cluster| cluster.measured(&one.measure)) {
         Some(Some(amount)) => format!("{one} is required, the cluster has {amount}"),
         Some(None) => format!("{one} is required, the cluster does not report it"),
         None => format!("{one} is required"),
+    }
+}
+
+/// Says why an expression does not match, and with a row the value of that cluster.
+fn expression_reason(table: &Table<'_>, expression: &Expression, row: Option<Row>) -> String {
+    let wanted = format!("`{}` must be true", expression.text);
+    match row {
+        Some(row) => format!("{wanted}: {}", table.ran(expression).why(row as usize, table.cluster(row))),
+        None => wanted,
     }
 }
 

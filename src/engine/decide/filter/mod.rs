@@ -4,7 +4,6 @@
 //! number afterwards: coarse for a summary, precise for one cluster.
 
 mod eligibility;
-mod expressions;
 mod labels;
 mod names;
 mod namespaces;
@@ -15,7 +14,6 @@ use super::cluster_table::{Row, Table};
 use berth_base::model::placement::{Filter, Rule};
 
 pub(super) use eligibility::{eligibility, flip, is_ready};
-pub(super) use expressions::{Column, Ran};
 pub(super) use labels::{Needs, TermNeeds};
 pub(super) use taints::{expiry, may_expire, untolerated};
 

@@ -7,19 +7,18 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::{Cluster, Expression, View};
 use berth_cel::{Fault, Names, Program, Value};
 
 /// Views and verdicts made so far.
 #[derive(Default)]
-pub(in crate::decide) struct Ran {
+pub(super) struct Ran {
     shown: RefCell<BTreeMap<View, Rc<Vec<OnceCell<Value>>>>>,
     by_expression: RefCell<BTreeMap<Expression, Rc<Column>>>,
 }
 
 /// An expression's verdicts by row.
-pub(in crate::decide) struct Column {
+pub(super) struct Column {
     view: View,
     /// A text that cannot be read matches nothing; a dialect reports it before anybody gets here.
     program: Option<Program>,
@@ -28,7 +27,7 @@ pub(in crate::decide) struct Column {
 }
 
 impl Ran {
-    pub(in crate::decide) fn column(&self, clusters: usize, expression: &Expression) -> Rc<Column> {
+    pub(super) fn column(&self, clusters: usize, expression: &Expression) -> Rc<Column> {
         if let Some(column) = self.by_expression.borrow().get(expression) {
             return column.clone();
         }
@@ -49,17 +48,17 @@ impl Ran {
 }
 
 impl Column {
-    pub(super) fn matches(&self, table: &Table<'_>, row: Row) -> bool {
-        let cell = &self.verdicts[row as usize];
+    pub(super) fn matches(&self, row: usize, cluster: &Cluster) -> bool {
+        let cell = &self.verdicts[row];
         let verdict =
-            cell.get().unwrap_or_else(|| matches!(self.run(table, row), Some(Ok(Value::Bool(true)))));
+            cell.get().unwrap_or_else(|| matches!(self.run(row, cluster), Some(Ok(Value::Bool(true)))));
         cell.set(Some(verdict));
         verdict
     }
 
     /// Says why a cluster does not match.
-    fn why(&self, table: &Table<'_>, row: Row) -> String {
-        match self.run(table, row) {
+    pub(super) fn why(&self, row: usize, cluster: &Cluster) -> String {
+        match self.run(row, cluster) {
             None => "the expression cannot be read".to_owned(),
             Some(Ok(Value::Bool(_))) => "it gives false".to_owned(),
             Some(Ok(_)) => "it gives no boolean".to_owned(),
@@ -67,9 +66,8 @@ impl Column {
         }
     }
 
-    fn run(&self, table: &Table<'_>, row: Row) -> Option<Result<Value, Fault>> {
-        let cluster: &Cluster = table.cluster(row);
-        let shown = self.shown[row as usize].get_or_init(|| Value::from(&(self.view.shown)(cluster)));
+    fn run(&self, row: usize, cluster: &Cluster) -> Option<Result<Value, Fault>> {
+        let shown = self.shown[row].get_or_init(|| Value::from(&(self.view.shown)(cluster)));
         let answer = |method: usize, argument: &str| {
             let (name, of) = self.view.methods.get(method).ok_or("there is no such method")?;
             let json = of(cluster, argument);
@@ -77,14 +75,5 @@ impl Column {
                 .ok_or_else(|| format!("`{name}` knows no `{argument}` of this cluster"))
         };
         Some(self.program.as_ref()?.run(shown, &answer))
-    }
-}
-
-/// Says why an expression does not match, and with a row the value of that cluster.
-pub(super) fn reason(table: &Table<'_>, expression: &Expression, row: Option<Row>) -> String {
-    let wanted = format!("`{}` must be true", expression.text);
-    match row {
-        Some(row) => format!("{wanted}: {}", table.ran(expression).why(table, row)),
-        None => wanted,
     }
 }
