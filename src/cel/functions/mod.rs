@@ -20,10 +20,6 @@ mod url;
 
 use super::shape::Shape;
 
-pub use format::Format;
-pub use semver::Semver;
-pub use url::Url;
-
 pub(super) use function::Function;
 pub(super) use patterns::{pattern, reads_pattern};
 

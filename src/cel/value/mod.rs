@@ -1,5 +1,9 @@
 //! The values of expressions, with equality and order.
 
+mod format;
+mod semver;
+mod url;
+
 use core::net::IpAddr;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,9 +13,13 @@ use jiff::SignedDuration;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::functions::{Format, Semver, Url};
-use super::meter::Meter;
+use crate::meter::Meter;
 use berth_base::model::{Quantity, Timestamp};
+
+pub use format::Format;
+pub use semver::Semver;
+pub use url::Url;
+pub(crate) use url::unescape;
 
 /// Whatever an expression can name or make. Parts are shared, so that copying is cheap.
 #[derive(Clone, Debug)]
@@ -56,12 +64,12 @@ impl Value {
         Value::List(Arc::new(items))
     }
 
-    pub(super) fn some(value: Value) -> Value {
+    pub(crate) fn some(value: Value) -> Value {
         Value::Optional(Some(Arc::new(value)))
     }
 
     /// The key a value is, if it can be one.
-    pub(super) fn key(&self) -> Option<MapKey> {
+    pub(crate) fn key(&self) -> Option<MapKey> {
         match self {
             Value::Bool(value) => Some(MapKey::Bool(*value)),
             Value::Int(value) => Some(MapKey::Number(i128::from(*value))),
@@ -76,7 +84,7 @@ impl Value {
     }
 
     /// Reports whether the value is its type's default.
-    pub(super) fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         match self {
             Value::Null => true,
             Value::Bool(value) => !value,
@@ -94,7 +102,7 @@ impl Value {
     }
 
     /// Reports whether two values are equal. Values of different types differ, except for numbers.
-    pub(super) fn equals(&self, other: &Value, meter: &mut Meter) -> Result<bool, String> {
+    pub(crate) fn equals(&self, other: &Value, meter: &mut Meter) -> Result<bool, String> {
         meter.take(1)?;
         Ok(match (self, other) {
             (Value::Null, Value::Null) => true,
@@ -143,7 +151,7 @@ impl Value {
     }
 
     /// Compares two values whose types have an order.
-    pub(super) fn compare(&self, other: &Value) -> Option<Ordering> {
+    pub(crate) fn compare(&self, other: &Value) -> Option<Ordering> {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
             (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),

@@ -1,0 +1,88 @@
+//! Semantic versions and their order.
+
+use std::cmp::Ordering;
+
+/// A version. What was built makes no difference between versions and is not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Semver {
+    pub(crate) parts: [u64; 3],
+    before: Vec<Part>,
+}
+
+/// A part behind the `-`. Numbers come before texts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Number(u64),
+    Text(String),
+}
+
+impl Semver {
+    /// Reads a version. A lenient reading takes a leading `v`, leading zeros and fewer than three parts, too.
+    pub(crate) fn read(text: &str, lenient: bool) -> Option<Semver> {
+        if lenient { parse(&normalized(text)?) } else { parse(text) }
+    }
+
+    /// A version that has neither parts behind it comes after those that do.
+    pub(crate) fn compare(&self, other: &Semver) -> Ordering {
+        let by_before = match (self.before.is_empty(), other.before.is_empty()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => self.before.cmp(&other.before),
+        };
+        self.parts.cmp(&other.parts).then(by_before)
+    }
+}
+
+/// Without `v`, with three parts, and these without leading zeros. A short version has nothing behind it.
+fn normalized(text: &str) -> Option<String> {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let end = text.find(['-', '+']).unwrap_or(text.len());
+    let (numbers, rest) = text.split_at(end);
+    let mut parts: Vec<&str> = numbers
+        .split('.')
+        .map(|part| match part.trim_start_matches('0') {
+            "" if !part.is_empty() => "0",
+            part => part,
+        })
+        .collect();
+    if parts.len() < 3 && !rest.is_empty() {
+        return None;
+    }
+    while parts.len() < 3 {
+        parts.push("0");
+    }
+    Some(format!("{}{rest}", parts.join(".")))
+}
+
+fn parse(text: &str) -> Option<Semver> {
+    let (text, built) = text.split_once('+').map_or((text, None), |(text, built)| (text, Some(built)));
+    let (numbers, before) = text.split_once('-').map_or((text, None), |(text, before)| (text, Some(before)));
+    let is_word = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    if built.is_some_and(|built| !built.split('.').all(is_word)) {
+        return None;
+    }
+    let mut parts = [0; 3];
+    let mut given = numbers.split('.');
+    for part in &mut parts {
+        *part = number(given.next()?)?;
+    }
+    if given.next().is_some() {
+        return None;
+    }
+    let one = |part: &str| match part.bytes().all(|byte| byte.is_ascii_digit()) {
+        _ if !is_word(part) => None,
+        true => number(part).map(Part::Number),
+        false => Some(Part::Text(part.to_owned())),
+    };
+    let before = before.map_or(Some(Vec::new()), |before| before.split('.').map(one).collect())?;
+    Some(Semver { parts, before })
+}
+
+/// Digits without leading zeros.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    is_plain.then(|| text.parse().ok()).flatten()
+}
