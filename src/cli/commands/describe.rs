@@ -16,7 +16,7 @@ use berth_base::diag::harmless_lines;
 use berth_base::model::{Fleet, Shared, Timestamp};
 use berth_engine::report::{self, ReportInputs};
 use berth_git::Repo;
-use berth_hub::inputs::gate::rules_of;
+use berth_hub::inputs::gate_inputs::rules_of;
 use berth_hub::inputs::{LocatedState, PassInputs, SourceCommit};
 use berth_hub::publish::CurrentState;
 use berth_hub::publish::cluster_refs::{self, ClusterRefCache};

@@ -14,12 +14,11 @@ use berth_base::model::placement::Source;
 use berth_base::model::{Decision, Fleet, Key, Shared};
 use berth_base::text::counted;
 use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
+use berth_git::protocol::trailers::HELD;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
 use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish::{self, Trailers};
-
-const HELD: &str = "Berth-Held";
 
 /// The most lines of one kind that are printed.
 const SHOWN: usize = 20;

@@ -9,6 +9,38 @@ pub const FLEET: &str = "Berth-Fleet";
 /// A path in a cluster's folder that a member may remove for good, and on a rendered commit the clusters.
 pub const ALLOW_PRUNE: &str = "Berth-Allow-Prune";
 
+/// The source commit of a rendered one.
+pub const SOURCE: &str = "Berth-Source";
+/// The moment that a rendered commit was decided for.
+pub const NOW: &str = "Berth-Now";
+/// The digest over the state and the other trailers.
+pub const DIGEST: &str = "Berth-Digest";
+/// The hub that an imported state was found on.
+pub const IMPORT: &str = "Berth-Import";
+
+/// The limits that the gate judged by.
+pub const GATE: &str = "Berth-Gate";
+/// The source commit that was processed last before.
+pub const PROCESSED: &str = "Berth-Processed";
+/// The commit whose access rules held, where the source is not new.
+pub const RULES: &str = "Berth-Rules";
+/// A removal that was held before.
+pub const RETRIED: &str = "Berth-Retried";
+/// A removal that is held now.
+pub const HELD: &str = "Berth-Held";
+/// An approval that counted for this commit, and counts no more.
+pub const USED_APPROVAL: &str = "Berth-Used-Approval";
+/// The rendered commit whose state this one restores.
+pub const ROLLBACK: &str = "Berth-Rollback";
+/// A workload that lost something.
+pub const REMOVED: &str = "Berth-Removed";
+/// The last publication that removed something: its id and its moment.
+pub const REMEMBERS: &str = "Berth-Remembers";
+/// A deadline that came with the commit's change, or passed with it.
+pub const DEADLINE: &str = "Berth-Deadline";
+/// A commit with deadlines that wait: its id, and the last of them.
+pub const AWAITS: &str = "Berth-Awaits";
+
 /// The `Name: value` lines of a message's last paragraph.
 pub fn paragraph(message: &str) -> impl Iterator<Item = (&str, &str)> {
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::current_state::{self, LocatedState};
 use super::error::InputError;
-use super::gate::Basis;
+use super::gate_inputs::Basis;
 use crate::publish::{self, CurrentState};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_engine::gate::Limits;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::InputError;
-use super::gate::{Basis, Step};
+use super::gate_inputs::{Basis, Step};
 use crate::publish::{source_trailers, trailers};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Digest, Timestamp};

@@ -8,12 +8,7 @@ use crate::publish::{CurrentState, Trailers};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Deadline;
 use berth_git::Repo;
-
-/// The trailer of a deadline.
-pub(super) const DEADLINE: &str = "Berth-Deadline";
-
-/// The trailer that points to a commit with deadlines: its id, and the last of them.
-const AWAITS: &str = "Berth-Awaits";
+use berth_git::protocol::trailers::{AWAITS, DEADLINE};
 
 /// The pointers that the next commit, of the moment `now`, carries on: those of its parent, and the parent
 /// itself. What has passed by then is forgotten.

@@ -10,6 +10,7 @@ pub mod current_state;
 mod deadlines;
 mod error;
 pub mod gate;
+pub mod gate_inputs;
 mod hypothetical;
 mod last_good;
 mod past_removals;
@@ -85,7 +86,7 @@ fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), Inp
 }
 
 fn labels_of(rendered: Option<&CurrentState>) -> LabelKeys {
-    rendered.map(|rendered| gate::labels_of(&rendered.trailers)).unwrap_or_default()
+    rendered.map(|rendered| gate_inputs::labels_of(&rendered.trailers)).unwrap_or_default()
 }
 
 impl PassInputs {

@@ -12,13 +12,8 @@ use berth_base::model::{Decision, Key, Timestamp, path};
 use berth_engine::gate::window::{Losses, Paths, Place, WorkloadPlaces};
 use berth_engine::gate::{PastPublication, Removed};
 use berth_engine::state::{decision_file, layout};
+use berth_git::protocol::trailers::{REMEMBERS, REMOVED};
 use berth_git::{CommitId, EntryKind, Repo, TreeId};
-
-/// The trailer that names a workload that lost something.
-pub(super) const REMOVED: &str = "Berth-Removed";
-
-/// The trailer that points to the last publication that removed something: its id and its moment.
-const REMEMBERS: &str = "Berth-Remembers";
 
 /// The most publications of the window that are looked at.
 const MOST_PASTS: usize = 5_000;

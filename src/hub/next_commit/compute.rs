@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use crate::inputs::gate::{self, Basis, Gated, Step};
+use crate::inputs::gate::{self, Gated};
+use crate::inputs::gate_inputs::{self, Basis, Step};
 use crate::inputs::{BuildCache, InputError, PassInputs, Reports, SourceCommit};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
@@ -234,7 +235,7 @@ fn read_and_build(
         }
         Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
-            let rules = given.current.and_then(|_| gate::rules_of(trailers, given.source));
+            let rules = given.current.and_then(|_| gate_inputs::rules_of(trailers, given.source));
             let facts = mem::take(facts);
             let inputs = PassInputs::recorded(source(rules), facts, now)?;
             let built = inputs.build(contents)?;

@@ -1,7 +1,7 @@
 //! The next step as of now, and the refusals of steps that must not be published.
 
 use super::compute::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
-use crate::inputs::gate::Basis;
+use crate::inputs::gate_inputs::Basis;
 use crate::inputs::{BuildCache, Reports, current_state};
 use crate::publish::{self, CurrentState, Processed};
 use berth_base::model::Timestamp;

@@ -13,11 +13,8 @@ use berth_base::model::Timestamp;
 use berth_engine::plan::plan;
 use berth_engine::state::State;
 use berth_git::protocol::Refs;
-use berth_git::protocol::trailers::one_line;
+use berth_git::protocol::trailers::{IMPORT, one_line};
 use berth_git::{CommitId, CommitInfo, Identity, Repo, Writer};
-
-/// The trailer that names the origin of an imported state.
-pub(crate) const IMPORT: &str = "Berth-Import";
 
 /// The origin, moment and author of an import.
 #[derive(Clone, Debug)]

@@ -3,13 +3,13 @@
 //! The approvals are read from the trailers of berth's own commits, newest first; nothing is stored beside the
 //! branch.
 
-use berth_git::protocol::trailers::ALLOW_PRUNE;
+use berth_git::protocol::trailers::{ALLOW_PRUNE, USED_APPROVAL};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
 use super::owned;
 use super::rendered_state::{LONGEST_WALK, claimed};
-use super::trailers::{Trailers, USED_APPROVAL};
+use super::trailers::Trailers;
 use berth_base::model::{Digest, path};
 use berth_engine::state::layout;
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};

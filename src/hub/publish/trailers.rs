@@ -3,7 +3,7 @@
 //! `Berth-Digest` covers the state's tree and the other trailers, so that a commit that somebody else
 //! made on the branch is told from berth's own.
 
-use berth_git::protocol::trailers::{FLEET, SEQ, one_line, paragraph};
+use berth_git::protocol::trailers::{DIGEST, FLEET, NOW, SEQ, SOURCE, one_line, paragraph};
 use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
@@ -24,13 +24,6 @@ pub struct Trailers {
     /// Trailers of other steps, such as approvals.
     pub others: Vec<(String, String)>,
 }
-
-const SOURCE: &str = "Berth-Source";
-const NOW: &str = "Berth-Now";
-const DIGEST: &str = "Berth-Digest";
-
-/// An approval that counted for this commit, and counts no more.
-pub(crate) const USED_APPROVAL: &str = "Berth-Used-Approval";
 
 impl Trailers {
     /// The paragraph, with the digest over the rest of it and the state's tree.

@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::inputs::gate::{self, Basis};
+use crate::inputs::gate;
+use crate::inputs::gate_inputs::{self, Basis};
 use crate::publish::{CurrentState, Trailers};
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_engine::gate::{Cause, Limits};
+use berth_git::protocol::trailers::{PROCESSED, RULES};
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
 /// Seconds that a commit may be ahead of this machine's clock.
@@ -147,7 +149,7 @@ impl Bounds {
     /// Bounds earlier holds by the parent. A pass over a later source can have added to it, but knows
     /// deadlines no shorter than the parent could, and a pass over the same source holds nothing for an edit.
     fn held(&mut self, basis: &Basis, current: &CurrentState) {
-        let inherited = gate::held_in(&current.trailers);
+        let inherited = gate_inputs::held_in(&current.trailers);
         let earliest = current.trailers.now.map(gate::looked_ahead);
         for record in &basis.retried {
             let parents = inherited.iter().find(|one| one.key == record.key);
@@ -192,12 +194,12 @@ impl Bounds {
             self.findings.push("it does not name the source commit that was processed before it".to_owned());
             return Ok(());
         };
-        self.between(repo, "Berth-Processed", since, before, source)?;
+        self.between(repo, PROCESSED, since, before, source)?;
         if since != source {
             return Ok(());
         }
         // The same source again: the rules stay those that came before it.
-        let inherited = gate::rules_of(&current.trailers, before);
+        let inherited = gate_inputs::rules_of(&current.trailers, before);
         if before == source {
             if basis.rules != inherited {
                 let named = |id: Option<CommitId>| id.map_or_else(|| "none".to_owned(), |id| id.short());
@@ -209,7 +211,7 @@ impl Bounds {
             return Ok(());
         }
         match basis.rules {
-            Some(rules) if rules != source => self.between(repo, "Berth-Rules", rules, before, source)?,
+            Some(rules) if rules != source => self.between(repo, RULES, rules, before, source)?,
             _ => self.findings.push(
                 "its source commit was published under access rules of its own, which no change may give itself"
                     .to_owned(),
@@ -220,7 +222,7 @@ impl Bounds {
 
     /// After an import, which has no source, what was processed and the rules are of the source branch.
     fn begins(&mut self, repo: &Repo, source: CommitId, basis: &Basis) -> Result<(), GitError> {
-        for (trailer, id) in [("Berth-Processed", basis.since), ("Berth-Rules", basis.rules)] {
+        for (trailer, id) in [(PROCESSED, basis.since), (RULES, basis.rules)] {
             let Some(id) = id else { continue };
             if !repo.has_commit(id) {
                 self.missing = Some((if id == source { "source" } else { "processed" }, id));
