@@ -2,6 +2,7 @@
 //! equal results.
 
 pub mod access;
+pub mod causes;
 pub mod decide;
 pub mod dialects;
 pub mod gate;

@@ -42,6 +42,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("report", &["dialects"]),
             ("state", &[]),
             ("plan", &["state"]),
+            ("causes", &["plan", "state"]),
             ("gate", &["state"]),
             ("pipeline", &["decide", "load", "release", "render", "state"]),
         ],

@@ -1,0 +1,68 @@
+//! The causes of a step: which edits, reports, or the passing of time make each change of a state.
+//!
+//! Nothing is guessed from names. The step is computed again with some of its inputs taken back, and what comes out
+//! differently depends on them.
+
+use std::collections::BTreeMap;
+
+use berth_base::diag::Pos;
+use berth_base::model::Key;
+
+/// A change of one input: an edit of the source, a member's report, or time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputChange {
+    /// The place in the new source, or in the old one where the edit removes something.
+    pub at: Option<Pos>,
+    /// The change in a few words, such as `label env: prod → prd`. Harmless on one line.
+    pub words: String,
+    pub kind: InputKind,
+}
+
+/// The sort of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    Edit,
+    Report { cluster: String },
+    Time,
+}
+
+/// A workload or placement in one cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Effect {
+    pub key: Key,
+    pub cluster: String,
+}
+
+/// The inputs behind one effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// Indexes of the inputs, ascending.
+    pub changes: Vec<usize>,
+    pub how: How,
+}
+
+/// The way in which inputs make an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The only input that makes it.
+    Alone,
+    /// None of them is enough without the others.
+    Together,
+    /// Each makes a part of it.
+    Parts,
+    /// Each is enough.
+    Each,
+    /// An earlier edit, which was held until now.
+    Earlier,
+    /// More inputs than are traced: these are the candidates.
+    Untraced,
+}
+
+/// The inputs that changed, and the effects of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    pub inputs: Vec<InputChange>,
+    pub by_effect: BTreeMap<Effect, Blame>,
+    /// The number of times the step was computed again.
+    pub asked: usize,
+}
