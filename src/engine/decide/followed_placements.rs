@@ -44,38 +44,44 @@ pub(super) fn union<'d>(
     Union { rows: rows.into_iter().collect(), complete }
 }
 
-/// Filters the union's clusters. `is_current` marks, by row, the placement's current picks where a filter
-/// reads them.
-pub(super) fn follow(
-    table: &Table<'_>,
-    follow: &Follow,
-    union: &Union<'_>,
-    is_current: &[bool],
-    recorder: &mut impl Recorder,
-) -> Followed {
-    let checks: Vec<_> =
-        follow.filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
-    let mut picks = Vec::with_capacity(union.rows.len());
-    for (row, by) in &union.rows {
-        let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(*row)?)));
-        match refusal {
-            Some((index, code)) => recorder.refused(*row, index, code),
-            None => picks.push(Pick {
-                cluster: table.name(*row).to_owned(),
-                reason: format!("picked by {}", names(by)),
-                ..Pick::default()
-            }),
+/// A placement that follows others, and all that its picks depend on.
+pub(super) struct Following<'a> {
+    pub(super) table: &'a Table<'a>,
+    pub(super) follow: &'a Follow,
+    pub(super) union: &'a Union<'a>,
+    /// By row, the placement's current picks where a filter reads them.
+    pub(super) is_current: &'a [bool],
+}
+
+impl Following<'_> {
+    /// Filters the union's clusters.
+    pub(super) fn picks(&self, recorder: &mut impl Recorder) -> Followed {
+        let Following { table, follow, union, is_current } = *self;
+        let checks: Vec<_> =
+            follow.filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
+        let mut picks = Vec::with_capacity(union.rows.len());
+        for (row, by) in &union.rows {
+            let refusal =
+                checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(*row)?)));
+            match refusal {
+                Some((index, code)) => recorder.refused(*row, index, code),
+                None => picks.push(Pick {
+                    cluster: table.name(*row).to_owned(),
+                    reason: format!("picked by {}", names(by)),
+                    ..Pick::default()
+                }),
+            }
         }
+        recorder.checks(&checks);
+        let outcome = Outcome {
+            candidates: union.rows.len(),
+            passed: picks.len(),
+            picked: picks.len(),
+            ..Outcome::default()
+        };
+        let condition = (follow.condition)(&outcome);
+        Followed { picks, condition, complete: union.complete }
     }
-    recorder.checks(&checks);
-    let outcome = Outcome {
-        candidates: union.rows.len(),
-        passed: picks.len(),
-        picked: picks.len(),
-        ..Outcome::default()
-    };
-    let condition = (follow.condition)(&outcome);
-    Followed { picks, condition, complete: union.complete }
 }
 
 /// Finds the decision of a reference: made in this pass, or kept because it is uncertain.

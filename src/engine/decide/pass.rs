@@ -8,7 +8,7 @@ use super::case::Case;
 use super::cluster_table::{Row, Table};
 use super::digest::{Digests, earlier};
 use super::divide;
-use super::followed_placements;
+use super::followed_placements::{self, Following};
 use super::group;
 use super::own_policy;
 use super::recorder::Counts;
@@ -47,6 +47,12 @@ pub(super) struct Pass<'f, 't> {
     pub(super) next_cache: DecisionCache,
     /// Placements whose decision came from the cache.
     reused: BTreeSet<&'f Key>,
+}
+
+/// How long a decision lasts: until the moment given, and while the placements that it follows stay as they are.
+struct Lasting {
+    flips: Option<Timestamp>,
+    followed: Vec<Key>,
 }
 
 impl<'f, 't> Pass<'f, 't> {
@@ -194,24 +200,25 @@ impl<'f, 't> Pass<'f, 't> {
             self.load.remove(&current_rows);
             self.load.add(&table.rows_of(&decision.picks));
         }
-        if is_cacheable {
-            self.remember(placement, &decision, &said, flips, Vec::new());
+        let lasting = is_cacheable.then(|| Lasting { flips, followed: Vec::new() });
+        self.take(placement, decision, said, lasting);
+    }
+
+    /// Takes a decision over with what it says; the cache keeps one that lasts.
+    fn take(
+        &mut self,
+        placement: &Shared<Placement>,
+        decision: Decision,
+        said: Diagnostics,
+        lasting: Option<Lasting>,
+    ) {
+        if let Some(Lasting { flips, followed }) = lasting {
+            let (placement, decision) = (placement.clone(), decision.clone());
+            let diagnostics = said.iter().cloned().collect();
+            self.next_cache.insert(CacheEntry { placement, decision, diagnostics, flips, followed }.into());
         }
         self.diagnostics.extend(said);
         self.decisions.insert(placement.key.clone(), decision);
-    }
-
-    fn remember(
-        &mut self,
-        placement: &Shared<Placement>,
-        decision: &Decision,
-        said: &Diagnostics,
-        flips: Option<Timestamp>,
-        followed: Vec<Key>,
-    ) {
-        let (placement, decision) = (placement.clone(), decision.clone());
-        let diagnostics = said.iter().cloned().collect();
-        self.next_cache.insert(CacheEntry { placement, decision, diagnostics, flips, followed }.into());
     }
 
     fn follow(&mut self, placement: &'f Shared<Placement>, follow: &'f Follow) {
@@ -227,7 +234,8 @@ impl<'f, 't> Pass<'f, 't> {
             }
             _ => Vec::new(),
         };
-        let followed = followed_placements::follow(table, follow, &union, &is_current, &mut counts);
+        let following = Following { table, follow, union: &union, is_current: &is_current };
+        let followed = following.picks(&mut counts);
         let followed_all = followed.complete;
         let mut decision = Decision {
             picks: followed.picks.into(),
@@ -250,7 +258,7 @@ impl<'f, 't> Pass<'f, 't> {
             }
         }
         if self.watched == Some(&placement.key) {
-            self.trace = Some(trace_follow(table, placement, follow, &union, &is_current, &decision));
+            self.trace = Some(trace_follow(&following, placement, &decision));
         }
         let same = previous.is_some_and(|previous| stand(placement, previous) == decision);
         if same {
@@ -262,11 +270,8 @@ impl<'f, 't> Pass<'f, 't> {
         let found = |wanted: &PlacementRef| Some(self.fleet.find(wanted)?.key.clone());
         let followed: Option<Vec<Key>> = follow.placements.iter().map(found).collect();
         let doubtless = followed_all && self.fleet.doubt == Doubt::default();
-        if let Some(followed) = followed.filter(|_| doubtless) {
-            self.remember(placement, &decision, &said, flips, followed);
-        }
-        self.diagnostics.extend(said);
-        self.decisions.insert(placement.key.clone(), decision);
+        let lasting = followed.filter(|_| doubtless).map(|followed| Lasting { flips, followed });
+        self.take(placement, decision, said, lasting);
     }
 }
 
@@ -359,16 +364,10 @@ fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, sticky
     Trace { division: steps.division(), ..trace }
 }
 
-fn trace_follow(
-    table: &Table<'_>,
-    placement: &Placement,
-    follow: &Follow,
-    union: &followed_placements::Union<'_>,
-    is_current: &[bool],
-    decision: &Decision,
-) -> Trace {
+fn trace_follow(following: &Following<'_>, placement: &Placement, decision: &Decision) -> Trace {
+    let Following { table, follow, union, .. } = following;
     let mut steps = Steps::default();
-    followed_placements::follow(table, follow, union, is_current, &mut steps);
+    following.picks(&mut steps);
     let followed: Vec<_> = follow.placements.iter().map(|one| one.describe()).collect();
     let followed = followed.join(" or ");
     trace::finish(decision, placement.origin.clone(), false, table, |row| -> ClusterTrace {

@@ -6,12 +6,10 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::Rendered;
+use super::Rendering;
 use super::claims::Claim;
-use super::copies::{Copies, Draft, Fault, Made, Store};
-use super::current_copies::CurrentCopies;
-use super::problems::Problems;
-use berth_base::model::{ContentError, ContentId, Fleet};
+use super::copies::{Copies, Draft, Fault, Made};
+use berth_base::model::{ContentError, ContentId};
 
 /// The copy that one claim has for a cluster.
 enum Offer {
@@ -20,14 +18,9 @@ enum Offer {
     Kept(ContentId),
 }
 
-pub(super) fn place(
-    fleet: &Fleet,
-    claims: &[Claim<'_>],
-    history: &CurrentCopies<'_>,
-    store: &mut Store<'_>,
-    rendered: &mut Rendered,
-    problems: &mut Problems,
-) -> Result<(), ContentError> {
+/// Places an object that several workloads place.
+pub(super) fn place(rendering: &mut Rendering<'_>, claims: &[Claim<'_>]) -> Result<(), ContentError> {
+    let fleet = rendering.fleet;
     let mut copies: Vec<Copies<'_>> = claims.iter().map(|claim| Copies::new(fleet, claim)).collect();
     let clusters: BTreeSet<&String> = claims.iter().flat_map(Claim::clusters).collect();
     for cluster in clusters {
@@ -36,22 +29,26 @@ pub(super) fn place(
             if !claim.goes_to(cluster) {
                 continue;
             }
-            match copies.make(cluster, &mut rendered.diagnostics) {
+            match copies.make(cluster, &mut rendering.rendered.diagnostics) {
                 Made::Copy(draft) => offers.push((claim, Offer::Good(draft))),
                 Made::Deleted => {}
                 Made::Frozen => {
-                    offers.extend(history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))));
+                    offers.extend(
+                        rendering.history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))),
+                    );
                 }
                 Made::Failed(fault) => {
-                    problems.add(claim, cluster, fault);
-                    offers.extend(history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))));
+                    rendering.problems.add(claim, cluster, fault);
+                    offers.extend(
+                        rendering.history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))),
+                    );
                 }
             }
         }
         // In the order of preference; the order of the keys decides among equals.
         let winner = offers.iter().enumerate().min_by_key(|(index, (claim, offer))| {
             let rank = match offer {
-                Offer::Good(_) if history.is_incumbent(claim, cluster) => 0,
+                Offer::Good(_) if rendering.history.is_incumbent(claim, cluster) => 0,
                 Offer::Kept(_) => 1,
                 Offer::Good(_) => 2,
             };
@@ -67,17 +64,17 @@ pub(super) fn place(
             (Offer::Kept(_), Offer::Good(_)) => false,
         };
         for (loser, _) in offers.iter().filter(|other| !equals(other)) {
-            problems.add(loser, cluster, conflict(winner, loser));
+            rendering.problems.add(loser, cluster, conflict(winner, loser));
         }
         let content = match offer {
             Offer::Kept(id) => *id,
             Offer::Good(draft) => {
                 let sharing = offers.iter().find(|other| matches!(other.1, Offer::Good(_)) && equals(other));
                 let owner = sharing.map_or(*winner, |(claim, _)| *claim);
-                draft.id(&owner.workload.key, store)?
+                draft.id(&owner.workload.key, &mut rendering.store)?
             }
         };
-        super::put(&mut rendered.folders, cluster, &winner.path, content);
+        super::put(&mut rendering.rendered.folders, cluster, &winner.path, content);
     }
     Ok(())
 }

@@ -14,9 +14,7 @@ use super::claims::Claim;
 use super::{final_fields, replicas};
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::selector::Labels;
-use berth_base::model::{
-    Action, Applies, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Operation, Override,
-};
+use berth_base::model::{Action, Applies, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Override};
 use berth_base::patch::{self, Target, variables};
 use berth_base::yaml;
 
@@ -182,10 +180,10 @@ impl<'a> Copies<'a> {
         let overrides = places.iter().map(|index| &workload.overrides[*index]);
         let overrides = replicas::with_replicas(workload, overrides, replicas);
         for one in &overrides {
-            let Action::Patch(operations) = &one.action else { return Made::Deleted };
             let before = patched.as_ref().unwrap_or(&template.object.content);
-            match self.patch(before, operations, one, target, found) {
-                Ok(after) => patched = Some(after),
+            match self.patch(before, one, target, found) {
+                Ok(Some(after)) => patched = Some(after),
+                Ok(None) => return Made::Deleted,
                 Err(fault) => return Made::Failed(fault),
             }
         }
@@ -207,14 +205,15 @@ impl<'a> Copies<'a> {
         }
     }
 
+    /// Applies an override; `None` where it deletes the copy.
     fn patch(
         &mut self,
         before: &Json,
-        operations: &[Operation],
         one: &Override,
         target: Target<'_>,
         found: &mut Diagnostics,
-    ) -> Result<Json, Fault> {
+    ) -> Result<Option<Json>, Fault> {
+        let Action::Patch(operations) = &one.action else { return Ok(None) };
         let after = patch::apply(before, operations, target).map_err(|error| Fault {
             at: error.at,
             message: error.message,
@@ -235,7 +234,7 @@ impl<'a> Copies<'a> {
             let hint = Some(format!("it must stay {}", self.claim.id));
             return Err(Fault { at: one.origin.clone(), message, hint });
         }
-        Ok(after.object)
+        Ok(Some(after.object))
     }
 }
 

@@ -60,7 +60,8 @@ pub fn render(
 ) -> Result<Rendered, ContentError> {
     let frozen = frozen::workloads(fleet, previous);
     let groups = claims::group(fleet, &frozen, &picks_of(decisions));
-    Ok(render_onto(cache::nothing(fleet), fleet, &groups, decisions, previous, contents)?.rendered)
+    let rendering = Rendering::new(fleet, previous, contents);
+    Ok(rendering.finish(cache::nothing(fleet), &groups, decisions)?.rendered)
 }
 
 /// The cache that an earlier rendering left.
@@ -89,7 +90,7 @@ pub(crate) fn render_after(
         Some(RenderCache::Stored(stored)) => stored.reuse(previous.folders, fleet, &groups),
     };
     let keys = reused.keys.clone();
-    let done = render_onto(reused, fleet, &groups, decisions, previous, contents)?;
+    let done = Rendering::new(fleet, previous, contents).finish(reused, &groups, decisions)?;
     let (folders, clean) = (done.made, done.clean);
     let cache = ProcessCache { fleet: fleet.clone(), frozen, picks, folders, clean, keys };
     Ok((done.rendered, cache))
@@ -112,75 +113,90 @@ struct Done {
     clean: BTreeSet<String>,
 }
 
-fn render_onto(
-    reused: Reused,
-    fleet: &Fleet,
-    groups: &BTreeMap<String, Vec<Claim<'_>>>,
-    decisions: &mut BTreeMap<Key, Decision>,
-    previous: Previous<'_>,
-    contents: &mut dyn Contents,
-) -> Result<Done, ContentError> {
-    let mut rendered = Rendered { folders: reused.folders, diagnostics: Diagnostics::new() };
-    let mut clean = reused.unchanged;
-    warnings::collect(fleet, decisions, &mut rendered.diagnostics);
-    note_objects(fleet, groups, decisions, previous);
-    let history = CurrentCopies::new(previous);
-    let mut store = Store::new(contents);
-    let mut problems = Problems::default();
-    for (path, group) in groups {
-        if clean.contains(path) {
-            continue;
-        }
-        store.forget();
-        let said = (rendered.diagnostics.len(), problems.count());
-        match group.as_slice() {
-            [claim] => place_one(fleet, claim, &history, &mut store, &mut rendered, &mut problems)?,
-            contested => {
-                conflicts::place(fleet, contested, &history, &mut store, &mut rendered, &mut problems)?;
-            }
-        }
-        // Copies that read the current state, or caused a diagnostic, are made anew each time.
-        let quiet = said == (rendered.diagnostics.len(), problems.count());
-        if let [claim] = group.as_slice()
-            && quiet
-            && !claim.workload.frozen
-        {
-            clean.insert(path.clone());
-        }
-    }
-    let made = rendered.folders.clone();
-    if fleet.doubt.objects {
-        uncertain::carry(decisions, previous, &mut rendered.folders);
-    }
-    problems.report(decisions, &mut rendered.diagnostics);
-    Ok(Done { rendered, made, clean })
+/// A rendering under way: what it reads, and what it has made so far.
+struct Rendering<'a> {
+    fleet: &'a Fleet,
+    previous: Previous<'a>,
+    history: CurrentCopies<'a>,
+    store: Store<'a>,
+    rendered: Rendered,
+    problems: Problems,
 }
 
-/// Places an object that no other workload places.
-fn place_one(
-    fleet: &Fleet,
-    claim: &Claim<'_>,
-    history: &CurrentCopies<'_>,
-    store: &mut Store<'_>,
-    rendered: &mut Rendered,
-    problems: &mut Problems,
-) -> Result<(), ContentError> {
-    let mut copies = Copies::new(fleet, claim);
-    for cluster in claim.clusters() {
-        let content = match copies.make(cluster, &mut rendered.diagnostics) {
-            Made::Copy(draft) => Some(draft.id(&claim.workload.key, store)?),
-            Made::Deleted => None,
-            Made::Frozen => history.last_good(claim, cluster),
-            Made::Failed(fault) => {
-                problems.add(claim, cluster, fault);
-                history.last_good(claim, cluster)
-            }
-        };
-        if let Some(content) = content {
-            put(&mut rendered.folders, cluster, &claim.path, content);
+impl<'a> Rendering<'a> {
+    fn new(fleet: &'a Fleet, previous: Previous<'a>, contents: &'a mut dyn Contents) -> Rendering<'a> {
+        Rendering {
+            fleet,
+            previous,
+            history: CurrentCopies::new(previous),
+            store: Store::new(contents),
+            rendered: Rendered::default(),
+            problems: Problems::default(),
         }
     }
-    Ok(())
+
+    /// Makes all copies that cannot be reused.
+    fn finish(
+        mut self,
+        reused: Reused,
+        groups: &BTreeMap<String, Vec<Claim<'_>>>,
+        decisions: &mut BTreeMap<Key, Decision>,
+    ) -> Result<Done, ContentError> {
+        self.rendered.folders = reused.folders;
+        let mut clean = reused.unchanged;
+        warnings::collect(self.fleet, decisions, &mut self.rendered.diagnostics);
+        note_objects(self.fleet, groups, decisions, self.previous);
+        for (path, group) in groups {
+            if clean.contains(path) {
+                continue;
+            }
+            self.store.forget();
+            let said = self.said();
+            match group.as_slice() {
+                [claim] => self.place_one(claim)?,
+                contested => conflicts::place(&mut self, contested)?,
+            }
+            // Copies that read the current state, or caused a diagnostic, are made anew each time.
+            if let [claim] = group.as_slice()
+                && said == self.said()
+                && !claim.workload.frozen
+            {
+                clean.insert(path.clone());
+            }
+        }
+        let mut rendered = self.rendered;
+        let made = rendered.folders.clone();
+        if self.fleet.doubt.objects {
+            uncertain::carry(decisions, self.previous, &mut rendered.folders);
+        }
+        self.problems.report(decisions, &mut rendered.diagnostics);
+        Ok(Done { rendered, made, clean })
+    }
+
+    /// The counts of diagnostics and problems so far.
+    fn said(&self) -> (usize, usize) {
+        (self.rendered.diagnostics.len(), self.problems.count())
+    }
+
+    /// Places an object that no other workload places.
+    fn place_one(&mut self, claim: &Claim<'_>) -> Result<(), ContentError> {
+        let mut copies = Copies::new(self.fleet, claim);
+        for cluster in claim.clusters() {
+            let content = match copies.make(cluster, &mut self.rendered.diagnostics) {
+                Made::Copy(draft) => Some(draft.id(&claim.workload.key, &mut self.store)?),
+                Made::Deleted => None,
+                Made::Frozen => self.history.last_good(claim, cluster),
+                Made::Failed(fault) => {
+                    self.problems.add(claim, cluster, fault);
+                    self.history.last_good(claim, cluster)
+                }
+            };
+            if let Some(content) = content {
+                put(&mut self.rendered.folders, cluster, &claim.path, content);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Puts a copy into a folder. A cluster missing from the inventory keeps its folder too.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::federated_object::FederatedObject;
-use super::namespaces::{Namespaces, Narrowing};
+use super::namespaces::{FederatedNamespace, Namespaces, Narrowing};
 use super::placement::Wanted;
 use super::preference::DIVIDED;
 use super::types::{FederatedType, Target};
@@ -53,7 +53,8 @@ pub(super) fn read(
         }
         let rule = narrowing_rule(scope, &spec, wanted.as_ref());
         let selector = placement::selector_of(&document.root);
-        namespaces.insert(&metadata.name, document.key.clone(), rule, text.clone(), selector);
+        let key = document.key.clone();
+        namespaces.insert(&metadata.name, FederatedNamespace { key, rule, text: text.clone(), selector });
     }
     let content = referenced_files::content(&mut spec, document, &context.files, lowered);
     let retains = lifecycle::read_retain_replicas(&mut spec, target);

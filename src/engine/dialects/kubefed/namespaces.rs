@@ -11,17 +11,18 @@ use berth_base::model::{Key, Selector};
 
 /// The federated namespaces by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Namespaces(BTreeMap<String, Federated>);
+pub(super) struct Namespaces(BTreeMap<String, FederatedNamespace>);
 
+/// A federated namespace and its placement.
 #[derive(Clone, Debug, PartialEq)]
-struct Federated {
-    key: Key,
+pub(super) struct FederatedNamespace {
+    pub(super) key: Key,
     /// `None` where its placement cannot be read.
-    rule: Option<Rule>,
+    pub(super) rule: Option<Rule>,
     /// The placement as written.
-    text: Json,
+    pub(super) text: Json,
     /// Its selector, whether or not a list of names makes it moot.
-    selector: Option<Selector>,
+    pub(super) selector: Option<Selector>,
 }
 
 /// The effect of a namespace on the placements in it.
@@ -39,15 +40,8 @@ pub(super) enum Narrowing {
 }
 
 impl Namespaces {
-    pub(super) fn insert(
-        &mut self,
-        name: &str,
-        key: Key,
-        rule: Option<Rule>,
-        text: Json,
-        selector: Option<Selector>,
-    ) {
-        self.0.insert(name.to_owned(), Federated { key, rule, text, selector });
+    pub(super) fn insert(&mut self, name: &str, federated: FederatedNamespace) {
+        self.0.insert(name.to_owned(), federated);
     }
 
     /// The selector of a federated namespace, and who it is; the inner `None` where it has none.
@@ -57,11 +51,11 @@ impl Namespaces {
 
     pub(super) fn narrowing(&self, namespace: &str, planes: &Planes) -> Narrowing {
         match self.0.get(namespace) {
-            Some(Federated { key, rule: Some(rule), text, .. }) => Narrowing::By {
+            Some(FederatedNamespace { key, rule: Some(rule), text, .. }) => Narrowing::By {
                 filter: Filter { rule: rule.clone(), by: Some(key.clone()) },
                 text: text.clone(),
             },
-            Some(Federated { key, rule: None, .. }) => Narrowing::Unreadable(key.clone()),
+            Some(FederatedNamespace { key, rule: None, .. }) => Narrowing::Unreadable(key.clone()),
             None if planes.is_namespaced(namespace) => Narrowing::None,
             None => {
                 let reason = format!(

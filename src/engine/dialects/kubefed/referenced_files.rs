@@ -44,9 +44,9 @@ impl Files {
     pub(super) fn report_unnamed(&self, found: &mut Diagnostics) {
         let templates = self.templates.values().filter(|file| !file.named.get());
         let overrides = self.overrides.values().filter(|file| !file.named.get());
-        let unnamed = templates.map(|file| (&file.at, TEMPLATE, "templateRef"));
-        for (at, kind, field) in
-            unnamed.chain(overrides.map(|file| (&file.at, OVERRIDE_LIST, "overridesRef")))
+        let unnamed = templates.map(|file| (&file.at, TEMPLATE_REF));
+        for (at, Reference { kind, field, .. }) in
+            unnamed.chain(overrides.map(|file| (&file.at, OVERRIDES_REF)))
         {
             let message = format!("no Federated object of its namespace names this {kind}");
             found.push(
@@ -93,9 +93,8 @@ pub(super) fn content(
     let own = template::read(spec);
     let own_overrides = overrides::read(spec, document);
     let namespace = &*document.key.namespace;
-    let template = named(spec, ["template", "templateRef"], TEMPLATE, namespace, &files.templates, lowered);
-    let listed =
-        named(spec, ["overrides", "overridesRef"], OVERRIDE_LIST, namespace, &files.overrides, lowered);
+    let template = TEMPLATE_REF.named(spec, namespace, &files.templates, lowered);
+    let listed = OVERRIDES_REF.named(spec, namespace, &files.overrides, lowered);
     let incomplete = matches!(template, Found::Lacking) || matches!(listed, Found::Lacking);
     let template = match template {
         Found::Content(template) => Some(template),
@@ -114,43 +113,56 @@ enum Found<T> {
     Lacking,
 }
 
-fn named<T: Clone>(
-    spec: &mut Fields<'_>,
-    [own, reference]: [&'static str; 2],
-    kind: &str,
-    namespace: &str,
-    files: &Named<T>,
-    lowered: &mut Lowered,
-) -> Found<T> {
-    let path = spec.path_of(reference);
-    let Some(mut fields) = spec.fields(reference) else { return Found::NotNamed };
-    let name = fields.required_str("name");
-    let at = fields.scope().pos(fields.place_of("name"));
-    fields.finish();
-    if spec.node(own).is_some() {
-        let message = format!("{path} and {} exclude each other", spec.path_of(own));
-        spec.error_at(reference, message);
-    }
-    let Some(name) = name else { return Found::NotNamed };
-    match files.get(&(namespace.to_owned(), name.to_owned())) {
-        Some(file) => {
-            file.named.set(true);
-            // A faulty one has been reported.
-            file.content.clone().map_or(Found::Lacking, Found::Content)
+/// A field that names a file, the field that holds the same itself, and the file's kind.
+struct Reference {
+    field: &'static str,
+    own: &'static str,
+    kind: &'static str,
+}
+
+const TEMPLATE_REF: Reference = Reference { field: "templateRef", own: "template", kind: TEMPLATE };
+const OVERRIDES_REF: Reference = Reference { field: "overridesRef", own: "overrides", kind: OVERRIDE_LIST };
+
+impl Reference {
+    /// The content of the file that an object names.
+    fn named<T: Clone>(
+        &self,
+        spec: &mut Fields<'_>,
+        namespace: &str,
+        files: &Named<T>,
+        lowered: &mut Lowered,
+    ) -> Found<T> {
+        let Reference { field, own, kind } = *self;
+        let path = spec.path_of(field);
+        let Some(mut fields) = spec.fields(field) else { return Found::NotNamed };
+        let name = fields.required_str("name");
+        let at = fields.scope().pos(fields.place_of("name"));
+        fields.finish();
+        if spec.node(own).is_some() {
+            let message = format!("{path} and {} exclude each other", spec.path_of(own));
+            spec.error_at(field, message);
         }
-        None => {
-            let siblings = files.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.as_str());
-            let hint = did_you_mean(name, siblings).or_else(|| {
-                let elsewhere = files.keys().find(|(_, other)| other == name)?;
-                Some(format!(
-                    "there is one in the namespace `{}`, but it must be in the same namespace",
-                    elsewhere.0
-                ))
-            });
-            let message = format!("{path}: there is no {kind} `{name}` in the namespace `{namespace}`");
-            // Not the document's own fault: the file it names may be the one that was lost.
-            lowered.diagnostics.push(Diagnostic::error(at, message).maybe_hint(hint));
-            Found::Lacking
+        let Some(name) = name else { return Found::NotNamed };
+        match files.get(&(namespace.to_owned(), name.to_owned())) {
+            Some(file) => {
+                file.named.set(true);
+                // A faulty one has been reported.
+                file.content.clone().map_or(Found::Lacking, Found::Content)
+            }
+            None => {
+                let siblings = files.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.as_str());
+                let hint = did_you_mean(name, siblings).or_else(|| {
+                    let elsewhere = files.keys().find(|(_, other)| other == name)?;
+                    Some(format!(
+                        "there is one in the namespace `{}`, but it must be in the same namespace",
+                        elsewhere.0
+                    ))
+                });
+                let message = format!("{path}: there is no {kind} `{name}` in the namespace `{namespace}`");
+                // Not the document's own fault: the file it names may be the one that was lost.
+                lowered.diagnostics.push(Diagnostic::error(at, message).maybe_hint(hint));
+                Found::Lacking
+            }
         }
     }
 }
