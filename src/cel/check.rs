@@ -22,8 +22,25 @@ struct Checker<'n> {
 
 type Typed = (Expression, Shape);
 
-const LOGICAL: &str = "a boolean";
-const OPTIONAL: &str = "an optional";
+/// A type that is asked for, in words for who gives another.
+#[derive(Clone, Copy)]
+struct Wanted {
+    kind: Type,
+    words: &'static str,
+}
+
+const BOOLEAN: Wanted = Wanted { kind: Type::Bool, words: "a boolean" };
+const OPTIONAL: Wanted = Wanted { kind: Type::Optional, words: "an optional" };
+const TEXT: Wanted = Wanted { kind: Type::Text, words: "a text" };
+const ANYTHING: Wanted = Wanted { kind: Type::Any, words: "any value" };
+
+/// A call as it is written, apart from the value that it is called on.
+#[derive(Clone, Copy)]
+struct Call<'n> {
+    at: usize,
+    name: &'n str,
+    arguments: &'n [Node],
+}
 
 impl Checker<'_> {
     fn one(&mut self, node: &Node) -> Result<Typed, Fault> {
@@ -82,7 +99,7 @@ impl Checker<'_> {
             Form::Or(parts) => made(Kind::Or(self.logical(parts)?), Type::Bool.into()),
             Form::If(parts) => {
                 let [condition, yes, no] = parts.as_ref();
-                let (condition, _) = self.of_type(condition, &Type::Bool.into(), LOGICAL)?;
+                let (condition, _) = self.of_type(condition, BOOLEAN)?;
                 let at_no = no.at;
                 let ((yes, one), (no, other)) = (self.one(yes)?, self.one(no)?);
                 if !one.may_be(&other) {
@@ -95,15 +112,17 @@ impl Checker<'_> {
                 }
                 made(Kind::If(Box::new([condition, yes, no])), one.or(&other))
             }
-            Form::Call { target, name, arguments } => self.call(at, target.as_deref(), name, arguments),
+            Form::Call { target, name, arguments } => {
+                self.call(Call { at, name, arguments }, target.as_deref())
+            }
         }
     }
 
-    fn of_type(&mut self, node: &Node, wanted: &Shape, what: &str) -> Result<Typed, Fault> {
+    fn of_type(&mut self, node: &Node, wanted: Wanted) -> Result<Typed, Fault> {
         let (expression, found) = self.one(node)?;
-        match found.may_be(wanted) {
+        match found.may_be(&wanted.kind.into()) {
             true => Ok((expression, found)),
-            false => Err(Fault::new(node.at, format!("{what} is expected, not {}", a(&found)))),
+            false => Err(Fault::new(node.at, format!("{} is expected, not {}", wanted.words, a(&found)))),
         }
     }
 
@@ -112,12 +131,12 @@ impl Checker<'_> {
         if !optional {
             return self.one(node);
         }
-        let (expression, found) = self.of_type(node, &Type::Optional.into(), OPTIONAL)?;
+        let (expression, found) = self.of_type(node, OPTIONAL)?;
         Ok((expression, found.part(0)))
     }
 
     fn logical(&mut self, parts: &[Node]) -> Result<Vec<Expression>, Fault> {
-        parts.iter().map(|part| Ok(self.of_type(part, &Type::Bool.into(), LOGICAL)?.0)).collect()
+        parts.iter().map(|part| Ok(self.of_type(part, BOOLEAN)?.0)).collect()
     }
 
     /// Checks the value whose field is selected.
@@ -146,28 +165,22 @@ impl Checker<'_> {
             .maybe_hint(hint))
     }
 
-    fn call(
-        &mut self,
-        at: usize,
-        target: Option<&Node>,
-        name: &str,
-        arguments: &[Node],
-    ) -> Result<Typed, Fault> {
-        if let Some(typed) = self.call_macro(at, target, name, arguments)? {
+    fn call(&mut self, call: Call<'_>, target: Option<&Node>) -> Result<Typed, Fault> {
+        let Call { at, name, arguments } = call;
+        if let Some(typed) = self.call_macro(call, target)? {
             return Ok(typed);
         }
-        let Some(target) = target else { return self.function(at, name, false, None, arguments) };
+        let Some(target) = target else { return self.function(call, None) };
         if let Form::Name(first) = &target.form
             && !self.is_known(first)
         {
             let qualified = format!("{first}.{name}");
             if functions::named(&qualified).next().is_some() {
-                return self.function(at, &qualified, false, None, arguments);
+                return self.function(Call { name: &qualified, ..call }, None);
             }
         }
-        let method = self.names.methods.iter().position(|method| *method == name);
-        if let Some(method) = method {
-            return self.ask(at, target, name, method, arguments);
+        if let Some(method) = self.names.methods.iter().position(|method| *method == name) {
+            return self.ask(method, call, target);
         }
         let target = self.one(target)?;
         if let ("or" | "orValue", [other], true) = (name, arguments, target.1.kind.may_be(Type::Optional)) {
@@ -183,41 +196,30 @@ impl Checker<'_> {
             let (of, other) = (Box::new(target.0), Box::new(other));
             return Ok((Expression { at, kind: Kind::OrElse { of, other, unwrap } }, gives));
         }
-        self.function(at, name, true, Some(target), arguments)
+        self.function(call, Some(target))
     }
 
     fn is_known(&self, name: &str) -> bool {
         name == self.names.variable || self.locals.iter().any(|(local, _)| local == name)
     }
 
-    /// A method of the variable itself.
-    fn ask(
-        &mut self,
-        at: usize,
-        target: &Node,
-        name: &str,
-        method: usize,
-        arguments: &[Node],
-    ) -> Result<Typed, Fault> {
+    /// A method of the variable itself, by its index.
+    fn ask(&mut self, method: usize, call: Call<'_>, target: &Node) -> Result<Typed, Fault> {
+        let Call { at, name, arguments } = call;
         let (target, _) = self.one(target)?;
         let variable = self.names.variable;
         let ([argument], Kind::Variable) = (arguments, target.kind) else {
             let message = format!("`{name}` is a method of `{variable}` alone, with one text in brackets");
             return Err(Fault::new(at, message));
         };
-        let argument = Box::new(self.of_type(argument, &Type::Text.into(), "a text")?.0);
+        let argument = Box::new(self.of_type(argument, TEXT)?.0);
         Ok((Expression { at, kind: Kind::Ask { method, argument } }, Type::Any.into()))
     }
 
     /// A function, or a method whose target is the first argument.
-    fn function(
-        &mut self,
-        at: usize,
-        name: &str,
-        method: bool,
-        target: Option<Typed>,
-        arguments: &[Node],
-    ) -> Result<Typed, Fault> {
+    fn function(&mut self, call: Call<'_>, target: Option<Typed>) -> Result<Typed, Fault> {
+        let Call { at, name, arguments } = call;
+        let method = target.is_some();
         let mut typed: Vec<Typed> = target.into_iter().collect();
         for argument in arguments {
             typed.push(self.one(argument)?);
@@ -263,13 +265,8 @@ impl Checker<'_> {
         Ok((Expression { at, kind: Kind::Call { name: shown(name), overloads, arguments } }, given))
     }
 
-    fn call_macro(
-        &mut self,
-        at: usize,
-        target: Option<&Node>,
-        name: &str,
-        arguments: &[Node],
-    ) -> Result<Option<Typed>, Fault> {
+    fn call_macro(&mut self, call: Call<'_>, target: Option<&Node>) -> Result<Option<Typed>, Fault> {
+        let Call { at, name, arguments } = call;
         let (kind, gives) = match (target, name, arguments) {
             (None, "has", [argument]) => {
                 let Form::Select { of, field, optional: false } = &argument.form else {
@@ -299,15 +296,15 @@ impl Checker<'_> {
                     [keep] => Some(self.condition(local, &item, keep)?),
                     _ => None,
                 };
-                let (give, given) = self.body(local, &item, give, &Type::Any.into(), "")?;
+                let (give, given) = self.body(local, &item, give, ANYTHING)?;
                 let give = Some(Box::new(give));
                 (Kind::Gather { over, keep, give }, Shape::holding(Type::List, &[given]))
             }
             (Some(of), "optMap" | "optFlatMap", [local, body]) => {
-                let (of, optional) = self.of_type(of, &Type::Optional.into(), OPTIONAL)?;
+                let (of, optional) = self.of_type(of, OPTIONAL)?;
                 let flat = name == "optFlatMap";
-                let wanted = if flat { Type::Optional } else { Type::Any }.into();
-                let (body, given) = self.body(local, &optional.part(0), body, &wanted, OPTIONAL)?;
+                let wanted = if flat { OPTIONAL } else { ANYTHING };
+                let (body, given) = self.body(local, &optional.part(0), body, wanted)?;
                 let gives = if flat { given } else { Shape::holding(Type::Optional, &[given]) };
                 (Kind::Within { of: Box::new(of), body: Box::new(body), flat }, gives)
             }
@@ -326,23 +323,16 @@ impl Checker<'_> {
     }
 
     fn condition(&mut self, local: &Node, item: &Shape, body: &Node) -> Result<Box<Expression>, Fault> {
-        Ok(Box::new(self.body(local, item, body, &Type::Bool.into(), LOGICAL)?.0))
+        Ok(Box::new(self.body(local, item, body, BOOLEAN)?.0))
     }
 
     /// Checks the body of a macro, in which a name stands for the item.
-    fn body(
-        &mut self,
-        local: &Node,
-        item: &Shape,
-        body: &Node,
-        wanted: &Shape,
-        what: &str,
-    ) -> Result<Typed, Fault> {
+    fn body(&mut self, local: &Node, item: &Shape, body: &Node, wanted: Wanted) -> Result<Typed, Fault> {
         let Form::Name(name) = &local.form else {
             return Err(Fault::new(local.at, "a plain name for the items is expected"));
         };
         self.locals.push((name.clone(), item.clone()));
-        let body = self.of_type(body, wanted, what);
+        let body = self.of_type(body, wanted);
         self.locals.pop();
         body
     }

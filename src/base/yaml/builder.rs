@@ -22,6 +22,13 @@ pub(super) struct Builder<'a> {
     warnings: Vec<Fault>,
 }
 
+/// What may stand before a value: an anchor, 0 for none, and a tag.
+#[derive(Clone, Copy)]
+struct Properties<'t> {
+    anchor: usize,
+    tag: Option<&'t Tag>,
+}
+
 /// A list or mapping that is not closed yet.
 struct Open {
     at: Mark,
@@ -72,14 +79,15 @@ impl<'a> Builder<'a> {
     pub(super) fn take(&mut self, event: Event<'_>, at: Mark) -> Result<(), Fault> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.scalar(text.into_owned(), style, anchor, tag.as_deref(), at)
+                self.scalar(text.into_owned(), style, at, Properties { anchor, tag: tag.as_deref() })
             }
             Event::SequenceStart(anchor, tag) => {
-                self.open(at, anchor, tag.as_deref(), "seq", Inside::List(Vec::new()))
+                let properties = Properties { anchor, tag: tag.as_deref() };
+                self.open(at, properties, "seq", Inside::List(Vec::new()))
             }
             Event::MappingStart(anchor, tag) => {
                 let inside = Inside::Map { entries: Vec::new(), merged: Vec::new(), key: None };
-                self.open(at, anchor, tag.as_deref(), "map", inside)
+                self.open(at, Properties { anchor, tag: tag.as_deref() }, "map", inside)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Alias(anchor) => self.alias(anchor, at),
@@ -105,8 +113,7 @@ impl<'a> Builder<'a> {
     fn open(
         &mut self,
         at: Mark,
-        anchor: usize,
-        tag: Option<&Tag>,
+        properties: Properties<'_>,
         plain_tag: &str,
         inside: Inside,
     ) -> Result<(), Fault> {
@@ -114,13 +121,13 @@ impl<'a> Builder<'a> {
             let message = format!("lists and mappings nest deeper than {}", self.left.depth);
             return Err(error(at, &message, None));
         }
-        if let Some(tag) = tag.map(full_name) {
+        if let Some(tag) = properties.tag.map(full_name) {
             let known = tag == "!" || tag.strip_prefix(CORE) == Some(plain_tag);
             if !known {
                 self.faults.push(unknown_tag(&tag, at));
             }
         }
-        self.open.push(Open { at, anchor, cost: Cost::default(), inside });
+        self.open.push(Open { at, anchor: properties.anchor, cost: Cost::default(), inside });
         Ok(())
     }
 
@@ -128,12 +135,12 @@ impl<'a> Builder<'a> {
         &mut self,
         text: String,
         style: ScalarStyle,
-        anchor: usize,
-        tag: Option<&Tag>,
         at: Mark,
+        properties: Properties<'_>,
     ) -> Result<(), Fault> {
         let cost = Cost { nodes: 1, bytes: text.len() };
         let plain = style == ScalarStyle::Plain;
+        let Properties { anchor, tag } = properties;
         let tag = tag.map(full_name);
         if plain
             && tag.as_deref().is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
