@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
@@ -28,6 +29,7 @@ const MOST_UNREADABLE: usize = 20;
 
 /// The published side: the source commits that its decisions were made from, and what is held back.
 pub struct Published {
+    path: PathBuf,
     repo: Repo,
     search: Search,
     tip: Option<CommitId>,
@@ -49,7 +51,7 @@ impl Published {
     /// The published side of a folder; `None` where nothing is published, or no repository is there.
     pub fn of(
         inputs: &PassInputs,
-        path: &std::path::Path,
+        path: &Path,
         state: &StateArgs,
     ) -> Result<Option<Published>, CommandError> {
         if inputs.current.decisions.is_empty() {
@@ -61,13 +63,12 @@ impl Published {
         let processed = publish::read_processed(&repo, &refs)?;
         let lines = processed.map(|processed| processed.held).unwrap_or_default();
         let held = lines.iter().filter_map(|line| line.parse().ok()).collect();
-        Ok(Some(Published { repo, search, tip, held }))
+        Ok(Some(Published { path: path.to_owned(), repo, search, tip, held }))
     }
 
     /// Compares the published decision with the next one; `None` where both pick the same clusters.
     pub fn difference(
         &self,
-        path: &std::path::Path,
         key: &Key,
         published: Option<&Decision>,
         next: Option<&Decision>,
@@ -81,7 +82,7 @@ impl Published {
             return Ok(None);
         }
         let held = self.held.iter().find(|record| record.key == *key);
-        let (since, earlier) = self.earlier(path, key)?;
+        let (since, earlier) = self.earlier(key)?;
         let why = |cluster: &String| match &earlier {
             Some(earlier) => cause(key, cluster, earlier, fleet),
             None => "the source of the published decision is not in this repository".to_owned(),
@@ -92,11 +93,7 @@ impl Published {
     }
 
     /// The source commit that the published decision was made from, and its fleet where it is in this repository.
-    fn earlier(
-        &self,
-        path: &std::path::Path,
-        key: &Key,
-    ) -> Result<(Option<CommitId>, Option<Shared<Fleet>>), CommandError> {
+    fn earlier(&self, key: &Key) -> Result<(Option<CommitId>, Option<Shared<Fleet>>), CommandError> {
         let mut from = self.tip;
         let mut left = MOST_UNREADABLE;
         loop {
@@ -104,8 +101,10 @@ impl Published {
             if !self.repo.has_commit(source) {
                 return Ok((Some(source), None));
             }
-            let fleet =
-                PassInputs::revision(path, &source.to_string(), None, None, &self.search)?.decide().0.fleet;
+            let fleet = PassInputs::revision(&self.path, &source.to_string(), None, None, &self.search)?
+                .decide()
+                .0
+                .fleet;
             // Where its file could not be read, the decision was made from an older form.
             let file = fleet.placements.get(key).map(|placement| &*placement.origin.file);
             let is_older =

@@ -59,7 +59,7 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
         };
         let next = if is_gone { None } else { decided.decisions.get(key) };
         let difference = match &published {
-            Some(published) => published.difference(&args.fleet.repo, key, in_force.get(key), next, fleet)?,
+            Some(published) => published.difference(key, in_force.get(key), next, fleet)?,
             None => None,
         };
         if let Some(wanted) = &args.cluster {

@@ -104,22 +104,20 @@ impl RemoteArgs {
         }
     }
 
-    /// Another remote, reached in the same way but with credentials of its own.
-    pub(crate) fn open_other(
+    /// The access to another remote, reached in the same way but with credentials of its own.
+    pub(crate) fn access_to_other(
         &self,
         url: &str,
         token_file: Option<&Path>,
         ssh_key: Option<&Path>,
-        copy: &WorkingCopy,
-        cancel: &Cancel,
-    ) -> Result<GitTransport, CommandError> {
+    ) -> Result<Access, CommandError> {
         let url = RemoteUrl::parse(url, self.allow_plain)?;
         let token = token_file.map_or(Token::None, |path| Token::File(path.to_owned()));
-        let access = self.access(url, token, ssh_key);
-        Self::transport_in(copy, access, cancel)
+        Ok(self.access(url, token, ssh_key))
     }
 
-    fn transport_in(
+    /// Opens a remote in a working copy.
+    pub(crate) fn transport_in(
         copy: &WorkingCopy,
         access: Access,
         cancel: &Cancel,

@@ -48,7 +48,8 @@ impl TellingArgs {
     ) -> Result<Option<Box<dyn Transport>>, CommandError> {
         let Some(url) = &self.status_remote else { return Ok(None) };
         let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
-        Ok(Some(Box::new(remote.open_other(url, token, key, copy, cancel)?)))
+        let access = remote.access_to_other(url, token, key)?;
+        Ok(Some(Box::new(RemoteArgs::transport_in(copy, access, cancel)?)))
     }
 
     /// Counts, and answers for as long as the process lives.

@@ -57,47 +57,118 @@ impl PublishedSource {
     }
 }
 
-/// Finds the last good forms of the tree's broken files; `first` is the parsed tree, `older` the commit before it.
-pub(super) fn find(
-    repo: &Repo,
-    tree: &mut SourceTree,
-    first: &ReadTree,
-    older: Option<CommitId>,
-    current: &CurrentState,
-    parsed: &mut FileCache,
-) -> Result<GoodForms, InputError> {
-    if first.is_whole(tree) {
-        return Ok(GoodForms::Found(BTreeMap::new()));
-    }
-    let (today, in_force) = (first.survey(tree), PublishedSource::of(repo, current)?);
-    let Some(published) = in_force.commit else { return Ok(GoodForms::Unavailable) };
-    let before = survey_in_force(repo, published, &in_force, parsed)?;
-    let replaced = replaced_by_links(tree, &before);
-    let commits = commits_since(repo, older, published)?;
-    let paths = today.broken.keys().chain(&replaced).cloned().collect();
-    let mut forms = newest_good(repo, tree, paths, &commits, parsed)?;
-    add_missing(first, &today, &before, &replaced, &mut forms);
-    tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
-        let message = "is below a symbolic link, which is not followed; its last good form stays in effect";
-        Diagnostic::warning(Pos::file(path), message)
-    }));
-    Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))
+/// The histories in which last good forms are looked for.
+pub(super) struct FormSearch<'a> {
+    pub(super) repo: &'a Repo,
+    pub(super) current: &'a CurrentState,
+    /// The commit before the tree.
+    pub(super) older: Option<CommitId>,
 }
 
-/// Surveys the source of the last publication, by object.
-fn survey_in_force(
-    repo: &Repo,
-    published: CommitId,
-    in_force: &PublishedSource,
-    parsed: &mut FileCache,
-) -> Result<Survey, InputError> {
-    let mut tree = git::read_source(repo, published)?;
-    // The last good forms replace the files that were refused then.
-    tree.rules_from = RulesFrom::Nowhere;
-    tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
-    tree.files.extend(in_force.kept.iter().map(source_file));
-    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(load::survey_with_cache(&tree, parsed))
+impl FormSearch<'_> {
+    /// Finds the last good forms of the tree's broken files; `first` is the parsed tree.
+    pub(super) fn find(
+        &self,
+        tree: &mut SourceTree,
+        first: &ReadTree,
+        parsed: &mut FileCache,
+    ) -> Result<GoodForms, InputError> {
+        if first.is_whole(tree) {
+            return Ok(GoodForms::Found(BTreeMap::new()));
+        }
+        let (today, in_force) = (first.survey(tree), PublishedSource::of(self.repo, self.current)?);
+        let Some(published) = in_force.commit else { return Ok(GoodForms::Unavailable) };
+        let before = self.survey_in_force(published, &in_force, parsed)?;
+        let replaced = replaced_by_links(tree, &before);
+        let commits = self.commits_since(published)?;
+        let paths = today.broken.keys().chain(&replaced).cloned().collect();
+        let mut forms = self.newest_good(tree, paths, &commits, parsed)?;
+        add_missing(first, &today, &before, &replaced, &mut forms);
+        tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
+            let message =
+                "is below a symbolic link, which is not followed; its last good form stays in effect";
+            Diagnostic::warning(Pos::file(path), message)
+        }));
+        Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))
+    }
+
+    /// Surveys the source of the last publication, by object.
+    fn survey_in_force(
+        &self,
+        published: CommitId,
+        in_force: &PublishedSource,
+        parsed: &mut FileCache,
+    ) -> Result<Survey, InputError> {
+        let mut tree = git::read_source(self.repo, published)?;
+        // The last good forms replace the files that were refused then.
+        tree.rules_from = RulesFrom::Nowhere;
+        tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
+        tree.files.extend(in_force.kept.iter().map(source_file));
+        tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(load::survey_with_cache(&tree, parsed))
+    }
+
+    /// First parents from the commit before the tree down to the published commit, which is not among them.
+    fn commits_since(&self, published: CommitId) -> Result<Vec<CommitId>, InputError> {
+        let mut commits = Vec::new();
+        let mut next = self.older;
+        while let Some(commit) = next.filter(|commit| *commit != published && commits.len() < MOST_COMMITS) {
+            // A shallow clone ends early.
+            if !self.repo.has_commit(commit) {
+                break;
+            }
+            commits.push(commit);
+            next = self.repo.commit(commit)?.parents.first().copied();
+        }
+        // Without the published commit among the ancestors this is another history: nothing in it was published.
+        Ok(if next == Some(published) { commits } else { Vec::new() })
+    }
+
+    /// The newest form of each file that is without fault in today's tree. The files' forms are tried side by
+    /// side, so that the work does not grow with the number of broken files.
+    fn newest_good(
+        &self,
+        tree: &SourceTree,
+        paths: BTreeSet<String>,
+        commits: &[CommitId],
+        parsed: &mut FileCache,
+    ) -> Result<BTreeMap<String, Vec<u8>>, InputError> {
+        let mut candidates: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+        for path in paths {
+            let mut forms: Vec<Vec<u8>> = Vec::new();
+            for commit in commits {
+                match git::read_file_at(self.repo, *commit, &path)? {
+                    Some(form) if !forms.contains(&form) => forms.push(form),
+                    _ => {}
+                }
+                if forms.len() >= MOST_FORMS {
+                    break;
+                }
+            }
+            // Popped from the end: the newest first.
+            forms.reverse();
+            candidates.insert(path, forms);
+        }
+        let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        for _ in 0..MOST_FORMS {
+            let trial: BTreeMap<String, Vec<u8>> = candidates
+                .iter_mut()
+                .filter_map(|(path, forms)| Some((path.clone(), forms.pop()?)))
+                .collect();
+            if trial.is_empty() {
+                break;
+            }
+            let broken =
+                load::survey_with_cache(&with_files(tree, found.iter().chain(&trial)), parsed).broken;
+            for (path, form) in trial {
+                if !broken.contains_key(&path) {
+                    candidates.remove(&path);
+                    found.insert(path, form);
+                }
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Files of the last publication that now stand below a link or a submodule, or are one.
@@ -110,69 +181,6 @@ fn replaced_by_links(tree: &SourceTree, before: &Survey) -> BTreeSet<String> {
     };
     let paths = before.good.values().map(|text| text.path.as_str());
     paths.filter(|path| !there.contains(path) && is_below(path)).map(str::to_owned).collect()
-}
-
-/// First parents from `from` down to the published commit, which is not among them.
-fn commits_since(
-    repo: &Repo,
-    from: Option<CommitId>,
-    published: CommitId,
-) -> Result<Vec<CommitId>, InputError> {
-    let mut commits = Vec::new();
-    let mut next = from;
-    while let Some(commit) = next.filter(|commit| *commit != published && commits.len() < MOST_COMMITS) {
-        // A shallow clone ends early.
-        if !repo.has_commit(commit) {
-            break;
-        }
-        commits.push(commit);
-        next = repo.commit(commit)?.parents.first().copied();
-    }
-    // Without the published commit among the ancestors this is another history: nothing in it was published.
-    Ok(if next == Some(published) { commits } else { Vec::new() })
-}
-
-/// The newest form of each file that is without fault in today's tree. The files' forms are tried side by
-/// side, so that the work does not grow with the number of broken files.
-fn newest_good(
-    repo: &Repo,
-    tree: &SourceTree,
-    paths: BTreeSet<String>,
-    commits: &[CommitId],
-    parsed: &mut FileCache,
-) -> Result<BTreeMap<String, Vec<u8>>, InputError> {
-    let mut candidates: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
-    for path in paths {
-        let mut forms: Vec<Vec<u8>> = Vec::new();
-        for commit in commits {
-            match git::read_file_at(repo, *commit, &path)? {
-                Some(form) if !forms.contains(&form) => forms.push(form),
-                _ => {}
-            }
-            if forms.len() >= MOST_FORMS {
-                break;
-            }
-        }
-        // Popped from the end: the newest first.
-        forms.reverse();
-        candidates.insert(path, forms);
-    }
-    let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for _ in 0..MOST_FORMS {
-        let trial: BTreeMap<String, Vec<u8>> =
-            candidates.iter_mut().filter_map(|(path, forms)| Some((path.clone(), forms.pop()?))).collect();
-        if trial.is_empty() {
-            break;
-        }
-        let broken = load::survey_with_cache(&with_files(tree, found.iter().chain(&trial)), parsed).broken;
-        for (path, form) in trial {
-            if !broken.contains_key(&path) {
-                candidates.remove(&path);
-                found.insert(path, form);
-            }
-        }
-    }
-    Ok(found)
 }
 
 fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>) -> SourceTree {

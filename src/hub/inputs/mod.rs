@@ -34,7 +34,7 @@ use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
-use last_good::GoodForms;
+use last_good::{FormSearch, GoodForms};
 
 /// A commit of the source, and the state to go on from.
 #[derive(Clone, Copy, Debug)]
@@ -229,7 +229,7 @@ impl PassInputs {
         let parsed = &mut cache.parsed;
         let first = load::first(&tree, parsed);
         let history = match current {
-            Some(current) => last_good::find(repo, &mut tree, &first, older, current, parsed)?,
+            Some(current) => FormSearch { repo, current, older }.find(&mut tree, &first, parsed)?,
             None => GoodForms::None,
         };
         let loaded = history.with(|history| load::finish(&tree, first, history, parsed));

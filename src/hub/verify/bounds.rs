@@ -55,64 +55,88 @@ pub struct Bounds {
     pub missing: Option<(&'static str, CommitId)>,
 }
 
+/// A commit with what it claims.
+#[derive(Clone, Copy, Debug)]
+pub struct Claims<'a> {
+    pub info: &'a CommitInfo,
+    pub trailers: &'a Trailers,
+    pub facts: &'a BTreeMap<String, ClusterStatus>,
+}
+
 /// Compares a commit's trailers and facts with what its parent, its source and the settings allow.
 pub fn check(
     repo: &Repo,
     expected: &Expected,
-    info: &CommitInfo,
-    trailers: &Trailers,
-    facts: &BTreeMap<String, ClusterStatus>,
+    claims: Claims<'_>,
     current: Option<&CurrentState>,
 ) -> Result<Bounds, GitError> {
-    let mut bounds = Bounds::default();
-    bounds.moment(expected, info, trailers);
-    bounds.labels(expected, trailers, facts);
-    if let (Some(wanted), Some(fleet)) = (&expected.fleet, trailers.fleet())
-        && wanted != fleet
-    {
-        bounds.findings.push(format!("it is a commit of the fleet `{fleet}`, not of `{wanted}`"));
-    }
-    let Some(source) = trailers.source else { return Ok(bounds) };
-    bounds.source(repo, expected, source)?;
-    let Some(current) = current.filter(|current| current.trailers.digest.is_some()) else {
-        return Ok(bounds);
-    };
-    let Some(basis) = Basis::of_trailers(trailers) else {
-        bounds.findings.push("it was made without asking the gate about removals".to_owned());
-        return Ok(bounds);
-    };
-    bounds.limits(expected, &basis.limits, current);
-    bounds.held(&basis, current);
-    bounds.follows(repo, source, &basis, current)?;
-    Ok(bounds)
+    let mut check = Check { repo, expected, claims, bounds: Bounds::default() };
+    check.all(current)?;
+    Ok(check.bounds)
 }
 
-impl Bounds {
-    fn moment(&mut self, expected: &Expected, info: &CommitInfo, trailers: &Trailers) {
-        let latest = expected.clock.as_second().saturating_add(MOST_AHEAD_SECONDS);
+/// A comparison under way.
+struct Check<'a> {
+    repo: &'a Repo,
+    expected: &'a Expected,
+    claims: Claims<'a>,
+    bounds: Bounds,
+}
+
+impl Check<'_> {
+    fn all(&mut self, current: Option<&CurrentState>) -> Result<(), GitError> {
+        self.moment();
+        self.labels();
+        let trailers = self.claims.trailers;
+        if let (Some(wanted), Some(fleet)) = (&self.expected.fleet, trailers.fleet())
+            && wanted != fleet
+        {
+            self.find(format!("it is a commit of the fleet `{fleet}`, not of `{wanted}`"));
+        }
+        let Some(source) = trailers.source else { return Ok(()) };
+        self.source(source)?;
+        let Some(current) = current.filter(|current| current.trailers.digest.is_some()) else {
+            return Ok(());
+        };
+        let Some(basis) = Basis::of_trailers(trailers) else {
+            self.find("it was made without asking the gate about removals");
+            return Ok(());
+        };
+        self.limits(&basis.limits, current);
+        self.held(&basis, current);
+        self.follows(source, &basis, current)
+    }
+
+    fn find(&mut self, finding: impl Into<String>) {
+        self.bounds.findings.push(finding.into());
+    }
+
+    fn moment(&mut self) {
+        let Claims { info, trailers, .. } = self.claims;
+        let latest = self.expected.clock.as_second().saturating_add(MOST_AHEAD_SECONDS);
         if let Some(now) = trailers.now.filter(|now| now.as_second() > latest) {
-            self.findings.push(format!("it was decided for {now}, which is in the future"));
+            self.find(format!("it was decided for {now}, which is in the future"));
         } else if info.seconds > latest {
-            self.findings.push("its date is in the future".to_owned());
+            self.find("its date is in the future");
         }
     }
 
-    fn source(&mut self, repo: &Repo, expected: &Expected, source: CommitId) -> Result<(), GitError> {
-        if expected.sources.is_empty() || !repo.has_commit(source) {
+    fn source(&mut self, source: CommitId) -> Result<(), GitError> {
+        if self.expected.sources.is_empty() || !self.repo.has_commit(source) {
             return Ok(());
         }
-        for tip in &expected.sources {
-            if repo.is_same_or_after(*tip, source)? {
+        for tip in &self.expected.sources {
+            if self.repo.is_same_or_after(*tip, source)? {
                 return Ok(());
             }
         }
         let short = source.short();
-        self.findings.push(format!("its source commit {short} is not part of the source branch"));
+        self.find(format!("its source commit {short} is not part of the source branch"));
         Ok(())
     }
 
-    fn limits(&mut self, expected: &Expected, limits: &Limits, current: &CurrentState) {
-        let (wanted, whose) = match &expected.limits {
+    fn limits(&mut self, limits: &Limits, current: &CurrentState) {
+        let (wanted, whose) = match &self.expected.limits {
             ExpectedLimits::Any => return,
             ExpectedLimits::Given(wanted) => (Some(wanted.clone()), "expected"),
             ExpectedLimits::AsBefore => {
@@ -120,15 +144,16 @@ impl Bounds {
             }
         };
         if let Some(wanted) = wanted.filter(|wanted| limits.is_looser_than(wanted)) {
-            self.findings.push(format!(
+            self.find(format!(
                 "it was made with the limits `{limits}`, which are looser than those {whose}, `{wanted}`"
             ));
         }
     }
 
     /// The labels that members reported are those that the daemon lets them report.
-    fn labels(&mut self, expected: &Expected, trailers: &Trailers, facts: &BTreeMap<String, ClusterStatus>) {
-        let given = match &expected.limits {
+    fn labels(&mut self) {
+        let Claims { trailers, facts, .. } = self.claims;
+        let given = match &self.expected.limits {
             ExpectedLimits::Given(limits) => Some(limits),
             ExpectedLimits::AsBefore | ExpectedLimits::Any => None,
         };
@@ -138,7 +163,7 @@ impl Bounds {
         let allowed = allowed.member_labels();
         for (cluster, fact) in facts {
             if let Some(key) = fact.labels.keys().find(|key| !allowed.allow(key)) {
-                self.findings.push(format!(
+                self.find(format!(
                     "it has the label `{key}` from a status of `{cluster}`, and members may report \
                      `labels={allowed}`"
                 ));
@@ -160,7 +185,7 @@ impl Bounds {
             if until.zip(earliest).is_some_and(|(until, earliest)| until < earliest)
                 || same_source && (is_edit || until.is_some())
             {
-                self.findings.push(format!(
+                self.find(format!(
                     "its `Berth-Retried` says `{record}`, which no pass after its parent can have held"
                 ));
             }
@@ -168,33 +193,27 @@ impl Bounds {
     }
 
     /// The source comes after the parent's; so do, up to the source, what was processed before and the rules.
-    fn follows(
-        &mut self,
-        repo: &Repo,
-        source: CommitId,
-        basis: &Basis,
-        current: &CurrentState,
-    ) -> Result<(), GitError> {
-        let Some(before) = current.trailers.source else { return self.begins(repo, source, basis) };
+    fn follows(&mut self, source: CommitId, basis: &Basis, current: &CurrentState) -> Result<(), GitError> {
+        let Some(before) = current.trailers.source else { return self.begins(source, basis) };
         let ids = [("parent's source", Some(before)), ("source", Some(source))];
         let ids = ids.into_iter().chain([("processed", basis.since), ("rules'", basis.rules)]);
         let mut known = ids.filter_map(|(what, id)| Some((what, id?)));
-        if let Some(missing) = known.find(|(_, id)| !repo.has_commit(*id)) {
-            self.missing = Some(missing);
+        if let Some(missing) = known.find(|(_, id)| !self.repo.has_commit(*id)) {
+            self.bounds.missing = Some(missing);
             return Ok(());
         }
-        if !repo.is_same_or_after(source, before)? {
+        if !self.repo.is_same_or_after(source, before)? {
             let (source, before) = (source.short(), before.short());
-            self.findings.push(format!(
+            self.find(format!(
                 "its source commit {source} does not come after {before}, the source of the commit before it"
             ));
             return Ok(());
         }
         let Some(since) = basis.since else {
-            self.findings.push("it does not name the source commit that was processed before it".to_owned());
+            self.find("it does not name the source commit that was processed before it");
             return Ok(());
         };
-        self.between(repo, PROCESSED, since, before, source)?;
+        self.between(PROCESSED, since, before, source)?;
         if since != source {
             return Ok(());
         }
@@ -204,31 +223,30 @@ impl Bounds {
             if basis.rules != inherited {
                 let named = |id: Option<CommitId>| id.map_or_else(|| "none".to_owned(), |id| id.short());
                 let (rules, inherited) = (named(basis.rules), named(inherited));
-                self.findings.push(format!(
+                self.find(format!(
                     "its `Berth-Rules` name {rules}, but the same source was published before under {inherited}"
                 ));
             }
             return Ok(());
         }
         match basis.rules {
-            Some(rules) if rules != source => self.between(repo, RULES, rules, before, source)?,
-            _ => self.findings.push(
-                "its source commit was published under access rules of its own, which no change may give itself"
-                    .to_owned(),
+            Some(rules) if rules != source => self.between(RULES, rules, before, source)?,
+            _ => self.find(
+                "its source commit was published under access rules of its own, which no change may give itself",
             ),
         }
         Ok(())
     }
 
     /// After an import, which has no source, what was processed and the rules are of the source branch.
-    fn begins(&mut self, repo: &Repo, source: CommitId, basis: &Basis) -> Result<(), GitError> {
+    fn begins(&mut self, source: CommitId, basis: &Basis) -> Result<(), GitError> {
         for (trailer, id) in [(PROCESSED, basis.since), (RULES, basis.rules)] {
             let Some(id) = id else { continue };
-            if !repo.has_commit(id) {
-                self.missing = Some((if id == source { "source" } else { "processed" }, id));
-            } else if !repo.first_parents(source).any(|commit| commit.id == id) {
+            if !self.repo.has_commit(id) {
+                self.bounds.missing = Some((if id == source { "source" } else { "processed" }, id));
+            } else if !self.repo.first_parents(source).any(|commit| commit.id == id) {
                 let (id, source) = (id.short(), source.short());
-                self.findings.push(format!(
+                self.find(format!(
                     "its `{trailer}` names {id}, which was never the source branch's tip up to {source}"
                 ));
             }
@@ -239,7 +257,6 @@ impl Bounds {
     /// A commit that a daemon can have processed between two others: it stood at the source branch's tip.
     fn between(
         &mut self,
-        repo: &Repo,
         trailer: &str,
         id: CommitId,
         before: CommitId,
@@ -248,12 +265,13 @@ impl Bounds {
         if id == before {
             return Ok(());
         }
+        let repo = self.repo;
         let follows = repo.is_same_or_after(id, before)? && repo.is_same_or_after(source, id)?;
         if follows && (is_tip(repo, source, before, id)? || has_same_rules(repo, id, before)?) {
             return Ok(());
         }
         let (id, before, source) = (id.short(), before.short(), source.short());
-        self.findings.push(format!(
+        self.find(format!(
             "its `{trailer}` names {id}, which was never the source branch's tip between {before} and {source}"
         ));
         Ok(())

@@ -4,7 +4,7 @@
 //! parent. The identity is taken from the commit, since nothing determines it. Trailers that are inputs have
 //! [`bounds`].
 
-use super::bounds::{self, Expected};
+use super::bounds::{self, Claims, Expected};
 use super::compare::{Difference, compare};
 use super::error::VerifyError;
 use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
@@ -141,7 +141,8 @@ impl<'r> Verifier<'r> {
             None => None,
         };
         let facts = publish::read_state(self.repo, info.id)?.state.facts;
-        let bounds = bounds::check(self.repo, &self.expected, info, trailers, &facts, current.as_ref())?;
+        let claims = Claims { info, trailers, facts: &facts };
+        let bounds = bounds::check(self.repo, &self.expected, claims, current.as_ref())?;
         let claims = bounds.findings.into_iter().map(Difference::Claim);
         let given = CommitInputs {
             source,
