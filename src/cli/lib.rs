@@ -3,3 +3,4 @@
 pub mod commands;
 pub mod import;
 pub mod schema;
+pub mod slips;

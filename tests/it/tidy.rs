@@ -68,7 +68,10 @@ const MAY_USE: &[(&str, Modules)] = &[
     ),
     ("forge", &[("token", &[]), ("environment", &["token"]), ("client", &["environment", "token"])]),
     ("member", &[("install", &[]), ("live", &[]), ("metrics", &[]), ("sync", &["live", "metrics"])]),
-    ("cli", &[("import", &[]), ("schema", &[]), ("commands", &["import", "schema"])]),
+    (
+        "cli",
+        &[("import", &[]), ("schema", &[]), ("slips", &[]), ("commands", &["import", "schema", "slips"])],
+    ),
 ];
 
 /// Crates and modules whose result is a function of their arguments.
@@ -84,6 +87,7 @@ const PURE: &[&str] = &[
     "base/yaml",
     "cel",
     "cli/schema",
+    "cli/slips",
     "engine",
     "forge/environment",
     "forge/token",
@@ -125,7 +129,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("hyper::", &["member/metrics"]),
     ("prometheus_client", &["member/metrics", "member/sync/sync_metrics.rs"]),
     ("kube::", &["member/live", "member/sync/backends/kube"]),
-    ("k8s_openapi", &["member/live", "member/sync/backends/kube", "cli/schema"]),
+    ("k8s_openapi", &["member/live", "member/sync/backends/kube", "cli/slips"]),
     ("rustix::", &["git/transport"]),
     ("ring::", &["git/signature"]),
     ("rustls::", &["forge/client"]),

@@ -4,11 +4,11 @@
 //! have any, keys and values must be such that a label could carry them. A faulty selector is
 //! reported and gives `None`, never a selector with the faulty part left out: that would match more.
 
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::Diagnostic;
 use crate::model::{Requirement, Selector};
-use crate::yaml::Node;
 use crate::yaml::fields::{Fields, Scope};
 use crate::yaml::node::Mark;
+use crate::yaml::{Form, Node};
 
 use super::names::{is_label_key, is_label_value};
 
@@ -27,6 +27,8 @@ pub fn label_selector(scope: &Scope, node: &Node, path: &str) -> Option<Selector
 
 /// Reads the field `matchExpressions` of a selector. Absent gives no requirements.
 pub fn match_expressions(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
+    fields.takes("matchExpressions", Form::List);
+    fields.takes("matchExpressions[0]", Form::Mapping);
     if fields.node("matchExpressions").is_none() {
         return Some(Vec::new());
     }
@@ -38,6 +40,8 @@ pub fn match_expressions(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
 }
 
 fn match_labels(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
+    fields.takes("matchLabels", Form::Mapping);
+    fields.takes("matchLabels.*", Form::Text);
     if fields.node("matchLabels").is_none() {
         return Some(Vec::new());
     }
@@ -57,7 +61,10 @@ fn expression(scope: &Scope, node: &Node, path: &str) -> Option<Requirement> {
     let mut fields = scope.fields(node, path)?;
     let key = fields.required_str("key");
     let key = key.and_then(|key| check_key(scope, fields.place_of("key"), &fields.path_of("key"), key));
-    let operator = fields.required_str("operator");
+    fields.require("operator");
+    let operator = fields.choice("operator", &OPERATORS);
+    fields.takes("values", Form::List);
+    fields.takes("values[0]", Form::Text);
     let values = fields.node("values").map_or(Some(Vec::new()), |_| {
         let (path, items) = (fields.path_of("values"), fields.list("values")?);
         let read = |(index, item)| check_value(scope, item, &format!("{path}[{index}]"));
@@ -65,19 +72,6 @@ fn expression(scope: &Scope, node: &Node, path: &str) -> Option<Requirement> {
         all.into_iter().collect::<Option<Vec<_>>>()
     });
     let place = if fields.place_of("values") == fields.at() { "operator" } else { "values" };
-    let operator = operator.and_then(|operator| {
-        let known = OPERATORS.contains(&operator);
-        if !known {
-            let message = format!(
-                "{} is `{operator}`, but must be one of {}",
-                fields.path_of("operator"),
-                OPERATORS.join(", ")
-            );
-            let at = scope.pos(fields.place_of("operator"));
-            scope.report(Diagnostic::error(at, message).maybe_hint(did_you_mean(operator, OPERATORS)));
-        }
-        known.then_some(operator)
-    });
     let checked = operator.zip(values).and_then(|(operator, values)| {
         let needs_values = matches!(operator, "In" | "NotIn");
         if needs_values == values.is_empty() {

@@ -2,15 +2,17 @@
 //!
 //! A reader asks for the fields it knows and closes with [`Fields::finish`], which reports whatever else the mapping
 //! holds, with the nearest known name. So all problems of a document come out at once, and no list of allowed fields
-//! can fall behind the code.
+//! can fall behind the code. The JSON Schemas of the kinds are made from the same calls, see [`super::asked`].
 //!
 //! `null` counts as absent everywhere except in [`Fields::node_or_null`]. A scope can be told to report nulls of a
 //! spec, see [`Scope::refuse_nulls`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use super::asked::{Asked, Form, Question};
 use super::node::{Entry, Mark, Node, Value};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
 
@@ -21,18 +23,30 @@ pub struct Scope {
     /// The severity of an unknown field: an error, or a warning where the fleet's settings say so.
     unknown_fields: Cell<Severity>,
     refuse_nulls: bool,
+    asked: Option<Rc<Asked>>,
     found: RefCell<Diagnostics>,
 }
 
 impl Scope {
     pub fn new(file: Arc<str>, unknown_fields: Severity) -> Scope {
         let unknown_fields = Cell::new(unknown_fields);
-        Scope { file, unknown_fields, refuse_nulls: false, found: RefCell::default() }
+        Scope { file, unknown_fields, refuse_nulls: false, asked: None, found: RefCell::default() }
     }
 
     /// Reports known fields of the spec that are null, as API servers do where a schema does not allow it.
     pub fn refuse_nulls(self) -> Scope {
         Scope { refuse_nulls: true, ..self }
+    }
+
+    /// Notes the questions of the readers.
+    pub fn asking(self, asked: Option<Rc<Asked>>) -> Scope {
+        Scope { asked, ..self }
+    }
+
+    fn note(&self, path: impl FnOnce() -> String, question: impl FnOnce() -> Question) {
+        if let Some(asked) = &self.asked {
+            asked.note(&path(), question());
+        }
     }
 
     pub fn pos(&self, at: Mark) -> Pos {
@@ -61,6 +75,7 @@ impl Scope {
 
     /// Opens a node as a mapping. Anything else is reported, as `what`.
     pub fn fields<'a>(&'a self, node: &'a Node, what: &str) -> Option<Fields<'a>> {
+        self.note(|| what.to_owned(), || Question::Is(Form::Mapping));
         match &node.value {
             Value::Map(entries) => {
                 let path = what.to_owned();
@@ -114,17 +129,36 @@ impl<'a> Fields<'a> {
 
     /// The field's value, `null` included. Marks the field as known.
     pub(crate) fn node_or_null(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.nullable.push(key);
+        self.accept(&[key]);
         self.look_up(key)
     }
 
+    /// A field that has no place here, which its reader reports in words of its own.
+    pub fn misplaced(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.known.push(key);
+        self.entries
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &entry.value)
+            .filter(|node| !node.is_null())
+    }
+
+    /// Notes the form of a field whose reader checks it by itself.
+    pub fn takes(&self, key: &str, form: Form) {
+        self.scope.note(|| self.path_of(key), || Question::Is(form));
+    }
+
     fn look_up(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.scope.note(|| self.path_of(key), || Question::Known);
         self.known.push(key);
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     /// Marks fields as known without reading them.
     pub fn accept(&mut self, keys: &[&'static str]) {
+        for key in keys {
+            self.scope.note(|| self.path_of(key), || Question::Nullable);
+        }
         self.known.extend(keys);
         self.nullable.extend(keys);
     }
@@ -137,6 +171,7 @@ impl<'a> Fields<'a> {
     pub fn fields(&mut self, key: &'static str) -> Option<Fields<'a>> {
         let path = self.path_of(key);
         let scope = self.scope;
+        self.takes(key, Form::Mapping);
         self.node(key).and_then(|node| scope.fields(node, &path))
     }
 
@@ -147,6 +182,7 @@ impl<'a> Fields<'a> {
 
     pub fn list(&mut self, key: &'static str) -> Option<&'a [Node]> {
         let path = self.path_of(key);
+        self.takes(key, Form::List);
         let node = self.node(key)?;
         match &node.value {
             Value::List(items) => Some(items),
@@ -161,6 +197,7 @@ impl<'a> Fields<'a> {
     pub fn each(&mut self, key: &'static str) -> Vec<Fields<'a>> {
         let path = self.path_of(key);
         let scope = self.scope;
+        scope.note(|| format!("{path}[0]"), || Question::Is(Form::Mapping));
         let items = self.list(key).unwrap_or_default();
         items
             .iter()
@@ -171,6 +208,7 @@ impl<'a> Fields<'a> {
 
     pub fn str(&mut self, key: &'static str) -> Option<&'a str> {
         let path = self.path_of(key);
+        self.takes(key, Form::Text);
         let node = self.node(key)?;
         match &node.value {
             Value::String(text) => Some(text),
@@ -186,6 +224,7 @@ impl<'a> Fields<'a> {
 
     /// A string that must be there and must not be empty.
     pub fn required_str(&mut self, key: &'static str) -> Option<&'a str> {
+        self.takes(key, Form::SomeText);
         if !self.require(key) {
             return None;
         }
@@ -200,6 +239,7 @@ impl<'a> Fields<'a> {
 
     /// Reads a field whose value must be among a few words.
     pub fn choice(&mut self, key: &'static str, words: &[&'static str]) -> Option<&'static str> {
+        self.scope.note(|| self.path_of(key), || Question::Is(Form::Word(words.to_vec())));
         let text = self.str(key)?;
         let found = words.iter().copied().find(|word| *word == text);
         if found.is_none() {
@@ -214,6 +254,7 @@ impl<'a> Fields<'a> {
 
     pub fn bool(&mut self, key: &'static str) -> Option<bool> {
         let path = self.path_of(key);
+        self.takes(key, Form::Bool);
         let node = self.node(key)?;
         match node.value {
             Value::Bool(value) => Some(value),
@@ -226,6 +267,7 @@ impl<'a> Fields<'a> {
 
     pub fn int(&mut self, key: &'static str) -> Option<i64> {
         let path = self.path_of(key);
+        self.takes(key, Form::Whole(i64::MIN, i64::MAX));
         let node = self.node(key)?;
         let whole = match &node.value {
             Value::Number(number) => number
@@ -241,6 +283,7 @@ impl<'a> Fields<'a> {
 
     /// An integer within bounds.
     pub fn int_in(&mut self, key: &'static str, bounds: std::ops::RangeInclusive<i64>) -> Option<i64> {
+        self.takes(key, Form::Whole(*bounds.start(), *bounds.end()));
         let value = self.int(key)?;
         if bounds.contains(&value) {
             return Some(value);
@@ -257,6 +300,7 @@ impl<'a> Fields<'a> {
 
     pub fn strings(&mut self, key: &'static str) -> Option<Vec<&'a str>> {
         let path = self.path_of(key);
+        self.scope.note(|| format!("{path}[0]"), || Question::Is(Form::Text));
         let items = self.list(key)?;
         let text = |(index, node): (usize, &'a Node)| {
             let text = node.as_str();
@@ -270,6 +314,7 @@ impl<'a> Fields<'a> {
 
     /// A mapping from text to text, such as labels.
     pub fn string_map(&mut self, key: &'static str) -> Option<BTreeMap<String, String>> {
+        self.scope.note(|| format!("{}.*", self.path_of(key)), || Question::Is(Form::Text));
         let fields = self.fields(key)?;
         let text = |entry: &Entry| match entry.value.as_str() {
             Some(text) => Some((entry.key.clone(), text.to_owned())),
@@ -286,10 +331,17 @@ impl<'a> Fields<'a> {
 
     /// Reports a field that must be there and is not; true where it is.
     pub fn require(&mut self, key: &'static str) -> bool {
+        self.require_or_hint(key, None)
+    }
+
+    /// [`Fields::require`], with a hint.
+    pub fn require_or_hint(&mut self, key: &'static str, hint: Option<String>) -> bool {
+        self.scope.note(|| self.path_of(key), || Question::Required);
         let there = self.node(key).is_some();
         if !there {
             let message = format!("{} is required", self.path_of(key));
-            self.scope.error(self.place_of(key), message);
+            let at = self.scope.pos(self.place_of(key));
+            self.scope.report(Diagnostic::error(at, message).maybe_hint(hint));
         }
         there
     }
@@ -306,10 +358,15 @@ impl<'a> Fields<'a> {
 
     /// Reports every field nobody asked for.
     pub fn finish(self) {
+        let is_of_spec = self.path == "spec" || self.path.starts_with("spec.");
+        let refuses_nulls = self.scope.refuse_nulls && is_of_spec;
+        self.scope.note(|| self.path.clone(), || Question::Closed { refuses_nulls });
         let severity = self.scope.unknown_fields.get();
         for entry in self.entries {
             if self.known.contains(&entry.key.as_str()) {
-                self.check_null(entry);
+                if refuses_nulls {
+                    self.check_null(entry);
+                }
                 continue;
             }
             let message = format!("unknown field `{}`", self.path_of(&entry.key));
@@ -320,12 +377,7 @@ impl<'a> Fields<'a> {
     }
 
     fn check_null(&self, entry: &Entry) {
-        let is_of_spec = self.path == "spec" || self.path.starts_with("spec.");
-        if self.scope.refuse_nulls
-            && is_of_spec
-            && entry.value.is_null()
-            && !self.nullable.contains(&entry.key.as_str())
-        {
+        if entry.value.is_null() && !self.nullable.contains(&entry.key.as_str()) {
             let message = format!("{} is null", self.path_of(&entry.key));
             let at = self.scope.pos(entry.at);
             self.scope.report(Diagnostic::error(at, message).hint("give it a value, or leave the field out"));

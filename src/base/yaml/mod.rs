@@ -1,6 +1,7 @@
 //! YAML as kubectl reads it, with places; and YAML that every reader reads the same.
 //!
-//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults.
+//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults. [`asked`]: what a
+//!   reader asks for.
 //! - [`emit`]: values to canonical text. [`flow`]: values on one line.
 //! - [`list_kind`]: the objects of a List.
 //! - [`mod@outline`]: the place of each value in its text, for edits in place.
@@ -8,6 +9,7 @@
 //!
 //! One reader serves everything people write: two parsers for one file would be a security hole.
 
+pub mod asked;
 mod builder;
 pub mod emit;
 mod fault;
@@ -28,6 +30,7 @@ mod tag;
 #[cfg(test)]
 mod tests;
 
+pub use asked::{Asked, Form, Question};
 pub use emit::{emit, emit_documents};
 pub use fault::Fault;
 pub use fields::{Fields, Scope};

@@ -55,6 +55,7 @@ mod rehearsal;
 mod remote;
 mod render;
 mod run;
+mod schema;
 mod state;
 mod status;
 mod suspend;
@@ -122,6 +123,7 @@ enum Command {
     Taint(taint::TaintArgs),
     Cordon(cordon::CordonArgs),
     Uncordon(cordon::UncordonArgs),
+    Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -194,6 +196,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Taint(args) => taint::cmd_taint(args, ui),
         Command::Cordon(args) => cordon::cmd_cordon(args, ui),
         Command::Uncordon(args) => cordon::cmd_uncordon(args, ui),
+        Command::Schema(args) => schema::cmd_schema(args, ui),
         Command::Completions(args) => completions::cmd_completions(args, ui),
         Command::Man(args) => man::cmd_man(args, ui),
     }

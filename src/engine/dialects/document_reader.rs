@@ -46,10 +46,10 @@ impl Reader<'_, '_> {
         wanted: impl Fn(&Document) -> bool,
         mut read: impl FnMut(&Scope, &Document, &mut Lowered),
     ) {
-        let nulls = self.refuses_nulls;
+        let (input, nulls) = (self.input, self.refuses_nulls);
         self.all(wanted, |document, unknown_fields, lowered, index| {
-            let reading =
-                read_one(document, unknown_fields, nulls, |scope, made| read(scope, document, made));
+            let scope = scope_of(input, document, unknown_fields, nulls);
+            let reading = read_one(scope, |scope, made| read(scope, document, made));
             keep(lowered, index, &reading);
         });
     }
@@ -62,15 +62,17 @@ impl Reader<'_, '_> {
         wanted: impl Fn(&Document) -> bool,
         mut read: impl FnMut(&Scope, &Document, &mut Lowered),
     ) {
-        let (readings, nulls) = (self.input.readings, self.refuses_nulls);
+        let (input, nulls) = (self.input, self.refuses_nulls);
         self.all(wanted, |document, unknown_fields, lowered, index| {
-            let mut fresh =
-                || read_one(document, unknown_fields, nulls, |scope, made| read(scope, document, made));
+            let mut fresh = || {
+                let scope = scope_of(input, document, unknown_fields, nulls);
+                read_one(scope, |scope, made| read(scope, document, made))
+            };
             if !(recall.stands_alone)(document) {
                 return keep(lowered, index, &fresh());
             }
             let against = ReadingContext { stage: recall.stage, context: recall.context, unknown_fields };
-            let reading = readings.recall(document, against, fresh);
+            let reading = input.readings.recall(document, against, fresh);
             keep(lowered, index, &reading);
         });
     }
@@ -90,14 +92,12 @@ impl Reader<'_, '_> {
     }
 }
 
-fn read_one(
-    document: &Document,
-    unknown_fields: Severity,
-    refuses_nulls: bool,
-    read: impl FnOnce(&Scope, &mut Lowered),
-) -> Reading {
-    let scope = Scope::new(document.at.file.clone(), unknown_fields);
-    let scope = if refuses_nulls { scope.refuse_nulls() } else { scope };
+fn scope_of(input: &Input<'_>, document: &Document, unknown_fields: Severity, refuses_nulls: bool) -> Scope {
+    let scope = input.scope(document, unknown_fields);
+    if refuses_nulls { scope.refuse_nulls() } else { scope }
+}
+
+fn read_one(scope: Scope, read: impl FnOnce(&Scope, &mut Lowered)) -> Reading {
     let mut made = Lowered::default();
     read(&scope, &mut made);
     let faulty = scope.has_errors();

@@ -11,9 +11,11 @@ mod document_reader;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod ocm;
+mod read_kind;
 mod reading_cache;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -21,13 +23,14 @@ use serde_json::Value as Json;
 pub use access_role::{AccessRole, CarriedObject};
 pub use cluster_kind::{ClusterKind, NewCluster};
 pub use described::{Described, Detail};
+pub use read_kind::ReadKind;
 pub use reading_cache::{ReadingCache, ReadingContext};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::{
     Approval, Cluster, ClusterStatus, ContentId, Key, Object, Placement, Shared, Workload,
 };
-use berth_base::yaml::Node;
+use berth_base::yaml::{Asked, Node, Scope};
 
 /// A document of the source tree that has an apiVersion and a kind.
 #[derive(Clone, Debug)]
@@ -90,6 +93,8 @@ pub struct Dialect {
     pub groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
+    /// Returns the kinds that it reads.
+    pub reads: fn() -> Vec<ReadKind>,
     /// Short names of kinds, as kubectl has them.
     pub short_names: &'static [(&'static str, &'static str)],
     /// The kind that describes clusters.
@@ -123,6 +128,7 @@ impl Dialect {
         lower: |_, _| {},
         groups: &[],
         kinds: &[],
+        reads: Vec::new,
         short_names: &[],
         cluster_kind: None,
         cluster_scoped: &[],
@@ -156,6 +162,15 @@ pub struct Input<'a> {
     pub dialects: Dialects,
     /// Cached readings of unchanged documents.
     pub readings: &'a ReadingCache,
+    /// Notes what the readers ask for, where somebody wants to know.
+    pub asked: Option<Rc<Asked>>,
+}
+
+impl Input<'_> {
+    /// The scope that a document is read in.
+    pub fn scope(&self, document: &Document, unknown_fields: Severity) -> Scope {
+        Scope::new(document.at.file.clone(), unknown_fields).asking(self.asked.clone())
+    }
 }
 
 /// The parts of a fleet that a dialect makes from its documents.

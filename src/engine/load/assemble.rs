@@ -69,6 +69,7 @@ pub(super) fn assemble(
             switched_off: config.switched_off_of(dialect),
             dialects: all,
             readings,
+            asked: None,
         };
         let mut lowered = Lowered::default();
         (dialect.lower)(&input, &mut lowered);

@@ -3,18 +3,24 @@
 
 use super::approval::{self, APPROVAL_KIND, APPROVALS};
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
-use crate::access;
-use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
+use crate::access::{self, OWN_GROUP};
+use crate::dialects::{Claim, Dialect, Document, Input, Lowered, ReadKind};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::API_VERSION;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::status;
-use berth_base::yaml::Scope;
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, lower, ..Dialect::BLANK };
+/// berth's own part of a fleet.
+pub const DIALECT: Dialect =
+    Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, reads, lower, ..Dialect::BLANK };
 
 const KINDS: &[&str] = &[status::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, "OverrideList", "Template"];
+
+/// Returns the kinds that people write, and statuses, which other tools may write.
+fn reads() -> Vec<ReadKind> {
+    let kind = |kind| ReadKind::new(OWN_GROUP, kind, &["v1alpha1"], false);
+    vec![kind(CONFIG_KIND), kind(access::KIND), kind(APPROVAL_KIND), kind(status::KIND)]
+}
 
 fn claim(documents: &[Document]) -> Vec<Claim> {
     let claim_one = |document: &Document| match &*document.key.kind {
@@ -36,7 +42,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         let is_rule = *document.key.kind == *access::KIND;
         let is_strict = is_config || is_approval || is_rule || access::is_role(document);
         let unknown_fields = if is_strict { Severity::Error } else { input.unknown_fields };
-        let scope = Scope::new(document.at.file.clone(), unknown_fields);
+        let scope = input.scope(document, unknown_fields);
         if access::is_role(document) {
             access::Roles::default().read(&scope, document);
         } else if document.version != version_of(API_VERSION) {

@@ -30,6 +30,8 @@ pub use file_cache::FileCache;
 pub use last_good::{History, append};
 pub use survey::{Survey, Text, survey, survey_with_cache};
 
+pub use berth_kinds::DIALECT;
+
 use assemble::{Assembled, assemble};
 use config::CONFIG_PATH;
 use documents::Slot;

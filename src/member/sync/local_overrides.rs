@@ -17,7 +17,8 @@ use berth_base::model::{ObjectId, Operation, Selector, object};
 use berth_base::patch::{self, Style};
 use berth_base::yaml::{self, Fields, Limits, Node, Scope};
 
-const KIND: &str = "LocalOverrides";
+/// The kind of the documents.
+pub const KIND: &str = "LocalOverrides";
 
 /// A member's overrides, in the order they apply.
 #[derive(Clone, Debug, Default, PartialEq)]

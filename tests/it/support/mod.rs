@@ -226,7 +226,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 27] = [
+pub const COMMANDS: [&str; 28] = [
     "demo",
     "init",
     "validate",
@@ -252,6 +252,7 @@ pub const COMMANDS: [&str; 27] = [
     "taint",
     "cordon",
     "uncordon",
+    "schema",
     "completions",
     "man",
 ];

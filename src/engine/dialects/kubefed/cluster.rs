@@ -8,7 +8,7 @@ use berth_base::meta::{Metadata, open};
 use berth_base::model::Cluster;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::text::base64;
-use berth_base::yaml::{Fields, Scope};
+use berth_base::yaml::{Fields, Form, Scope};
 
 const TLS_CHECKS: [&str; 3] = ["*", "SubjectName", "ValidityPeriod"];
 
@@ -49,6 +49,7 @@ fn check_spec(mut spec: Fields<'_>) {
         }
         secret.finish();
     }
+    spec.takes("disabledTLSValidations[0]", Form::Word(TLS_CHECKS.to_vec()));
     let checks = spec.strings("disabledTLSValidations").unwrap_or_default();
     for check in checks.iter().filter(|check| !TLS_CHECKS.contains(check)) {
         let message =

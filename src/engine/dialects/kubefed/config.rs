@@ -10,7 +10,7 @@ use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::meta::open;
 use berth_base::yaml::{Fields, Scope};
 
-const NAME: &str = "kubefed";
+pub(super) const NAME: &str = "kubefed";
 pub(super) const DEFAULT_NAMESPACE: &str = "kube-federation-system";
 
 /// Namespaces that are never made in members, though what is in them can be placed.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::dialects::{AccessRole, Claim, Document};
+use super::config;
+use super::types::SHIPPED;
+use crate::dialects::{AccessRole, Claim, Document, ReadKind};
 use berth_base::model::Key;
 
 pub(super) const CORE: &str = "core.kubefed.io";
@@ -120,16 +122,40 @@ pub(super) fn role(document: &Document, types: &FederatedKinds<'_>) -> Role {
     }
 }
 
+/// Returns the kinds whose fields are read.
+pub(super) fn reads() -> Vec<ReadKind> {
+    let kind = |group, kind, namespaced| {
+        let versions = known_versions(group).unwrap_or_default();
+        ReadKind::new(group, kind, versions, namespaced)
+    };
+    let mut all = vec![
+        kind(CORE, "KubeFedCluster", true),
+        kind(CORE, "FederatedTypeConfig", true),
+        ReadKind { sample: config::NAME, ..kind(CORE, "KubeFedConfig", true) },
+        kind(SCHEDULING, "ReplicaSchedulingPreference", true),
+        kind(OWN, TEMPLATE, true),
+        kind(OWN, OVERRIDE_LIST, true),
+    ];
+    let federated = |(_, _, target, namespaced): &(&str, &str, &str, bool)| {
+        let name = KINDS.iter().find(|one| one.strip_prefix("Federated") == Some(target))?;
+        Some(kind(TYPES, name, *namespaced || *target == "Namespace"))
+    };
+    all.extend(SHIPPED.iter().filter_map(federated));
+    all
+}
+
+/// The versions that berth knows of a group; `None` for a federated group of one's own, with versions of one's own.
+fn known_versions(group: &str) -> Option<&'static [&'static str]> {
+    match group {
+        CORE | TYPES => Some(&["v1beta1", "v1alpha1"]),
+        SCHEDULING | OWN => Some(&["v1alpha1"]),
+        _ => None,
+    }
+}
+
 /// Reports whether the object's version is newer than those berth knows.
 pub(super) fn is_newer(document: &Document) -> bool {
-    let known: &[&str] = match &*document.key.group {
-        CORE => &["v1alpha1", "v1beta1"],
-        SCHEDULING | OWN => &["v1alpha1"],
-        TYPES => &["v1alpha1", "v1beta1"],
-        // The federated group of one's own has versions of one's own.
-        _ => return false,
-    };
-    !known.contains(&document.version.as_str())
+    known_versions(&document.key.group).is_some_and(|known| !known.contains(&document.version.as_str()))
 }
 
 fn is(document: &Document, group: &str, kind: &str) -> bool {

@@ -12,7 +12,7 @@ use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::meta::Metadata;
 use berth_base::model::Object;
 use berth_base::model::workload::Retained;
-use berth_base::yaml::{Fields, Mark, Scope, Value};
+use berth_base::yaml::{Fields, Form, Mark, Scope, Value};
 
 pub(super) const ORPHAN: &str = "kubefed.io/orphan";
 const DELETE_OPTIONS: &str = "kubefed.io/deleteoption";
@@ -142,6 +142,8 @@ pub(super) fn read_retain_replicas(spec: &mut Fields<'_>, target: &Target) -> Re
 }
 
 fn read_wanted(spec: &mut Fields<'_>) -> RetainReplicas {
+    spec.takes(RETAIN, Form::List);
+    spec.takes(&format!("{RETAIN}[0]"), Form::Text);
     let is_list = spec.node(RETAIN).is_some_and(|node| matches!(node.value, Value::List(_)));
     if is_list {
         let names = spec.strings(RETAIN).unwrap_or_default();

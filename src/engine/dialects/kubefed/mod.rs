@@ -36,6 +36,7 @@ pub const DIALECT: Dialect = Dialect {
     lower,
     groups: &[kinds::CORE, kinds::SCHEDULING, kinds::TYPES],
     kinds: kinds::KINDS,
+    reads: kinds::reads,
     cluster_kind: Some(&make::CLUSTER_KIND),
     access_role: kinds::access_role,
     describe: propagation::describe,

@@ -10,7 +10,7 @@ use berth_base::meta::label_selector;
 use berth_base::model::PlacementRef;
 use berth_base::model::Selector;
 use berth_base::model::placement::Rule;
-use berth_base::yaml::{Fields, Node, Scope, Value};
+use berth_base::yaml::{Fields, Form, Node, Scope, Value};
 
 /// The kinds `placementRef` may name, and whether they stand in a namespace.
 const FOLLOWED: [(&str, bool); 3] =
@@ -29,6 +29,8 @@ pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
         return Some(nowhere("spec.placement is not given"));
     }
     let mut fields = spec.fields("placement")?;
+    fields.takes("clusters", Form::List);
+    fields.takes("clusters[0]", Form::Mapping);
     let clusters = fields.node("clusters");
     let selector = fields.node("clusterSelector");
     let follow = fields.fields("placementRef");

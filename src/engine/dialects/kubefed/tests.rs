@@ -33,6 +33,7 @@ fn lowered(objects: &[Json]) -> Lowered {
         switched_off: Vec::new(),
         dialects: DIALECTS,
         readings: &crate::dialects::ReadingCache::default(),
+        asked: None,
     };
     let mut lowered = Lowered::default();
     (DIALECT.lower)(&input, &mut lowered);

@@ -6,9 +6,9 @@
 use berth_base::diag::Diagnostic;
 use berth_base::meta;
 use berth_base::model::Key;
-use berth_base::yaml::Value;
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::Node;
+use berth_base::yaml::{Form, Value};
 
 const LONGEST_NAME: usize = 255;
 
@@ -60,6 +60,7 @@ pub fn budget(scope: &Scope, root: &Node, key: &Key) {
 
 /// A count, or a share such as `25%`.
 pub(crate) fn count_or_share(fields: &mut Fields<'_>, key: &'static str) {
+    fields.takes(key, Form::CountOrShare);
     let Some(node) = fields.node(key) else { return };
     let sound = match &node.value {
         Value::Number(number) => {

@@ -3,7 +3,7 @@
 //! One table decides both the claim on a document and its reader. The loader reports an unlisted kind of
 //! these groups as unknown, with the nearest name.
 
-use crate::dialects::{AccessRole, Claim, Document};
+use crate::dialects::{AccessRole, Claim, Document, ReadKind};
 use berth_base::diag::Severity;
 use berth_base::model::Key;
 
@@ -13,7 +13,7 @@ pub(crate) const PLACEMENT_GROUP: &str = "placement.kubernetes-fleet.io";
 pub(crate) const NEXT_GROUP: &str = "placement.kubefleet.dev";
 
 /// Versions whose fields this reader knows. `v1` is a subset of `v1beta1`.
-const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+const VERSIONS: [&str; 3] = ["v1beta1", "v1", "v1alpha1"];
 
 /// The role of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,12 @@ fn claim_one(group: &str, kind: &str) -> Claim {
         Some(Role::Bookkeeping) => Claim::Bookkeeping,
         None => Claim::Unknown,
     }
+}
+
+/// Returns the kinds whose fields are read.
+pub(crate) fn reads() -> Vec<ReadKind> {
+    let read = ROWS.iter().filter(|row| !matches!(row.2, Role::Later | Role::Bookkeeping));
+    read.map(|row| ReadKind::new(row.0, row.1, &VERSIONS, row.3 == Scope::Namespaced)).collect()
 }
 
 /// The role of an object for access rules.

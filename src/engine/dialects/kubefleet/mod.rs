@@ -49,6 +49,7 @@ pub const DIALECT: Dialect = Dialect {
     lower,
     groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
     kinds: kinds::NAMES,
+    reads: kinds::reads,
     short_names: kinds::SHORT_NAMES,
     cluster_kind: Some(&make::CLUSTER_KIND),
     cluster_scoped: kinds::CLUSTER_SCOPED,
@@ -105,7 +106,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
 
 fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
     let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
-    Scope::new(document.at.file.clone(), unknown_fields).refuse_nulls()
+    input.scope(document, unknown_fields).refuse_nulls()
 }
 
 fn read_one(input: &Input<'_>, document: &Document) -> One {

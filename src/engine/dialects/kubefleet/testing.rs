@@ -39,6 +39,7 @@ pub(crate) fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lo
             switched_off: if unwrap_config_maps { vec![] } else { vec![UNWRAP_CONFIG_MAPS] },
             dialects: DIALECTS,
             readings: &crate::dialects::ReadingCache::default(),
+            asked: None,
         },
         &mut lowered,
     );

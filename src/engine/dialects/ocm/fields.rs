@@ -5,7 +5,7 @@ use berth_base::meta::{Metadata, open};
 use berth_base::model::Timestamp;
 use berth_base::model::rollout::Amount;
 use berth_base::yaml::node::Value;
-use berth_base::yaml::{Fields, Node, Scope};
+use berth_base::yaml::{Fields, Form, Node, Scope};
 
 /// Opens a document of a namespaced kind.
 pub(super) fn open_namespaced<'a>(scope: &'a Scope, root: &'a Node) -> Option<(Fields<'a>, Metadata)> {
@@ -55,6 +55,7 @@ pub(super) fn taint_key(fields: &Fields<'_>, key: &str) -> bool {
 
 /// Text, or a whole number as text.
 pub(super) fn text_or_number(fields: &mut Fields<'_>, key: &'static str) -> Option<String> {
+    fields.takes(key, Form::CountOrShare);
     match &fields.node(key)?.value {
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) => Some(text.clone()),

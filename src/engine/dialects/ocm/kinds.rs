@@ -2,7 +2,7 @@
 
 use super::groups::{ADD_ON, CLUSTER, WORK};
 use super::manifest_work;
-use crate::dialects::{AccessRole, Claim, Document};
+use crate::dialects::{AccessRole, Claim, Document, ReadKind};
 use berth_base::model::Key;
 
 pub(super) const KINDS: &[&str] = &[
@@ -31,13 +31,13 @@ pub(super) enum Role {
     SingleWork,
 }
 
-/// Group, kind, role, and the versions berth knows.
+/// Group, kind, role, and the versions berth knows, the preferred one first.
 const READ: [(&str, &str, Role, &[&str]); 7] = [
     (CLUSTER, "ManagedCluster", Role::Cluster, &["v1"]),
     (CLUSTER, "AddOnPlacementScore", Role::Score, &["v1alpha1"]),
-    (CLUSTER, "ManagedClusterSet", Role::Set, &["v1alpha1", "v1beta1", "v1beta2"]),
-    (CLUSTER, "ManagedClusterSetBinding", Role::Binding, &["v1alpha1", "v1beta1", "v1beta2"]),
-    (CLUSTER, "Placement", Role::Placement, &["v1alpha1", "v1beta1"]),
+    (CLUSTER, "ManagedClusterSet", Role::Set, &["v1beta2", "v1beta1", "v1alpha1"]),
+    (CLUSTER, "ManagedClusterSetBinding", Role::Binding, &["v1beta2", "v1beta1", "v1alpha1"]),
+    (CLUSTER, "Placement", Role::Placement, &["v1beta1", "v1alpha1"]),
     (WORK, "ManifestWorkReplicaSet", Role::Work, &["v1alpha1"]),
     (WORK, "ManifestWork", Role::SingleWork, &["v1"]),
 ];
@@ -49,6 +49,12 @@ const BOOKKEEPING: [(&str, &str); 5] = [
     (ADD_ON, "ManagedClusterAddOn"),
     (ADD_ON, "ClusterManagementAddOn"),
 ];
+
+/// Returns the kinds whose fields are read.
+pub(super) fn reads() -> Vec<ReadKind> {
+    let is_namespaced = |role: Role| !matches!(role, Role::Cluster | Role::Set);
+    READ.iter().map(|row| ReadKind::new(row.0, row.1, row.3, is_namespaced(row.2))).collect()
+}
 
 pub(super) fn access_role(key: &Key) -> AccessRole<'_> {
     match (&*key.group, &*key.kind) {

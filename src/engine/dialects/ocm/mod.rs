@@ -35,6 +35,7 @@ pub const DIALECT: Dialect = Dialect {
     lower,
     groups: &[groups::CLUSTER, groups::WORK, groups::ADD_ON],
     kinds: kinds::KINDS,
+    reads: kinds::reads,
     short_names: &[("mwrs", "ManifestWorkReplicaSet")],
     cluster_kind: Some(&make::CLUSTER_KIND),
     access_role: kinds::access_role,

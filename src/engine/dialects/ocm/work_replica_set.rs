@@ -117,7 +117,7 @@ fn manifest(scope: &Scope, node: &Node, path: &str) -> Option<Object> {
     fields.required_str("kind");
     if let Some(mut metadata) = fields.required_fields("metadata") {
         metadata.required_str("name");
-        if metadata.node("generateName").is_some() {
+        if metadata.misplaced("generateName").is_some() {
             let message =
                 format!("{} is not possible here: give it a name", metadata.path_of("generateName"));
             metadata.error_at("generateName", message);

@@ -14,7 +14,8 @@ use berth_base::model::object::group_of;
 use berth_base::yaml::{self, Fields, Limits, Node, Scope};
 use berth_cel::{Names, Program, Value};
 
-const KIND: &str = "HealthRule";
+/// The kind of the documents.
+pub const KIND: &str = "HealthRule";
 
 /// The names that an expression may use.
 const NAMES: Names<'_> = Names { variable: "object", methods: &[] };
@@ -52,6 +53,11 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<HealthRules, Diagnostics> {
         all.0.insert((group, kind), rule);
     }
     if scope.has_errors() { Err(scope.into_diagnostics()) } else { Ok(all) }
+}
+
+/// Reports the faults of one document.
+pub fn check(scope: &Scope, root: &Node) {
+    from_node(scope, root);
 }
 
 fn from_node(scope: &Scope, root: &Node) -> Option<((String, String), Rule)> {

@@ -101,7 +101,7 @@ fn targets(spec: &mut Fields<'_>, key: &'static str, namespace: &str) -> Vec<Tar
         let version = fields.required_str("version");
         let kind = fields.required_str("kind");
         let name = fields.required_str("name");
-        if fields.node("labelSelector").is_some() {
+        if fields.misplaced("labelSelector").is_some() {
             let message = format!("{}: an override selects by name only", fields.path_of("labelSelector"));
             fields.error_at("labelSelector", message);
         }
@@ -167,7 +167,7 @@ fn terms(mut selector: Fields<'_>) -> Vec<Term> {
         let path = term.path_of("labelSelector");
         let labels = term.node("labelSelector").and_then(|node| label_selector(term.scope(), node, &path));
         for key in ["propertySelector", "propertySorter"] {
-            if term.node(key).is_some() {
+            if term.misplaced(key).is_some() {
                 term.error_at(key, format!("{}: an override looks at labels only", term.path_of(key)));
             }
         }

@@ -79,7 +79,7 @@ fn preference(mut fields: Fields<'_>) -> Option<Preference> {
         let labels = labels(&mut inner);
         let sorter = property::sorter(&mut inner);
         misplaced(&mut inner, "propertySelector", "belongs in a required term, not in a preference");
-        if let Some(node) = inner.node("metricSorter") {
+        if let Some(node) = inner.misplaced("metricSorter") {
             let message = format!("unknown field `{}`", inner.path_of("metricSorter"));
             let at = inner.scope().pos(node.at);
             inner.scope().report(Diagnostic::error(at, message).hint("did you mean `propertySorter`?"));
@@ -93,7 +93,7 @@ fn preference(mut fields: Fields<'_>) -> Option<Preference> {
 }
 
 fn misplaced(fields: &mut Fields<'_>, key: &'static str, why: &str) {
-    if fields.node(key).is_some() {
+    if fields.misplaced(key).is_some() {
         fields.error_at(key, format!("{} {why}", fields.path_of(key)));
     }
 }

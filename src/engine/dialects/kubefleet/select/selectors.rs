@@ -1,7 +1,6 @@
 //! Reads `resourceSelectors` and checks each by itself.
 
 use crate::dialects::kubefleet::common_mistakes::label_selector;
-use berth_base::diag::Diagnostic;
 use berth_base::model::Selector;
 use berth_base::yaml::fields::Fields;
 use berth_base::yaml::node::Mark;
@@ -117,11 +116,7 @@ fn selector(mut fields: Fields<'_>) -> Option<ResourceSelector> {
 
 /// Reads the API group, which must be written even where it is empty.
 pub fn group<'a>(fields: &mut Fields<'a>) -> &'a str {
-    if fields.node("group").is_none() {
-        let at = fields.scope().pos(fields.at());
-        let missing = Diagnostic::error(at, format!("{} is required", fields.path_of("group")));
-        fields.scope().report(missing.hint("write `group: \"\"` for the core group"));
-    }
+    fields.require_or_hint("group", Some("write `group: \"\"` for the core group".to_owned()));
     fields.str("group").unwrap_or_default()
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::model::placement::{ScoreRule, Scorer};
-use berth_base::yaml::{Fields, Scope};
+use berth_base::yaml::{Fields, Form, Scope};
 
 const BUILT_INS: [&str; 4] = ["Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory"];
 
@@ -64,6 +64,7 @@ fn coordinate(
 ) -> Option<Coordinate> {
     // The older form names a built-in beside the weight.
     if has_names && configuration.node("scoreCoordinate").is_none() {
+        configuration.takes("name", Form::Word(BUILT_INS.to_vec()));
         let name = configuration.required_str("name")?;
         return known(scope, configuration, "name", name, weight).map(Coordinate::BuiltIn);
     }
@@ -75,6 +76,7 @@ fn coordinate(
         None => Some("BuiltIn"),
         Some(_) => fields.choice("type", &["BuiltIn", "AddOn"]),
     };
+    fields.takes("builtIn", Form::Word(BUILT_INS.to_vec()));
     let built_in = fields.str("builtIn");
     let add_on = fields.fields("addOn").and_then(|mut add_on| {
         let (resource, score) = (add_on.required_str("resourceName"), add_on.required_str("scoreName"));

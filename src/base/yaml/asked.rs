@@ -1,0 +1,58 @@
+//! The questions that a reader asks of a document: the fields that it knows, and what each must be.
+//!
+//! A reader names its fields by reading them. Whoever wants to know what a kind consists of lets its reader read
+//! a sample and looks at the questions: they cannot differ from what the reader accepts.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// What is asked about one path. `spec.taints[].key` is a field of a list's items, `spec.clusters.*` a field
+/// whose name is data.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// The field is known.
+    Known,
+    /// The field may be null.
+    Nullable,
+    /// The field must be there.
+    Required,
+    /// The mapping has no fields but the known ones.
+    Closed {
+        /// Its known fields must not be null.
+        refuses_nulls: bool,
+    },
+    /// The value is of this form.
+    Is(Form),
+}
+
+/// The form that a value must have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    Mapping,
+    List,
+    Text,
+    /// Text that is not empty.
+    SomeText,
+    Bool,
+    /// A whole number from one bound to the other.
+    Whole(i64, i64),
+    /// A count, or a share such as `25%`.
+    CountOrShare,
+    Word(Vec<&'static str>),
+}
+
+/// The questions of a reader, with the path of each.
+#[derive(Debug, Default)]
+pub struct Asked(RefCell<BTreeSet<(String, Question)>>);
+
+impl Asked {
+    pub(super) fn note(&self, path: &str, question: Question) {
+        // Samples have one item in each list.
+        self.0.borrow_mut().insert((path.replace("[0]", "[]"), question));
+    }
+
+    /// Returns the questions asked so far.
+    pub fn take(&self) -> BTreeSet<(String, Question)> {
+        self.0.take()
+    }
+}

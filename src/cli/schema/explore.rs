@@ -1,0 +1,186 @@
+//! A reader → all its fields, by reading samples.
+//!
+//! The first sample holds little. Each further one holds all fields that are known so far, and differs in one
+//! place: another word, another form, a field left out, a field alone. So the questions that depend on a value
+//! are asked as well. It ends when a whole round brings no new question.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::field::{ANY, Field};
+use super::kinds::Kind;
+use berth_base::yaml::{self, Asked, Form, Limits, Question};
+
+/// The parts that stay as they are in every sample.
+const FIXED: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// The one difference of a sample.
+#[derive(Clone, Copy, Debug)]
+enum Change<'p> {
+    None,
+    Absent(&'p str),
+    /// Without the other fields of its mapping.
+    Alone(&'p str),
+    /// The field's value is another of its [`values`].
+    Other(&'p str, usize),
+}
+
+pub(super) fn fields(kind: &Kind) -> Field {
+    let mut learnt = Learnt::default();
+    for (index, version) in kind.kind.versions.iter().enumerate() {
+        let read = |root: &Field, change: Change<'_>, learnt: &mut Learnt| {
+            let mut sample = mapping(root, "", change);
+            let mut metadata = json!({"name": kind.kind.sample});
+            if kind.kind.namespaced {
+                metadata["namespace"] = kind.kind.sample.into();
+            }
+            let fixed = [
+                ("apiVersion", json!(format!("{}/{version}", kind.kind.group))),
+                ("kind", json!(kind.kind.kind)),
+                ("metadata", metadata),
+            ];
+            sample.extend(fixed.map(|(key, value)| (key.to_owned(), value)));
+            let text = Json::Object(sample).to_string();
+            let asked = Rc::new(Asked::default());
+            for document in yaml::read(text.as_bytes(), &Limits::default()).documents {
+                (kind.read)(Some(asked.clone()), document.root);
+            }
+            learnt.take(asked.take());
+        };
+        loop {
+            let before = learnt.questions.len();
+            // Quickly down to the depths, before the many changes are tried.
+            let mut known = None;
+            while known != Some(learnt.questions.len()) {
+                known = Some(learnt.questions.len());
+                read(&learnt.fields(), Change::None, &mut learnt);
+            }
+            let root = learnt.fields();
+            let mut paths = Vec::new();
+            root.walk("", &mut |path, field| paths.push((path.to_owned(), values(field).len())));
+            paths.retain(|(path, _)| !path.split('.').next().is_some_and(|first| FIXED.contains(&first)));
+            for (path, n_values) in &paths {
+                read(&root, Change::Absent(path), &mut learnt);
+                // Other versions differ in single fields.
+                if index > 0 {
+                    continue;
+                }
+                if !path.ends_with("[]") {
+                    read(&root, Change::Alone(path), &mut learnt);
+                }
+                (1..*n_values).for_each(|other| read(&root, Change::Other(path, other), &mut learnt));
+            }
+            if learnt.questions.len() == before {
+                break;
+            }
+        }
+    }
+    learnt.fields()
+}
+
+/// All questions so far, and how often a mapping was read to its end, and a field of it required.
+#[derive(Debug, Default)]
+struct Learnt {
+    questions: BTreeSet<(String, Question)>,
+    ends: BTreeMap<String, usize>,
+    requires: BTreeMap<String, usize>,
+}
+
+impl Learnt {
+    fn take(&mut self, questions: BTreeSet<(String, Question)>) {
+        let ended: BTreeSet<&String> = questions
+            .iter()
+            .filter(|(_, question)| matches!(question, Question::Closed { .. }))
+            .map(|(path, _)| path)
+            .collect();
+        for (path, question) in &questions {
+            if *question == Question::Required && ended.contains(&parent(path)) {
+                *self.requires.entry(path.clone()).or_default() += 1;
+            }
+        }
+        for path in ended {
+            *self.ends.entry(path.clone()).or_default() += 1;
+        }
+        self.questions.extend(questions);
+    }
+
+    /// A field is required where it is in every reading.
+    fn fields(&self) -> Field {
+        let mut root = Field::default();
+        for (path, question) in &self.questions {
+            let always = || self.requires.get(path) == self.ends.get(&parent(path));
+            if *question != Question::Required || always() {
+                root.add(path, question.clone());
+            }
+        }
+        root.narrow();
+        root
+    }
+}
+
+/// The path of the mapping that a field is in.
+fn parent(path: &str) -> String {
+    path.rsplit_once('.').map(|(parent, _)| parent).unwrap_or_default().to_owned()
+}
+
+/// A value that a sample may have.
+enum Sample {
+    Plain(Json),
+    Mapping,
+    List,
+}
+
+/// The values to try for a field, the usual one first.
+fn values(field: &Field) -> Vec<Sample> {
+    let of_form = |form: &Form| match form {
+        Form::Mapping => vec![Sample::Mapping],
+        Form::List => vec![Sample::List],
+        Form::Text | Form::SomeText => vec![Sample::Plain("sample".into())],
+        Form::Bool => vec![Sample::Plain(true.into()), Sample::Plain(false.into())],
+        Form::Whole(low, high) => vec![Sample::Plain(1.clamp(*low, *high).into())],
+        Form::CountOrShare => vec![Sample::Plain(1.into())],
+        Form::Word(words) => words.iter().map(|word| Sample::Plain((*word).into())).collect(),
+    };
+    let values: Vec<Sample> = field.forms.iter().flat_map(of_form).collect();
+    // Of what a reader takes apart by itself every form is tried.
+    if values.is_empty() {
+        vec![Sample::Plain("sample".into()), Sample::Mapping, Sample::List]
+    } else {
+        values
+    }
+}
+
+fn value(field: &Field, path: &str, change: Change<'_>) -> Option<Json> {
+    let number = match change {
+        Change::Absent(changed) if changed == path => return None,
+        Change::Other(changed, number) if changed == path => number,
+        _ => 0,
+    };
+    Some(match values(field).into_iter().nth(number)? {
+        Sample::Plain(value) => value,
+        Sample::Mapping => Json::Object(mapping(field, path, change)),
+        Sample::List => {
+            let item = field.item.as_deref()?;
+            Json::Array(value(item, &format!("{path}[]"), change).into_iter().collect())
+        }
+    })
+}
+
+fn mapping(field: &Field, path: &str, change: Change<'_>) -> Map<String, Json> {
+    let path_of = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let may_have_any = !field.closed && !field.fields.contains_key(ANY);
+    let alone = match change {
+        Change::Alone(one) if parent(one) == path => Some(one),
+        _ => None,
+    };
+    let of_name = |(name, field): (&String, &Field)| {
+        let path = path_of(name);
+        let stays = alone.is_none_or(|one| one == path);
+        let value = value(field, &path, change).filter(|_| stays)?;
+        Some((name.clone(), value))
+    };
+    let known = field.fields.iter().filter_map(of_name);
+    known.chain(may_have_any.then(|| (ANY.to_owned(), json!({})))).collect()
+}
