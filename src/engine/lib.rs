@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod causes;
+pub mod consequences;
 pub mod decide;
 pub mod dialects;
 pub mod gate;

@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::changes::{object_diff, plan_text};
 use super::decide::decisions_table;
 use super::diff;
 use super::exit::{CommandError, Exit, Outcome};
 use super::files::write;
-use super::plan_form::{Reasons, object_diff, plan_text};
 use super::status::status_of;
 use super::ui::{Tone, Ui};
 use berth_base::model::Timestamp;
@@ -133,7 +133,7 @@ impl<'u> Demo<'u> {
         let inputs = PassInputs::revision(&self.fleet, "HEAD", None, None, &Search::default())?;
         let built = inputs.build(&mut contents)?;
         let plan = plan(&inputs.current, &built.state);
-        self.ui.out(&plan_text(&plan, &Reasons::default(), self.ui));
+        self.ui.out(&plan_text(&plan, self.ui));
         for change in plan.changes().filter(|change| change.change == Change::Changed) {
             let read = |id: Option<berth_base::model::ContentId>| id.map(|id| contents.get(id)).transpose();
             self.ui.out(&object_diff(change, read(change.before)?, read(change.after)?, self.ui));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use super::changes::{plan_json, plan_text};
 use super::enable::{one_called, propagation};
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
-use super::plan_form::{Reasons, plan_json, plan_text};
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
 use berth_base::edit::{Found, keys};
@@ -122,7 +122,7 @@ impl<'t> Disabled<'t> {
                 "kind": found.kind, "namespace": found.namespace, "name": found.name,
                 "file": &***file, "line": found.at.line,
             })).collect::<Vec<Json>>(),
-            "plan": plan_json(&self.plan, &Reasons::default()),
+            "plan": plan_json(&self.plan),
             "written": args.yes && !self.edits.is_empty(),
         })
     }
@@ -152,7 +152,7 @@ impl<'t> Disabled<'t> {
         for one in &self.of_type {
             let _ = writeln!(text, "  {}", place(one));
         }
-        let _ = write!(text, "members: {}", plan_text(&self.plan, &Reasons::default(), ui));
+        let _ = write!(text, "members: {}", plan_text(&self.plan, ui));
         text
     }
 }

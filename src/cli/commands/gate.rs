@@ -63,22 +63,11 @@ impl GateArgs {
     }
 }
 
-/// The tense of a report: held now, or held by the next `run`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    Now,
-    Foreseen,
-}
-
 /// Describes the held workloads and the line that approves them.
-pub(crate) fn held_text(held: &[Held], when: When, verbose: u8, ui: &Ui) -> String {
+pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
     let workloads = counted(held.len(), "workload");
-    let (title, stays) = match when {
-        When::Now => (format!("{workloads} held for approval"), "stays"),
-        When::Foreseen => (format!("berth run would hold {workloads} for approval"), "would stay"),
-    };
-    let title = ui.tint(&title, Tone::Bad);
-    let mut text = format!("\n{title}: each {stays} unchanged in every cluster; the rest is published\n");
+    let title = ui.tint(&format!("{workloads} held for approval"), Tone::Bad);
+    let mut text = format!("\n{title}: each stays unchanged in every cluster; the rest is published\n");
     for one in held {
         let (key, source) = (ui.tint(&one.key.to_string(), Tone::Strong), &one.source);
         let gone = if one.is_gone { "was in" } else { "in" };

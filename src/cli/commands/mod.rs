@@ -5,6 +5,7 @@
 
 mod bar;
 mod bug;
+mod changes;
 mod diff;
 mod difference;
 mod documents_in;
@@ -50,7 +51,7 @@ mod logging;
 mod man;
 mod orphan;
 mod plan;
-mod plan_form;
+mod plan_forms;
 mod rehearsal;
 mod remote;
 mod render;

@@ -1,23 +1,30 @@
 //! `berth plan`: what a change does, removals first.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value as Json, json};
 
+use super::changes::{conflicts_json, object_diff};
 use super::exit::{CommandError, Exit, Outcome};
-use super::fleet::{Format, exit_for, moment};
-use super::foresee::{refusals_json, refusals_text, refused_by_hubs};
-use super::gate::{GateArgs, When, deadlines_json, deadlines_text, held_json, held_text};
-use super::plan_form::{self, Reasons, object_diff, plan_json};
+use super::fleet::{exit_for, moment};
+use super::foresee::refused_by_hubs;
+use super::gate::GateArgs;
+use super::plan_forms::PlanReport;
+use super::plan_forms::json::report_json;
+use super::plan_forms::reasons::Reasons;
 use super::rehearsal::{
     Change as MergedChange, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
 use super::slips;
 use super::state::StateArgs;
-use super::summary::{Length, plan_of_length};
 use super::trust::{Tip, TrustArgs};
 use super::ui::Ui;
-use super::validate::diagnostics_json;
-use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
+use berth_base::diag::{Diagnostic, Diagnostics, Severity, harmless_line};
 use berth_base::model::{ContentId, Timestamp};
+use berth_base::yaml;
+use berth_engine::causes::Causes;
+use berth_engine::consequences::folded::FoldedPlan;
+use berth_engine::consequences::folding::{ToFold, fold};
 use berth_engine::plan::{Plan, plan};
 use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
@@ -29,11 +36,13 @@ use berth_hub::next_commit::NextCommit;
 /// Shows the step from the current state that `berth run` would make once the head was merged into the source
 /// branch. With --base, the step from the state that the base gives, once the head was merged into the base.
 /// Nothing is written. Files that the two sides changed in ways that do not go together end with 1, a state or a
-/// history that is missing in this clone with 6, and a state that `run` would not go on from with 5. A plan of more than 40 lines is summed up; -v or --diff prints
-/// every change, and JSON and YAML have them all. Refusals, held workloads and deadlines are never cut.
+/// history that is missing in this clone with 6, and a state that `run` would not go on from with 5. Equal
+/// changes are shown once, with the workloads and clusters they are for; JSON and YAML have every object. A plan
+/// of many causes ends after those that matter most, unless -v is given. Refusals, held workloads and deadlines
+/// are never cut.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --fail-on held -o json"
+    after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --fail-on warnings,held -o markdown"
 )]
 pub(crate) struct PlanArgs {
     /// The fleet repository
@@ -59,28 +68,52 @@ pub(crate) struct PlanArgs {
     /// Show each object's difference
     #[arg(long)]
     diff: bool,
-    /// Exit with 3 where there are such changes
-    #[arg(long, value_name = "WHAT", value_enum)]
-    fail_on: Option<FailOn>,
+    /// Fail where there is any of these, separated by commas
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    fail_on: Vec<FailOn>,
     #[arg(short, long, value_enum, default_value = "text")]
-    output: Format,
+    output: PlanFormat,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
     gate: GateArgs,
 }
 
-/// Changes to fail on.
+/// The forms of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum FailOn {
-    Any,
-    Removals,
+pub(crate) enum PlanFormat {
+    /// For people
+    Text,
+    Json,
+    Yaml,
+    /// One comment for a pull request
+    Markdown,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands of GitHub and Gitea, which annotate the changed lines
+    Annotations,
+    /// GitLab's code quality report
+    CodeQuality,
+}
+
+/// The findings to fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FailOn {
+    /// Faults of the fleet's files; the exit code is 1, also where they are not named here
+    Errors,
+    /// Errors or warnings; the exit code is 1
+    Warnings,
     /// Removals that would be held for approval, or anything that `run` would refuse; the exit code is 5
     Held,
+    /// Removed objects; the exit code is 3
+    Removals,
+    /// Any change; the exit code is 3
+    #[value(alias = "any")]
+    Changes,
 }
 
 pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
-    if args.diff && args.output != Format::Text {
+    if args.diff && args.output != PlanFormat::Text {
         let error = CommandError::usage("--diff works only with text output");
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
@@ -90,11 +123,23 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     ui.status(&asked.words());
     let planned = Planned::of(args, &repo, &asked, rehearsed, ui)?;
     ui.diagnostics(&planned.diagnostics);
+    let words = asked.words();
+    let report = planned.report(&words);
     match args.output {
-        Format::Text => planned.print(args, &repo, verbose, ui)?,
-        format => format.write(&planned.json(&asked), ui),
+        PlanFormat::Text => {
+            ui.out(&report.text(verbose > 0, ui));
+            if args.diff {
+                planned.print_differences(&repo, ui)?;
+            }
+        }
+        PlanFormat::Json => ui.json(&planned.json(&asked, &report)),
+        PlanFormat::Yaml => ui.yaml(&planned.json(&asked, &report)),
+        PlanFormat::Markdown => ui.out(&report.markdown()),
+        PlanFormat::Sarif => ui.json(&report.sarif()),
+        PlanFormat::Annotations => ui.out(&report.workflow_commands()),
+        PlanFormat::CodeQuality => ui.json(&report.code_quality()),
     }
-    Ok(planned.exit(args.fail_on))
+    Ok(planned.exit(&args.fail_on))
 }
 
 /// The change to plan, and where it begins.
@@ -128,8 +173,10 @@ impl Asked {
         let change = match merge(repo, &located, head, into)? {
             Merging::Done(change) => change,
             Merging::Conflicts { head, into, files } => {
-                if args.output != Format::Text {
-                    args.output.write(&plan_form::conflicts_json(&files), ui);
+                match args.output {
+                    PlanFormat::Json => ui.json(&conflicts_json(&files)),
+                    PlanFormat::Yaml => ui.yaml(&conflicts_json(&files)),
+                    _ => {}
                 }
                 return Err(conflict(&head, &into, &files));
             }
@@ -179,7 +226,10 @@ impl Asked {
 
 /// The effect of the change.
 struct Planned {
-    plan: Plan,
+    /// All changes, with those that are held.
+    wanted: Plan,
+    folded: FoldedPlan,
+    causes: Causes,
     reasons: Reasons,
     step: NextCommit,
     /// The reasons why `run` would publish nothing.
@@ -197,7 +247,7 @@ impl Planned {
         rehearsed: Rehearsed,
         ui: &Ui,
     ) -> Result<Planned, CommandError> {
-        let Rehearsed { mut step, refusals } = rehearsed;
+        let Rehearsed { step, refusals } = rehearsed;
         let mut diagnostics = step.diagnostics.clone();
         diagnostics.extend(asked.change.notes());
         if args.head == "HEAD" {
@@ -205,12 +255,13 @@ impl Planned {
         }
         diagnostics.extend(refused_by_hubs(repo, asked.since(), step.inputs.tree())?);
         // The step's own plan leaves out what is held.
-        let plan = match step.held.is_empty() {
-            true => std::mem::take(&mut step.plan),
+        let wanted = match step.held.is_empty() {
+            true => step.plan.clone(),
             false => plan(&step.inputs.current, &step.built.state),
         };
         let workloads = &step.built.fleet.workloads;
-        let touched = plan.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
+        let touched =
+            wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
         diagnostics.extend(slips::of(touched, step.inputs.tree()));
         let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
         let judged = asked.judge(args, repo, ui)?;
@@ -220,27 +271,43 @@ impl Planned {
             Err(refusal) => refused.insert(0, refusal),
         }
         diagnostics.sort();
-        let reasons = Reasons::of(&plan, &step);
-        Ok(Planned { plan, reasons, step, refused, is_untrusted, diagnostics })
+        let reasons = Reasons::of(&wanted, &step);
+        let causes = Causes::default();
+        let held = step.held.iter().map(|held| held.key.clone()).collect();
+        let folded = fold(ToFold {
+            wanted: &wanted,
+            before: &step.inputs.current,
+            after: &step.built.state,
+            fleet: &step.built.fleet,
+            causes: &causes,
+            read: &mut |id| read_object(repo, id),
+            held: &held,
+            reasons: &|key, cluster| reasons.get(key, cluster),
+        });
+        Ok(Planned { wanted, folded, causes, reasons, step, refused, is_untrusted, diagnostics })
     }
 
-    /// Prints the plan for people.
-    fn print(&self, args: &PlanArgs, repo: &Repo, verbose: u8, ui: &Ui) -> Result<(), CommandError> {
-        if !self.refused.is_empty() {
-            ui.out(&refusals_text(&self.refused, ui));
+    fn report<'a>(&'a self, words: &'a str) -> PlanReport<'a> {
+        PlanReport {
+            words,
+            published: &self.step.plan,
+            wanted: &self.wanted,
+            folded: &self.folded,
+            causes: &self.causes,
+            fleet: &self.step.built.fleet,
+            held: &self.step.held,
+            deadlines: &self.step.deadlines,
+            refused: &self.refused,
+            diagnostics: &self.diagnostics,
         }
-        let screen = Length::Screen("`-v`, or `-o json` for programs");
-        let length = if verbose > 0 || args.diff { Length::Whole } else { screen };
-        ui.out(&plan_of_length(&self.plan, &self.reasons, length, ui));
-        if !self.step.deadlines.is_empty() {
-            ui.out(&deadlines_text(&self.step.deadlines, ui));
-        }
-        if !self.step.held.is_empty() {
-            ui.out(&held_text(&self.step.held, When::Foreseen, verbose, ui));
-        }
-        if args.diff {
-            let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
-            for change in self.plan.changes() {
+    }
+
+    /// Prints the difference of each object, and equal differences once.
+    fn print_differences(&self, repo: &Repo, ui: &Ui) -> Result<(), CommandError> {
+        let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
+        let mut printed = BTreeSet::new();
+        for change in self.wanted.changes() {
+            if printed.insert((&change.path, change.before, change.after)) {
                 ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
             }
         }
@@ -248,30 +315,39 @@ impl Planned {
     }
 
     /// The plan for programs.
-    fn json(&self, asked: &Asked) -> Json {
-        let mut form = plan_json(&self.plan, &self.reasons);
+    fn json(&self, asked: &Asked, report: &PlanReport<'_>) -> Json {
+        let mut form = report_json(report, &self.reasons);
         form["state"] = current_json(&asked.located);
         form["base"] = asked.base.as_ref().map_or(Json::Null, revision_json);
         form["head"] = change_json(&asked.change, &asked.subject);
         form["moment"] = json!(self.step.inputs.now.to_string());
-        form["held"] = held_json(&self.step.held);
-        form["deadlines"] = deadlines_json(&self.step.deadlines);
-        form["refused"] = refusals_json(&self.refused);
-        form["diagnostics"] = diagnostics_json(&self.diagnostics)["diagnostics"].take();
         form
     }
 
-    fn exit(&self, fail_on: Option<FailOn>) -> Exit {
-        let counts = self.plan.counts();
-        let fails = |differs: bool, exit| if differs { exit } else { Exit::Done };
-        let exit = match fail_on {
-            Some(FailOn::Any) => fails(counts.added + counts.changed + counts.removed > 0, Exit::Different),
-            Some(FailOn::Removals) => fails(counts.removed > 0, Exit::Different),
-            Some(FailOn::Held) => fails(!self.step.held.is_empty() || !self.refused.is_empty(), Exit::Held),
-            None => Exit::Done,
+    fn exit(&self, fail_on: &[FailOn]) -> Exit {
+        let counts = self.step.plan.counts();
+        let is_held = !self.step.held.is_empty();
+        let has_warnings = self.diagnostics.iter().any(|one| one.severity == Severity::Warning);
+        let fails = |what: &FailOn| match what {
+            FailOn::Errors => None,
+            FailOn::Warnings => has_warnings.then_some(Exit::Faulty),
+            FailOn::Held => (is_held || !self.refused.is_empty()).then_some(Exit::Held),
+            FailOn::Removals => (counts.removed > 0 || is_held).then_some(Exit::Different),
+            FailOn::Changes => {
+                (counts.added + counts.changed + counts.removed > 0 || is_held).then_some(Exit::Different)
+            }
         };
-        exit_for(&self.diagnostics).worst(exit).worst(fails(self.is_untrusted, Exit::Held))
+        let untrusted = if self.is_untrusted { Exit::Held } else { Exit::Done };
+        let exits = fail_on.iter().filter_map(fails);
+        exits.fold(exit_for(&self.diagnostics).worst(untrusted), Exit::worst)
     }
+}
+
+/// Reads a rendered object.
+fn read_object(repo: &Repo, id: ContentId) -> Option<Json> {
+    let bytes = repo.blob(id).ok()?;
+    let read = yaml::read(&bytes, &yaml::Limits::of_a_part());
+    Some(read.documents.first()?.root.to_json())
 }
 
 /// The state that a plan goes on from, for programs.

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
-use super::gate::{GateArgs, When, held_text};
+use super::gate::{GateArgs, held_text};
 use super::logging;
-use super::plan_form::Reasons;
 use super::remote::RemoteArgs;
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
@@ -125,7 +124,7 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     ui.diagnostics(&passed.diagnostics);
     let screen = Length::Screen("see `git show --stat` of the commit below, or run with `-v`");
     let length = if verbose > 0 { Length::Whole } else { screen };
-    ui.out(&plan_of_length(&passed.plan, &Reasons::default(), length, ui));
+    ui.out(&plan_of_length(&passed.plan, length, ui));
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
             ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));
@@ -135,7 +134,7 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     if passed.held.is_empty() {
         return Ok(exit_for(&passed.diagnostics));
     }
-    ui.out(&held_text(&passed.held, When::Now, verbose, ui));
+    ui.out(&held_text(&passed.held, verbose, ui));
     Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::plan_form::{Reasons, plan_text};
+use super::changes::plan_text;
 use super::ui::{Tone, Ui};
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
@@ -24,12 +24,12 @@ pub enum Length {
 }
 
 /// Renders the plan, and sums it up where it would not fit a screen.
-pub(crate) fn plan_of_length(plan: &Plan, reasons: &Reasons, length: Length, ui: &Ui) -> String {
-    let Length::Screen(hint) = length else { return plan_text(plan, reasons, ui) };
+pub(crate) fn plan_of_length(plan: &Plan, length: Length, ui: &Ui) -> String {
+    let Length::Screen(hint) = length else { return plan_text(plan, ui) };
     let counts = plan.counts();
     // Each change is a line: a plan with more of them need not be written to see that it is too long.
     if counts.added + counts.changed + counts.removed <= SCREEN {
-        let text = plan_text(plan, reasons, ui);
+        let text = plan_text(plan, ui);
         if text.lines().count() <= SCREEN {
             return text;
         }

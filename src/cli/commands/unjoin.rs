@@ -7,11 +7,11 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
+use super::changes::{plan_json, plan_text};
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::mentioned;
 use super::names;
-use super::plan_form::{Reasons, plan_json, plan_text};
 use super::ui::{Tone, Ui};
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
 use berth_base::diag::did_you_mean;
@@ -78,7 +78,7 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
             "files": edits.iter().map(|edit| json!({
                 "file": edit.path, "deleted": edit.text.is_none(),
             })).collect::<Vec<Json>>(),
-            "plan": plan_json(&plan, &Reasons::default()),
+            "plan": plan_json(&plan),
             "named": mentioned::json(&after.fleet, name),
             "written": args.yes,
         })
@@ -93,11 +93,7 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
                 let _ =
                     writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
             }
-            let _ = writeln!(
-                text,
-                "\nafter the removal: {}",
-                plan_text(&plan, &Reasons::default(), ui).trim_end()
-            );
+            let _ = writeln!(text, "\nafter the removal: {}", plan_text(&plan, ui).trim_end());
             let named = mentioned::text(&after.fleet, name);
             if !named.is_empty() {
                 let _ = writeln!(

@@ -19,7 +19,7 @@ pub struct InputChange {
 }
 
 /// The sort of an input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputKind {
     Edit,
     Report { cluster: String },
@@ -42,7 +42,7 @@ pub struct Blame {
 }
 
 /// The way in which inputs make an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// The only input that makes it.
     Alone,

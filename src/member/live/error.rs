@@ -4,7 +4,6 @@ use std::error::Error;
 
 use kube::client::AuthError;
 
-use super::concurrency::{PANICKED, Panicked};
 use berth_base::diag::did_you_mean;
 
 /// An answer that could not be had.
@@ -38,14 +37,6 @@ pub enum LiveError {
     NoPlane { system: String, namespace: String, others: Vec<String> },
     #[error("cannot start the client for the cluster: {0}")]
     Start(String),
-    #[error("{PANICKED}")]
-    Panicked,
-}
-
-impl From<Panicked> for LiveError {
-    fn from(_: Panicked) -> LiveError {
-        LiveError::Panicked
-    }
 }
 
 impl LiveError {
@@ -85,8 +76,7 @@ impl LiveError {
             | LiveError::Malformed { .. }
             | LiveError::Refused { .. }
             | LiveError::Unreadable { .. }
-            | LiveError::Start(_)
-            | LiveError::Panicked => None,
+            | LiveError::Start(_) => None,
         }
     }
 

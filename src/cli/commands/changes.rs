@@ -1,61 +1,19 @@
-//! A plan as people and programs read it.
+//! A plan as a list of changes, for people and programs.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
 use super::diff;
 use super::ui::{Tone, Ui};
-use berth_base::diag::harmless_line;
 use berth_base::model::{API_VERSION, Key, ObjectId, path};
 use berth_base::text::counted;
-use berth_engine::decide;
-use berth_engine::pipeline;
-use berth_engine::plan::{Change, ObjectChange, Plan, count};
-use berth_hub::next_commit::NextCommit;
+use berth_engine::plan::{Change, Counts, ObjectChange, Plan, count};
 
 const KIND: &str = "Plan";
 
-/// The reasons why placements got or lost clusters, by placement and cluster.
-#[derive(Debug, Default)]
-pub struct Reasons(BTreeMap<Key, BTreeMap<String, String>>);
-
-impl Reasons {
-    /// Looks the reasons up in the trace of each decision that changed.
-    pub fn of(plan: &Plan, step: &NextCommit) -> Reasons {
-        let (inputs, fleet) = (&step.inputs, &step.built.fleet);
-        let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
-        let before = &inputs.current.decisions;
-        let mut all = BTreeMap::new();
-        for (key, change) in &plan.placements {
-            let trace = decide::explain(fleet, before, &statuses, inputs.now, key);
-            let why = |cluster: &String| -> String {
-                let Some(trace) = &trace else { return "the source no longer has the placement".to_owned() };
-                let found = trace.clusters.iter().find(|one| one.cluster == *cluster);
-                found.map_or_else(|| "the cluster left the inventory".to_owned(), |one| one.reason.clone())
-            };
-            let reasons = change.lost.iter().chain(&change.gained);
-            all.insert(key.clone(), reasons.map(|cluster| (cluster.clone(), why(cluster))).collect());
-        }
-        Reasons(all)
-    }
-
-    /// Clusters that share a reason, with the reason.
-    fn grouped<'r>(&'r self, key: &Key, clusters: &'r [String]) -> BTreeMap<&'r str, Vec<&'r str>> {
-        let mut grouped: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let Some(reasons) = self.0.get(key) else { return grouped };
-        for cluster in clusters {
-            if let Some(reason) = reasons.get(cluster) {
-                grouped.entry(reason).or_default().push(cluster);
-            }
-        }
-        grouped
-    }
-}
-
 /// The plan for people.
-pub(crate) fn plan_text(plan: &Plan, reasons: &Reasons, ui: &Ui) -> String {
+pub(crate) fn plan_text(plan: &Plan, ui: &Ui) -> String {
     if plan.is_empty() {
         return "no changes\n".to_owned();
     }
@@ -80,11 +38,6 @@ pub(crate) fn plan_text(plan: &Plan, reasons: &Reasons, ui: &Ui) -> String {
     for (key, changes) in workloads {
         let _ = writeln!(text, "\n{}", ui.tint(&key.to_string(), Tone::Strong));
         changes.iter().for_each(|change| text.push_str(&change_line(change, ui)));
-        if let Some(change) = plan.placements.get(key) {
-            for (reason, clusters) in reasons.grouped(key, &change.lost) {
-                let _ = writeln!(text, "  leaves {}: {}", clusters.join(", "), harmless_line(reason));
-            }
-        }
     }
     if !plan.unaccounted.is_empty() {
         text.push_str("\nother files\n");
@@ -118,7 +71,7 @@ pub(crate) fn conflicts_json(files: &[String]) -> Json {
 }
 
 /// The plan for programs.
-pub(crate) fn plan_json(plan: &Plan, reasons: &Reasons) -> Json {
+pub(crate) fn plan_json(plan: &Plan) -> Json {
     let change = |change: &ObjectChange| {
         json!({
             "change": change.change.word(),
@@ -137,19 +90,24 @@ pub(crate) fn plan_json(plan: &Plan, reasons: &Reasons) -> Json {
             "changes": changes.iter().map(change).collect::<Vec<_>>(),
         })
     };
-    let counts = plan.counts();
     json!({
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "counts": {"removed": counts.removed, "changed": counts.changed, "added": counts.added, "clusters": counts.clusters},
+        "counts": counts_json(plan.counts()),
         "clusters": {"lost": plan.clusters.lost, "gained": plan.clusters.gained},
         "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
         "other": plan.unaccounted.iter().map(change).collect::<Vec<_>>(),
         "placements": plan.placements.iter().map(|(key, change)| json!({
             "kind": &*key.kind, "namespace": &*key.namespace, "name": &*key.name,
-            "lost": change.lost, "gained": change.gained, "reasons": reasons.0.get(key),
+            "lost": change.lost, "gained": change.gained,
         })).collect::<Vec<_>>(),
     })
+}
+
+/// Returns counts as JSON.
+pub(crate) fn counts_json(counts: Counts) -> Json {
+    let Counts { removed, changed, added, clusters } = counts;
+    json!({"removed": removed, "changed": changed, "added": added, "clusters": clusters})
 }
 
 /// Returns one object's difference, line by line, without the data of Secrets.

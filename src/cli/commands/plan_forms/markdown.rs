@@ -1,0 +1,197 @@
+//! A plan as one comment of a pull request.
+//!
+//! Names, labels, messages and values come from strangers. All of them stand in blocks or spans of code, in which
+//! a forge makes neither links nor mentions of them.
+
+use std::fmt::Write as _;
+
+use super::outline::{Line, Part};
+use super::{PlanReport, outline};
+use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
+use berth_base::text::counted;
+
+/// The most bytes of a comment. Forges take 65,536 characters and more.
+const MOST: usize = 60_000;
+
+/// The most bytes above the parts, and below them.
+const HEAD: usize = 10_000;
+const TAIL: usize = 30_000;
+
+/// The room for the line that tells what was left out.
+const LEFT_OUT: usize = 200;
+
+/// The most parts that are open at first sight.
+const OPEN: usize = 3;
+
+/// The most lines of a part where the whole is too long, and of each list.
+const SHORT: usize = 12;
+const LISTED: usize = 20;
+
+/// The longest line.
+const WIDEST: usize = 400;
+
+/// Writes the comment: whole, else with short parts, else with as many of them as fit.
+pub(super) fn comment(report: &PlanReport<'_>) -> String {
+    let (head, tail) = (head(report), tail(report));
+    let room = MOST - head.len() - tail.len() - LEFT_OUT;
+    let whole = parts(&report.parts(true), usize::MAX, usize::MAX);
+    let middle = if whole.len() <= room { whole } else { parts(&report.parts(false), SHORT, room) };
+    format!("{head}{middle}{tail}")
+}
+
+fn head(report: &PlanReport<'_>) -> String {
+    let title = format!("### berth: {}\n\n{}\n", report.title(), code(&cut(report.words)));
+    let mut text = title.clone();
+    for refusal in report.refused.iter().take(LISTED) {
+        let hint = refusal.hint.as_ref().map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+        let _ = write!(
+            text,
+            "\n**`berth run` would publish nothing:**\n\n{}",
+            block("", &format!("{}{hint}", refusal.message))
+        );
+    }
+    match text.len() <= HEAD {
+        true => text,
+        false => format!("{title}\n**`berth run` would publish nothing.** `berth plan` tells why.\n"),
+    }
+}
+
+/// Parts as blocks, as many as there is room for.
+fn parts(parts: &[Part], most_lines: usize, room: usize) -> String {
+    let mut text = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        let shown = part_text(part, index < OPEN, most_lines);
+        if text.len() + shown.len() > room {
+            let left = counted(parts.len() - index, "more cause");
+            let _ = write!(text, "\n{left} left out. `berth plan -v` in a clone shows all of them.\n");
+            break;
+        }
+        text.push_str(&shown);
+    }
+    text
+}
+
+fn part_text(part: &Part, is_open: bool, most_lines: usize) -> String {
+    let lines = diff_lines(&part.lines, most_lines);
+    match part.headings.split_first() {
+        _ if is_open => {
+            let headings: Vec<String> = part.headings.iter().map(|heading| code(heading)).collect();
+            format!("\n{}\n\n{}", headings.join("<br>\n"), block("diff", &lines))
+        }
+        Some((first, rest)) => {
+            let rest: String = rest.iter().map(|heading| format!("<br>{}", html_code(heading))).collect();
+            let summary = format!("{}{rest}", html_code(first));
+            format!("\n<details><summary>{summary}</summary>\n\n{}\n</details>\n", block("diff", &lines))
+        }
+        None => String::new(),
+    }
+}
+
+/// Lines whose first character colours them.
+fn diff_lines(lines: &[Line], most: usize) -> String {
+    let mut text = String::new();
+    for line in lines.iter().take(most) {
+        let _ = writeln!(text, "{} {}{}", line.sign.in_diff(), "  ".repeat(line.depth), cut(&line.words));
+    }
+    if lines.len() > most {
+        let _ = writeln!(text, "  and {}", counted(lines.len() - most, "more line"));
+    }
+    text
+}
+
+fn tail(report: &PlanReport<'_>) -> String {
+    let mut text = String::new();
+    if !report.deadlines.is_empty() {
+        let mut lines = String::new();
+        for one in report.deadlines.iter().take(LISTED) {
+            let clusters: Vec<&str> = one.clusters.iter().map(String::as_str).take(SHORT).collect();
+            let _ = writeln!(lines, "- at {}: {} leaves {}", one.at, one.key, clusters.join(", "));
+        }
+        if report.deadlines.len() > LISTED {
+            let _ = writeln!(lines, "  and {}", counted(report.deadlines.len() - LISTED, "more deadline"));
+        }
+        let _ = write!(text, "\n**Later, by deadlines of this change**\n\n{}", block("diff", &lines));
+    }
+    if !report.held.is_empty() {
+        let lines = diff_lines(&outline::held_lines(report.held), 2 * LISTED);
+        let _ = write!(text, "\n**{}**\n\n{}", report.held_title(), block("diff", &lines));
+    }
+    if let Some((how, approval)) = report.approval() {
+        let _ = write!(text, "\n{how}\n\n{}", block("", &approval));
+    }
+    let told = |one: &&Diagnostic| one.severity != Severity::Note;
+    let faults: Vec<&Diagnostic> = report.diagnostics.iter().filter(told).collect();
+    if !faults.is_empty() {
+        let mut lines = String::new();
+        for one in faults.iter().take(LISTED) {
+            let _ = writeln!(lines, "{}", one.to_string().lines().map(cut).collect::<Vec<_>>().join("\n"));
+        }
+        if faults.len() > LISTED {
+            let _ = writeln!(lines, "and {} more", faults.len() - LISTED);
+        }
+        let _ = write!(text, "\n**Faults of the fleet's files**\n\n{}", block("", &lines));
+    }
+    if text.len() > TAIL {
+        text = "\nThe held workloads and faults are too many for a comment: `berth plan -v` shows them.\n"
+            .to_owned();
+    }
+    text
+}
+
+/// A line that is not too long.
+fn cut(line: &str) -> String {
+    if line.chars().count() <= WIDEST {
+        return line.to_owned();
+    }
+    let start: String = line.chars().take(WIDEST).collect();
+    format!("{start}…")
+}
+
+/// A block of code, with a fence longer than any in the text.
+fn block(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", harmless_lines(text).trim_end())
+}
+
+/// A span of code, with a delimiter longer than any in the text.
+fn code(text: &str) -> String {
+    let text = harmless_line(text);
+    let delimiter = "`".repeat(longest_run(&text) + 1);
+    format!("{delimiter} {text} {delimiter}")
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+}
+
+/// A span of code in HTML.
+fn html_code(text: &str) -> String {
+    let mut shown = String::new();
+    for c in harmless_line(text).chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            '`' => shown.push_str("&#96;"),
+            '*' | '_' | '[' | ']' | '~' | '|' | '\\' | '@' | '#' | '!' | ':' | '/' | '.' => {
+                let _ = write!(shown, "&#{};", u32::from(c));
+            }
+            other => shown.push(other),
+        }
+    }
+    format!("<code>{shown}</code>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_strangers_ends_no_block_and_no_span() {
+        assert_eq!(block("", "a\n````\nb"), "`````\na\n````\nb\n`````\n");
+        assert_eq!(code("a `` b"), "``` a `` b ```");
+        assert_eq!(html_code("</code><b>@me"), "<code>&lt;&#47;code&gt;&lt;b&gt;&#64;me</code>");
+    }
+}

@@ -1,0 +1,142 @@
+//! The forms of a plan: text, JSON, Markdown for a comment, SARIF, and the forges' annotations.
+
+mod annotations;
+pub(super) mod json;
+mod markdown;
+mod outline;
+pub(super) mod reasons;
+mod sarif;
+mod text;
+
+use std::fmt::Write as _;
+
+use serde_json::Value as Json;
+
+use super::exit::CommandError;
+use super::foresee::refusals_text;
+use super::gate::deadlines_text;
+use super::ui::{Tone, Ui};
+use berth_base::diag::{Diagnostics, harmless_line};
+use berth_base::model::Fleet;
+use berth_engine::causes::Causes;
+use berth_engine::consequences::cluster_words::ClusterWords;
+use berth_engine::consequences::folded::FoldedPlan;
+use berth_engine::gate::{Deadline, Held};
+use berth_engine::plan::Plan;
+use outline::{Part, Sign};
+
+/// Everything that a plan tells, whatever its form.
+#[derive(Debug)]
+pub(crate) struct PlanReport<'a> {
+    /// The beginning and the change, in a few words.
+    pub words: &'a str,
+    /// The changes that would be published.
+    pub published: &'a Plan,
+    /// All changes, with those that are held: as a list, and folded.
+    pub wanted: &'a Plan,
+    pub folded: &'a FoldedPlan,
+    pub causes: &'a Causes,
+    pub fleet: &'a Fleet,
+    pub held: &'a [Held],
+    pub deadlines: &'a [Deadline],
+    /// The reasons why `run` would publish nothing.
+    pub refused: &'a [CommandError],
+    pub diagnostics: &'a Diagnostics,
+}
+
+impl PlanReport<'_> {
+    fn parts(&self, all_fields: bool) -> Vec<Part> {
+        outline::parts(self.folded, &ClusterWords::of(self.fleet), all_fields)
+    }
+
+    /// One line: what is held, removed, changed and added.
+    pub fn title(&self) -> String {
+        outline::title(self.published.counts(), self.held.len(), self.fleet.clusters.len())
+    }
+
+    /// The plan for a terminal, whole or as much as fits a screen.
+    pub fn text(&self, whole: bool, ui: &Ui) -> String {
+        let mut shown = String::new();
+        if !self.refused.is_empty() {
+            shown.push_str(&refusals_text(self.refused, ui));
+        }
+        let _ = writeln!(shown, "{}", text::wrapped(&self.title(), 0));
+        shown.push_str(&text::text(&self.parts(whole), whole, ui));
+        let others = self.published.unaccounted.len();
+        if others > 0 {
+            shown.push_str("\nother files\n");
+        }
+        for change in self.published.unaccounted.iter().take(if whole { others } else { 10 }) {
+            let _ = writeln!(
+                shown,
+                "  {} {}: {}",
+                change.change.sign(),
+                change.cluster,
+                harmless_line(&change.path)
+            );
+        }
+        if !self.deadlines.is_empty() {
+            shown.push_str(&deadlines_text(self.deadlines, ui));
+        }
+        if !self.held.is_empty() {
+            shown.push_str(&self.held_text(ui));
+        }
+        shown
+    }
+
+    fn held_text(&self, ui: &Ui) -> String {
+        let mut shown = format!("\n{}\n", ui.tint(&text::wrapped(&self.held_title(), 0), Tone::Bad));
+        for line in outline::held_lines(self.held) {
+            shown.push_str(&text::line_text(&line, ui));
+        }
+        if let Some((how, approval)) = self.approval() {
+            let _ = write!(shown, "\n{}\n\n{approval}\n", text::wrapped(&how, 0));
+        }
+        shown
+    }
+
+    fn held_title(&self) -> String {
+        let workloads = berth_base::text::counted(self.held.len(), "workload");
+        format!("{workloads} held for approval: each stays unchanged in every cluster, the rest is published")
+    }
+
+    /// The way to approve what is held, and the line that does it.
+    fn approval(&self) -> Option<(String, String)> {
+        let one = self.held.iter().find(|one| one.is_approvable())?;
+        let how = "To reject, undo the change. To approve, end a commit's message on the source branch (an empty \
+                   commit will do), or a file under `approvals/`, with this line:";
+        Some((how.to_owned(), one.approval_of_all()))
+    }
+
+    /// The plan as one comment for a pull request.
+    pub fn markdown(&self) -> String {
+        markdown::comment(self)
+    }
+
+    /// The plan's diagnostics and causes as a SARIF log.
+    pub fn sarif(&self) -> Json {
+        sarif::log(&annotations::of(self))
+    }
+
+    /// The plan's diagnostics and causes as workflow commands of GitHub and Gitea.
+    pub fn workflow_commands(&self) -> String {
+        annotations::workflow_commands(&annotations::of(self))
+    }
+
+    /// The plan's diagnostics and causes as GitLab's code quality report.
+    pub fn code_quality(&self) -> Json {
+        annotations::code_quality(&annotations::of(self))
+    }
+}
+
+impl Sign {
+    /// The character that colours a line in a difference.
+    fn in_diff(self) -> char {
+        match self {
+            Sign::Removed => '-',
+            Sign::Added => '+',
+            Sign::Changed | Sign::Attention => '!',
+            Sign::More => ' ',
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! A folded plan in words: headings with the causes, and below each a line for every consequence.
+//!
+//! Text, Markdown and annotations are made of the same lines, so that no two forms differ in what they say.
+
+use std::collections::BTreeMap;
+
+use berth_base::diag::{Pos, harmless_line};
+use berth_base::model::Key;
+use berth_base::text::{counted, some_of};
+use berth_engine::causes::How;
+use berth_engine::consequences::cluster_words::{ClusterWords, listed};
+use berth_engine::consequences::field_changes::{FieldChange, HIDDEN};
+use berth_engine::consequences::folded::{
+    Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
+};
+use berth_engine::consequences::risks::Risk;
+use berth_engine::gate::{Held, Why};
+use berth_engine::plan::Change;
+
+/// The most names, places, fields and reasons of one line, and the longest value.
+const NAMES: usize = 5;
+const PLACES: usize = 3;
+const FIELDS: usize = 8;
+const REASONS: usize = 2;
+const VALUE: usize = 60;
+
+/// A line of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub sign: Sign,
+    /// 0 for a consequence, 1 for what is said of it.
+    pub depth: usize,
+    pub words: String,
+}
+
+/// The sort of a line, shown by its first character and its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Removed,
+    Changed,
+    Added,
+    /// Held, or a risk
+    Attention,
+    /// Says more of the line above
+    More,
+}
+
+/// The causes of some changes, and the changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    pub headings: Vec<String>,
+    pub lines: Vec<Line>,
+}
+
+/// The parts of a plan, in the plan's order. All fields of changed objects are listed where asked for.
+pub(super) fn parts(plan: &FoldedPlan, clusters: &ClusterWords<'_>, all_fields: bool) -> Vec<Part> {
+    let most_fields = if all_fields { usize::MAX } else { FIELDS };
+    plan.sections.iter().map(|section| Words { clusters, section, most_fields }.part()).collect()
+}
+
+/// The reasons for holding workloads: each reason once, with the workloads that it is for.
+pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
+    let mut by_reason: BTreeMap<Vec<String>, Vec<&Key>> = BTreeMap::new();
+    for one in held {
+        let why = one.why.iter().map(Why::words).chain(one.failed_approvals()).chain(one.deadlines());
+        by_reason.entry(why.collect()).or_default().push(&one.key);
+    }
+    let mut lines = Vec::new();
+    for (why, keys) in by_reason {
+        lines.push(line(Sign::Attention, 0, workloads(&keys)));
+        if keys.len() > 1 {
+            lines.push(line(Sign::More, 1, names(&keys)));
+        }
+        lines.extend(why.into_iter().map(|why| line(Sign::More, 1, why)));
+    }
+    lines
+}
+
+fn line(sign: Sign, depth: usize, words: impl AsRef<str>) -> Line {
+    Line { sign, depth, words: harmless_line(words.as_ref()).into_owned() }
+}
+
+/// One workload by kind and name, several by their number.
+fn workloads(keys: &[&Key]) -> String {
+    match keys {
+        [one] => one.to_string(),
+        several => counted(several.len(), "workload"),
+    }
+}
+
+/// The names of workloads, without their kinds.
+fn names(keys: &[&Key]) -> String {
+    some_of(keys.iter().map(|key| key.full_name()), NAMES)
+}
+
+/// A section of the plan, to be told.
+struct Words<'a> {
+    clusters: &'a ClusterWords<'a>,
+    section: &'a Section,
+    most_fields: usize,
+}
+
+impl Words<'_> {
+    fn part(&self) -> Part {
+        let mut lines = Vec::new();
+        self.section.consequences.iter().for_each(|one| self.consequence(one, &mut lines));
+        lines.extend(self.section.replicas.iter().map(|moved| line(Sign::Changed, 0, replicas(moved))));
+        lines.extend(self.risks().into_iter().map(|risk| line(Sign::Attention, 0, risk)));
+        Part { headings: self.headings(), lines }
+    }
+
+    fn headings(&self) -> Vec<String> {
+        let how = match self.section.how {
+            None => return vec!["without a known cause".to_owned()],
+            Some(How::Earlier) => return vec!["earlier edits, which were held until now".to_owned()],
+            Some(How::Alone) => "",
+            Some(How::Together) => "together, none alone is enough:",
+            Some(How::Parts) => "each makes a part:",
+            Some(How::Each) => "each alone is enough:",
+            Some(How::Untraced) => "one or more of these:",
+        };
+        let most = NAMES;
+        let causes = &self.section.causes;
+        let mut headings: Vec<String> = (!how.is_empty()).then(|| how.to_owned()).into_iter().collect();
+        headings.extend(causes.iter().take(most).map(|cause| harmless_line(&heading(cause)).into_owned()));
+        if causes.len() > most {
+            headings.push(format!("and {}", counted(causes.len() - most, "other edit")));
+        }
+        headings
+    }
+
+    fn consequence(&self, one: &Consequence, lines: &mut Vec<Line>) {
+        let sign = match (one.is_held, one.move_) {
+            (true, _) => Sign::Attention,
+            (false, Move::Leaves) => Sign::Removed,
+            (false, Move::Joins) => Sign::Added,
+            (false, Move::Changes) => changes_sign(&one.objects),
+        };
+        let held = if one.is_held { "held: " } else { "" };
+        if one.places.len() <= PLACES {
+            for (keys, clusters) in &one.places {
+                let keys: Vec<&Key> = keys.iter().collect();
+                let clusters = self.clusters.describe(clusters.iter().map(String::as_str));
+                lines.push(line(sign, 0, format!("{held}{}", sentence(one, &keys, &clusters))));
+                if keys.len() > 1 {
+                    lines.push(line(Sign::More, 1, names(&keys)));
+                }
+            }
+        } else {
+            let keys: Vec<&Key> = one.places.iter().flat_map(|(keys, _)| keys).collect();
+            let clusters = one.places.iter().flat_map(|(_, clusters)| clusters).map(String::as_str);
+            let clusters = self.clusters.describe(clusters);
+            lines.push(line(sign, 0, format!("{held}{}", sentence(one, &keys, &clusters))));
+            lines.push(line(Sign::More, 1, names(&keys)));
+        }
+        for (reason, _) in one.reasons.iter().take(REASONS) {
+            lines.push(line(Sign::More, 1, reason));
+        }
+        if one.reasons.len() > REASONS {
+            let more = counted(one.reasons.len() - REASONS, "other reason");
+            lines.push(line(Sign::More, 1, format!("and {more}")));
+        }
+        for detail in &*one.objects {
+            if one.objects.len() > 1 {
+                lines.push(line(Sign::More, 1, format!("{} {}", detail_name(detail), detail.change.word())));
+            }
+            self.fields(detail, lines);
+        }
+    }
+
+    fn fields(&self, detail: &ObjectDetail, lines: &mut Vec<Line>) {
+        let Some(fields) = &detail.fields else {
+            return lines.push(line(Sign::More, 1, "too many objects differ to compare their fields"));
+        };
+        for field in fields.iter().take(self.most_fields) {
+            lines.push(line(Sign::More, 1, self.field(field)));
+        }
+        if fields.len() > self.most_fields {
+            let more = counted(fields.len() - self.most_fields, "other field");
+            lines.push(line(Sign::More, 1, format!("and {more}")));
+        }
+    }
+
+    /// A field with its values, unless the only cause has told them already.
+    fn field(&self, field: &FieldChange) -> String {
+        let values = values(field);
+        match self.section.causes.as_slice() {
+            [cause] if cause.words.ends_with(&format!(": {values}")) => format!("{} as edited", field.path),
+            _ => format!("{}: {values}", field.path),
+        }
+    }
+
+    /// Each sort of risk in one line.
+    fn risks(&self) -> Vec<String> {
+        let mut lost: Vec<String> = Vec::new();
+        let mut told = Vec::new();
+        for risk in &self.section.risks {
+            match risk {
+                Risk::TakesAlong { object } => told.push(match &*object.kind {
+                    "Namespace" => format!("{object} goes with every object in it"),
+                    "PersistentVolumeClaim" => format!("{object} goes, and its data may go with it"),
+                    _ => format!("{object} goes with every object of its kind"),
+                }),
+                Risk::LastCopy { key } => lost.push(key.full_name()),
+                Risk::LeavesData { object, .. } => {
+                    told.push(format!("{object} leaves its data behind"));
+                }
+                Risk::Immutable { object, field } => {
+                    told.push(format!("{object}: clusters refuse to change {field}, so it must be replaced"));
+                }
+                Risk::SecretKeys { object, keys } => {
+                    told.push(format!("{object} changes the keys {}", some_of(keys, NAMES)));
+                }
+                Risk::Emptied { clusters } => {
+                    let names = self.clusters.describe(clusters.iter().map(String::as_str));
+                    told.push(format!("no object stays in {names}"));
+                }
+                Risk::Share { clusters, of } => told.push(format!("reaches {clusters} of {of} clusters")),
+            }
+        }
+        if !lost.is_empty() {
+            told.insert(0, format!("takes the last copy of {}", some_of(&lost, NAMES)));
+        }
+        let more = told.len().saturating_sub(2 * NAMES);
+        told.truncate(2 * NAMES);
+        if more > 0 {
+            told.push(format!("and {}", counted(more, "other risk")));
+        }
+        told
+    }
+}
+
+/// `clusters/oslo.yaml:7:10: label env: prod → prd`.
+fn heading(cause: &Cause) -> String {
+    let words = shortened(&cause.words, 2 * VALUE);
+    match cause.places.as_slice() {
+        [] => words,
+        [one] => format!("{one}: {words}"),
+        several => {
+            let places: Vec<&Pos> = several.iter().collect();
+            format!("{words} ({}: {})", counted(several.len(), "edit"), some_of(&places, PLACES))
+        }
+    }
+}
+
+fn sentence(one: &Consequence, keys: &[&Key], clusters: &str) -> String {
+    let who = workloads(keys);
+    let is_one = keys.len() == 1;
+    let verb = match (one.move_, one.is_held, is_one) {
+        (Move::Leaves, false, true) => "leaves",
+        (Move::Leaves, false, false) => "leave",
+        (Move::Leaves, true, _) => "would leave",
+        (Move::Joins, false, true) => "joins",
+        (Move::Joins, false, false) => "join",
+        (Move::Joins, true, _) => "would join",
+        (Move::Changes, false, _) => "in",
+        (Move::Changes, true, _) => "would change in",
+    };
+    let who = match (one.move_, &*one.objects) {
+        (Move::Changes, [detail]) if detail.object.is_some() && is_one => detail_name(detail),
+        _ => who,
+    };
+    let copies = one.copies.removed + one.copies.changed + one.copies.added;
+    match one.move_ {
+        Move::Changes => format!("{who} {verb} {clusters}{}", extent(copies, one.copies.clusters)),
+        _ if copies == 0 => format!("{who} {verb} {clusters}, without objects of its own"),
+        _ => format!("{who} {verb} {clusters} ({})", counted(copies, "object")),
+    }
+}
+
+/// The number of copies, where it is not that of the clusters.
+fn extent(copies: usize, clusters: usize) -> String {
+    if copies == clusters { String::new() } else { format!(" ({})", counted(copies, "object")) }
+}
+
+fn changes_sign(objects: &[ObjectDetail]) -> Sign {
+    let all = |change| objects.iter().all(|one| one.change == change);
+    match (all(Change::Removed), all(Change::Added)) {
+        (true, false) => Sign::Removed,
+        (false, true) => Sign::Added,
+        _ => Sign::Changed,
+    }
+}
+
+fn detail_name(detail: &ObjectDetail) -> String {
+    detail.object.as_ref().map_or_else(|| detail.kind.to_string(), ToString::to_string)
+}
+
+fn replicas(moved: &ReplicaMove) -> String {
+    let held = if moved.is_held { "held: " } else { "" };
+    let number = |number: &Option<i64>| number.map_or_else(|| "none".to_owned(), |number| number.to_string());
+    let clusters = moved.clusters.iter();
+    let clusters =
+        clusters.map(|(name, before, after)| format!("{name} {} → {}", number(before), number(after)));
+    let (name, before, after) = (moved.key.full_name(), moved.before, moved.after);
+    format!("{held}replicas of {name}: {before} → {after} ({})", some_of(clusters, NAMES))
+}
+
+/// `before → after`, cut to a readable length.
+fn values(field: &FieldChange) -> String {
+    match (&field.before, &field.after) {
+        (Some(before), Some(after)) if before == HIDDEN && after == HIDDEN => {
+            "changed (not shown)".to_owned()
+        }
+        (Some(before), Some(after)) => format!("{} → {}", value(before), value(after)),
+        (Some(before), None) => format!("{} removed", value(before)),
+        (None, Some(after)) => format!("{} added", value(after)),
+        (None, None) => String::new(),
+    }
+}
+
+fn value(text: &str) -> String {
+    match text.lines().count() {
+        0 | 1 if text.is_empty() => "\"\"".to_owned(),
+        0 | 1 => shortened(text, VALUE),
+        lines => format!("text of {lines} lines"),
+    }
+}
+
+/// The text, cut where it is longer.
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(most - 1).collect();
+    format!("{start}…")
+}
+
+/// The title of a plan: what is held, removed, changed and added.
+pub(super) fn title(counts: berth_engine::plan::Counts, held: usize, of: usize) -> String {
+    let numbers = [(counts.removed, "removed"), (counts.changed, "changed"), (counts.added, "added")];
+    let told = numbers.iter().filter(|(number, _)| *number > 0);
+    let told: Vec<String> = told
+        .enumerate()
+        .map(|(index, (number, word))| match index {
+            0 => format!("{} {word}", counted(*number, "object")),
+            _ => format!("{number} {word}"),
+        })
+        .collect();
+    let changes = match told.is_empty() {
+        true => "no changes".to_owned(),
+        false => format!("{} in {} of {of} clusters", listed(&told), counts.clusters),
+    };
+    match held {
+        0 => changes,
+        held => format!("{} held; {changes}", counted(held, "workload")),
+    }
+}

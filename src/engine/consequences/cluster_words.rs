@@ -1,0 +1,138 @@
+//! Sets of clusters in a few words: `all 12 of region=south and turin`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::model::Fleet;
+use berth_base::text::counted;
+
+/// A label names a group only where it saves so many names.
+const SMALLEST_GROUP: usize = 3;
+
+/// The most groups and single names in the words for a set.
+const MOST_GROUPS: usize = 3;
+const MOST_NAMES: usize = 5;
+
+/// The groups that labels make of a fleet's clusters.
+#[derive(Debug, Default)]
+pub struct ClusterWords<'a> {
+    all: BTreeSet<&'a str>,
+    groups: BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>>,
+}
+
+impl<'a> ClusterWords<'a> {
+    pub fn of(fleet: &'a Fleet) -> ClusterWords<'a> {
+        let mut words = ClusterWords::default();
+        for (name, cluster) in &fleet.clusters {
+            words.all.insert(name);
+            for (key, value) in &cluster.labels {
+                words.groups.entry((key, value)).or_default().insert(name);
+            }
+        }
+        let all = words.all.len();
+        words.groups.retain(|_, names| (SMALLEST_GROUP..all).contains(&names.len()));
+        words
+    }
+
+    /// The number of clusters in the fleet.
+    pub fn total(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Describes a set of clusters.
+    pub fn describe<'s>(&self, clusters: impl IntoIterator<Item = &'s str>) -> String {
+        let mut left: BTreeSet<&str> = clusters.into_iter().collect();
+        if left.len() >= SMALLEST_GROUP && left == self.all {
+            return format!("all {} clusters", left.len());
+        }
+        if let Some(words) = self.all_but(&left) {
+            return words;
+        }
+        let whole = left.clone();
+        let mut parts = Vec::new();
+        while left.len() >= SMALLEST_GROUP && parts.len() < MOST_GROUPS {
+            let fits = |names: &&BTreeSet<&str>| names.is_subset(&whole);
+            let gain = |names: &BTreeSet<&str>| names.intersection(&left).count();
+            // The first of equal groups, in the order of labels.
+            let best = self
+                .groups
+                .iter()
+                .rev()
+                .filter(|(_, names)| fits(names))
+                .max_by_key(|(_, names)| gain(names));
+            let Some(((key, value), names)) = best.filter(|(_, names)| gain(names) >= SMALLEST_GROUP) else {
+                break;
+            };
+            parts.push(format!("all {} of {}", names.len(), label(key, value)));
+            left.retain(|name| !names.contains(name));
+        }
+        let names = left.len();
+        parts.extend(left.iter().take(MOST_NAMES).map(|name| (*name).to_owned()));
+        if names > MOST_NAMES {
+            parts.push(counted(names - MOST_NAMES, "other cluster"));
+        }
+        listed(&parts)
+    }
+
+    /// `all 200 clusters but oslo`.
+    fn all_but(&self, clusters: &BTreeSet<&str>) -> Option<String> {
+        let missing: Vec<&str> = self.all.difference(clusters).copied().collect();
+        let is_short =
+            (1..SMALLEST_GROUP).contains(&missing.len()) && missing.len() * SMALLEST_GROUP < clusters.len();
+        (is_short && clusters.is_subset(&self.all))
+            .then(|| format!("all {} clusters but {}", self.all.len(), listed(&missing)))
+    }
+}
+
+/// A label without the domain of its key.
+fn label(key: &str, value: &str) -> String {
+    let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+    format!("{name}={value}")
+}
+
+/// `a, b and c`.
+pub fn listed<T: AsRef<str>>(parts: &[T]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_base::model::{Cluster, Shared};
+
+    fn fleet() -> Fleet {
+        let mut fleet = Fleet::default();
+        for index in 0..20 {
+            let name = format!("c{index:02}");
+            let region = if index < 12 { "south" } else { "north" };
+            let labels =
+                [("example.com/region", region), ("ring", if index == 0 { "canary" } else { "main" })];
+            let labels = labels.map(|(key, value)| (key.into(), value.into())).into_iter().collect();
+            fleet.clusters.insert(name.clone(), Shared::from(Cluster { name, labels, ..Cluster::default() }));
+        }
+        fleet
+    }
+
+    #[test]
+    fn sets_are_told_by_labels_and_names() {
+        let fleet = fleet();
+        let words = ClusterWords::of(&fleet);
+        let names: Vec<&str> = fleet.clusters.keys().map(String::as_str).collect();
+        assert_eq!(words.describe(names.clone()), "all 20 clusters");
+        assert_eq!(words.describe(names[..12].iter().copied()), "all 12 of region=south");
+        assert_eq!(words.describe(names[..13].iter().copied()), "all 12 of region=south and c12");
+        assert_eq!(words.describe(["c01", "c15"]), "c01 and c15");
+        assert_eq!(words.describe(names[1..].iter().copied()), "all 20 clusters but c00");
+        assert_eq!(words.describe(names[..19].iter().copied()), "all 20 clusters but c19");
+        assert_eq!(words.describe(names[..18].iter().copied()), "all 20 clusters but c18 and c19");
+        let wanted = "all 12 of region=south, c12, c13, c14, c15 and c16";
+        assert_eq!(words.describe(names[..17].iter().copied()), wanted);
+        assert_eq!(words.describe(["gone"]), "gone");
+    }
+}
