@@ -42,7 +42,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("report", &["dialects"]),
             ("state", &[]),
             ("plan", &["state"]),
-            ("causes", &["plan", "state"]),
+            ("causes", &["load", "plan", "state"]),
             ("consequences", &["causes", "plan", "state"]),
             ("gate", &["state"]),
             ("pipeline", &["decide", "load", "release", "render", "state"]),

@@ -39,6 +39,7 @@ fn of_reading(error: &InputError) -> Exit {
         InputError::Git(error) => of_git(error),
         InputError::Publish(error) => of_publish(error),
         InputError::Folder(_)
+        | InputError::Content(_)
         | InputError::MissingContent(_)
         | InputError::NoRules { .. }
         | InputError::NoState { .. }

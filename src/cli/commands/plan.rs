@@ -229,6 +229,7 @@ struct Planned {
     /// All changes, with those that are held.
     wanted: Plan,
     folded: FoldedPlan,
+    /// The edits, reports or time behind each change.
     causes: Causes,
     reasons: Reasons,
     step: NextCommit,
@@ -247,7 +248,7 @@ impl Planned {
         rehearsed: Rehearsed,
         ui: &Ui,
     ) -> Result<Planned, CommandError> {
-        let Rehearsed { step, refusals } = rehearsed;
+        let Rehearsed { mut step, refusals } = rehearsed;
         let mut diagnostics = step.diagnostics.clone();
         diagnostics.extend(asked.change.notes());
         if args.head == "HEAD" {
@@ -272,7 +273,7 @@ impl Planned {
         }
         diagnostics.sort();
         let reasons = Reasons::of(&wanted, &step);
-        let causes = Causes::default();
+        let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &step.built.state))?;
         let held = step.held.iter().map(|held| held.key.clone()).collect();
         let folded = fold(ToFold {
             wanted: &wanted,

@@ -3,7 +3,21 @@
 //! Nothing is guessed from names. The step is computed again with some of its inputs taken back, and what comes out
 //! differently depends on them.
 
+mod difference;
+mod edits;
+mod effects;
+mod file_pieces;
+mod inquiry;
+pub mod reports;
+mod taking_back;
+mod tracing;
+mod words;
+
 use std::collections::BTreeMap;
+
+pub use edits::Edits;
+pub use effects::Effects;
+pub use tracing::{Seen, Traced, Trials, trace};
 
 use berth_base::diag::Pos;
 use berth_base::model::Key;

@@ -29,7 +29,7 @@ pub mod source_tree;
 pub mod worktree;
 pub mod write;
 
-pub use contents::GitContents;
+pub use contents::{BlobIds, GitContents};
 pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use merge::Merged;

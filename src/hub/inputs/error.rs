@@ -1,7 +1,7 @@
 //! The reasons why a fleet cannot be read at all. Faults of its files are diagnostics instead.
 
 use crate::publish::PublishError;
-use berth_base::model::ContentId;
+use berth_base::model::{ContentError, ContentId};
 use berth_base::source;
 use berth_git::{CommitId, GitError};
 
@@ -14,6 +14,8 @@ pub enum InputError {
     Publish(#[from] PublishError),
     #[error(transparent)]
     Folder(#[from] source::SourceError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
     #[error("the rendered branch has no `{0}`, which an earlier state named")]
     MissingContent(ContentId),
     #[error("the commit {commit}, which holds the current access rules, is not in this repository")]
@@ -43,7 +45,7 @@ impl InputError {
         match self {
             InputError::Git(error) => error.hint(),
             InputError::Publish(error) => error.hint(),
-            InputError::Folder(_) | InputError::MissingContent(_) => None,
+            InputError::Folder(_) | InputError::Content(_) | InputError::MissingContent(_) => None,
             InputError::NoState { fetch, .. } => Some(format!(
                 "fetch it: {fetch}\n  or name it with `--rendered`; only if nothing was ever published, \
                  use `--first`"

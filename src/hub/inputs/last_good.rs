@@ -13,6 +13,7 @@ use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_engine::load::{self, FileCache, History, ReadTree, Survey, Text};
+use berth_engine::state::State;
 use berth_git::{self as git, CommitId, GitError, Repo};
 
 /// Limits of the search: commits walked, and forms tried for each file. Both are far beyond what people break.
@@ -52,9 +53,14 @@ impl PublishedSource {
     /// Reads the source of a rendered state.
     pub(super) fn of(repo: &Repo, current: &CurrentState) -> Result<PublishedSource, InputError> {
         let commit = current.trailers.source.filter(|source| repo.has_commit(*source));
-        let kept = current.state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
-        Ok(PublishedSource { commit, kept: kept.collect::<Result<_, GitError>>()? })
+        Ok(PublishedSource { commit, kept: kept_of(repo, &current.state)? })
     }
+}
+
+/// Reads the last good forms that a state used.
+pub(super) fn kept_of(repo: &Repo, state: &State) -> Result<BTreeMap<String, Vec<u8>>, InputError> {
+    let kept = state.kept.iter().map(|(path, id)| Ok((path.clone(), repo.blob(*id)?)));
+    Ok(kept.collect::<Result<_, GitError>>()?)
 }
 
 /// The histories in which last good forms are looked for.

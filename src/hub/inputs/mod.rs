@@ -6,6 +6,7 @@
 mod access_rules;
 mod approvals;
 mod build_cache;
+mod causes;
 pub mod current_state;
 mod deadlines;
 mod error;
@@ -62,6 +63,8 @@ pub struct PassInputs {
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd_reports: Diagnostics,
     history: GoodForms,
+    /// The source commit of the current state, and the moment that the state was made for.
+    published: Option<(CommitId, Timestamp)>,
     /// The path of the repository, if any.
     repo: Option<PathBuf>,
     cache: BuildCache,
@@ -114,6 +117,7 @@ impl PassInputs {
                 diagnostics: Diagnostics::new(),
                 odd_reports: Diagnostics::new(),
                 history: GoodForms::None,
+                published: None,
                 repo: None,
                 cache,
                 loaded,
@@ -243,6 +247,7 @@ impl PassInputs {
             diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
             odd_reports: Diagnostics::new(),
             history,
+            published: current.and_then(|current| Some((current.trailers.source?, current.trailers.now?))),
             repo: Some(repo.path().to_owned()),
             cache,
             loaded,
@@ -296,7 +301,8 @@ impl PassInputs {
         Ok(built)
     }
 
-    fn build_with_cache(&mut self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
+    /// Builds for the moment that is set.
+    pub(crate) fn build_with_cache(&mut self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
         let (built, cache) = self.build_after(contents)?;
         self.cache.built = Some(cache);
         Ok(built)

@@ -227,7 +227,7 @@ fn read_and_build(
             let built = match at {
                 Some(at) => {
                     inputs.now = *at;
-                    inputs.build(contents)?
+                    inputs.build_with_cache(contents)?
                 }
                 None => inputs.build_until(*clock, contents)?,
             };

@@ -1,0 +1,269 @@
+//! The difference of two values, field by field, each field with its place. Any of the fields can be taken back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value as Json;
+
+use berth_base::yaml::{Mark, Node, Value};
+
+/// Fields by which people tell the items of a list apart.
+const NAMES: &[&str] = &["name", "clusterName", "cluster", "key", "topologyKey", "path"];
+/// The most comparisons of items between two lists. Longer ones differ as a whole.
+const MOST_COMPARISONS: usize = 1_000_000;
+
+/// A step from a value to one within it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Field(String),
+    /// An item of a list, by its name or else its place.
+    Item(String),
+}
+
+/// One field that differs.
+#[derive(Debug)]
+pub(super) struct Change<'n> {
+    pub path: Vec<Step>,
+    /// In the new value, or in the old one where the field is gone.
+    pub at: Mark,
+    pub before: Option<&'n Node>,
+    pub after: Option<&'n Node>,
+}
+
+/// Two values with their differences, each under a number.
+#[derive(Clone, Debug)]
+pub(super) enum Difference {
+    Same(Json),
+    Changed { before: Option<Json>, after: Option<Json>, number: usize },
+    Map(Vec<(String, Difference)>),
+    List(Vec<Difference>),
+}
+
+impl Difference {
+    /// Returns the new value without the changes of these numbers.
+    pub(super) fn without(&self, taken_back: &BTreeSet<usize>) -> Option<Json> {
+        match self {
+            Difference::Same(value) => Some(value.clone()),
+            Difference::Changed { before, after, number } => {
+                if taken_back.contains(number) {
+                    before.clone()
+                } else {
+                    after.clone()
+                }
+            }
+            Difference::Map(fields) => {
+                let field =
+                    |(key, value): &(String, Difference)| Some((key.clone(), value.without(taken_back)?));
+                Some(Json::Object(fields.iter().filter_map(field).collect()))
+            }
+            Difference::List(items) => {
+                Some(Json::Array(items.iter().filter_map(|item| item.without(taken_back)).collect()))
+            }
+        }
+    }
+
+    /// Reports whether one of the differences has such a number.
+    pub(super) fn has_any(&self, numbers: &BTreeSet<usize>) -> bool {
+        match self {
+            Difference::Same(_) => false,
+            Difference::Changed { number, .. } => numbers.contains(number),
+            Difference::Map(fields) => fields.iter().any(|(_, value)| value.has_any(numbers)),
+            Difference::List(items) => items.iter().any(|item| item.has_any(numbers)),
+        }
+    }
+}
+
+/// Compares two values. The first difference gets the number `first`, and the others the next ones.
+pub(super) fn compare<'n>(before: &'n Node, after: &'n Node, first: usize) -> (Difference, Vec<Change<'n>>) {
+    let mut comparison = Comparison { first, path: Vec::new(), changes: Vec::new() };
+    let difference = comparison.values(before, after, after.at);
+    (difference, comparison.changes)
+}
+
+struct Comparison<'n> {
+    first: usize,
+    path: Vec<Step>,
+    changes: Vec<Change<'n>>,
+}
+
+impl<'n> Comparison<'n> {
+    fn values(&mut self, before: &'n Node, after: &'n Node, at: Mark) -> Difference {
+        match (&before.value, &after.value) {
+            _ if is_same(before, after) => Difference::Same(after.to_json()),
+            (Value::Map(_), Value::Map(_)) => self.maps(before, after),
+            (Value::List(old), Value::List(new)) => match aligned(old, new) {
+                Some(pairs) => self.lists(&pairs),
+                None => self.changed(Some(before), Some(after), at),
+            },
+            _ => self.changed(Some(before), Some(after), at),
+        }
+    }
+
+    fn changed(&mut self, before: Option<&'n Node>, after: Option<&'n Node>, at: Mark) -> Difference {
+        let number = self.first + self.changes.len();
+        self.changes.push(Change { path: self.path.clone(), at, before, after });
+        Difference::Changed { before: before.map(Node::to_json), after: after.map(Node::to_json), number }
+    }
+
+    fn within(&mut self, step: Step, compare: impl FnOnce(&mut Self) -> Difference) -> Difference {
+        self.path.push(step);
+        let difference = compare(self);
+        self.path.pop();
+        difference
+    }
+
+    fn maps(&mut self, before: &'n Node, after: &'n Node) -> Difference {
+        let (Value::Map(old), Value::Map(new)) = (&before.value, &after.value) else {
+            return Difference::Same(after.to_json());
+        };
+        let mut fields = Vec::new();
+        for entry in new {
+            let step = Step::Field(entry.key.clone());
+            let difference = self.within(step, |inner| match before.get(&entry.key) {
+                Some(before) => inner.values(before, &entry.value, entry.at),
+                None => inner.changed(None, Some(&entry.value), entry.at),
+            });
+            fields.push((entry.key.clone(), difference));
+        }
+        for entry in old.iter().filter(|entry| after.get(&entry.key).is_none()) {
+            let step = Step::Field(entry.key.clone());
+            let difference = self.within(step, |inner| inner.changed(Some(&entry.value), None, entry.at));
+            fields.push((entry.key.clone(), difference));
+        }
+        Difference::Map(fields)
+    }
+
+    fn lists(&mut self, pairs: &[(Option<&'n Node>, Option<&'n Node>)]) -> Difference {
+        let mut place = 0;
+        let items = pairs.iter().map(|(before, after)| {
+            let Some(item) = after.or(*before) else { return Difference::List(Vec::new()) };
+            let step = Step::Item(name_of(item).map_or_else(|| place.to_string(), str::to_owned));
+            place += usize::from(after.is_some());
+            self.within(step, |inner| match (*before, *after) {
+                (Some(before), Some(after)) => inner.values(before, after, after.at),
+                _ => inner.changed(*before, *after, item.at),
+            })
+        });
+        Difference::List(items.collect())
+    }
+}
+
+fn is_same(a: &Node, b: &Node) -> bool {
+    match (&a.value, &b.value) {
+        (Value::Map(old), Value::Map(new)) => {
+            let is_in = |entry: &berth_base::yaml::node::Entry| {
+                b.get(&entry.key).is_some_and(|other| is_same(&entry.value, other))
+            };
+            old.len() == new.len() && old.iter().all(is_in)
+        }
+        (Value::List(old), Value::List(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new))
+        }
+        (a, b) => a == b,
+    }
+}
+
+type Pairs<'n> = Vec<(Option<&'n Node>, Option<&'n Node>)>;
+
+/// Aligns the items of two lists, in an order that goes with both. `None` where there is none, or it takes too long to
+/// find.
+fn aligned<'n>(old: &'n [Node], new: &'n [Node]) -> Option<Pairs<'n>> {
+    if let Some(names) = NAMES.iter().find_map(|name| Some([by_name(old, name)?, by_name(new, name)?])) {
+        return by_names(old, new, &names);
+    }
+    let start = old.iter().zip(new).take_while(|(old, new)| is_same(old, new)).count();
+    let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
+    let end = ends.take_while(|(old, new)| is_same(old, new)).count();
+    let (old_middle, new_middle) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    let mut pairs: Pairs<'n> = old[..start].iter().map(Some).zip(new[..start].iter().map(Some)).collect();
+    pairs.extend(common(old_middle, new_middle)?);
+    let (old_end, new_end) = (&old[old.len() - end..], &new[new.len() - end..]);
+    pairs.extend(old_end.iter().map(Some).zip(new_end.iter().map(Some)));
+    Some(pairs)
+}
+
+/// The name of each item, if all have one and no two the same.
+fn by_name<'n>(items: &'n [Node], name: &str) -> Option<BTreeMap<&'n str, usize>> {
+    let named = |(place, item): (usize, &'n Node)| Some((item.get(name)?.as_str()?, place));
+    let names: BTreeMap<&str, usize> = items.iter().enumerate().map(named).collect::<Option<_>>()?;
+    (names.len() == items.len()).then_some(names)
+}
+
+fn by_names<'n>(
+    old: &'n [Node],
+    new: &'n [Node],
+    [before, after]: &[BTreeMap<&str, usize>; 2],
+) -> Option<Pairs<'n>> {
+    let mut partner = vec![None; new.len()];
+    for (name, place) in before {
+        if let Some(there) = after.get(name) {
+            partner[*there] = Some(*place);
+        }
+    }
+    let (mut pairs, mut next) = (Pairs::new(), 0);
+    let kept: BTreeSet<usize> = partner.iter().flatten().copied().collect();
+    for (item, partner) in new.iter().zip(partner) {
+        let Some(partner) = partner else {
+            pairs.push((None, Some(item)));
+            continue;
+        };
+        // An item that went before others has changed the order.
+        let skipped = old.get(next..partner)?;
+        if (next..partner).any(|place| kept.contains(&place)) {
+            return None;
+        }
+        pairs.extend(skipped.iter().map(|gone| (Some(gone), None)));
+        pairs.push((old.get(partner), Some(item)));
+        next = partner + 1;
+    }
+    pairs.extend(old[next..].iter().map(|gone| (Some(gone), None)));
+    Some(pairs)
+}
+
+/// Aligns lists by their longest common part. What is between two common items was changed, as far as both have some.
+fn common<'n>(old: &'n [Node], new: &'n [Node]) -> Option<Pairs<'n>> {
+    if old.len().saturating_mul(new.len()) > MOST_COMPARISONS {
+        return None;
+    }
+    let width = new.len() + 1;
+    let mut longest = vec![0_usize; (old.len() + 1) * width];
+    for row in (0..old.len()).rev() {
+        for column in (0..new.len()).rev() {
+            longest[row * width + column] = if is_same(&old[row], &new[column]) {
+                longest[(row + 1) * width + column + 1] + 1
+            } else {
+                longest[(row + 1) * width + column].max(longest[row * width + column + 1])
+            };
+        }
+    }
+    let (mut pairs, mut row, mut column) = (Pairs::new(), 0, 0);
+    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    while row < old.len() || column < new.len() {
+        let here = longest[row * width + column];
+        if row < old.len() && column < new.len() && is_same(&old[row], &new[column]) {
+            replace(&mut pairs, &mut gone, &mut come);
+            pairs.push((Some(&old[row]), Some(&new[column])));
+            (row, column) = (row + 1, column + 1);
+        } else if row < old.len() && longest[(row + 1) * width + column] == here {
+            gone.push(&old[row]);
+            row += 1;
+        } else {
+            come.push(&new[column]);
+            column += 1;
+        }
+    }
+    replace(&mut pairs, &mut gone, &mut come);
+    Some(pairs)
+}
+
+fn replace<'n>(pairs: &mut Pairs<'n>, gone: &mut Vec<&'n Node>, come: &mut Vec<&'n Node>) {
+    for place in 0..gone.len().max(come.len()) {
+        pairs.push((gone.get(place).copied(), come.get(place).copied()));
+    }
+    gone.clear();
+    come.clear();
+}
+
+/// The name of an item, for people.
+fn name_of(item: &Node) -> Option<&str> {
+    NAMES.iter().find_map(|name| item.get(name)?.as_str())
+}

@@ -1,0 +1,235 @@
+//! One search: the trials made so far, and the search among a few inputs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::tracing::{Seen, Trials};
+use super::{Blame, How};
+
+/// The limit on trials.
+const MOST_TRIALS: usize = 96;
+/// The most inputs that are searched for where only several together make an effect.
+const MOST_JOINT: usize = 8;
+
+/// Inputs that are taken back together.
+pub(super) type Inputs = BTreeSet<usize>;
+pub(super) type Answers = Arc<[Seen]>;
+
+/// The items behind one effect.
+#[derive(Clone, Debug)]
+pub(super) struct Share {
+    pub(super) items: Vec<usize>,
+    pub(super) how: How,
+}
+
+impl Share {
+    pub(super) fn blame(&self, items: &[Inputs]) -> Blame {
+        let changes: Inputs = self.items.iter().flat_map(|item| &items[*item]).copied().collect();
+        Blame { changes: changes.into_iter().collect(), how: self.how }
+    }
+}
+
+/// A search, with the trials made so far.
+pub(super) struct Inquiry<'t, T> {
+    trials: &'t mut T,
+    /// Inputs that every trial takes back.
+    aside: Inputs,
+    known: BTreeMap<Inputs, Answers>,
+    n_effects: usize,
+}
+
+impl<'t, T: Trials> Inquiry<'t, T> {
+    pub(super) fn new(trials: &'t mut T, n_effects: usize) -> Inquiry<'t, T> {
+        Inquiry { trials, aside: Inputs::new(), known: BTreeMap::new(), n_effects }
+    }
+
+    /// Returns the number of trials made so far.
+    pub(super) fn asked(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Makes a trial, unless it was made already. `None` beyond the limit.
+    pub(super) fn ask(&mut self, mut taken_back: Inputs) -> Result<Option<Answers>, T::Error> {
+        taken_back.extend(&self.aside);
+        if taken_back.is_empty() {
+            return Ok(Some(vec![Seen::After; self.n_effects].into()));
+        }
+        if let Some(known) = self.known.get(&taken_back) {
+            return Ok(Some(known.clone()));
+        }
+        if self.known.len() >= MOST_TRIALS {
+            return Ok(None);
+        }
+        let answers: Answers = self.trials.without(&taken_back)?.into();
+        self.known.insert(taken_back, answers.clone());
+        Ok(Some(answers))
+    }
+
+    /// Makes the trial in which only these of the items count.
+    pub(super) fn only(&mut self, items: &[Inputs], chosen: &[usize]) -> Result<Option<Answers>, T::Error> {
+        let chosen: BTreeSet<usize> = chosen.iter().copied().collect();
+        let others = items.iter().enumerate().filter(|(item, _)| !chosen.contains(item));
+        self.ask(others.flat_map(|(_, inputs)| inputs).copied().collect())
+    }
+
+    /// Makes a trial for each item. `None` where the limit is too low.
+    pub(super) fn each(
+        &mut self,
+        n_items: usize,
+        mut trial: impl FnMut(&mut Self, usize) -> Result<Option<Answers>, T::Error>,
+    ) -> Result<Option<Vec<Answers>>, T::Error> {
+        (0..n_items).map(|item| trial(self, item)).collect()
+    }
+
+    /// Searches among a few items, with these inputs taken back in every trial.
+    pub(super) fn within_alone(
+        &mut self,
+        items: &[Inputs],
+        aside: Inputs,
+        effects: Vec<usize>,
+    ) -> Result<Vec<(usize, Share)>, T::Error> {
+        self.aside = aside;
+        let found = self.within(items, effects);
+        self.aside.clear();
+        found
+    }
+
+    /// Searches among a few items. All other inputs count.
+    pub(super) fn within(
+        &mut self,
+        items: &[Inputs],
+        effects: Vec<usize>,
+    ) -> Result<Vec<(usize, Share)>, T::Error> {
+        let singly = self.each(items.len(), |inquiry, item| inquiry.ask(items[item].clone()))?;
+        let mut found = Vec::new();
+        let Some(singly) = singly else {
+            let all = Share { items: (0..items.len()).collect(), how: How::Untraced };
+            return Ok(effects.into_iter().map(|effect| (effect, all.clone())).collect());
+        };
+        let mut classes: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for effect in effects {
+            let needed = (0..items.len()).filter(|item| singly[*item][effect] != Seen::After);
+            classes.entry(needed.collect()).or_default().push(effect);
+        }
+        for (needed, effects) in classes {
+            if needed.is_empty() {
+                self.needing_none(items, effects, &mut found)?;
+            } else {
+                self.needing(items, &singly, &needed, effects, &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Effects that need these items: each of them changes the effects when it is taken back.
+    fn needing(
+        &mut self,
+        items: &[Inputs],
+        singly: &[Answers],
+        needed: &[usize],
+        effects: Vec<usize>,
+        found: &mut Vec<(usize, Share)>,
+    ) -> Result<(), T::Error> {
+        let enough = self.only(items, needed)?;
+        let mut joint: Option<Vec<usize>> = None;
+        for effect in effects {
+            let mut all = needed.to_vec();
+            if enough.as_ref().is_some_and(|enough| enough[effect] != Seen::After) {
+                joint = self.joint(items, needed, effect, joint)?;
+                all = joint.clone().unwrap_or(all);
+            }
+            let undoes = |item: &usize| singly[*item][effect] == Seen::Before;
+            let how = match all.len() {
+                1 => How::Alone,
+                _ if needed.iter().all(undoes) => How::Together,
+                _ => How::Parts,
+            };
+            found.push((effect, Share { items: all, how }));
+        }
+        Ok(())
+    }
+
+    /// Effects that stay whichever single item is taken back.
+    fn needing_none(
+        &mut self,
+        items: &[Inputs],
+        effects: Vec<usize>,
+        found: &mut Vec<(usize, Share)>,
+    ) -> Result<(), T::Error> {
+        let none = self.only(items, &[])?;
+        let stays = |effect: &usize| none.as_ref().is_some_and(|none| none[*effect] == Seen::After);
+        let (earlier, effects): (Vec<usize>, Vec<usize>) = effects.into_iter().partition(stays);
+        found.extend(
+            earlier.into_iter().map(|effect| (effect, Share { items: Vec::new(), how: How::Earlier })),
+        );
+        if effects.is_empty() {
+            return Ok(());
+        }
+        let alone = self.each(items.len(), |inquiry, item| inquiry.only(items, &[item]))?;
+        let mut joint: Option<Vec<usize>> = None;
+        for effect in effects {
+            let enough =
+                |item: &usize| alone.as_ref().is_some_and(|alone| alone[*item][effect] == Seen::After);
+            let each: Vec<usize> = (0..items.len()).filter(enough).collect();
+            let share = if each.is_empty() {
+                joint = self.joint(items, &[], effect, joint)?;
+                match &joint {
+                    Some(joint) => Share { items: joint.clone(), how: How::Together },
+                    None => Share { items: (0..items.len()).collect(), how: How::Untraced },
+                }
+            } else {
+                Share { items: each, how: How::Each }
+            };
+            found.push((effect, share));
+        }
+        Ok(())
+    }
+
+    /// Searches for a few items that make an effect together with the `fixed` ones, none of them left out. A `guess`
+    /// is tried first.
+    pub(super) fn joint(
+        &mut self,
+        items: &[Inputs],
+        fixed: &[usize],
+        effect: usize,
+        guess: Option<Vec<usize>>,
+    ) -> Result<Option<Vec<usize>>, T::Error> {
+        if let Some(guess) = guess
+            && self.makes(items, &guess, effect)? == Some(true)
+        {
+            return Ok(Some(guess));
+        }
+        let mut chosen = fixed.to_vec();
+        let mut left: Vec<usize> = (0..items.len()).filter(|item| !fixed.contains(item)).collect();
+        while chosen.len() < fixed.len() + MOST_JOINT {
+            match self.makes(items, &chosen, effect)? {
+                None => return Ok(None),
+                Some(true) => {
+                    chosen.sort_unstable();
+                    return Ok(Some(chosen));
+                }
+                Some(false) => {}
+            }
+            // The last of the shortest beginning that is enough is needed.
+            let mut between = 0..left.len();
+            while between.len() > 1 {
+                let middle = between.start + between.len() / 2;
+                let tried = [&chosen[..], &left[..middle]].concat();
+                match self.makes(items, &tried, effect)? {
+                    None => return Ok(None),
+                    Some(true) => between.end = middle,
+                    Some(false) => between.start = middle,
+                }
+            }
+            left.truncate(between.end);
+            let Some(last) = left.pop() else { return Ok(None) };
+            chosen.push(last);
+        }
+        Ok(None)
+    }
+
+    /// Reports whether only these of the items make an effect.
+    fn makes(&mut self, items: &[Inputs], chosen: &[usize], effect: usize) -> Result<Option<bool>, T::Error> {
+        Ok(self.only(items, chosen)?.map(|answers| answers[effect] == Seen::After))
+    }
+}

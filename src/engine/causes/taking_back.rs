@@ -1,0 +1,119 @@
+//! A source tree without some of its edits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::edits::{ChangedDocument, ChangedFile, Edits, Spot};
+use crate::load::append;
+use berth_base::diag::Diagnostic;
+use berth_base::source::{SourceFile, SourceTree};
+use berth_base::yaml::emit;
+
+impl Edits {
+    /// Returns the tree after all edits without some of them. Files that none of these concerns stay as they are.
+    pub fn without(&self, after: &SourceTree, taken_back: &BTreeSet<usize>) -> SourceTree {
+        let concerned: BTreeSet<&Arc<str>> =
+            taken_back.iter().filter_map(|number| self.concerned.get(*number)).flatten().collect();
+        let mut files: BTreeMap<Arc<str>, SourceFile> = after
+            .files
+            .iter()
+            .filter(|file| !concerned.contains(&file.path))
+            .map(|file| (file.path.clone(), file.clone()))
+            .collect();
+        let mut tree = SourceTree { rules_from: after.rules_from.clone(), ..SourceTree::default() };
+        let stays = |one: &&Diagnostic| one.at.as_ref().is_none_or(|at| !concerned.contains(&at.file));
+        tree.found.extend(after.found.iter().filter(stays).cloned());
+        let by_file = self.by_file();
+        for path in concerned {
+            let Some(file) = self.files.get(path) else { continue };
+            let is_taken = file.whole.is_some_and(|number| taken_back.contains(&number));
+            tree.found.extend(file.found[usize::from(!is_taken)].iter().cloned());
+            let made = match file.whole {
+                Some(_) if is_taken => file.before.clone(),
+                Some(_) => file.after.clone(),
+                None => {
+                    let here = by_file.get(path).map(Vec::as_slice).unwrap_or_default();
+                    written(path, file, here, taken_back)
+                }
+            };
+            files.extend(made.map(|file| (path.clone(), file)));
+        }
+        tree.files = files.into_values().collect();
+        tree
+    }
+
+    /// The changed documents of each file, old and new.
+    fn by_file(&self) -> BTreeMap<&Arc<str>, Vec<&ChangedDocument>> {
+        let mut by_file: BTreeMap<&Arc<str>, Vec<&ChangedDocument>> = BTreeMap::new();
+        for document in &self.changed {
+            let files = document.before.iter().chain(&document.after).map(|spot| &spot.file);
+            for file in files.collect::<BTreeSet<_>>() {
+                by_file.entry(file).or_default().push(document);
+            }
+        }
+        by_file
+    }
+}
+
+/// Writes a file without some edits of its documents.
+fn written(
+    path: &Arc<str>,
+    file: &ChangedFile,
+    documents: &[&ChangedDocument],
+    taken_back: &BTreeSet<usize>,
+) -> Option<SourceFile> {
+    let is_here = |spot: &Option<Spot>| spot.as_ref().is_some_and(|spot| spot.file == *path);
+    let mut new: BTreeMap<(usize, usize), &ChangedDocument> = BTreeMap::new();
+    for document in documents.iter().filter(|document| is_here(&document.after)) {
+        new.extend(document.after.iter().map(|spot| ((spot.piece, spot.object), *document)));
+    }
+    let text = file.after.as_ref().map(|file| &*file.bytes).unwrap_or_default();
+    let mut bytes = Vec::new();
+    for (place, piece) in file.pieces.iter().enumerate() {
+        let changed = |object: usize| new.get(&(place, object)).copied();
+        if !(0..piece.objects.len()).filter_map(changed).any(|one| one.is_concerned(taken_back)) {
+            append(&mut bytes, text.get(piece.text.clone()).unwrap_or_default());
+            continue;
+        }
+        for (number, object) in piece.objects.iter().enumerate() {
+            let left = match changed(number) {
+                Some(document) => document.left_in(path, taken_back),
+                None => Some(object.root.to_json()),
+            };
+            append_value(&mut bytes, left);
+        }
+    }
+    let back = |document: &&&ChangedDocument| is_here(&document.before) && !is_here(&document.after);
+    for document in documents.iter().filter(back) {
+        append_value(&mut bytes, document.left_in(path, taken_back));
+    }
+    (file.after.is_some() || !bytes.is_empty()).then(|| SourceFile::new(path.clone(), bytes))
+}
+
+fn append_value(bytes: &mut Vec<u8>, value: Option<Json>) {
+    if let Some(value) = value {
+        append(bytes, emit(&value).as_bytes());
+    }
+}
+
+impl ChangedDocument {
+    /// Reports whether one of the edits is of this document.
+    fn is_concerned(&self, taken_back: &BTreeSet<usize>) -> bool {
+        self.whole.is_some_and(|number| taken_back.contains(&number))
+            || self.fields.as_ref().is_some_and(|fields| fields.has_any(taken_back))
+    }
+
+    /// Returns the document as a file has it without some edits.
+    fn left_in(&self, path: &Arc<str>, taken_back: &BTreeSet<usize>) -> Option<Json> {
+        let is_back = self.whole.is_some_and(|number| taken_back.contains(&number));
+        // An edit taken back leaves the document where it was, and as it was.
+        let spot = if is_back { &self.before } else { &self.after };
+        let spot = spot.as_ref().filter(|spot| spot.file == *path)?;
+        match &self.fields {
+            Some(fields) => fields.without(taken_back),
+            None => Some(spot.root.to_json()),
+        }
+    }
+}

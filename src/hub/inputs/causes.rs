@@ -1,0 +1,186 @@
+//! The causes of a step: the step is computed again with edits, reports or time taken back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::Arc;
+
+use super::error::InputError;
+use super::last_good::GoodForms;
+use super::{PassInputs, last_good};
+use berth_base::model::{ClusterStatus, Timestamp};
+use berth_base::source::{SourceFile, SourceTree};
+use berth_engine::causes::{Causes, Edits, Effects, InputChange, InputKind, Seen, Trials, reports, trace};
+use berth_engine::load::{self, FileCache, History};
+use berth_engine::pipeline::{self, Built, Inputs, PipelineCache};
+use berth_engine::state::State;
+use berth_git::{self as git, BlobIds, Repo};
+
+impl PassInputs {
+    /// Finds the edits, reports or time behind each difference between the current state and the `next` one, which
+    /// these inputs gave. There are none of a first state, and of one whose source is gone.
+    pub fn causes(&mut self, repo: &Repo, next: &State) -> Result<Causes, InputError> {
+        let Some((source, then)) = self.published.filter(|(source, _)| repo.has_commit(*source)) else {
+            return Ok(Causes::default());
+        };
+        let before = self.published_tree(repo, source)?;
+        let edits = Edits::between(&before, &self.tree, |path| self.loaded.config.excludes(path));
+        let effects = Effects::between(&self.current, next);
+        let (parsed, built) = (mem::take(&mut self.cache.parsed), self.cache.built.clone());
+        let mut step = Step {
+            inputs: self,
+            before,
+            edits,
+            effects,
+            parsed,
+            built,
+            reports: BTreeMap::new(),
+            time: None,
+            last: None,
+        };
+        let causes = step.causes(then, &next.facts);
+        let parsed = mem::take(&mut step.parsed);
+        self.cache.parsed = parsed;
+        causes
+    }
+
+    /// The source of the current state, with the last good forms that it used.
+    fn published_tree(&mut self, repo: &Repo, source: git::CommitId) -> Result<SourceTree, InputError> {
+        let mut tree = git::read_source_with_cache(repo, source, &mut self.cache.blobs)?;
+        let kept = last_good::kept_of(repo, &self.current)?;
+        tree.files.retain(|file| !kept.contains_key(&*file.path));
+        tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
+        tree.files.extend(kept.into_iter().map(|(path, bytes)| SourceFile::new(path, bytes)));
+        tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(tree)
+    }
+}
+
+/// A step that can be computed again with some of its inputs taken back.
+struct Step<'i> {
+    inputs: &'i PassInputs,
+    /// The source of the current state.
+    before: SourceTree,
+    edits: Edits,
+    effects: Effects,
+    parsed: FileCache,
+    built: Option<PipelineCache>,
+    /// The reports that differ, by their number: the cluster, what the current state read of it, and what its source
+    /// would read now.
+    reports: BTreeMap<usize, (String, [ClusterStatus; 2])>,
+    time: Option<(usize, Timestamp)>,
+    /// The last trial.
+    last: Option<(BTreeSet<usize>, Vec<Seen>)>,
+}
+
+impl Step<'_> {
+    fn causes(
+        &mut self,
+        then: Timestamp,
+        facts: &BTreeMap<String, ClusterStatus>,
+    ) -> Result<Causes, InputError> {
+        let mut inputs = mem::take(&mut self.edits.inputs);
+        let mut documents = mem::take(&mut self.edits.documents);
+        if self.effects.is_empty() {
+            return Ok(Causes { inputs, ..Causes::default() });
+        }
+        if *facts != self.inputs.current.facts {
+            self.find_reports(&mut inputs)?;
+        }
+        if then != self.inputs.now {
+            self.time = Some((inputs.len(), then));
+            let words = format!("time: {then} → {}", self.inputs.now);
+            inputs.push(InputChange { at: None, words, kind: InputKind::Time });
+        }
+        let n_edits = documents.iter().map(Vec::len).sum();
+        documents.extend((n_edits..inputs.len()).map(|number| vec![number]));
+        let n_effects = self.effects.len();
+        let traced = trace(self, &documents, n_effects)?;
+        let effects = mem::take(&mut self.effects);
+        Ok(Causes { inputs, by_effect: effects.each_with(traced.blames), asked: traced.asked })
+    }
+
+    /// Finds the reports of which the source of the current state would read something else now.
+    fn find_reports(&mut self, inputs: &mut Vec<InputChange>) -> Result<(), InputError> {
+        let all: BTreeSet<usize> = (0..inputs.len()).collect();
+        let built = self.build_without(&all)?;
+        self.last = Some((all, self.effects.seen_in(&built.state)));
+        let (was, is) = (&self.inputs.current.facts, built.state.facts);
+        let clusters: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+        for cluster in clusters {
+            let sides = [was, &is].map(|facts| {
+                let fact = facts.get(cluster).cloned().unwrap_or_default();
+                // The hub's own record, and no part of a report.
+                ClusterStatus { cluster: cluster.clone(), taints: BTreeMap::new(), ..fact }
+            });
+            if sides[0] != sides[1] {
+                let words = reports::words(cluster, &sides[0], &sides[1]);
+                let kind = InputKind::Report { cluster: cluster.clone() };
+                self.reports.insert(inputs.len(), (cluster.clone(), sides));
+                inputs.push(InputChange { at: None, words, kind });
+            }
+        }
+        Ok(())
+    }
+
+    fn build_without(&mut self, taken_back: &BTreeSet<usize>) -> Result<Built, InputError> {
+        let PassInputs { tree, current, now, loaded, history, .. } = self.inputs;
+        let statuses = self.statuses_without(taken_back);
+        let now = match self.time {
+            Some((number, then)) if taken_back.contains(&number) => then.min(*now),
+            _ => *now,
+        };
+        let (edited, before) = (self.edits.without(tree, taken_back), &self.before);
+        let parsed = &mut self.parsed;
+        let (built, _) = with_before(history, before, |history| {
+            let again = load::load_with_cache(&edited, history, parsed);
+            parsed.forget_unused();
+            // Decisions under other doubts are other ones.
+            let cache = self.built.as_ref().filter(|_| again.fleet.doubt == loaded.fleet.doubt);
+            let inputs = Inputs { tree: &edited, history, current, statuses: &statuses, now };
+            pipeline::build_loaded(again, inputs, cache, &mut BlobIds)
+        })?;
+        Ok(built)
+    }
+
+    fn statuses_without(&self, taken_back: &BTreeSet<usize>) -> BTreeMap<String, ClusterStatus> {
+        let mut statuses = self.inputs.statuses.clone();
+        for (_, (cluster, [was, is])) in self.reports.iter().filter(|(number, _)| taken_back.contains(number))
+        {
+            let status = statuses.entry(cluster.clone()).or_default();
+            forget(status, is);
+            status.replace_by(was);
+        }
+        statuses
+    }
+}
+
+impl Trials for Step<'_> {
+    type Error = InputError;
+
+    fn without(&mut self, taken_back: &BTreeSet<usize>) -> Result<Vec<Seen>, InputError> {
+        if let Some((_, seen)) = self.last.take_if(|(last, _)| last == taken_back) {
+            return Ok(seen);
+        }
+        let built = self.build_without(taken_back)?;
+        Ok(self.effects.seen_in(&built.state))
+    }
+}
+
+/// Hands the last good forms to loading. What a trial breaks has its form of before.
+fn with_before<T>(forms: &GoodForms, before: &SourceTree, run: impl FnOnce(History<'_>) -> T) -> T {
+    let GoodForms::Found(forms) = forms else { return forms.with(run) };
+    let earlier = |path: &str| -> Option<Arc<[u8]>> {
+        let place = before.files.binary_search_by(|file| (*file.path).cmp(path)).ok()?;
+        Some(before.files[place].bytes.clone())
+    };
+    run(History::Known(&|path| forms.get(path).cloned().or_else(|| earlier(path))))
+}
+
+/// Forgets the parts of a report that another one has.
+fn forget(status: &mut ClusterStatus, parts: &ClusterStatus) {
+    status.labels.retain(|name, _| !parts.labels.contains_key(name));
+    status.claims.retain(|name, _| !parts.claims.contains_key(name));
+    status.properties.retain(|name, _| !parts.properties.contains_key(name));
+    status.scores.retain(|name, _| !parts.scores.contains_key(name));
+    status.workloads.retain(|name, _| !parts.workloads.contains_key(name));
+}
