@@ -167,7 +167,7 @@ fn a_plan_warns_of_what_a_hub_would_refuse_and_does_it() {
     let plan = run(&["plan", "--repo", repo.arg()]).expect(0);
     let warning = "web.yaml:7:27: warning: ClusterResourcePlacement web: spec.policy.placementType changes from PickAll to PickFixed, which a KubeFleet hub refuses";
     assert!(plan.err.contains(warning), "{}", plan.err);
-    assert!(plan.out.contains("- turin"), "{}", plan.out);
+    assert!(plan.out.contains("would leave turin"), "{}", plan.out);
     let same = run(&["plan", "--repo", repo.arg(), "--base", "HEAD~1", "--head", "HEAD~1"]).expect(0);
     assert!(!same.err.contains("hub refuses"), "{}", same.err);
     let by_base = run(&["plan", "--repo", repo.arg(), "--base", "HEAD~1"]).expect(0);
