@@ -1,10 +1,10 @@
 //! Any text is an expression or is refused at a character of it; what is one ends, whatever it is asked over, and
 //! gives the same again.
 
-use berth_cel::{Names, Program, Value};
+use berth_cel::{Names, Program, Value, Variable};
 use serde_json::json;
 
-const NAMES: Names<'_> = Names { variable: "managedCluster", methods: &["scores"] };
+const NAMES: Names<'_> = Names { variables: &[Variable::any("managedCluster")], methods: &["scores"] };
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };

@@ -1,5 +1,7 @@
 //! Checks a parsed expression: names, macros, functions, and types as far as they are known.
 
+use std::collections::BTreeSet;
+
 use super::Names;
 use super::expression::{Expression, Holds, Kind};
 use super::fault::Fault;
@@ -10,14 +12,18 @@ use super::types::{NAMED, Type};
 use super::value::{MapKey, Value};
 use berth_base::diag::did_you_mean;
 
-pub(super) fn check(node: &Node, names: Names<'_>) -> Result<Expression, Fault> {
-    Checker { names, locals: Vec::new() }.one(node).map(|(expression, _)| expression)
+/// Returns the checked expression, and the variables that it reads.
+pub(super) fn check(node: &Node, names: Names<'_>) -> Result<(Expression, BTreeSet<usize>), Fault> {
+    let mut checker = Checker { names, locals: Vec::new(), reads: BTreeSet::new() };
+    let (expression, _) = checker.one(node)?;
+    Ok((expression, checker.reads))
 }
 
 struct Checker<'n> {
     names: Names<'n>,
     /// The variables of macros around what is checked, each with its type.
     locals: Vec<(String, Shape)>,
+    reads: BTreeSet<usize>,
 }
 
 type Typed = (Expression, Shape);
@@ -51,11 +57,9 @@ impl Checker<'_> {
             Form::Name(name) => self.name(at, name),
             Form::Select { of, field, optional } => {
                 let (of, holder) = self.holder(of)?;
+                let gives = field_of(at, &holder, field, *optional)?;
                 let field = MapKey::Text(field.as_str().into());
-                made(
-                    Kind::Select { of: Box::new(of), field, optional: *optional },
-                    looked_up(&holder, *optional),
-                )
+                made(Kind::Select { of: Box::new(of), field, optional: *optional }, gives)
             }
             Form::Index { of, index, optional } => {
                 let (of, holder) = self.one(of)?;
@@ -148,21 +152,25 @@ impl Checker<'_> {
         }
     }
 
-    fn name(&self, at: usize, name: &str) -> Result<Typed, Fault> {
+    fn name(&mut self, at: usize, name: &str) -> Result<Typed, Fault> {
         if let Some(index) = self.locals.iter().rposition(|(local, _)| local == name) {
             return Ok((Expression { at, kind: Kind::Local(index) }, self.locals[index].1.clone()));
         }
-        if name == self.names.variable {
-            let object = Shape::holding(Type::Map, &[Type::Text.into(), Type::Any.into()]);
-            return Ok((Expression { at, kind: Kind::Variable }, object));
+        if let Some(index) = self.names.variables.iter().position(|variable| variable.name == name) {
+            self.reads.insert(index);
+            let any = || Shape::holding(Type::Map, &[Type::Text.into(), Type::Any.into()]);
+            let shape = self.names.variables[index].record.map_or_else(any, Shape::of_record);
+            return Ok((Expression { at, kind: Kind::Variable(index) }, shape));
         }
         if let Some(kind) = NAMED.into_iter().find(|kind| kind.name() == name) {
             return Ok((Expression { at, kind: Kind::Literal(Value::Type(kind.name())) }, Type::Kind.into()));
         }
-        let known = self.locals.iter().map(|(local, _)| local.as_str()).chain([self.names.variable]);
+        let variables = || self.names.variables.iter().map(|variable| variable.name);
+        let known = self.locals.iter().map(|(local, _)| local.as_str()).chain(variables());
         let hint = did_you_mean(name, known);
-        Err(Fault::new(at, format!("there is nothing named `{name}`, only `{}`", self.names.variable))
-            .maybe_hint(hint))
+        let all: Vec<String> = variables().map(|name| format!("`{name}`")).collect();
+        let message = format!("there is nothing named `{name}`, only {}", all.join(", "));
+        Err(Fault::new(at, message).maybe_hint(hint))
     }
 
     fn call(&mut self, call: Call<'_>, target: Option<&Node>) -> Result<Typed, Fault> {
@@ -200,15 +208,16 @@ impl Checker<'_> {
     }
 
     fn is_known(&self, name: &str) -> bool {
-        name == self.names.variable || self.locals.iter().any(|(local, _)| local == name)
+        self.names.variables.iter().any(|variable| variable.name == name)
+            || self.locals.iter().any(|(local, _)| local == name)
     }
 
     /// A method of the variable itself, by its index.
     fn ask(&mut self, method: usize, call: Call<'_>, target: &Node) -> Result<Typed, Fault> {
         let Call { at, name, arguments } = call;
         let (target, _) = self.one(target)?;
-        let variable = self.names.variable;
-        let ([argument], Kind::Variable) = (arguments, target.kind) else {
+        let variable = self.names.variables.first().map_or("", |first| first.name);
+        let ([argument], Kind::Variable(0)) = (arguments, target.kind) else {
             let message = format!("`{name}` is a method of `{variable}` alone, with one text in brackets");
             return Err(Fault::new(at, message));
         };
@@ -272,8 +281,10 @@ impl Checker<'_> {
                 let Form::Select { of, field, optional: false } = &argument.form else {
                     return Err(Fault::new(argument.at, "`has` is asked about a field, as in `has(a.b)`"));
                 };
+                let (of, holder) = self.holder(of)?;
+                field_of(argument.at, &holder, field, false)?;
                 let field = MapKey::Text(field.as_str().into());
-                (Kind::Has { of: Box::new(self.holder(of)?.0), field }, Type::Bool.into())
+                (Kind::Has { of: Box::new(of), field }, Type::Bool.into())
             }
             (Some(over), "all" | "exists" | "exists_one" | "existsOne", [local, body]) => {
                 let (over, item) = self.range(over)?;
@@ -341,6 +352,14 @@ impl Checker<'_> {
 /// Returns the type to look a field up in: an optional counts as its value.
 fn within(holder: &Shape) -> Shape {
     if holder.kind == Type::Optional { holder.part(0) } else { holder.clone() }
+}
+
+/// The type of a field that is selected by name. A record has no fields but its own.
+fn field_of(at: usize, holder: &Shape, field: &str, optional: bool) -> Result<Shape, Fault> {
+    let Some(record) = within(holder).record else { return Ok(looked_up(holder, optional)) };
+    let found = Shape::of_field(record.field(at, field)?);
+    let is_optional = optional || holder.kind == Type::Optional;
+    Ok(if is_optional { Shape::holding(Type::Optional, &[found]) } else { found })
 }
 
 /// The type of what is found in a list or map.

@@ -12,7 +12,8 @@ pub(super) struct Expression {
 #[derive(Debug)]
 pub(super) enum Kind {
     Literal(Value),
-    Variable,
+    /// A variable by its index.
+    Variable(usize),
     /// The variable of a macro around this, the outermost being 0.
     Local(usize),
     Select {
@@ -41,7 +42,7 @@ pub(super) enum Kind {
         overloads: Vec<&'static Function>,
         arguments: Vec<Expression>,
     },
-    /// A method that only the variable has.
+    /// A method that only the first variable has.
     Ask {
         method: usize,
         argument: Box<Expression>,

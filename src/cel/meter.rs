@@ -10,11 +10,20 @@ const TEXT_PER_STEP: usize = 10;
 #[derive(Debug)]
 pub(super) struct Meter {
     left: u64,
+    most: u64,
 }
 
 impl Meter {
     pub(super) fn full() -> Meter {
-        Meter { left: STEPS }
+        Meter::of(STEPS)
+    }
+
+    pub(super) fn of(steps: u64) -> Meter {
+        Meter { left: steps, most: steps }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.left == 0
     }
 
     pub(super) fn take(&mut self, steps: usize) -> Result<(), String> {
@@ -26,7 +35,7 @@ impl Meter {
             }
             None => {
                 self.left = 0;
-                Err(format!("this takes more than {STEPS} steps"))
+                Err(format!("this takes more than {} steps", self.most))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A checked expression and a value of its variable → the result, within the limit of its work.
+//! A checked expression and the values of its variables → the result, within the limit of its work.
 //!
 //! As the language has it, `&&`, `||`, `all` and `exists` do not mind an error that another part makes
 //! irrelevant.
@@ -15,15 +15,20 @@ use super::shape::Shape;
 use super::types::Type;
 use super::value::{MapKey, Value};
 
-pub(super) fn run(root: &Expression, variable: &Value, answer: Answer<'_>) -> Result<Value, Fault> {
-    Run { variable, answer, locals: Vec::new(), meter: Meter::full() }.one(root)
+pub(super) fn run(
+    root: &Expression,
+    variables: &[Value],
+    answer: Answer<'_>,
+    meter: &mut Meter,
+) -> Result<Value, Fault> {
+    Run { variables, answer, locals: Vec::new(), meter }.one(root)
 }
 
 struct Run<'a> {
-    variable: &'a Value,
+    variables: &'a [Value],
     answer: Answer<'a>,
     locals: Vec<Value>,
-    meter: Meter,
+    meter: &'a mut Meter,
 }
 
 type Ran = Result<Value, Fault>;
@@ -34,7 +39,7 @@ impl Run<'_> {
         self.take(at, 1)?;
         match &expression.kind {
             Kind::Literal(value) => Ok(value.clone()),
-            Kind::Variable => Ok(self.variable.clone()),
+            Kind::Variable(index) => Ok(self.variables.get(*index).cloned().unwrap_or(Value::Null)),
             Kind::Local(index) => Ok(self.locals.get(*index).cloned().unwrap_or(Value::Null)),
             Kind::Select { of, field, optional } => {
                 let of = self.one(of)?;
@@ -64,7 +69,7 @@ impl Run<'_> {
                 let types: Vec<Type> = values.iter().map(Type::of).collect();
                 let fits = overloads.iter().find(|function| function.takes(&types));
                 let called = match fits {
-                    Some(function) => (function.call)(&mut self.meter, &values),
+                    Some(function) => (function.call)(self.meter, &values),
                     None => {
                         let method = overloads.first().is_some_and(|function| function.method);
                         let shapes: Vec<Shape> = types.into_iter().map(Shape::from).collect();

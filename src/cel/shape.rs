@@ -2,6 +2,7 @@
 //!
 //! The rules are those of cel-go: a type fits another one where both are known and equal, or one is unknown.
 
+use super::record::{Field, Record};
 use super::types::Type;
 
 /// A type and the types in it: a list's items, a map's keys and values, an optional's value.
@@ -10,6 +11,8 @@ pub(super) struct Shape {
     pub(super) kind: Type,
     /// Empty for a type that holds nothing, and for an empty list, map or optional, which fits any other.
     parts: Vec<Shape>,
+    /// The fields of a map, where they are known.
+    pub(super) record: Option<&'static Record>,
 }
 
 /// Types nested deeper are unknown: a chain of macros could double a type at each step.
@@ -27,14 +30,27 @@ impl From<Type> for Shape {
             Type::Map => 2,
             _ => 0,
         };
-        Shape { kind, parts: (0..parts).map(|_| Shape::from(Type::Any)).collect() }
+        Shape { kind, parts: (0..parts).map(|_| Shape::from(Type::Any)).collect(), record: None }
     }
 }
 
 impl Shape {
     pub(super) fn holding(kind: Type, parts: &[Shape]) -> Shape {
         let known = |part: &Shape| if part.depth() < DEEPEST { part.clone() } else { Type::Any.into() };
-        Shape { kind, parts: parts.iter().map(known).collect() }
+        Shape { kind, parts: parts.iter().map(known).collect(), record: None }
+    }
+
+    pub(super) fn of_record(record: &'static Record) -> Shape {
+        Shape { record: Some(record), ..Shape::holding(Type::Map, &[Type::Text.into(), Type::Any.into()]) }
+    }
+
+    pub(super) fn of_field(field: Field) -> Shape {
+        match field {
+            Field::Text => Type::Text.into(),
+            Field::Int => Type::Int.into(),
+            Field::Texts => Shape::holding(Type::Map, &[Type::Text.into(), Type::Text.into()]),
+            Field::ListOf(record) => Shape::holding(Type::List, &[Shape::of_record(record)]),
+        }
     }
 
     /// The type of a list, map or optional with these parts, each as all of its values have it.
@@ -72,7 +88,8 @@ impl Shape {
             _ if other.parts.is_empty() => self.clone(),
             (kind, _) => {
                 let parts = self.parts.iter().zip(&other.parts).map(|(one, other)| one.or(other));
-                Shape { kind, parts: parts.collect() }
+                let record = self.record.filter(|record| other.record == Some(record));
+                Shape { kind, parts: parts.collect(), record }
             }
         }
     }

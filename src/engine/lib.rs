@@ -10,6 +10,7 @@ pub mod gate;
 pub mod load;
 pub mod pipeline;
 pub mod plan;
+pub mod policy_tests;
 pub mod release;
 pub mod render;
 pub mod report;

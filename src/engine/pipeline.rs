@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::decide::{self, Decided};
 use crate::load::{self, History, Loaded};
+use crate::policy_tests::Side;
 use crate::release;
 use crate::render;
 use crate::state::State;
@@ -75,6 +76,11 @@ pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Op
     let current = render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
     render::objects(&loaded.fleet, &mut decided.decisions, current);
     (decided.decisions, decided.next_change)
+}
+
+/// A fleet with the decisions and facts of a state, as policy tests see it.
+pub fn side<'a>(fleet: &'a Fleet, state: &'a State) -> Side<'a> {
+    Side::new(decide::overlay(fleet, &state.facts), fleet, &state.decisions)
 }
 
 /// The cache that one build leaves for the next. It is valid only with the state that this build became.

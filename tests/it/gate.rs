@@ -410,6 +410,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         let step = Step {
             source,
             states: &Comparison::of(&current.state, &built.state),
+            failing: &std::collections::BTreeMap::new(),
             files: &built.fleet.approvals,
             now: inputs.now,
             rendered: Some(&current),

@@ -58,6 +58,7 @@ mod ocm;
 mod ocm_chapter;
 mod operate;
 #[cfg(unix)]
+mod policy_tests;
 mod progress;
 mod prune;
 mod refused;

@@ -35,7 +35,8 @@ const MAY_USE: &[(&str, Modules)] = &[
         &[
             ("dialects", &[]),
             ("access", &["dialects"]),
-            ("load", &["access", "dialects"]),
+            ("policy_tests", &[]),
+            ("load", &["access", "dialects", "policy_tests"]),
             ("decide", &[]),
             ("release", &[]),
             ("render", &[]),
@@ -45,7 +46,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("causes", &["load", "plan", "state"]),
             ("consequences", &["causes", "plan", "state"]),
             ("gate", &["state"]),
-            ("pipeline", &["decide", "load", "release", "render", "state"]),
+            ("pipeline", &["decide", "load", "policy_tests", "release", "render", "state"]),
         ],
     ),
     (

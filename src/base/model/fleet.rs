@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::key::Key;
 use super::placement::Placement;
 use super::placement_ref::PlacementRef;
+use super::selector::Labels;
 use super::shared::Shared;
 use super::status::ClusterStatus;
 use super::workload::Workload;
@@ -17,6 +18,8 @@ pub struct Fleet {
     pub clusters: BTreeMap<String, Shared<Cluster>>,
     pub placements: BTreeMap<Key, Shared<Placement>>,
     pub workloads: BTreeMap<Key, Shared<Workload>>,
+    /// The labels of the documents that describe workloads.
+    pub labels: BTreeMap<Key, Labels>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: BTreeMap<String, ClusterStatus>,
     /// The removals that people approved.

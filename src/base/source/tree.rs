@@ -14,7 +14,7 @@ pub struct SourceTree {
     pub rules_from: RulesFrom,
 }
 
-/// The origin of a tree's access rules.
+/// The origin of a tree's access rules and policy tests.
 #[derive(Clone, Debug, Default)]
 pub enum RulesFrom {
     /// Its own rules: no tree comes before it.

@@ -5,9 +5,9 @@ mod shapes;
 
 use serde_json::json;
 
-use super::{Names, Program, Value};
+use super::{Names, Program, Value, Variable};
 
-const NAMES: Names<'_> = Names { variable: "it", methods: &["scores"] };
+const NAMES: Names<'_> = Names { variables: &[Variable::any("it")], methods: &["scores"] };
 
 /// Evaluates an expression and returns its result as `string(…)` or JSON, or its fault with the place.
 fn run(text: &str) -> Result<Value, String> {

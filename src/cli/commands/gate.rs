@@ -89,9 +89,10 @@ pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
     if let Some(one) = approvable.next() {
         let _ = write!(
             text,
-            "\nTo reject the removal, undo the change. To approve it, end a commit's message on the \
+            "\nTo reject {}, undo the change. To approve it, end a commit's message on the \
              source branch with\n\n{}\n\nUse an empty commit (`git commit --allow-empty`) or a file under \
              `approvals/`.\n",
+            if held.iter().any(Held::is_held_by_policy) { "what is held" } else { "the removal" },
             one.approval_of_all()
         );
         if approvable.next().is_some() {

@@ -67,6 +67,7 @@ mod sync_text;
 mod taint;
 mod teardown;
 mod telling;
+mod test;
 mod trust;
 mod unjoin;
 mod validate;
@@ -102,6 +103,7 @@ enum Command {
     Demo(demo::DemoArgs),
     Init(init::InitArgs),
     Validate(validate::ValidateArgs),
+    Test(test::TestArgs),
     Decide(decide::DecideArgs),
     Explain(explain::ExplainArgs),
     Describe(describe::DescribeArgs),
@@ -175,6 +177,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Demo(args) => demo::cmd_demo(args, ui),
         Command::Init(args) => init::cmd_init(args, ui),
         Command::Validate(args) => validate::cmd_validate(args, ui),
+        Command::Test(args) => test::cmd_test(args, ui),
         Command::Decide(args) => decide::cmd_decide(args, ui),
         Command::Explain(args) => explain::cmd_explain(args, ui),
         Command::Describe(args) => describe::cmd_describe(args, ui),

@@ -271,6 +271,7 @@ impl Planned {
             Ok(note) => diagnostics.extend(note),
             Err(refusal) => refused.insert(0, refusal),
         }
+        diagnostics.extend(step.policy.note.clone());
         diagnostics.sort();
         let reasons = Reasons::of(&wanted, &step);
         let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &step.built.state))?;
@@ -299,6 +300,7 @@ impl Planned {
             held: &self.step.held,
             deadlines: &self.step.deadlines,
             refused: &self.refused,
+            policy: &self.step.policy,
             diagnostics: &self.diagnostics,
         }
     }
@@ -328,7 +330,9 @@ impl Planned {
     fn exit(&self, fail_on: &[FailOn]) -> Exit {
         let counts = self.step.plan.counts();
         let is_held = !self.step.held.is_empty();
-        let has_warnings = self.diagnostics.iter().any(|one| one.severity == Severity::Warning);
+        let policy = self.step.policy.diagnostics();
+        let all = || self.diagnostics.iter().chain(policy.iter());
+        let has_warnings = all().any(|one| one.severity == Severity::Warning);
         let fails = |what: &FailOn| match what {
             FailOn::Errors => None,
             FailOn::Warnings => has_warnings.then_some(Exit::Faulty),
@@ -340,7 +344,8 @@ impl Planned {
         };
         let untrusted = if self.is_untrusted { Exit::Held } else { Exit::Done };
         let exits = fail_on.iter().filter_map(fails);
-        exits.fold(exit_for(&self.diagnostics).worst(untrusted), Exit::worst)
+        let faulty = exit_for(&self.diagnostics).worst(exit_for(&policy));
+        exits.fold(faulty.worst(untrusted), Exit::worst)
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::exit::{Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
+use super::plan_forms::policy::policy_json;
 use super::slips;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostics, Severity};
@@ -44,19 +45,29 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     built
         .diagnostics
         .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
+    let policy = inputs.policy_report(&built, true);
+    built.diagnostics.extend(policy.diagnostics());
     built.diagnostics.sort();
     match args.output {
         Format::Text => {
             ui.diagnostics(&built.diagnostics);
             ui.out(&format!(
-                "{}, {}, {}, {}",
+                "{}, {}, {}, {}{}",
                 counted(inputs.tree().files.len(), "file"),
                 counted(built.fleet.clusters.len(), "cluster"),
                 counted(built.fleet.placements.len(), "placement"),
                 counted(built.fleet.workloads.len(), "workload"),
+                match policy.counting {
+                    0 => String::new(),
+                    some => format!(", {}", counted(some, "policy test")),
+                },
             ));
         }
-        format => format.write(&diagnostics_json(&built.diagnostics), ui),
+        format => {
+            let mut form = diagnostics_json(&built.diagnostics);
+            form["policyTests"] = policy_json(&policy);
+            format.write(&form, ui);
+        }
     }
     let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);
     let exit = if args.strict && has_warnings { Exit::Faulty } else { Exit::Done };

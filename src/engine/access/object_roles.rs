@@ -8,6 +8,7 @@ pub(super) fn role<'k>(dialects: Dialects, key: &'k Key) -> AccessRole<'k> {
     match (&*key.group, &*key.kind) {
         // It deletes the object that it names, whoever owns it.
         (OWN_GROUP, "Approval") => AccessRole::FleetWide,
+        (OWN_GROUP, "PolicyTest") => AccessRole::FleetWide,
         (OWN_GROUP, _) => AccessRole::Policy,
         _ => {
             let mut roles = dialects.iter().map(|dialect| (dialect.access_role)(key));

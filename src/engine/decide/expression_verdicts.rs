@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use berth_base::model::{Cluster, Expression, View};
-use berth_cel::{Fault, Names, Program, Value};
+use berth_cel::{Fault, Names, Program, Value, Variable};
 
 /// Views and verdicts made so far.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Ran {
         let view = expression.view;
         let shown = self.shown.borrow_mut().entry(view).or_insert_with(empty).clone();
         let methods: Vec<&str> = view.methods.iter().map(|(name, _)| *name).collect();
-        let names = Names { variable: view.name, methods: &methods };
+        let names = Names { variables: &[Variable::any(view.name)], methods: &methods };
         let column = Rc::new(Column {
             view,
             program: Program::compile(&expression.text, names).ok(),

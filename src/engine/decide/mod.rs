@@ -43,6 +43,7 @@ use berth_base::model::fleet::Doubt;
 use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
 
 pub use cache::DecisionCache;
+pub use status_overlay::overlay;
 pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
 
 /// The result of one pass over all placements.
@@ -79,7 +80,7 @@ pub(crate) fn decide_after(
 ) -> (Decided, DecisionCache) {
     let previous = &*without_leaving(previous);
     let reads = reads_of(fleet);
-    let mut clusters = status_overlay::overlay(fleet, statuses);
+    let mut clusters = overlay(fleet, statuses);
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
     let next_cache = DecisionCache::of(fleet, statuses, now);
@@ -111,7 +112,7 @@ pub fn explain(
     key: &Key,
 ) -> Option<Trace> {
     let (key, _) = fleet.placements.get_key_value(key)?;
-    let mut clusters = status_overlay::overlay(fleet, statuses);
+    let mut clusters = overlay(fleet, statuses);
     taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);
     let previous = &*without_leaving(previous);

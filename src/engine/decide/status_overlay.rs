@@ -11,10 +11,7 @@ use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::{Cluster, ClusterStatus, Fleet, Shared};
 
 /// Returns the clusters with the values of their statuses, by name ascending.
-pub(super) fn overlay<'a>(
-    fleet: &'a Fleet,
-    statuses: &BTreeMap<String, ClusterStatus>,
-) -> Vec<Cow<'a, Cluster>> {
+pub fn overlay<'a>(fleet: &'a Fleet, statuses: &BTreeMap<String, ClusterStatus>) -> Vec<Cow<'a, Cluster>> {
     let one = |(name, cluster): (&String, &'a Shared<Cluster>)| {
         let reports = [fleet.statuses.get(name), statuses.get(name)];
         reports.into_iter().flatten().fold(Cow::Borrowed(&**cluster), |mut cluster, status| {

@@ -19,16 +19,24 @@ use berth_base::model::{Key, ObjectId, path};
 type Removals<'a> = BTreeMap<&'a Key, Removal>;
 type Reasons<'a> = BTreeMap<&'a Key, Vec<Why>>;
 
-pub(super) fn reasons<'a>(question: &Question<'_>, removals: &Removals<'a>) -> Reasons<'a> {
+pub(super) fn reasons<'a>(question: &Question<'a>, removals: &Removals<'a>) -> Reasons<'a> {
     let since = window::since(question.pasts);
     let after = after(question.states.next, removals);
     let case = Case { question, since: &since, after: &after, removals };
     let mut reasons = Reasons::new();
-    for (key, removal) in removals.iter().filter(|(_, removal)| counts(question, removal)) {
+    let removing = || removals.iter().filter(|(_, removal)| !removal.pairs.is_empty());
+    for (key, removal) in removing().filter(|(_, removal)| counts(question, removal)) {
         let found = [clusters(&case, key, removal), risky(question, removal)];
         reasons.entry(*key).or_default().extend(found.into_iter().flatten());
     }
     objects(&case, &mut reasons);
+    for (key, failed) in question.failing {
+        let why = |(test, message): (&String, &String)| Why::Policy {
+            test: test.clone(),
+            message: message.clone(),
+        };
+        reasons.entry(key).or_default().extend(failed.iter().map(why));
+    }
     still(question, removals, &mut reasons);
     evictions(&case, &mut reasons);
     reasons.retain(|_, why| !why.is_empty());

@@ -104,6 +104,7 @@ impl Why {
             Why::Unedited { clusters, of } => {
                 format!("{clusters} of {of} clusters would lose something at once, though no file changed")
             }
+            Why::Policy { test, message } => format!("policy {test}: {message}"),
             Why::HandsOver { to } => format!("it hands an object over to {to}, which is held"),
         }
     }

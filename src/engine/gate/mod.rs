@@ -51,12 +51,12 @@ pub fn losing(states: &Comparison<'_>) -> BTreeMap<Key, Pairs> {
 pub fn judge(question: &Question<'_>) -> Verdict {
     let due = deadlines::due(question.states, &question.outlook.with_change);
     let now = removal::by_workload(question.states);
-    if now.is_empty() && due.is_empty() {
+    if now.is_empty() && due.is_empty() && question.failing.is_empty() {
         return Verdict::default();
     }
     let all = weigh_all(question, now, &due);
     let (removals, quiet): (BTreeMap<&Key, Removal>, BTreeMap<&Key, Removal>) =
-        all.into_iter().partition(|(_, removal)| !removal.pairs.is_empty());
+        all.into_iter().partition(|(_, removal)| !removal.pairs.is_empty() || removal.fails);
     let reasons = limit_checks::reasons(question, &removals);
     let approved = approved(question, &removals, &reasons);
     let waits = |key: &&Key| !approved.contains_key(*key);

@@ -13,6 +13,8 @@ use berth_base::model::{Decision, Digest, Key};
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     pub states: &'a Comparison<'a>,
+    /// The workloads whose new placement makes policy tests fail: each test with its message.
+    pub failing: &'a BTreeMap<Key, BTreeMap<String, String>>,
     pub limits: &'a Limits,
     /// The source differs from the one that was processed last.
     pub source_changed: bool,

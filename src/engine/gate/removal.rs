@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::state::Comparison;
-use berth_base::model::{Digest, Key, ObjectId};
+use crate::state::{Comparison, State};
+use berth_base::model::{Decision, Digest, Key, ObjectId, Pick};
 
 /// Objects in clusters.
 pub type Pairs = BTreeSet<(String, ObjectId)>;
@@ -72,12 +72,23 @@ pub fn digest_of_all(digests: &BTreeSet<Digest>) -> Option<Digest> {
     (!digests.is_empty()).then(|| cut(hash))
 }
 
-/// Returns the digest to approve, and those used before. A used digest is replaced by the next one.
-pub(super) fn unused_digest(pairs: &Pairs, used: &BTreeSet<Digest>) -> (Digest, Vec<Digest>) {
+/// Returns the digest to approve, and those used before. A used digest is replaced by the next one. With a
+/// placement, the digest names that too.
+pub(super) fn unused_digest(
+    pairs: &Pairs,
+    placement: Option<&Placement>,
+    used: &BTreeSet<Digest>,
+) -> (Digest, Vec<Digest>) {
     let pairs = pairs.iter().collect();
     let mut earlier = Vec::new();
     loop {
-        let digest = digest_again(&pairs, earlier.len());
+        let mut digest = digest_again(&pairs, earlier.len());
+        if let Some(placement) = placement {
+            let mut hash = Sha256::new();
+            hash.update(digest.0);
+            placement.iter().for_each(|part| put(&mut hash, part));
+            digest = cut(hash);
+        }
         if !used.contains(&digest) {
             return (digest, earlier);
         }
@@ -85,13 +96,30 @@ pub(super) fn unused_digest(pairs: &Pairs, used: &BTreeSet<Digest>) -> (Digest, 
     }
 }
 
+/// A placement that makes policy tests fail, as the parts that an approval of it names.
+pub(super) type Placement = Vec<String>;
+
+/// Returns the placement of a workload in the next state, and the policy tests that it makes fail.
+pub(super) fn placement(key: &Key, failed: &BTreeMap<String, String>, next: &State) -> Placement {
+    let mut parts = vec![key.kind_and_group(), key.full_name(), failed.len().to_string()];
+    parts.extend(failed.keys().cloned());
+    let picked = next.decisions.get(key).into_iter().flat_map(Decision::picked);
+    let replicas = |pick: &Pick| pick.replicas.map_or_else(String::new, |replicas| replicas.to_string());
+    parts.extend(picked.flat_map(|pick| [pick.cluster.clone(), replicas(pick)]));
+    parts
+}
+
+/// Adds a text to a digest. The length tells where the text ends, whatever it holds.
+fn put(hash: &mut Sha256, text: &str) {
+    hash.update(text.len().to_be_bytes());
+    hash.update(text.as_bytes());
+}
+
 fn digest_again(pairs: &BTreeSet<&(String, ObjectId)>, times: usize) -> Digest {
     let mut hash = Sha256::new();
     for (cluster, object) in pairs {
         for part in [cluster.as_str(), &object.group, &object.kind, &object.namespace, &object.name] {
-            // The length tells where a part ends, whatever it holds.
-            hash.update(part.len().to_be_bytes());
-            hash.update(part.as_bytes());
+            put(&mut hash, part);
         }
     }
     if times > 0 {

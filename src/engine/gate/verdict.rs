@@ -73,6 +73,8 @@ pub enum Why {
     Evictions { clusters: usize, of: usize },
     /// The same in the words of the first version of the gate, which stand in commits.
     Unedited { clusters: usize, of: usize },
+    /// A policy test that holds what makes it fail.
+    Policy { test: String, message: String },
     /// The workload hands an object over to a held workload.
     HandsOver { to: Key },
 }
@@ -81,6 +83,11 @@ impl Held {
     /// Reports whether an approval would let the removal pass; otherwise it waits for another workload.
     pub fn is_approvable(&self) -> bool {
         self.why.iter().any(|why| !matches!(why, Why::HandsOver { .. }))
+    }
+
+    /// Reports whether a policy test holds it.
+    pub fn is_held_by_policy(&self) -> bool {
+        self.why.iter().any(|why| matches!(why, Why::Policy { .. }))
     }
 
     pub(super) fn record(&self) -> HeldRecord {

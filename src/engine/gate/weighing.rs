@@ -25,6 +25,8 @@ pub(super) struct Removal {
     /// The removals that statuses or time contribute to.
     pub(super) by_itself: Pairs,
     pub(super) spent: Vec<Digest>,
+    /// The new placement makes policy tests fail.
+    pub(super) fails: bool,
 }
 
 impl Removal {
@@ -41,14 +43,14 @@ impl Removal {
 
 /// The losses of each workload, now and by the change's deadlines.
 pub(super) fn weigh_all<'a>(
-    question: &Question<'_>,
+    question: &Question<'a>,
     mut now: BTreeMap<&'a Key, Pairs>,
     due: &'a BTreeMap<Key, Due>,
 ) -> BTreeMap<&'a Key, Removal> {
     let causes = Causes::of(question);
     let without = deadlines::due(question.states, &question.outlook.without_change);
     let mut all = BTreeMap::new();
-    let keys: BTreeSet<&Key> = now.keys().copied().chain(due.keys()).collect();
+    let keys: BTreeSet<&Key> = now.keys().copied().chain(due.keys()).chain(question.failing.keys()).collect();
     for key in keys {
         let mut gone = now.remove(key).unwrap_or_default();
         let foreseen = deadlines::foreseen(question.foreseen, key, &gone);
@@ -64,7 +66,9 @@ pub(super) fn weigh_all<'a>(
             // Deadlines of a source that was processed before have been judged with it.
             None => (Due::new(), None),
         };
-        if gone.is_empty() && counted.is_empty() && foreseen.iter().all(Pairs::is_empty) {
+        let failed = question.failing.get(key);
+        let removes_nothing = gone.is_empty() && counted.is_empty() && foreseen.iter().all(Pairs::is_empty);
+        if removes_nothing && failed.is_none() {
             continue;
         }
         let mut named = gone.clone();
@@ -72,9 +76,10 @@ pub(super) fn weigh_all<'a>(
             // All of them, so that it is the same approval when the change is no longer new.
             named.extend(deadlines::until(due, until.unwrap_or(Timestamp::MAX)).into_keys());
         }
-        let (digest, earlier) = removal::unused_digest(&named, question.used);
+        let placement = failed.map(|failed| removal::placement(key, failed, question.states.next));
+        let (digest, earlier) = removal::unused_digest(&named, placement.as_ref(), question.used);
         let Caused { cause, by_itself } = causes.of_workload(key, &gone, digest);
-        let cause = if gone.is_empty() { Cause::Source } else { cause };
+        let cause = if gone.is_empty() && failed.is_none() { Cause::Source } else { cause };
         all.insert(
             key,
             Removal {
@@ -86,6 +91,7 @@ pub(super) fn weigh_all<'a>(
                 digest,
                 cause,
                 by_itself,
+                fails: failed.is_some(),
                 spent: earlier.into_iter().filter(|digest| question.approvals.contains(digest)).collect(),
             },
         );

@@ -11,7 +11,9 @@ use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::PlacementRef;
 use berth_base::model::placement::Source;
-use berth_base::model::{Fleet, Object, ObjectId};
+use berth_base::model::selector::Labels;
+use berth_base::model::{Fleet, Key, Object, ObjectId};
+use berth_base::yaml::node::{Entry, Value};
 
 /// A fleet, its faults, and the claim to each document.
 #[derive(Debug, Default)]
@@ -78,6 +80,7 @@ pub(super) fn assemble(
         clusters.append(&mut lowered.clusters);
         take(&mut done, lowered);
     }
+    done.fleet.labels = labels(documents, &done.fleet);
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
     let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
     let objects = templates.map(|template| &template.object).chain(&plain);
@@ -151,6 +154,20 @@ fn defined_list_kind(object: &Object) -> Option<(String, String)> {
     let text = |path: &str| object.content.pointer(path).and_then(serde_json::Value::as_str);
     let kind = text("/spec/names/kind").filter(|kind| kind.ends_with("List"))?;
     Some((text("/spec/group")?.to_owned(), kind.to_owned()))
+}
+
+/// The labels of the documents that describe workloads.
+fn labels(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, Labels> {
+    let of_workload = documents.iter().filter(|document| fleet.workloads.contains_key(&document.key));
+    let labels = |document: &Document| {
+        let Some(Value::Map(entries)) = &document.root.get("metadata")?.get("labels").map(|node| &node.value)
+        else {
+            return None;
+        };
+        let text = |entry: &Entry| Some((entry.key.clone(), entry.value.as_str()?.to_owned()));
+        Some((document.key.clone(), entries.iter().filter_map(text).collect()))
+    };
+    of_workload.filter_map(labels).collect()
 }
 
 fn take(done: &mut Assembled, lowered: Lowered) {

@@ -1,10 +1,11 @@
-//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval` and `AccessRule`, and
-//! the roles that stand beside access rules.
+//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval`, `AccessRule` and
+//! `PolicyTest`, and the roles that stand beside access rules.
 
 use super::approval::{self, APPROVAL_KIND, APPROVALS};
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
 use crate::access::{self, OWN_GROUP};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered, ReadKind};
+use crate::policy_tests;
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::API_VERSION;
 use berth_base::model::object::{group_of, version_of};
@@ -14,12 +15,19 @@ use berth_base::status;
 pub const DIALECT: Dialect =
     Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, reads, lower, ..Dialect::BLANK };
 
-const KINDS: &[&str] = &[status::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, "OverrideList", "Template"];
+const KINDS: &[&str] =
+    &[status::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, policy_tests::KIND, "OverrideList", "Template"];
 
 /// Returns the kinds that people write, and statuses, which other tools may write.
 fn reads() -> Vec<ReadKind> {
     let kind = |kind| ReadKind::new(OWN_GROUP, kind, &["v1alpha1"], false);
-    vec![kind(CONFIG_KIND), kind(access::KIND), kind(APPROVAL_KIND), kind(status::KIND)]
+    vec![
+        kind(CONFIG_KIND),
+        kind(access::KIND),
+        kind(APPROVAL_KIND),
+        kind(policy_tests::KIND),
+        kind(status::KIND),
+    ]
 }
 
 fn claim(documents: &[Document]) -> Vec<Claim> {
@@ -29,7 +37,7 @@ fn claim(documents: &[Document]) -> Vec<Claim> {
         // Their dialect reads the files that Federated objects name.
         "Template" | "OverrideList" => Claim::Foreign,
         status::KIND => Claim::Inventory,
-        CONFIG_KIND | APPROVAL_KIND | access::KIND => Claim::Policy,
+        CONFIG_KIND | APPROVAL_KIND | access::KIND | policy_tests::KIND => Claim::Policy,
         _ => Claim::Unknown,
     };
     documents.iter().map(claim_one).collect()
@@ -40,7 +48,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         let is_config = *document.key.kind == *CONFIG_KIND;
         let is_approval = *document.key.kind == *APPROVAL_KIND;
         let is_rule = *document.key.kind == *access::KIND;
-        let is_strict = is_config || is_approval || is_rule || access::is_role(document);
+        let is_test = *document.key.kind == *policy_tests::KIND;
+        let is_strict = is_config || is_approval || is_rule || is_test || access::is_role(document);
         let unknown_fields = if is_strict { Severity::Error } else { input.unknown_fields };
         let scope = input.scope(document, unknown_fields);
         if access::is_role(document) {
@@ -61,6 +70,13 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             access::rule(&scope, &document.root);
+        } else if is_test {
+            if !document.at.file.starts_with(policy_tests::FOLDER) {
+                let (kind, folder) = (policy_tests::KIND, policy_tests::FOLDER);
+                let message = format!("a {kind} has an effect only in a file under `{folder}`");
+                scope.report(Diagnostic::error(document.at.clone(), message));
+            }
+            policy_tests::read(&scope, &document.root);
         } else if is_approval {
             if !document.at.file.starts_with(APPROVALS) {
                 let message = format!("an {APPROVAL_KIND} has an effect only in a file under `{APPROVALS}`");

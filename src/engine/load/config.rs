@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::glob::Pattern;
 use crate::access;
 use crate::dialects::{Dialect, Dialects};
+use crate::policy_tests;
 use berth_base::diag::Severity;
 use berth_base::yaml::{Fields, Node, Scope};
 
@@ -32,8 +33,12 @@ impl Default for FleetConfig {
 }
 
 impl FleetConfig {
-    /// Reports whether a file is excluded. The settings themselves and access rules never are.
+    /// Reports whether a file is excluded. The settings themselves, access rules and policy tests never are, the
+    /// examples of policy tests always.
     pub fn excludes(&self, path: &str) -> bool {
+        if path.starts_with(policy_tests::FOLDER) {
+            return policy_tests::is_of_an_example(path);
+        }
         path != CONFIG_PATH
             && !path.starts_with(access::FOLDER)
             && self.exclude.iter().any(|pattern| pattern.matches(path))

@@ -15,6 +15,7 @@ pub mod glob;
 mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
+mod policy_tests;
 mod settings;
 mod survey;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use approval::APPROVALS;
 pub use config::FleetConfig;
 pub use file_cache::FileCache;
 pub use last_good::{History, append};
+pub use policy_tests::FleetTests;
 pub use survey::{Survey, Text, survey, survey_with_cache};
 
 pub use berth_kinds::DIALECT;
@@ -56,6 +58,7 @@ pub struct Loaded {
     pub kept: BTreeMap<String, Vec<u8>>,
     /// The number of documents that are no Kubernetes objects.
     pub passed_over: usize,
+    pub tests: FleetTests,
 }
 
 /// A tree as read, before its last good forms are looked up.
@@ -148,7 +151,8 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     let files = read_files(tree, &config, cache);
     let judged = access_rules::judge(&world, &files);
     let winners = access_rules::winners(&world, &judged, &files);
-    let mut loaded = Loaded { config, ..Loaded::default() };
+    let tests = policy_tests::of(tree, cache);
+    let mut loaded = Loaded { config, tests, ..Loaded::default() };
     let mut objects = tree_objects(files, &judged, winners.as_ref(), &mut loaded);
     objects.staying = access_rules::staying(tree, &judged, cache);
     loaded.diagnostics.extend(judged.found);

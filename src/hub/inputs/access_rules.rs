@@ -1,4 +1,5 @@
-//! The access rules for a commit. They come from an earlier commit, so that no change gives itself a right.
+//! The access rules and policy tests for a commit. They come from an earlier commit, so that no change gives itself a right
+//! or decides what it is judged by.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_engine::gate::Limits;
 use berth_git::{self as git, Blobs, CommitId, Repo};
 
-/// The folder of rules, as its parent names it.
-const FOLDER: &str = "access";
+/// The folders of access rules and policy tests, as their parent names them.
+const FOLDERS: [&str; 2] = ["access", "policy-tests"];
 
 /// Returns the rules of a commit as published: `kept` are the last good forms of files that were broken or
 /// refused then. The rules are to judge `tree`.
@@ -31,7 +32,7 @@ pub(super) fn of(
     }
     let root = repo.tree(repo.commit(commit)?.tree)?;
     // Last good forms have their files' paths, so the folder shows either.
-    if !root.iter().any(|entry| entry.name == FOLDER.as_bytes()) {
+    if !root.iter().any(|entry| FOLDERS.iter().any(|folder| entry.name == folder.as_bytes())) {
         return Ok(RulesFrom::Nowhere);
     }
     let kept = kept(commit)?;
@@ -45,7 +46,9 @@ pub(super) fn of(
 }
 
 fn is_in_folder(path: &str) -> bool {
-    path.strip_prefix(FOLDER).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let is_in =
+        |folder| path.strip_prefix(folder).is_some_and(|rest: &str| rest.is_empty() || rest.starts_with('/'));
+    FOLDERS.into_iter().any(is_in)
 }
 
 /// The forms kept of a commit: those of the newest rendered state that was made from it, or from one before

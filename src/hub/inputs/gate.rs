@@ -13,7 +13,7 @@ use crate::publish::{ledger, rollback};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{Digest, Timestamp};
 use berth_engine::gate::{
-    self, Deadline, EditAlone, Outlook, PastPublication, Question, Removed, Span, Verdict,
+    self, Deadline, EditAlone, Held, Outlook, PastPublication, Question, Removed, Span, Verdict,
 };
 use berth_git::protocol::trailers::{
     ALLOW_PRUNE, DEADLINE, GATE, HELD, PROCESSED, REMOVED, RETRIED, ROLLBACK, RULES, USED_APPROVAL,
@@ -50,6 +50,7 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, InputEr
         };
         gate::judge(&Question {
             states: step.states,
+            failing: step.failing,
             limits: &basis.limits,
             source_changed: basis.since != Some(step.source),
             edit_alone,
@@ -73,7 +74,8 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, InputEr
         }
     }
     let mut rollback = None;
-    let may_go_back = !verdict.held.is_empty() && !holds_risky(&verdict, basis);
+    let by_policy = verdict.held.iter().any(Held::is_held_by_policy);
+    let may_go_back = !verdict.held.is_empty() && !by_policy && !holds_risky(&verdict, basis);
     if let Some(rendered) = step.rendered.filter(|_| may_go_back) {
         let since = basis.limits.recall.as_ref().map(|recall| recall.rollback.before(step.now));
         rollback = rollback::in_force_before(repo, rendered, step.states.next, basis.limits.rollback, since)?;
@@ -135,7 +137,7 @@ fn look(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Option<Looked>, I
         looked.outlook = outlook(held_until.map_or(until, |held| held.max(until)))?;
         looked.outlook.until = Some(until);
     }
-    if losing.is_empty() && looked.outlook.with_change.is_empty() {
+    if losing.is_empty() && looked.outlook.with_change.is_empty() && step.failing.is_empty() {
         return Ok(None);
     }
     let clusters = losing.values().flatten().map(|(cluster, _)| cluster);

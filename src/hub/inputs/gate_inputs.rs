@@ -3,10 +3,13 @@
 //! A daemon has the basis from the last pass, and a proof of a rendered commit has it from that commit's
 //! trailers.
 
+use std::collections::BTreeMap;
+
 use super::error::InputError;
 use crate::publish::{CurrentState, Processed, Trailers};
-use berth_base::model::{Approval, LabelKeys, Timestamp};
+use berth_base::model::{Approval, Key, LabelKeys, Timestamp};
 use berth_engine::gate::{EditAlone, HeldRecord, Limits, Outlook};
+use berth_engine::policy_tests::Failed;
 use berth_engine::state::Comparison;
 use berth_git::CommitId;
 use berth_git::protocol::trailers::{GATE, HELD, PROCESSED, RETRIED, RULES};
@@ -28,6 +31,8 @@ pub struct Basis {
 pub struct Step<'a> {
     pub source: CommitId,
     pub states: &'a Comparison<'a>,
+    /// The workloads whose new placement makes policy tests fail.
+    pub failing: &'a BTreeMap<Key, Failed>,
     /// The approvals among the source's files.
     pub files: &'a [Approval],
     pub now: Timestamp,

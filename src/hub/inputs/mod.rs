@@ -15,11 +15,13 @@ pub mod gate_inputs;
 mod hypothetical;
 mod last_good;
 mod past_removals;
+mod policy_tests;
 
 pub use build_cache::BuildCache;
 pub use current_state::{LocatedState, Reports, Search};
 pub use error::InputError;
 pub use last_good::PublishedSource;
+pub use policy_tests::PolicyReport;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,13 +5,14 @@ use std::mem;
 
 use crate::inputs::gate::{self, Gated};
 use crate::inputs::gate_inputs::{self, Basis, Step};
-use crate::inputs::{BuildCache, InputError, PassInputs, Reports, SourceCommit};
+use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Reports, SourceCommit};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{ClusterStatus, ContentError, Timestamp};
 use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
 use berth_engine::pipeline::Built;
 use berth_engine::plan::{Plan, plan, plan_of};
+use berth_engine::policy_tests::failing_workloads;
 use berth_engine::state::{Comparison, State};
 use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 
@@ -59,6 +60,8 @@ pub struct NextCommit {
     /// The records of held removals for the next step.
     pub records: Vec<HeldRecord>,
     pub plan: Plan,
+    /// The findings of policy tests, where the step is rehearsed.
+    pub policy: PolicyReport,
     /// All diagnostics, faults of reports included.
     pub diagnostics: Diagnostics,
 }
@@ -156,7 +159,20 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let mut diagnostics = told;
     diagnostics.extend(inputs.odd_reports.iter().cloned());
     diagnostics.sort();
-    Ok(NextCommit { drafted, rules, inputs, built, state, held, deadlines, records, plan, diagnostics })
+    let policy = PolicyReport::default();
+    Ok(NextCommit {
+        policy,
+        drafted,
+        rules,
+        inputs,
+        built,
+        state,
+        held,
+        deadlines,
+        records,
+        plan,
+        diagnostics,
+    })
 }
 
 /// A step that the gate has not seen yet.
@@ -180,9 +196,12 @@ impl Unjudged<'_> {
         let edit_alone = || inputs.edit_alone(&built.state.facts, rendered.trailers.now);
         let edited = basis.since != Some(given.source);
         let outlook = |until| self.outlook(&basis, until);
+        let findings = inputs.holding_findings(built, edited);
+        let failing = failing_workloads(&findings, &inputs.current.decisions, &built.state.decisions);
         let step = Step {
             source: given.source,
             states,
+            failing: &failing,
             files: &built.fleet.approvals,
             now: inputs.now,
             rendered: Some(rendered),

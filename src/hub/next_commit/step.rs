@@ -63,7 +63,10 @@ pub fn rehearse(
         refusals.push(error);
         Ok(())
     };
-    let next = run(repo, start, &mut collect)?;
+    let since = Basis::in_force(start.limits, start.current, start.processed).since;
+    let edited = since != Some(start.source);
+    let mut next = run(repo, start, &mut collect)?;
+    next.policy = next.inputs.policy_report(&next.built, edited);
     Ok((next, refusals))
 }
 

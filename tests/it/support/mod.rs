@@ -226,10 +226,11 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 28] = [
+pub const COMMANDS: [&str; 29] = [
     "demo",
     "init",
     "validate",
+    "test",
     "decide",
     "explain",
     "describe",

@@ -24,12 +24,14 @@ const MOST: usize = 1_000;
 /// The annotations of a plan: its diagnostics, then the edits with what each does.
 pub(super) fn of(report: &PlanReport<'_>) -> Vec<Annotation> {
     let mut found = Vec::new();
-    for diagnostic in report.diagnostics.iter() {
+    let policy = report.policy.diagnostics();
+    let of_files = report.diagnostics.iter().map(|one| ("fleet", one));
+    for (rule, diagnostic) in of_files.chain(policy.iter().map(|one| ("policy", one))) {
         let Some(at) = &diagnostic.at else { continue };
         let hint = diagnostic.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
         let message = format!("{}{hint}", diagnostic.message);
         let severity = diagnostic.severity;
-        found.push(Annotation { rule: "fleet", severity, at: at.clone(), message });
+        found.push(Annotation { rule, severity, at: at.clone(), message });
     }
     let parts = outline::parts(report.folded, &ClusterWords::of(report.fleet), false);
     for (section, part) in report.folded.sections.iter().zip(&parts) {

@@ -13,6 +13,7 @@ use berth_engine::causes::{How, InputChange, InputKind};
 use berth_engine::consequences::folded::{Consequence, Move, ObjectDetail, ReplicaMove, Section};
 use berth_engine::consequences::risks::Risk;
 
+use super::policy::policy_json;
 use super::reasons::Reasons;
 
 /// The whole report as JSON.
@@ -31,6 +32,7 @@ pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {
     form["causes"] = report.causes.inputs.iter().enumerate().map(|(id, input)| cause(id, input)).collect();
     form["sections"] = report.folded.sections.iter().map(|section| section_json(report, section)).collect();
     form["held"] = held_json(report.held);
+    form["policyTests"] = policy_json(report.policy);
     form["deadlines"] = deadlines_json(report.deadlines);
     form["refused"] = refusals_json(report.refused);
     form["diagnostics"] = diagnostics_json(report.diagnostics)["diagnostics"].take();

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
-use super::{PlanReport, outline};
+use super::{PlanReport, outline, policy};
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
 
@@ -101,6 +101,13 @@ fn diff_lines(lines: &[Line], most: usize) -> String {
 
 fn tail(report: &PlanReport<'_>) -> String {
     let mut text = String::new();
+    if let Some(title) = policy::title(report.policy) {
+        let _ = write!(text, "\n**{title}**\n");
+        let lines = diff_lines(&policy::lines(report.policy), 2 * LISTED);
+        if !lines.is_empty() {
+            let _ = write!(text, "\n{}", block("diff", &lines));
+        }
+    }
     if !report.deadlines.is_empty() {
         let mut lines = String::new();
         for one in report.deadlines.iter().take(LISTED) {
@@ -132,7 +139,7 @@ fn tail(report: &PlanReport<'_>) -> String {
         let _ = write!(text, "\n**Faults of the fleet's files**\n\n{}", block("", &lines));
     }
     if text.len() > TAIL {
-        text = "\nThe held workloads and faults are too many for a comment: `berth plan -v` shows them.\n"
+        text = "\nThe policy findings, held workloads and faults are too many for a comment: `berth plan -v` shows them.\n"
             .to_owned();
     }
     text

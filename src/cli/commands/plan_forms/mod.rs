@@ -4,6 +4,7 @@ mod annotations;
 pub(super) mod json;
 mod markdown;
 mod outline;
+pub(super) mod policy;
 pub(super) mod reasons;
 mod sarif;
 mod text;
@@ -23,6 +24,7 @@ use berth_engine::consequences::cluster_words::ClusterWords;
 use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::gate::{Deadline, Held};
 use berth_engine::plan::Plan;
+use berth_hub::inputs::PolicyReport;
 use outline::{Part, Sign};
 
 /// Everything that a plan tells, whatever its form.
@@ -41,6 +43,7 @@ pub(crate) struct PlanReport<'a> {
     pub deadlines: &'a [Deadline],
     /// The reasons why `run` would publish nothing.
     pub refused: &'a [CommandError],
+    pub policy: &'a PolicyReport,
     pub diagnostics: &'a Diagnostics,
 }
 
@@ -74,6 +77,10 @@ impl PlanReport<'_> {
                 change.cluster,
                 harmless_line(&change.path)
             );
+        }
+        if let Some(title) = policy::title(self.policy) {
+            let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(&title, 0), Tone::Strong));
+            policy::lines(self.policy).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if !self.deadlines.is_empty() {
             shown.push_str(&deadlines_text(self.deadlines, ui));

@@ -85,6 +85,7 @@ impl Case {
 
     fn judge(&self) -> Verdict {
         judge(&Question {
+            failing: &BTreeMap::new(),
             states: &Comparison::of(&self.previous, &self.next),
             limits: &self.limits,
             source_changed: self.source_changed,

@@ -12,13 +12,13 @@ use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::API_VERSION;
 use berth_base::model::object::group_of;
 use berth_base::yaml::{self, Fields, Limits, Node, Scope};
-use berth_cel::{Names, Program, Value};
+use berth_cel::{Names, Program, Value, Variable};
 
 /// The kind of the documents.
 pub const KIND: &str = "HealthRule";
 
 /// The names that an expression may use.
-const NAMES: Names<'_> = Names { variable: "object", methods: &[] };
+const NAMES: Names<'_> = Names { variables: &[Variable::any("object")], methods: &[] };
 
 /// The longest message that a rule gives.
 const LONGEST: usize = 500;

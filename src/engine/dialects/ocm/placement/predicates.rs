@@ -7,7 +7,7 @@ use berth_base::diag::Diagnostic;
 use berth_base::meta::{label_selector, match_expressions};
 use berth_base::model::{Expression, Selector, Term};
 use berth_base::yaml::{Fields, Node, Scope};
-use berth_cel::{Names, Program};
+use berth_cel::{Names, Program, Variable};
 
 /// The terms; none where there are no predicates, so that everything passes.
 pub(super) fn read(scope: &Scope, spec: &mut Fields<'_>) -> Option<Vec<Term>> {
@@ -45,7 +45,7 @@ pub(super) fn selectors(scope: &Scope, mut fields: Fields<'_>, may_have_cel: boo
 fn expressions(scope: &Scope, cel: &mut Fields<'_>) -> Vec<Expression> {
     let path = cel.path_of("celExpressions");
     let methods: Vec<&str> = MANAGED_CLUSTER.methods.iter().map(|(name, _)| *name).collect();
-    let names = Names { variable: MANAGED_CLUSTER.name, methods: &methods };
+    let names = Names { variables: &[Variable::any(MANAGED_CLUSTER.name)], methods: &methods };
     let texts = cel.strings("celExpressions").unwrap_or_default();
     let nodes = cel.list("celExpressions").unwrap_or_default().iter().filter(|node| node.as_str().is_some());
     let read = |(index, (text, node)): (usize, (&str, &Node))| {

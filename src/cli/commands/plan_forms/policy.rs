@@ -1,0 +1,77 @@
+//! Findings of policy tests, under a heading of their own.
+
+use serde_json::{Value as Json, json};
+
+use super::outline::{Line, Sign};
+use berth_base::diag::{Severity, harmless_line};
+use berth_base::text::counted;
+use berth_engine::policy_tests::{Item, PolicyFinding};
+use berth_hub::inputs::PolicyReport;
+
+/// The maximal number of findings that a text lists.
+const MOST: usize = 40;
+
+/// The heading: how many tests ran and failed. `None` where there is nothing to say.
+pub(super) fn title(report: &PolicyReport) -> Option<String> {
+    let PolicyReport { counting, findings, foreseen, .. } = report;
+    let mut failed: Vec<&str> = findings.iter().map(|finding| &*finding.test).collect();
+    failed.dedup();
+    let verdict = match failed.len() {
+        0 => "none failed".to_owned(),
+        some => format!("{some} failed"),
+    };
+    let is_told = *counting > 0 || !foreseen.is_empty();
+    is_told.then(|| format!("policy tests: {} ran, {verdict}", counted(*counting, "test")))
+}
+
+/// The findings, each with its place.
+pub(super) fn lines(report: &PolicyReport) -> Vec<Line> {
+    let counting = report.findings.iter().map(|one| (one, ""));
+    let all = counting.chain(report.foreseen.iter().map(|one| (one, " (after the merge)")));
+    let mut lines = Vec::new();
+    for (finding, when) in all.clone().take(MOST) {
+        let sign = if finding.severity == Severity::Error { Sign::Attention } else { Sign::Changed };
+        let said = [
+            (sign, 0, finding.words()),
+            (Sign::More, 1, format!("{} at {}{when}", finding.severity.word(), finding.at)),
+        ];
+        lines.extend(said.map(|(sign, depth, words)| Line {
+            sign,
+            depth,
+            words: harmless_line(&words).into_owned(),
+        }));
+    }
+    let more = all.count().saturating_sub(MOST);
+    if more > 0 {
+        let words = format!("and {}: `-o json` has them all", counted(more, "other finding"));
+        lines.push(Line { sign: Sign::More, depth: 0, words });
+    }
+    lines
+}
+
+/// The findings for programs.
+pub(crate) fn policy_json(report: &PolicyReport) -> Json {
+    let one = |finding: &PolicyFinding, counts: bool| {
+        let (kind, namespace, name) = match &finding.item {
+            Item::Workload(key) => (Some(&*key.kind), Some(&*key.namespace), Some(&*key.name)),
+            Item::Cluster(name) => (Some("Cluster"), None, Some(name.as_str())),
+            Item::Fleet => (None, None, None),
+        };
+        json!({
+            "test": finding.test,
+            "severity": finding.severity.word(),
+            "item": finding.item.to_string(),
+            "kind": kind,
+            "namespace": namespace,
+            "name": name,
+            "message": finding.message,
+            "file": finding.at.file.to_string(),
+            "line": finding.at.line,
+            "column": finding.at.column,
+            "holds": finding.holds,
+            "counts": counts,
+        })
+    };
+    let foreseen = report.foreseen.iter().map(|finding| one(finding, false));
+    report.findings.iter().map(|finding| one(finding, true)).chain(foreseen).collect()
+}

@@ -1,0 +1,54 @@
+//! The policy tests of a tree, and those that count for it: like access rules, they come from an earlier commit, so
+//! that no change decides what it is judged by.
+
+use std::sync::Arc;
+
+use super::file_cache::FileCache;
+use crate::policy_tests::{self, PolicyTest};
+use berth_base::diag::Severity;
+use berth_base::model::API_VERSION;
+use berth_base::model::object::{group_of, version_of};
+use berth_base::source::{RulesFrom, SourceTree};
+use berth_base::yaml::Scope;
+
+/// The policy tests that a tree has to do with, by name.
+#[derive(Clone, Debug, Default)]
+pub struct FleetTests {
+    /// The tests that count for this tree.
+    pub counting: Vec<Arc<PolicyTest>>,
+    /// The tree's own tests, which count for the next one.
+    pub own: Vec<Arc<PolicyTest>>,
+}
+
+pub(super) fn of(tree: &SourceTree, cache: &mut FileCache) -> FleetTests {
+    let own = tests_in(tree, cache);
+    let counting = match &tree.rules_from {
+        RulesFrom::Nowhere => Vec::new(),
+        RulesFrom::Own => own.clone(),
+        RulesFrom::Earlier(base) => tests_in(base, cache),
+    };
+    FleetTests { counting, own }
+}
+
+/// Reads the sound tests of a tree. The faults of others are reported where all documents are read.
+fn tests_in(tree: &SourceTree, cache: &mut FileCache) -> Vec<Arc<PolicyTest>> {
+    let in_folder = tree.files.iter().filter(|file| {
+        file.path.starts_with(policy_tests::FOLDER) && !policy_tests::is_of_an_example(&file.path)
+    });
+    let mut tests: Vec<Arc<PolicyTest>> = Vec::new();
+    for (_, file) in cache.read_all(in_folder) {
+        for (document, _) in &file.objects {
+            let key = &document.key;
+            let is_test = *key.kind == *policy_tests::KIND && *key.group == *group_of(API_VERSION);
+            if !is_test || document.version != version_of(API_VERSION) {
+                continue;
+            }
+            let scope = Scope::new(document.at.file.clone(), Severity::Error);
+            tests.extend(policy_tests::read(&scope, &document.root).map(Arc::new));
+        }
+    }
+    tests.sort_by(|a, b| a.name.cmp(&b.name));
+    // Two of one name are an error of the tree, and the first one counts.
+    tests.dedup_by(|later, earlier| later.name == earlier.name);
+    tests
+}

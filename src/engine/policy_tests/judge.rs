@@ -1,0 +1,218 @@
+//! Tests, and the fleet before and after a change → what breaks the tests.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::expression::Expression;
+use super::policy_test::{Match, Over, PolicyTest};
+use super::side::Side;
+use super::view::View;
+use berth_base::diag::{Diagnostic, Pos, Severity, harmless_line};
+use berth_base::model::selector::Labels;
+use berth_base::model::{Cluster, Key, Workload};
+use berth_cel::{Fault, Steps, Value};
+
+/// The work that one test may do for all of its items: hundreds of times what sensible ones need.
+const STEPS: u64 = 10_000_000;
+
+/// The longest message of a finding, in characters.
+const LONGEST: usize = 500;
+
+/// An item for which a test fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyFinding {
+    pub test: String,
+    pub severity: Severity,
+    pub item: Item,
+    pub message: String,
+    /// The place of the test, or of the fault in its rule.
+    pub at: Pos,
+    /// `berth run` holds what makes the test fail.
+    pub holds: bool,
+}
+
+/// The thing that a rule was asked about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Item {
+    Workload(Key),
+    Cluster(String),
+    Fleet,
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::Workload(key) => write!(f, "{key}"),
+            Item::Cluster(name) => write!(f, "cluster {name}"),
+            Item::Fleet => f.write_str("the fleet"),
+        }
+    }
+}
+
+impl PolicyFinding {
+    /// The finding in one line: `policy pci-stays: FederatedDeployment shop/web: it leaves pci clusters`.
+    pub fn words(&self) -> String {
+        format!("policy {}: {}: {}", self.test, self.item, self.message)
+    }
+
+    pub fn diagnostic(&self) -> Diagnostic {
+        Diagnostic::new(self.severity, self.at.clone(), self.words())
+    }
+}
+
+/// Asks every test about every item it is for.
+pub fn judge<'t>(
+    tests: impl IntoIterator<Item = &'t Arc<PolicyTest>>,
+    before: &Side<'_>,
+    after: &Side<'_>,
+) -> Vec<PolicyFinding> {
+    let mut views = Views { before: View::of(before), after: View::of(after) };
+    let (mut found, sides) = (Vec::new(), [before, after]);
+    for test in tests {
+        ask(test, sides, &mut views, &mut found);
+    }
+    found
+}
+
+impl PolicyTest {
+    /// Reports whether a rule or message reads anything of the fleet before the change.
+    pub fn reads_earlier(&self) -> bool {
+        self.expressions().any(|one| one.reads_before() || one.reads_old_item())
+    }
+
+    fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        [Some(&self.rule), self.message_expression.as_ref()].into_iter().flatten()
+    }
+}
+
+struct Views<'a> {
+    before: View<'a>,
+    after: View<'a>,
+}
+
+/// An item with the names and labels that it is matched by.
+struct Candidate<'a> {
+    item: Item,
+    labels: Option<&'a Labels>,
+    described: Described<'a>,
+}
+
+enum Described<'a> {
+    Workload(&'a Side<'a>, &'a Workload),
+    Cluster(&'a Cluster, &'a Cluster),
+    Fleet,
+}
+
+fn ask(test: &PolicyTest, sides: [&Side<'_>; 2], views: &mut Views<'_>, found: &mut Vec<PolicyFinding>) {
+    let mut steps = Steps::new(STEPS);
+    for candidate in candidates(test.over, sides) {
+        if !test.matching.includes(&candidate) {
+            continue;
+        }
+        let variables = variables(test, &candidate, views);
+        let (severity, at, message) = match test.rule.run(&variables, &mut steps) {
+            Ok(Value::Bool(true)) => continue,
+            Ok(Value::Bool(false)) => (test.severity, test.at.clone(), message(test, &variables, &mut steps)),
+            Ok(_) => (Severity::Error, test.at.clone(), "the rule gives no boolean".to_owned()),
+            Err(fault) => (Severity::Error, test.rule.place(&fault), failed(test, &fault)),
+        };
+        let is_over = steps.are_used_up();
+        let item = if is_over { Item::Fleet } else { candidate.item };
+        let test_name = test.name.clone();
+        found.push(PolicyFinding { test: test_name, severity, item, message, at, holds: test.holds });
+        if is_over {
+            // The items that follow are unknown, so the finding is about them all.
+            return;
+        }
+    }
+}
+
+fn failed(test: &PolicyTest, fault: &Fault) -> String {
+    format!("the rule cannot be evaluated {}", test.rule.words(fault))
+}
+
+/// The values of a rule's variables. What it does not read is not made.
+fn variables(test: &PolicyTest, candidate: &Candidate<'_>, views: &mut Views<'_>) -> Vec<Value> {
+    let mut values = vec![Value::Null, Value::Null];
+    if test.expressions().any(Expression::reads_after) {
+        values[0] = views.after.fleet();
+    }
+    if test.expressions().any(Expression::reads_before) {
+        values[1] = views.before.fleet();
+    }
+    let reads_old = test.expressions().any(Expression::reads_old_item);
+    match (&candidate.item, &candidate.described) {
+        (Item::Workload(key), Described::Workload(side, workload)) => {
+            values.push(views.after.workload(key, side, workload));
+            values.extend(reads_old.then(|| views.before.workload(key, side, workload)));
+        }
+        (Item::Cluster(name), Described::Cluster(now, earlier)) => {
+            values.push(views.after.cluster(name, now));
+            values.extend(reads_old.then(|| views.before.cluster(name, earlier)));
+        }
+        _ => {}
+    }
+    values
+}
+
+/// All items of a kind: workloads of either side, and the clusters of the fleet after.
+fn candidates<'a>(over: Over, [before, after]: [&'a Side<'a>; 2]) -> Vec<Candidate<'a>> {
+    match over {
+        Over::Workloads => {
+            let mut all: BTreeMap<&Key, (&Side<'_>, &Workload)> = BTreeMap::new();
+            for side in [before, after] {
+                all.extend(side.fleet.workloads.iter().map(|(key, workload)| (key, (side, &**workload))));
+            }
+            let one = |(key, (side, workload)): (&Key, (&'a Side<'a>, &'a Workload))| Candidate {
+                item: Item::Workload(key.clone()),
+                labels: side.labels(key),
+                described: Described::Workload(side, workload),
+            };
+            all.into_iter().map(one).collect()
+        }
+        Over::Clusters => {
+            let one = |cluster: &'a Cluster| Candidate {
+                item: Item::Cluster(cluster.name.clone()),
+                labels: Some(&cluster.labels),
+                described: Described::Cluster(cluster, before.cluster(&cluster.name).unwrap_or(cluster)),
+            };
+            after.clusters.iter().map(|cluster| one(cluster)).collect()
+        }
+        Over::Fleet => vec![Candidate { item: Item::Fleet, labels: None, described: Described::Fleet }],
+    }
+}
+
+impl Match {
+    fn includes(&self, candidate: &Candidate<'_>) -> bool {
+        let (kind, namespace, name) = match &candidate.item {
+            Item::Workload(key) => (&*key.kind, &*key.namespace, &*key.name),
+            Item::Cluster(name) => ("", "", name.as_str()),
+            Item::Fleet => return true,
+        };
+        let named = [(&self.kinds, kind), (&self.namespaces, namespace), (&self.names, name)];
+        named.into_iter().all(|(wanted, found)| wanted.is_empty() || wanted.contains(found))
+            && self.labels.matches(candidate.labels.unwrap_or(&Labels::new()))
+    }
+}
+
+/// The message of a failed test: its expression's, else its text.
+fn message(test: &PolicyTest, variables: &[Value], steps: &mut Steps) -> String {
+    let plain = || test.message.as_deref().map_or_else(|| "its rule does not hold".to_owned(), line);
+    let Some(expression) = &test.message_expression else { return plain() };
+    match expression.run(variables, steps) {
+        Ok(Value::Text(text)) if !text.trim().is_empty() => line(&text),
+        Ok(Value::Text(_)) => plain(),
+        Ok(_) => format!("{} (messageExpression gives no text)", plain()),
+        Err(fault) => format!("{} (messageExpression fails {})", plain(), expression.words(&fault)),
+    }
+}
+
+/// One line of bounded length, since messages get into commits and onto terminals.
+fn line(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", harmless_line(&text[..end])),
+        None => harmless_line(text).into_owned(),
+    }
+}

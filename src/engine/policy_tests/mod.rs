@@ -1,0 +1,38 @@
+//! Policy tests: rules that people write over the fleet before and after a change, and what breaks them.
+//!
+//! Pure. A test asks its rule about each workload, each cluster or the whole fleet. The rules are CEL with typed
+//! variables, and each test does a bounded amount of work.
+//!
+//! - [`policy_test`]: the test. [`reader`]: document → test. [`expression`]: its texts, with their places.
+//! - [`side`]: the fleet with its decisions. [`view`]: the values that rules see of it.
+//! - [`judge`]: tests, before, after → findings. [`holding`]: findings → the workloads to hold.
+//! - [`example`]: given fleets and expected verdicts, for `berth test`.
+
+mod example;
+mod expression;
+mod holding;
+mod judge;
+mod policy_test;
+mod reader;
+mod side;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use example::{Example, Given, GivenFleet, Mismatch, Verdict, check};
+pub use holding::{Failed, failing_workloads};
+pub use judge::{Item, PolicyFinding, judge};
+pub use policy_test::{Over, PolicyTest, changes};
+pub use reader::read;
+pub use side::Side;
+
+/// The kind of a document with a policy test.
+pub const KIND: &str = "PolicyTest";
+
+/// The folder at the root in which policy tests count: access rules can name it. Folders in it belong to examples.
+pub const FOLDER: &str = "policy-tests/";
+
+/// Reports whether a path is that of a file in a folder of examples, which is no part of the fleet.
+pub fn is_of_an_example(path: &str) -> bool {
+    path.strip_prefix(FOLDER).is_some_and(|rest| rest.contains('/'))
+}

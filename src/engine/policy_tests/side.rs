@@ -1,0 +1,90 @@
+//! The fleet with its decisions, before or after a change.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use berth_base::model::selector::Labels;
+use berth_base::model::{Action, Cluster, Decision, Fleet, Key, Pick, Verb, Workload};
+
+/// A fleet and the decisions made for it.
+#[derive(Debug)]
+pub struct Side<'a> {
+    /// The clusters with what their members report, by name ascending.
+    pub(super) clusters: Vec<Cow<'a, Cluster>>,
+    pub(super) fleet: &'a Fleet,
+    pub(super) decisions: &'a BTreeMap<Key, Decision>,
+}
+
+impl<'a> Side<'a> {
+    pub fn new(
+        clusters: Vec<Cow<'a, Cluster>>,
+        fleet: &'a Fleet,
+        decisions: &'a BTreeMap<Key, Decision>,
+    ) -> Side<'a> {
+        Side { clusters, fleet, decisions }
+    }
+
+    pub(super) fn cluster(&self, name: &str) -> Option<&Cluster> {
+        let found = self.clusters.binary_search_by(|cluster| cluster.name.as_str().cmp(name)).ok()?;
+        Some(&self.clusters[found])
+    }
+
+    pub(super) fn workload(&self, key: &Key) -> Option<&'a Workload> {
+        self.fleet.workloads.get(key).map(|workload| &**workload)
+    }
+
+    /// The labels of the document that describes a workload.
+    pub(super) fn labels(&self, key: &Key) -> Option<&'a Labels> {
+        self.fleet.labels.get(key)
+    }
+
+    /// The clusters that a workload is placed in, rolled out or not, each with its replicas.
+    pub(super) fn places(&self, key: &Key) -> Vec<(&'a str, i64)> {
+        let picked = self.decisions.get(key).into_iter().flat_map(Decision::picked);
+        let own = self.workload(key).map(OwnReplicas::of);
+        let replicas = |pick: &Pick| {
+            let own =
+                || own.as_ref().map_or(0, |own| own.in_cluster(&pick.cluster, self.cluster(&pick.cluster)));
+            pick.replicas.unwrap_or_else(own)
+        };
+        picked.map(|pick| (pick.cluster.as_str(), replicas(pick))).collect()
+    }
+}
+
+/// The replicas that a workload's own objects ask for, where nothing divides replicas.
+struct OwnReplicas<'a> {
+    workload: &'a Workload,
+    /// Each object's number, with its index.
+    asked: Vec<(usize, i64)>,
+}
+
+impl<'a> OwnReplicas<'a> {
+    fn of(workload: &'a Workload) -> OwnReplicas<'a> {
+        let number = |(index, template): (usize, &berth_base::model::Template)| {
+            Some((index, template.object.content.pointer("/spec/replicas")?.as_i64()?))
+        };
+        OwnReplicas { workload, asked: workload.templates.iter().enumerate().filter_map(number).collect() }
+    }
+
+    fn in_cluster(&self, name: &str, cluster: Option<&Cluster>) -> i64 {
+        let all = self.asked.iter().map(|(index, own)| {
+            let id = &self.workload.templates[*index].object.id;
+            let overrides = self.workload.overrides.iter().rev();
+            let mut mine = overrides.filter(|one| one.concerns(id) && one.clusters.include(name, cluster));
+            mine.find_map(|one| replicas_in(&one.action)).unwrap_or(*own)
+        });
+        all.fold(0, i64::saturating_add)
+    }
+}
+
+/// The number of replicas that an override sets.
+fn replicas_in(action: &Action) -> Option<i64> {
+    let operations = match action {
+        Action::Delete => return Some(0),
+        Action::Patch(operations) => operations,
+    };
+    let set = operations.iter().rev().find(|operation| {
+        operation.path.parts() == ["spec", "replicas"] && matches!(operation.verb, Verb::Add | Verb::Replace)
+    })?;
+    set.value.as_ref()?.as_i64()
+}
