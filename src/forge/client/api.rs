@@ -1,0 +1,187 @@
+//! The requests of each forge, and the parts of their answers that matter.
+//!
+//! GitHub: <https://docs.github.com/en/rest/issues/comments> and <https://docs.github.com/en/rest/commits/statuses>.
+//! GitLab: <https://docs.gitlab.com/api/notes/#merge-requests> and
+//! <https://docs.gitlab.com/api/commits/#set-commit-pipeline-status>. Gitea and Forgejo take GitHub's paths.
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::error::ForgeError;
+use super::http::{Http, Method};
+use super::status::{self, Status};
+use crate::environment::{Forge, PullRequest};
+use crate::token::Token;
+
+/// The most that a page may hold, on all forges.
+const PAGE: usize = 100;
+const MOST_PAGES: usize = 50;
+
+const READ: &str = "read the pull request's comments";
+const WRITE: &str = "write a comment";
+const IDENTIFY: &str = "ask for the token's own user (in Gitea the scope `read:user`)";
+const SET_STATUS: &str = "set a commit's status";
+
+#[derive(Debug)]
+pub(super) struct Api {
+    http: Http,
+    forge: Forge,
+    /// The path of the pull request's comments.
+    comments: String,
+    /// The path that a comment's id completes.
+    comment: String,
+    /// The path that a commit completes.
+    statuses: String,
+    /// The address of GitHub's other API.
+    graphql: String,
+    /// The pull request's page.
+    page: Option<String>,
+    user: &'static str,
+}
+
+/// A comment on the pull request.
+pub(super) struct Comment {
+    pub id: u64,
+    pub author: String,
+    pub body: String,
+    pub url: Option<String>,
+}
+
+/// A comment as the forges send it.
+#[derive(Deserialize)]
+struct SentComment {
+    id: u64,
+    body: Option<String>,
+    #[serde(alias = "author")]
+    user: Option<User>,
+    html_url: Option<String>,
+}
+
+/// A user: GitHub has logins, GitLab names, Gitea both.
+#[derive(Deserialize)]
+struct User {
+    login: Option<String>,
+    username: Option<String>,
+}
+
+impl User {
+    fn name(self) -> Option<String> {
+        self.login.or(self.username)
+    }
+}
+
+impl Api {
+    pub fn new(pull_request: &PullRequest, token: Token) -> Api {
+        let PullRequest { forge, api, repository, number, .. } = pull_request;
+        let is_gitlab = *forge == Forge::GitLab;
+        let (comments, comment, statuses) = if is_gitlab {
+            let project = format!("projects/{}", repository.replace('/', "%2F"));
+            let comments = format!("{project}/merge_requests/{number}/notes");
+            (comments.clone(), comments, format!("{project}/statuses"))
+        } else {
+            let repository = format!("repos/{repository}");
+            let comments = format!("{repository}/issues/{number}/comments");
+            (comments, format!("{repository}/issues/comments"), format!("{repository}/statuses"))
+        };
+        let user = if is_gitlab && token.is_of_job() { "job" } else { "user" };
+        // Of GitHub's own servers, the APIs are `/api/v3` and `/api/graphql`.
+        let graphql = format!("{}/graphql", api.strip_suffix("/v3").unwrap_or(api));
+        let page = pull_request.links.pull_request.clone();
+        let http = Http::new(*forge, api, token);
+        Api { http, forge: *forge, comments, comment, statuses, graphql, page, user }
+    }
+
+    /// Lists the pull request's comments, oldest first.
+    pub fn comments(&self) -> Result<Vec<Comment>, ForgeError> {
+        let mut comments = Vec::new();
+        for page in 1..=MOST_PAGES {
+            let query = match self.forge {
+                Forge::GitHub => format!("?per_page={PAGE}&page={page}"),
+                Forge::GitLab => format!("?per_page={PAGE}&page={page}&order_by=created_at&sort=asc"),
+                // Sends all in one answer.
+                Forge::Gitea => String::new(),
+            };
+            let answer = self.http.send(&Method::Get, &format!("{}{query}", self.comments), READ)?;
+            let sent: Vec<SentComment> = self.parse(answer.json)?;
+            comments.extend(sent.into_iter().map(|sent| self.comment(sent)));
+            if !answer.has_next {
+                return Ok(comments);
+            }
+        }
+        Err(ForgeError::TooManyComments { most: MOST_PAGES * PAGE })
+    }
+
+    fn comment(&self, sent: SentComment) -> Comment {
+        // GitLab does not send a note's page.
+        let page = || self.page.as_ref().map(|page| format!("{page}#note_{}", sent.id));
+        Comment {
+            id: sent.id,
+            author: sent.user.and_then(User::name).unwrap_or_default(),
+            body: sent.body.unwrap_or_default(),
+            url: sent.html_url.or_else(page),
+        }
+    }
+
+    /// Returns the name of the user who writes the token's comments.
+    ///
+    /// On GitHub `GET /user` refuses the tokens of Actions and of Apps, whose comments are by `github-actions[bot]`
+    /// or the App's own bot. The GraphQL API's `viewer` names the right one for every kind of token.
+    pub fn user(&self) -> Result<String, ForgeError> {
+        let name = if self.forge == Forge::GitHub {
+            let query = json!({"query": "query { viewer { login } }"});
+            let answer = self.http.send_to(&Method::Post(&query), &self.graphql, IDENTIFY)?;
+            answer.json.pointer("/data/viewer/login").and_then(Json::as_str).map(str::to_owned)
+        } else {
+            let mut json = self.http.send(&Method::Get, self.user, IDENTIFY)?.json;
+            let user = if self.user == "job" { json["user"].take() } else { json };
+            self.parse::<User>(user)?.name()
+        };
+        name.ok_or_else(|| self.http.unexpected("the token's user has no name"))
+    }
+
+    /// Creates a comment and returns its page.
+    pub fn create_comment(&self, body: &str) -> Result<Option<String>, ForgeError> {
+        let body = json!({"body": body});
+        let answer = self.http.send(&Method::Post(&body), &self.comments, WRITE)?;
+        Ok(self.comment(self.parse(answer.json)?).url)
+    }
+
+    pub fn update_comment(&self, id: u64, body: &str) -> Result<(), ForgeError> {
+        let body = json!({"body": body});
+        let method = if self.forge == Forge::GitLab { Method::Put(&body) } else { Method::Patch(&body) };
+        self.http.send(&method, &format!("{}/{id}", self.comment), WRITE).map(drop)
+    }
+
+    /// Deletes a comment. It may be gone already.
+    pub fn delete_comment(&self, id: u64) -> Result<(), ForgeError> {
+        match self.http.send(&Method::Delete, &format!("{}/{id}", self.comment), WRITE) {
+            Ok(_) | Err(ForgeError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
+        let name = if self.forge == Forge::GitLab { "name" } else { "context" };
+        let mut body = json!({
+            "state": status.state.name(self.forge),
+            name: status.context,
+            "description": status::cut(&status.description, self.forge),
+        });
+        if let Some(link) = &status.link {
+            body["target_url"] = json!(link);
+        }
+        match self.http.send(&Method::Post(&body), &format!("{}/{commit}", self.statuses), SET_STATUS) {
+            // GitLab refuses to set the state that a status has.
+            Err(ForgeError::Unexpected { reason, .. })
+                if self.forge == Forge::GitLab && reason.contains("Cannot transition status") =>
+            {
+                Ok(())
+            }
+            answer => answer.map(drop),
+        }
+    }
+
+    fn parse<T: for<'a> Deserialize<'a>>(&self, json: Json) -> Result<T, ForgeError> {
+        serde_json::from_value(json).map_err(|error| self.http.unexpected(&error.to_string()))
+    }
+}

@@ -1,0 +1,51 @@
+//! Failures of a forge's API.
+
+use std::time::Duration;
+
+use crate::environment::Forge;
+
+/// The failure of a request. Texts of the forge in it are one harmless line, without the token.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForgeError {
+    /// The token may not do this, as in a pull request from a fork: the caller prints what it would have written.
+    #[error("the token has no right to {action}: {reason}")]
+    NoRight { action: &'static str, reason: String },
+    #[error("{forge} does not accept the token: {reason}")]
+    BadToken { forge: Forge, reason: String },
+    /// Forges also hide in this way what the token may not see.
+    #[error("{forge} knows no `{path}`, or hides it from this token")]
+    NotFound { forge: Forge, path: String },
+    #[error("{forge} is busy, after several tries: {reason}")]
+    Busy { forge: Forge, reason: String, retry_after: Option<Duration> },
+    #[error("`{api}` cannot be reached: {reason}")]
+    Unreachable { api: String, reason: String },
+    /// Nothing follows a redirect, because the token would go with it.
+    #[error("{forge} redirects to `{to}`: the repository has another name, or the API another address")]
+    Moved { forge: Forge, to: String },
+    #[error("the comment has {characters} characters, and forges take {most}")]
+    TooLong { characters: usize, most: usize },
+    #[error("the pull request has more than {most} comments")]
+    TooManyComments { most: usize },
+    #[error("unexpected answer from {forge}: {reason}")]
+    Unexpected { forge: Forge, reason: String },
+}
+
+impl ForgeError {
+    /// Returns the one thing to do.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            ForgeError::NoRight { .. } => {
+                "give the CI run's token the right to write comments and commit statuses; runs for forks have none"
+            }
+            ForgeError::BadToken { .. } => "put a token that is still valid into the CI run's secrets",
+            ForgeError::NotFound { .. } => "check the repository, the number and the token's rights",
+            ForgeError::Busy { .. } | ForgeError::Unreachable { .. } => "run it again later",
+            ForgeError::Moved { .. } => {
+                "pass the new name with `--repository`, or the new address with `--api`"
+            }
+            ForgeError::TooLong { .. } => "shorten the comment",
+            ForgeError::TooManyComments { .. } => "open a new pull request",
+            ForgeError::Unexpected { .. } => "check that `--api` is the address of the forge's API",
+        }
+    }
+}

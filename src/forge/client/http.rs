@@ -1,0 +1,213 @@
+//! One request to a forge and its answer, within limits of time and size. Redirects are not followed.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_base::diag::harmless_line;
+use serde_json::Value as Json;
+use ureq::http::{HeaderMap, Request, Response, StatusCode, Uri, header};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Proxy};
+
+use super::error::ForgeError;
+use crate::environment::Forge;
+use crate::token::Token;
+
+/// The time for one request and its answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LONGEST_ANSWER: u64 = 16 << 20;
+/// The characters of a forge's message that are worth showing.
+const LONGEST_MESSAGE: usize = 200;
+
+pub(super) struct Http {
+    agent: Agent,
+    forge: Forge,
+    api: String,
+    headers: Vec<(&'static str, String)>,
+    token: Token,
+}
+
+/// A request's method, with the body where it has one.
+pub(super) enum Method<'a> {
+    Get,
+    Delete,
+    Post(&'a Json),
+    Patch(&'a Json),
+    Put(&'a Json),
+}
+
+/// A successful answer.
+pub(super) struct Answer {
+    pub json: Json,
+    /// Reports whether the forge has another page.
+    pub has_next: bool,
+}
+
+impl std::fmt::Debug for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http").field("api", &self.api).finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    pub fn new(forge: Forge, api: &str, token: Token) -> Http {
+        // The roots of the system, or of `SSL_CERT_FILE`, as kube takes them.
+        let tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .root_certs(RootCerts::PlatformVerifier)
+            .build();
+        let config = Agent::config_builder()
+            .tls_config(tls)
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(proxy(api))
+            .timeout_global(Some(PATIENCE))
+            .user_agent(concat!("berth/", env!("CARGO_PKG_VERSION")));
+        let headers = headers(forge, &token);
+        Http { agent: config.build().new_agent(), forge, api: api.to_owned(), headers, token }
+    }
+
+    /// Sends a request to a path below the API's address. `action` completes "no right to …".
+    pub fn send(&self, method: &Method<'_>, path: &str, action: &'static str) -> Result<Answer, ForgeError> {
+        self.send_to(method, &format!("{}/{path}", self.api), action)
+    }
+
+    /// Sends a request to an address of the same forge.
+    pub fn send_to(
+        &self,
+        method: &Method<'_>,
+        url: &str,
+        action: &'static str,
+    ) -> Result<Answer, ForgeError> {
+        let (name, body) = match method {
+            Method::Get => ("GET", None),
+            Method::Delete => ("DELETE", None),
+            Method::Post(body) => ("POST", Some(body)),
+            Method::Patch(body) => ("PATCH", Some(body)),
+            Method::Put(body) => ("PUT", Some(body)),
+        };
+        let mut request = Request::builder().method(name).uri(url);
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let invalid = |error: ureq::http::Error| self.unexpected(&error.to_string());
+        let answer = match body {
+            None => self.agent.run(request.body(()).map_err(invalid)?),
+            Some(body) => {
+                let request = request.header(header::CONTENT_TYPE, "application/json");
+                self.agent.run(request.body(body.to_string()).map_err(invalid)?)
+            }
+        };
+        let answer = answer.map_err(|error| self.failed(error))?;
+        self.read(answer, url, action)
+    }
+
+    fn read(
+        &self,
+        mut answer: Response<ureq::Body>,
+        url: &str,
+        action: &'static str,
+    ) -> Result<Answer, ForgeError> {
+        let body = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec();
+        let body = body.map_err(|error| self.failed(error))?;
+        let (status, headers) = (answer.status(), answer.headers());
+        if status.is_success() {
+            let json = if body.is_empty() { Ok(Json::Null) } else { serde_json::from_slice(&body) };
+            let json = json.map_err(|error| self.unexpected(&format!("invalid JSON: {error}")))?;
+            return Ok(Answer { json, has_next: has_next(headers) });
+        }
+        Err(self.refusal(status, headers, &body, url, action))
+    }
+
+    fn refusal(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        url: &str,
+        action: &'static str,
+    ) -> ForgeError {
+        let forge = self.forge;
+        let reason = self.reason(status, body);
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let retry_after = text("retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs);
+        // GitHub answers 403 to whoever asks too often, with one of these headers.
+        let is_limited = retry_after.is_some() || text("x-ratelimit-remaining") == Some("0");
+        match status.as_u16() {
+            403 if is_limited => ForgeError::Busy { forge, reason, retry_after },
+            429 | 500 | 502..=504 => ForgeError::Busy { forge, reason, retry_after },
+            403 => ForgeError::NoRight { action, reason },
+            // GitLab refuses a job's token in all of these ways.
+            401 | 404 if self.token.is_of_job() => ForgeError::NoRight { action, reason },
+            401 => ForgeError::BadToken { forge, reason },
+            404 => {
+                let path = url.strip_prefix(&self.api).unwrap_or(url).trim_start_matches('/');
+                ForgeError::NotFound { forge, path: path.to_owned() }
+            }
+            301..=308 => ForgeError::Moved { forge, to: self.harmless(text("location").unwrap_or_default()) },
+            _ => self.unexpected(&reason),
+        }
+    }
+
+    /// Returns the status and the forge's own words.
+    fn reason(&self, status: StatusCode, body: &[u8]) -> String {
+        let json: Json = serde_json::from_slice(body).unwrap_or_default();
+        let words = ["message", "error"].into_iter().find_map(|name| json.get(name));
+        match words {
+            Some(Json::String(words)) => self.harmless(&format!("{words} ({})", status.as_u16())),
+            Some(words) => self.harmless(&format!("{words} ({})", status.as_u16())),
+            None => status.to_string(),
+        }
+    }
+
+    /// Makes a text of the forge one short line without the token.
+    fn harmless(&self, text: &str) -> String {
+        let text: String = self.token.hide_in(text).chars().take(LONGEST_MESSAGE).collect();
+        harmless_line(&text).into_owned()
+    }
+
+    pub fn unexpected(&self, reason: &str) -> ForgeError {
+        ForgeError::Unexpected { forge: self.forge, reason: self.harmless(reason) }
+    }
+
+    fn failed(&self, error: ureq::Error) -> ForgeError {
+        match error {
+            ureq::Error::BodyExceedsLimit(most) => self.unexpected(&format!("more than {most} bytes")),
+            error => {
+                ForgeError::Unreachable { api: self.api.clone(), reason: self.harmless(&error.to_string()) }
+            }
+        }
+    }
+}
+
+/// Returns the proxy that the environment names. Nothing on this machine is behind it, as for Go's programs.
+fn proxy(api: &str) -> Option<Proxy> {
+    let host = api.parse::<Uri>().ok()?.host()?.trim_matches(['[', ']']).to_owned();
+    let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    if is_local { None } else { Proxy::try_from_env() }
+}
+
+fn headers(forge: Forge, token: &Token) -> Vec<(&'static str, String)> {
+    let secret = token.secret();
+    match forge {
+        Forge::GitHub => vec![
+            ("accept", "application/vnd.github+json".to_owned()),
+            ("x-github-api-version", "2022-11-28".to_owned()),
+            ("authorization", format!("Bearer {secret}")),
+        ],
+        Forge::GitLab => {
+            let name = if token.is_of_job() { "job-token" } else { "private-token" };
+            vec![("accept", "application/json".to_owned()), (name, secret.to_owned())]
+        }
+        Forge::Gitea => {
+            vec![("accept", "application/json".to_owned()), ("authorization", format!("token {secret}"))]
+        }
+    }
+}
+
+/// Reports whether a `Link` header names a next page.
+fn has_next(headers: &HeaderMap) -> bool {
+    let links = headers.get_all(header::LINK);
+    links.iter().filter_map(|value| value.to_str().ok()).any(|value| value.contains("rel=\"next\""))
+}

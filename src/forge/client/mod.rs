@@ -1,0 +1,137 @@
+//! A pull request and a token → one comment that is kept up to date, and a commit status.
+//!
+//! - [`api`]: the forges' requests, and the parts of their answers that matter. [`http`]: one request, within limits.
+//! - [`marker`]: the line that finds the comment again. [`status`]: a commit's status. [`error`]: what can fail.
+//!
+//! Every step can be repeated: after a failure that may pass, the whole step runs again, and finds the comment
+//! that an earlier try may have written.
+
+mod api;
+mod error;
+mod http;
+mod marker;
+mod status;
+
+use std::time::Duration;
+
+use berth_base::backoff::{Backoff, chance};
+
+use crate::environment::PullRequest;
+use crate::token::Token;
+use api::{Api, Comment};
+pub use error::ForgeError;
+pub use marker::Marker;
+pub use status::{State, Status};
+
+/// The tries of one step.
+const TRIES: u32 = 4;
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(8));
+/// The longest pause that a forge may ask for. A CI run that waits longer costs more than it tells.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The limit of GitHub. No reader wants more on another forge.
+const MOST_CHARACTERS: usize = 65_536;
+
+/// A forge's API, as one pull request needs it. It blocks its caller.
+#[derive(Debug)]
+pub struct Client {
+    api: Api,
+    pauses: Backoff,
+}
+
+/// The comment after [`Client::put_comment`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutComment {
+    pub written: Written,
+    /// The page that shows the comment.
+    pub url: Option<String>,
+}
+
+/// The change that a comment needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Created,
+    Updated,
+    Unchanged,
+}
+
+impl Client {
+    /// Connects to nothing yet.
+    pub fn new(pull_request: &PullRequest, token: Token) -> Client {
+        Client { api: Api::new(pull_request, token), pauses: PAUSES }
+    }
+
+    /// Makes the pull request show this Markdown in the one comment that the marker names.
+    ///
+    /// The comment must begin with the marker's line and be of the token's own user: a comment of somebody else
+    /// that quotes the marker stays. Of several, which two runs at a time can leave behind, the oldest stays.
+    /// Without the right to comment, the error is [`ForgeError::NoRight`].
+    pub fn put_comment(&self, marker: &Marker, markdown: &str) -> Result<PutComment, ForgeError> {
+        let body = marker.mark(markdown);
+        let characters = body.chars().count();
+        if characters > MOST_CHARACTERS {
+            return Err(ForgeError::TooLong { characters, most: MOST_CHARACTERS });
+        }
+        self.with_retries(|| self.put(marker, &body))
+    }
+
+    fn put(&self, marker: &Marker, body: &str) -> Result<PutComment, ForgeError> {
+        let marked = self.api.comments()?.into_iter().filter(|comment| marker.is_in(&comment.body));
+        let marked: Vec<Comment> = marked.collect();
+        // Asked for only where there is a comment to judge.
+        let user = if marked.is_empty() { None } else { Some(self.api.user()?) };
+        let is_own =
+            |comment: &Comment| user.as_ref().is_some_and(|user| user.eq_ignore_ascii_case(&comment.author));
+        let mut own = marked.into_iter().filter(is_own);
+        let Some(oldest) = own.next() else {
+            let url = self.api.create_comment(body)?;
+            return Ok(PutComment { written: Written::Created, url });
+        };
+        for duplicate in own {
+            self.api.delete_comment(duplicate.id)?;
+        }
+        let written = if is_same(&oldest.body, body) {
+            Written::Unchanged
+        } else {
+            self.api.update_comment(oldest.id, body)?;
+            Written::Updated
+        };
+        Ok(PutComment { written, url: oldest.url })
+    }
+
+    /// Sets the status of a commit, which replaces an earlier one of the same context.
+    /// Without the right to do so, the error is [`ForgeError::NoRight`].
+    pub fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
+        self.with_retries(|| self.api.set_status(commit, status))
+    }
+
+    fn with_retries<T>(&self, attempt: impl Fn() -> Result<T, ForgeError>) -> Result<T, ForgeError> {
+        let mut failures = 0;
+        loop {
+            let error = match attempt() {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            failures += 1;
+            let pause = match &error {
+                ForgeError::Busy { retry_after: Some(pause), .. } => *pause,
+                ForgeError::Busy { .. } | ForgeError::Unreachable { .. } => {
+                    self.pauses.jittered(failures, chance())
+                }
+                _ => return Err(error),
+            };
+            if failures >= TRIES || pause > LONGEST_PAUSE {
+                return Err(error);
+            }
+            std::thread::sleep(pause);
+        }
+    }
+}
+
+/// Compares two bodies. Forges change line endings and drop white space at the end.
+fn is_same(one: &str, other: &str) -> bool {
+    let lines = |text: &str| text.trim_end().replace("\r\n", "\n");
+    lines(one) == lines(other)
+}
+
+#[cfg(test)]
+mod tests;

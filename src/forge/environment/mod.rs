@@ -1,0 +1,260 @@
+//! The variables of a CI run → the pull request that it runs for.
+//!
+//! [`actions`] reads those of GitHub, Gitea and Forgejo, [`gitlab`] those of GitLab. Each value that a flag gives
+//! replaces the one found. Nothing here looks at the process's own environment, a file or the network.
+
+mod actions;
+mod error;
+mod gitlab;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+pub use error::{EnvironmentError, Field};
+
+use crate::token::Token;
+
+/// The variables of a process.
+pub type Variables = BTreeMap<String, String>;
+
+/// A kind of forge, by the API it speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forge {
+    GitHub,
+    GitLab,
+    /// Gitea, and Forgejo, which speaks the same API.
+    Gitea,
+}
+
+impl Forge {
+    /// Returns the name for flags and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Forge::GitHub => "github",
+            Forge::GitLab => "gitlab",
+            Forge::Gitea => "gitea",
+        }
+    }
+
+    /// Returns the API's address where the forge has one public home.
+    fn public_api(self) -> Option<&'static str> {
+        match self {
+            Forge::GitHub => Some("https://api.github.com"),
+            Forge::GitLab => Some("https://gitlab.com/api/v4"),
+            Forge::Gitea => None,
+        }
+    }
+}
+
+impl fmt::Display for Forge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Forge {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Forge, String> {
+        match name {
+            "github" => Ok(Forge::GitHub),
+            "gitlab" => Ok(Forge::GitLab),
+            "gitea" | "forgejo" => Ok(Forge::Gitea),
+            _ => Err("write `github`, `gitlab`, `gitea` or `forgejo`".to_owned()),
+        }
+    }
+}
+
+/// A pull request (GitLab: merge request), with all that a review of it needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullRequest {
+    pub forge: Forge,
+    /// The address of the forge's API, without a slash at its end: `https://api.github.com`.
+    pub api: String,
+    /// `owner/name`; of GitLab the project's number or path.
+    pub repository: String,
+    pub number: u64,
+    /// The branch that the pull request wants to change.
+    pub base: String,
+    /// The tip of that branch, where the CI run knows it.
+    pub base_commit: Option<String>,
+    /// The tip of the pull request's own branch. Commit statuses belong to it.
+    pub head_commit: String,
+    /// The merge of head and base, where the forge made one and the CI run has checked it out.
+    pub merge_commit: Option<String>,
+    /// Reports whether the head comes from another repository, whose CI runs get no secrets.
+    pub is_fork: bool,
+    pub links: Links,
+}
+
+/// Pages that people can open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    pub pull_request: Option<String>,
+    /// The log of the CI run.
+    pub run: Option<String>,
+}
+
+/// Values of flags. Each that is set replaces what the environment says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    pub forge: Option<Forge>,
+    pub api: Option<String>,
+    pub repository: Option<String>,
+    pub number: Option<u64>,
+    pub base: Option<String>,
+    pub base_commit: Option<String>,
+    pub head_commit: Option<String>,
+    pub merge_commit: Option<String>,
+}
+
+/// The values that an environment holds.
+#[derive(Debug, Default)]
+struct Found {
+    values: Given,
+    is_fork: bool,
+    links: Links,
+}
+
+/// Returns the forge whose CI runs this process.
+pub fn forge_of(variables: &Variables) -> Option<Forge> {
+    let is_true = |name: &str| value(variables, name).is_some_and(|value| value == "true");
+    if is_true("GITLAB_CI") {
+        Some(Forge::GitLab)
+    } else if is_true("GITEA_ACTIONS") || is_true("FORGEJO_ACTIONS") {
+        // These set the variables of GitHub as well.
+        Some(Forge::Gitea)
+    } else if is_true("GITHUB_ACTIONS") {
+        Some(Forge::GitHub)
+    } else {
+        None
+    }
+}
+
+/// Returns the path of the file that describes the event, which [`read`] wants as text. GitLab has none.
+pub fn event_file(variables: &Variables) -> Option<&str> {
+    forge_of(variables).filter(|forge| *forge != Forge::GitLab)?;
+    value(variables, actions::EVENT_FILE)
+}
+
+/// Returns the token that the environment holds for a forge: berth's own, else the forge's usual one.
+/// Secrets that a fork's run does not get are empty, and none.
+pub fn token(variables: &Variables, forge: Forge) -> Option<Token> {
+    let usual: &[&str] = match forge {
+        Forge::GitHub => &["GITHUB_TOKEN", "GH_TOKEN"],
+        Forge::GitLab => &["GITLAB_TOKEN"],
+        Forge::Gitea => &["GITEA_TOKEN", "FORGEJO_TOKEN", "GITHUB_TOKEN"],
+    };
+    let named = ["BERTH_FORGE_TOKEN"].into_iter().chain(usual.iter().copied());
+    let token = named.filter_map(|name| value(variables, name)).map(Token::new).next();
+    let of_job = || value(variables, "CI_JOB_TOKEN").filter(|_| forge == Forge::GitLab).map(Token::of_job);
+    token.or_else(of_job)
+}
+
+/// Finds the pull request that a CI run is for, or that flags name.
+///
+/// `event` is the text of [`event_file`]. Without a CI run and without flags the error is
+/// [`EnvironmentError::Outside`].
+pub fn read(
+    variables: &Variables,
+    event: Option<&str>,
+    given: &Given,
+) -> Result<PullRequest, EnvironmentError> {
+    let running_on = forge_of(variables);
+    if running_on.is_none() && *given == Given::default() {
+        return Err(EnvironmentError::Outside);
+    }
+    // A run on one forge says nothing of a pull request on another.
+    let found = match running_on.filter(|forge| given.forge.is_none_or(|given| given == *forge)) {
+        Some(Forge::GitLab) => gitlab::find(variables),
+        Some(forge) => actions::find(forge, variables, event)?,
+        None => Found::default(),
+    };
+    let Found { values, is_fork, links } = found;
+    let forge = given.forge.or(values.forge).ok_or(EnvironmentError::missing(Field::Forge, None))?;
+    let or = |given: &Option<String>, found: Option<String>| given.clone().or(found);
+    let need =
+        |field: Field, value: Option<String>| value.ok_or(EnvironmentError::missing(field, values.forge));
+    let api = or(&given.api, values.api).or(forge.public_api().map(str::to_owned));
+    let pull_request = PullRequest {
+        forge,
+        api: need(Field::Api, api)?.trim_end_matches('/').to_owned(),
+        repository: need(Field::Repository, or(&given.repository, values.repository))?,
+        number: given
+            .number
+            .or(values.number)
+            .ok_or(EnvironmentError::missing(Field::Number, values.forge))?,
+        base: need(Field::Base, or(&given.base, values.base))?,
+        base_commit: or(&given.base_commit, values.base_commit),
+        head_commit: need(Field::HeadCommit, or(&given.head_commit, values.head_commit))?,
+        merge_commit: or(&given.merge_commit, values.merge_commit),
+        is_fork,
+        links,
+    };
+    check(&pull_request)?;
+    Ok(pull_request)
+}
+
+/// Checks what becomes part of an address, of an API or of a revision.
+fn check(pull_request: &PullRequest) -> Result<(), EnvironmentError> {
+    let forge = pull_request.forge;
+    let commits = [
+        (Field::HeadCommit, Some(&pull_request.head_commit)),
+        (Field::BaseCommit, pull_request.base_commit.as_ref()),
+        (Field::MergeCommit, pull_request.merge_commit.as_ref()),
+    ];
+    let commits =
+        commits.into_iter().filter_map(|(field, commit)| Some((field, commit?, is_commit(commit?))));
+    let others = [
+        (Field::Api, &pull_request.api, is_address(&pull_request.api)),
+        (Field::Repository, &pull_request.repository, is_repository(forge, &pull_request.repository)),
+        (Field::Base, &pull_request.base, is_branch(&pull_request.base)),
+    ];
+    match others.into_iter().chain(commits).find(|(.., is_right)| !is_right) {
+        // An address may hold a password, which nothing prints.
+        Some((field, value, _)) => {
+            let value = value.rsplit('@').next().unwrap_or_default().to_owned();
+            Err(EnvironmentError::Wrong { field, value, forge })
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or(text.strip_prefix("http://"));
+    rest.is_some_and(|rest| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]%".contains(c);
+        !rest.is_empty() && !rest.starts_with('/') && rest.chars().all(is_plain)
+    })
+}
+
+fn is_repository(forge: Forge, text: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        !matches!(name, "" | "." | "..") && name.chars().all(is_plain)
+    };
+    let names: Vec<&str> = text.split('/').collect();
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    names.iter().all(|name| is_name(name))
+        && match forge {
+            Forge::GitLab => names.len() >= 2 || is_number,
+            Forge::GitHub | Forge::Gitea => names.len() == 2,
+        }
+}
+
+fn is_branch(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('-') && !text.chars().any(|c| c.is_control() || c.is_whitespace())
+}
+
+fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Returns a variable's value. CI systems set variables that they have no value for to the empty text.
+fn value<'a>(variables: &'a Variables, name: &str) -> Option<&'a str> {
+    variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests;
