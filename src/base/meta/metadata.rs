@@ -51,18 +51,8 @@ pub fn open<'a>(scope: &'a Scope, root: &'a Node) -> Option<(Fields<'a>, Metadat
 /// Reads the `metadata` field of an object. `None` where it is missing or no mapping.
 pub fn read(fields: &mut Fields<'_>) -> Option<Metadata> {
     let mut inner = fields.required_fields("metadata")?;
-    inner.accept(&[
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "finalizers",
-        "generateName",
-        "generation",
-        "managedFields",
-        "ownerReferences",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    ]);
+    inner.accept(&SERVER_FIELDS);
+    inner.accept(&["finalizers"]);
     let metadata = Metadata {
         at: inner.at(),
         name: inner.required_str("name").unwrap_or_default().to_owned(),

@@ -62,6 +62,23 @@ pub struct Policy {
     pub text: Json,
 }
 
+impl Policy {
+    /// Every cluster, by name, decided from scratch each time. A dialect fills in what it knows.
+    pub const BLANK: Policy = Policy {
+        candidates: Vec::new(),
+        filters: Vec::new(),
+        scorers: Vec::new(),
+        ranking: Ranking::SumThenName,
+        selection: Selection::All,
+        retention: Retention::None,
+        groups: None,
+        division: None,
+        blocked: None,
+        condition: |_| None,
+        text: Json::Null,
+    };
+}
+
 /// A filter and who asked for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {

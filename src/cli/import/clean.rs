@@ -1,6 +1,7 @@
 //! An object as its server shows it → the object as its author would write it: without what only a server
 //! or a controller puts there.
 
+use berth_base::meta::SERVER_FIELDS;
 use serde_json::{Map, Value as Json};
 
 /// The metadata that an imported object keeps. Finalizers are dropped: their controllers stay behind.
@@ -9,19 +10,6 @@ const KEPT_METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
 /// The annotations that kubectl and servers write for themselves.
 const SERVER_ANNOTATIONS: [&str; 2] =
     ["kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"];
-
-/// The metadata that a server writes into any object, and so into a copied template.
-const SERVER_METADATA: [&str; 9] = [
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
 
 /// A whole object: its server's metadata and its status go.
 pub fn object(object: &mut Json) {
@@ -38,7 +26,7 @@ pub fn template(template: &mut Json) {
     let Some(fields) = template.as_object_mut() else { return };
     fields.remove("status");
     if let Some(metadata) = fields.get_mut("metadata").and_then(Json::as_object_mut) {
-        metadata.retain(|key, _| !SERVER_METADATA.contains(&key.as_str()));
+        metadata.retain(|key, _| key == "generateName" || !SERVER_FIELDS.contains(&key.as_str()));
         tidy(metadata);
         if metadata.is_empty() {
             fields.remove("metadata");

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use berth_base::meta;
-use berth_base::model::placement::{Filter, Policy, Ranking, Retention, Rule, Selection};
+use berth_base::model::placement::{Filter, Policy, Rule};
 use berth_base::model::{
     Cluster, Effect, Key, Object, ObjectId, Placement, Source, Taint, Template, Workload,
 };
@@ -129,17 +129,8 @@ fn read_freight(scope: &Scope, document: &Document, flags: bool) -> Option<(Plac
     };
     let filter = |rule| Filter { rule, by: None };
     let policy = Policy {
-        candidates: Vec::new(),
         filters: vec![filter(Rule::Labels(selector)), filter(Rule::Tolerates(Vec::new()))],
-        scorers: Vec::new(),
-        ranking: Ranking::SumThenName,
-        selection: Selection::All,
-        retention: Retention::None,
-        groups: None,
-        division: None,
-        blocked: None,
-        condition: |_| None,
-        text: Json::Null,
+        ..Policy::BLANK
     };
     let source = Source::Own(Box::new(policy));
     Some((

@@ -9,9 +9,7 @@ use berth_base::diag::Pos;
 use berth_base::model::PlacementRef;
 use berth_base::model::cluster::{AddOnScore, Cluster};
 use berth_base::model::decision::{Condition, Outcome};
-use berth_base::model::placement::{
-    Filter, Follow, Policy, Ranking, Retention, Rule, ScoreRule, Scorer, Selection, Toleration,
-};
+use berth_base::model::placement::{Filter, Follow, Policy, Rule, ScoreRule, Scorer, Toleration};
 use berth_base::model::{
     Decision, Effect, Fleet, Key, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
 };
@@ -103,19 +101,7 @@ fn condition(outcome: &Outcome) -> Option<Condition> {
 /// A policy that takes every cluster these rules let through.
 pub fn policy(rules: Vec<Rule>) -> Policy {
     let filter = |rule| Filter { rule, by: None };
-    Policy {
-        candidates: Vec::new(),
-        filters: rules.into_iter().map(filter).collect(),
-        scorers: Vec::new(),
-        ranking: Ranking::SumThenName,
-        selection: Selection::All,
-        retention: Retention::None,
-        division: None,
-        groups: None,
-        blocked: None,
-        condition,
-        text: json!({}),
-    }
+    Policy { filters: rules.into_iter().map(filter).collect(), condition, text: json!({}), ..Policy::BLANK }
 }
 
 pub fn placement(name: &str, policy: Policy) -> Placement {

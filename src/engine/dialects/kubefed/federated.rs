@@ -14,7 +14,7 @@ use crate::dialects::{Document, Lowered};
 use berth_base::diag::Diagnostic;
 use berth_base::meta::{Metadata, open};
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::{Blocked, Filter, Follow, Ranking, Retention, Rule, Selection};
+use berth_base::model::placement::{Blocked, Filter, Follow, Rule};
 use berth_base::model::workload::ReplicasAt;
 use berth_base::model::{Condition, Key, Override, Placement, Pointer, Policy, Source, Template, Workload};
 use berth_base::yaml::{Node, Scope};
@@ -159,19 +159,8 @@ fn narrowing_rule(
 fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wanted, text: Json) -> Source {
     let FederatedObject { document, metadata, context, .. } = object;
     let target = &federated.target;
-    let mut policy = Policy {
-        candidates: Vec::new(),
-        filters: Vec::new(),
-        scorers: Vec::new(),
-        ranking: Ranking::SumThenName,
-        selection: Selection::All,
-        retention: Retention::None,
-        division: None,
-        groups: None,
-        blocked: None,
-        condition: no_condition,
-        text: Json::Null,
-    };
+    // Without a condition: KubeFed's own tells how propagation went, which no decision knows.
+    let mut policy = Policy::BLANK;
     let mut namespace_text = Json::Null;
     policy.filters.extend(out_of_reach(context, target, &metadata.namespace));
     if target.namespaced {
@@ -252,11 +241,6 @@ fn unreadable(namespace: &Key) -> Blocked {
         condition: propagation("ComputePlacementFailed", format!("{namespace} has a faulty placement")),
         keep_earlier: true,
     }
-}
-
-fn no_condition(_: &Outcome) -> Option<Condition> {
-    // KubeFed's own condition tells how propagation went, which no decision knows.
-    None
 }
 
 fn not_federated(_: &Outcome) -> Option<Condition> {

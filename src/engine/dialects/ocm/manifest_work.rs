@@ -8,7 +8,7 @@ use super::groups::WORK;
 use super::work_options::Plurals;
 use super::work_replica_set;
 use crate::dialects::Document;
-use berth_base::model::placement::{Filter, Policy, Ranking, Retention, Rule, Selection};
+use berth_base::model::placement::{Filter, Policy, Rule};
 use berth_base::model::{Key, Placement, Source, Workload};
 use berth_base::yaml::{Node, Scope};
 
@@ -33,22 +33,14 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
     let key = Key::new(WORK, "ManifestWork", &metadata.namespace, &metadata.name);
     let here = Filter { rule: Rule::Named([metadata.namespace.clone()].into()), by: None };
     let policy = Policy {
-        candidates: Vec::new(),
         filters: vec![here],
-        scorers: Vec::new(),
-        ranking: Ranking::SumThenName,
-        selection: Selection::All,
-        retention: Retention::None,
-        groups: None,
-        division: None,
-        blocked: None,
-        condition: |_| None,
         text: document
             .root
             .get("metadata")
             .and_then(|metadata| metadata.get("namespace"))
             .map(Node::to_json)
             .unwrap_or_default(),
+        ..Policy::BLANK
     };
     let origin = document.at.clone();
     Some((

@@ -11,7 +11,7 @@ use super::{History, Loaded};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
 use berth_base::diag::Severity;
 use berth_base::model::PlacementRef;
-use berth_base::model::placement::{Follow, Policy, Ranking, Retention, Selection};
+use berth_base::model::placement::{Follow, Policy};
 use berth_base::model::{Cluster, Placement, Source, Workload};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_base::yaml::Scope;
@@ -46,7 +46,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         let (key, origin) = (document.key.clone(), document.at.clone());
         match &*document.key.kind {
             "Rule" => {
-                let source = Source::Own(Box::new(policy()));
+                let source = Source::Own(Box::new(Policy::BLANK));
                 out.placements.push(Placement { key, origin, source }.into());
             }
             "App" => {
@@ -92,22 +92,6 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         out.diagnostics.extend(scope.into_diagnostics());
     }
     out.selected = (0..input.plain.len()).filter(|index| &*input.plain[*index].id.name == "picked").collect();
-}
-
-fn policy() -> Policy {
-    Policy {
-        candidates: Vec::new(),
-        filters: Vec::new(),
-        scorers: Vec::new(),
-        ranking: Ranking::SumThenName,
-        selection: Selection::All,
-        retention: Retention::None,
-        division: None,
-        groups: None,
-        blocked: None,
-        condition: |_| None,
-        text: serde_json::Value::Null,
-    }
 }
 
 pub(super) fn tree(files: &[(&str, &str)]) -> SourceTree {

@@ -156,16 +156,11 @@ fn pick_n(number: usize, parts: Parts, namespace: Option<&str>, text: Json) -> P
 fn base(text: Json) -> Policy {
     Policy {
         candidates: vec![plain(Rule::NotLeaving)],
-        filters: Vec::new(),
-        scorers: Vec::new(),
         ranking: Ranking::PartsThenNameDescending,
-        selection: Selection::All,
         retention: Retention::SamePolicy(normal_form),
-        division: None,
-        groups: None,
-        blocked: None,
         condition: condition::pick_all,
         text,
+        ..Policy::BLANK
     }
 }
 

@@ -12,9 +12,7 @@ use super::Context;
 use super::groups::CLUSTER;
 use crate::dialects::Document;
 use crate::dialects::ocm::fields::open_namespaced;
-use berth_base::model::placement::{
-    Blocked, ClusterSet, Filter, Policy, Ranking, Retention, Rule, Selection,
-};
+use berth_base::model::placement::{Blocked, ClusterSet, Filter, Policy, Rule, Selection};
 use berth_base::model::{Key, Placement, Source};
 use berth_base::yaml::{Fields, Scope};
 
@@ -26,19 +24,14 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &Context) -> Opt
     let bound: Vec<&ClusterSet> =
         context.bindings.of(&metadata.namespace).filter_map(|name| context.sets.get(name)).collect();
     let mut policy = Policy {
-        candidates: Vec::new(),
-        filters: Vec::new(),
         scorers: prioritizers::default(),
-        ranking: Ranking::SumThenName,
-        selection: Selection::All,
-        retention: Retention::None,
-        division: None,
         groups: Some(groups::one()),
         blocked: bound
             .is_empty()
             .then(|| Blocked { condition: condition::no_bindings(&metadata.namespace), keep_earlier: false }),
         condition: condition::of,
         text,
+        ..Policy::BLANK
     };
     let mut sets: Vec<ClusterSet> = bound.iter().map(|set| (*set).clone()).collect();
     if let Some(mut spec) = fields.fields("spec") {
