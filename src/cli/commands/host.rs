@@ -36,7 +36,7 @@ impl From<LiveError> for CommandError {
             LiveError::NoContext { .. } | LiveError::NoPlane { .. } | LiveError::Malformed { .. } => {
                 Exit::Usage
             }
-            LiveError::Start(_) => Exit::Bug,
+            LiveError::Start(_) | LiveError::Panicked => Exit::Bug,
             _ => Exit::Unreachable,
         };
         CommandError { exit, message: error.to_string(), hint: error.hint() }

@@ -1,14 +1,46 @@
 //! Many requests, so many of them at once.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 
-use futures_util::StreamExt as _;
 use futures_util::stream;
+use futures_util::{FutureExt as _, StreamExt as _};
 
-/// Runs tasks, so many at once, and gives their results in the tasks' order.
-pub async fn each<F: Future>(at_once: usize, tasks: impl IntoIterator<Item = F>) -> Vec<F::Output> {
-    let numbered = tasks.into_iter().enumerate().map(|(index, task)| async move { (index, task.await) });
-    let mut done: Vec<(usize, F::Output)> = stream::iter(numbered).buffer_unordered(at_once).collect().await;
+/// A task that panicked. What it said stands on standard error alone: it may quote a Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Panicked;
+
+/// A panic in words.
+pub const PANICKED: &str = "berth itself failed here: standard error says where";
+
+/// Runs tasks, so many at once, and gives their results in the tasks' order. A panic ends its own task.
+pub async fn each<F, T, E>(at_once: usize, tasks: impl IntoIterator<Item = F>) -> Vec<Result<T, E>>
+where
+    F: Future<Output = Result<T, E>>,
+    E: From<Panicked>,
+{
+    let numbered = tasks.into_iter().enumerate().map(|(index, task)| async move {
+        let result = AssertUnwindSafe(task).catch_unwind().await;
+        (index, result.unwrap_or_else(|_| Err(Panicked.into())))
+    });
+    let mut done: Vec<(usize, Result<T, E>)> =
+        stream::iter(numbered).buffer_unordered(at_once).collect().await;
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_panics_ends_alone() {
+        let task = async |number: u32| {
+            assert!(number != 2, "the second one fails");
+            Ok::<u32, Panicked>(number)
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let results = runtime.block_on(each(2, [1, 2, 3].map(task)));
+        assert_eq!(results, [Ok(1), Err(Panicked), Ok(3)]);
+    }
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use kube::client::AuthError;
 
+use super::concurrency::{PANICKED, Panicked};
 use berth_base::diag::did_you_mean;
 
 /// An answer that could not be had.
@@ -37,6 +38,14 @@ pub enum LiveError {
     NoPlane { system: String, namespace: String, others: Vec<String> },
     #[error("cannot start the client for the cluster: {0}")]
     Start(String),
+    #[error("{PANICKED}")]
+    Panicked,
+}
+
+impl From<Panicked> for LiveError {
+    fn from(_: Panicked) -> LiveError {
+        LiveError::Panicked
+    }
 }
 
 impl LiveError {
@@ -76,7 +85,8 @@ impl LiveError {
             | LiveError::Malformed { .. }
             | LiveError::Refused { .. }
             | LiveError::Unreadable { .. }
-            | LiveError::Start(_) => None,
+            | LiveError::Start(_)
+            | LiveError::Panicked => None,
         }
     }
 

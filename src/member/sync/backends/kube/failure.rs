@@ -8,6 +8,7 @@ use std::time::Duration;
 use kube::core::Status;
 use kube::core::response::StatusCause;
 
+use crate::live::concurrency::{PANICKED, Panicked};
 use crate::live::error::{innermost, one_line};
 use berth_base::model::annotation::ON_CONFLICT;
 
@@ -25,6 +26,14 @@ pub enum Failure {
     Unreachable(String),
     /// Berth's own rule forbids the request; the server was not asked.
     Rule(String),
+    /// Berth itself failed over it, before or after the server was asked.
+    Panicked,
+}
+
+impl From<Panicked> for Failure {
+    fn from(_: Panicked) -> Failure {
+        Failure::Panicked
+    }
 }
 
 /// The server's refusal.
@@ -89,7 +98,7 @@ impl Failure {
     pub fn code(&self) -> u16 {
         match self {
             Failure::Refused(refusal) => refusal.code,
-            Failure::Unreachable(_) | Failure::Rule(_) => 0,
+            Failure::Unreachable(_) | Failure::Rule(_) | Failure::Panicked => 0,
         }
     }
 
@@ -105,7 +114,7 @@ impl Failure {
             Failure::Refused(refusal) => {
                 !self.is_misfit() && matches!(refusal.code, 429 | 500 | 502 | 503 | 504)
             }
-            Failure::Rule(_) => false,
+            Failure::Rule(_) | Failure::Panicked => false,
         }
     }
 
@@ -166,6 +175,7 @@ impl Failure {
     pub fn words(&self, is_secret: bool) -> String {
         match self {
             Failure::Rule(message) => message.clone(),
+            Failure::Panicked => PANICKED.to_owned(),
             Failure::Unreachable(why) => format!("the API server cannot be reached: {why}"),
             Failure::Refused(refusal) if self.is_misfit() => misfit_words(&refusal.message, is_secret),
             Failure::Refused(refusal) if is_secret => {
