@@ -1,6 +1,6 @@
 # The two commands of the README: `cargo run --release -- demo`, and `make test`.
 
-.PHONY: quick test check control-plane fmt lint deny bench fuzz clean-demo
+.PHONY: quick test check control-plane forge fmt lint deny bench fuzz clean-demo
 
 # The loop while one works: formatting, lints, the crates' own tests and the cases of the fixtures.
 quick: fmt lint
@@ -18,6 +18,11 @@ check: fmt lint test deny
 # Needs Go. Tests that find none build it too.
 control-plane:
 	tests/control-plane/ready
+
+# Gitea, the forge that tests run against: built once into ~/.cache/berth. Needs Go and a C compiler. Tests that
+# find none build it too.
+forge:
+	tests/forge/ready
 
 fmt:
 	cargo fmt --all --check

@@ -31,6 +31,8 @@ mod fleet;
 mod fleets;
 mod foresee;
 mod forged;
+#[cfg(unix)]
+mod forges;
 mod from_cluster;
 mod fuzzing;
 mod gate;

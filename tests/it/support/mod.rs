@@ -5,6 +5,8 @@ pub mod chaos;
 pub mod disk;
 pub mod fake_host;
 pub mod faults;
+#[cfg(unix)]
+pub mod gitea;
 pub mod harbour;
 pub mod kube;
 pub mod kubefed;
