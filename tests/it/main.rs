@@ -23,6 +23,7 @@ mod daemon;
 mod deadlines;
 mod drift;
 mod edges;
+mod editors;
 mod explaining;
 #[cfg(unix)]
 mod first_starts;

@@ -21,7 +21,7 @@ use berth_base::diag::did_you_mean;
   berth schema berth.dev/v1alpha1/FleetConfig
   berth schema --write .schemas
 
-A first line in a file of the fleet, `# yaml-language-server: $schema=../.schemas/all.json`, makes an
+A first line in a document of the fleet, `# yaml-language-server: $schema=../.schemas/all.json`, makes an
 editor use them.")]
 pub(crate) struct SchemaArgs {
     /// A kind, or GROUP/KIND or GROUP/VERSION/KIND

@@ -17,8 +17,9 @@ pub(super) fn of_kind(kind: &ReadKind, root: &Field) -> Json {
     properties["apiVersion"]["enum"] = api_versions(kind).into();
     properties["kind"]["enum"] = json!([kind.kind]);
     let required = schema.remove("required").unwrap_or_else(|| json!([]));
-    let required = required.as_array().into_iter().flatten().cloned();
-    let required = ["apiVersion", "kind"].map(Json::from).into_iter().chain(required).collect();
+    let identity = ["apiVersion", "kind"].map(Json::from);
+    let others = required.as_array().into_iter().flatten().filter(|name| !identity.contains(name)).cloned();
+    let required = identity.iter().cloned().chain(others).collect();
     schema.insert("required".to_owned(), required);
     Json::Object(schema)
 }

@@ -11,6 +11,7 @@ pub mod harbour;
 pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
+pub mod language_server;
 pub mod leftovers;
 pub mod member;
 pub mod ocm;
