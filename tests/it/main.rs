@@ -64,6 +64,8 @@ mod operate;
 mod policy_tests;
 mod progress;
 mod prune;
+#[path = "../../src/forge/testing.rs"]
+mod recorder;
 mod refused;
 #[cfg(unix)]
 mod remote_faults;
@@ -71,6 +73,7 @@ mod remote_faults;
 mod remotes;
 mod removals;
 mod replicas;
+mod review;
 mod rollback;
 mod roots;
 mod scores;

@@ -4,6 +4,7 @@
 
 use super::exit::{CommandError, Exit};
 use berth_base::model::ContentError;
+use berth_forge::{EnvironmentError, ForgeError};
 use berth_git::GitError;
 use berth_git::transport::TransportError;
 use berth_hub::daemon::{DaemonError, PassError};
@@ -206,5 +207,17 @@ impl From<BackendError> for CommandError {
 impl From<ContentError> for CommandError {
     fn from(error: ContentError) -> CommandError {
         CommandError::new(Exit::Unreachable, error.to_string())
+    }
+}
+
+impl From<EnvironmentError> for CommandError {
+    fn from(error: EnvironmentError) -> CommandError {
+        CommandError::usage(error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<ForgeError> for CommandError {
+    fn from(error: ForgeError) -> CommandError {
+        CommandError::new(Exit::Unreachable, error.to_string()).hint(error.hint())
     }
 }

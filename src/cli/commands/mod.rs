@@ -52,9 +52,11 @@ mod man;
 mod orphan;
 mod plan;
 mod plan_forms;
+mod planned;
 mod rehearsal;
 mod remote;
 mod render;
+mod review;
 mod run;
 mod schema;
 mod state;
@@ -109,6 +111,7 @@ enum Command {
     Describe(describe::DescribeArgs),
     Render(render::RenderArgs),
     Plan(plan::PlanArgs),
+    Review(Box<review::ReviewArgs>),
     Run(run::RunArgs),
     Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),
@@ -183,6 +186,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Describe(args) => describe::cmd_describe(args, ui),
         Command::Render(args) => render::cmd_render(args, ui),
         Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
+        Command::Review(args) => review::cmd_review(args, ui, cli.verbose),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Suspend(args) => suspend::cmd_suspend(args, ui),

@@ -23,6 +23,8 @@ pub(crate) struct Ui {
     progress: Progress,
     /// Shows it while long work goes on.
     bar: RefCell<Option<Bar>>,
+    /// The runner of a CI job takes lines of the output for commands.
+    is_in_runner: bool,
     /// The first error of writing to stdout; nothing is written after it.
     failure: RefCell<Option<std::io::Error>>,
 }
@@ -70,6 +72,7 @@ impl Ui {
         };
         let terminal = std::io::stderr().is_terminal();
         // A job of a build server may have a terminal, and nobody who looks at it.
+        let is_true = |name| std::env::var_os(name).is_some_and(|value| value == "true");
         let is_unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
         Ui {
             quiet,
@@ -81,6 +84,7 @@ impl Ui {
                 Progress::default()
             },
             bar: RefCell::new(None),
+            is_in_runner: ["GITHUB_ACTIONS", "GITEA_ACTIONS", "FORGEJO_ACTIONS"].into_iter().any(is_true),
             failure: RefCell::new(None),
         }
     }
@@ -114,7 +118,12 @@ impl Ui {
 
     /// Data. Where it cannot be written the command goes on: its work and its exit code stand.
     pub fn out(&self, text: &str) {
-        self.write(&harmless(text, self.colour_out));
+        self.write(&self.no_commands(harmless(text, self.colour_out)));
+    }
+
+    /// Commands to the runner of a CI job, which annotate lines.
+    pub fn workflow_commands(&self, commands: &str) {
+        self.write(&harmless(commands, false));
     }
 
     /// JSON data.
@@ -191,8 +200,12 @@ impl Ui {
     }
 
     fn err(&self, text: &str) {
-        let text = harmless(text, self.colour_err);
+        let text = self.no_commands(harmless(text, self.colour_err));
         let _ = self.aside(|| writeln!(std::io::stderr().lock(), "{text}"));
+    }
+
+    fn no_commands<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
+        if self.is_in_runner { Cow::Owned(without_commands(&text)) } else { text }
     }
 
     /// Colours text meant for stdout.
@@ -236,6 +249,25 @@ fn harmless(text: &str, colours: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Text whose lines the runners of GitHub, Gitea and Forgejo take for no commands: these begin with `::` after any
+/// white space, or have `##[` anywhere.
+fn without_commands(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let rest = line.trim_start();
+        let (space, _) = line.split_at(line.len() - rest.len());
+        shown.push_str(space);
+        match rest.strip_prefix("::") {
+            Some(rest) => {
+                shown.push_str(": :");
+                shown.push_str(&rest.replace("##[", "# #["));
+            }
+            None => shown.push_str(&rest.replace("##[", "# #[")),
+        }
+    }
+    shown
+}
+
 /// JSON leaves some control characters as they are; they stand in strings only, so that escapes may replace them.
 fn json_for_terminals(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -265,6 +297,13 @@ mod tests {
             assert_eq!(harmless(&painted, true), painted);
             assert!(!harmless(&painted, false).contains('\x1b'));
         }
+    }
+
+    #[test]
+    fn no_line_is_a_command_to_a_runner() {
+        let text = "a ::b\n::error::x\n \t::stop-commands::y\nc ##[add-mask]z\n\n";
+        let shown = "a ::b\n: :error::x\n \t: :stop-commands::y\nc # #[add-mask]z\n\n";
+        assert_eq!(without_commands(text), shown);
     }
 
     #[test]

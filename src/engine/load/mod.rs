@@ -35,7 +35,7 @@ pub use survey::{Survey, Text, survey, survey_with_cache};
 pub use berth_kinds::DIALECT;
 
 use assemble::{Assembled, assemble};
-use config::CONFIG_PATH;
+pub use config::CONFIG_PATH;
 use documents::Slot;
 use last_good::{LastGood, keep};
 use settings::Settings;

@@ -36,7 +36,7 @@ impl Field {
             Field::Forge => "--forge",
             Field::Api => "--api",
             Field::Repository => "--repository",
-            Field::Number => "--number",
+            Field::Number => "--pull-request",
             Field::Base => "--base",
             Field::BaseCommit => "--base-commit",
             Field::HeadCommit => "--head",
@@ -115,7 +115,7 @@ impl EnvironmentError {
         };
         match self {
             EnvironmentError::Outside => {
-                "name the pull request with `--forge`, `--repository`, `--number`, `--base` and `--head`".to_owned()
+                "name the pull request with `--forge`, `--repository`, `--pull-request`, `--base` and `--head`".to_owned()
             }
             EnvironmentError::Missing { field, forge: Some(forge) } => {
                 format!("{}, or pass `{}`", on_pull_requests(*forge), field.flag())
@@ -124,7 +124,7 @@ impl EnvironmentError {
                 format!("pass `{}`", field.flag())
             }
             EnvironmentError::Event(_) => {
-                "run the workflow on `pull_request`, or name the pull request with `--number`, `--base` and `--head`"
+                "run the workflow on `pull_request`, or name the pull request with `--pull-request`, `--base` and `--head`"
                     .to_owned()
             }
         }

@@ -203,7 +203,7 @@ fn an_error_names_the_variable_and_the_way_out() {
             github(),
             Some(push.as_str()),
             "the number of the pull request is missing: `GITHUB_EVENT_PATH` holds none",
-            "run the workflow on `pull_request`, or pass `--number`",
+            "run the workflow on `pull_request`, or pass `--pull-request`",
         ),
         (
             without(gitea(), "GITHUB_API_URL"),
@@ -217,7 +217,12 @@ fn an_error_names_the_variable_and_the_way_out() {
             "the number of the pull request is missing: `CI_MERGE_REQUEST_IID` holds none",
             "merge_request_event",
         ),
-        (github(), Some("{"), "the event in the file of `GITHUB_EVENT_PATH` is invalid: EOF", "--number"),
+        (
+            github(),
+            Some("{"),
+            "the event in the file of `GITHUB_EVENT_PATH` is invalid: EOF",
+            "--pull-request",
+        ),
         (
             with(github(), &[("GITHUB_REPOSITORY", "acme/../x")]),
             Some(&own_event()),

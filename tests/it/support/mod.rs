@@ -229,7 +229,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 29] = [
+pub const COMMANDS: [&str; 30] = [
     "demo",
     "init",
     "validate",
@@ -239,6 +239,7 @@ pub const COMMANDS: [&str; 29] = [
     "describe",
     "render",
     "plan",
+    "review",
     "run",
     "sync",
     "suspend",

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
 use super::{PlanReport, outline, policy};
+use crate::commands::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
 
@@ -37,6 +38,18 @@ pub(super) fn comment(report: &PlanReport<'_>) -> String {
     let whole = parts(&report.parts(true), usize::MAX, usize::MAX);
     let middle = if whole.len() <= room { whole } else { parts(&report.parts(false), SHORT, room) };
     format!("{head}{middle}{tail}")
+}
+
+/// Writes the comment for a change that has no plan.
+pub(crate) fn failure(error: &CommandError) -> String {
+    let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let mut lines: Vec<String> = error.message.lines().map(cut).collect();
+    if lines.len() > LISTED {
+        let left = counted(lines.len() - LISTED, "more line");
+        lines.truncate(LISTED);
+        lines.push(format!("and {left}"));
+    }
+    format!("### berth: no plan\n\n{}", block("", &format!("{}{hint}", lines.join("\n"))))
 }
 
 fn head(report: &PlanReport<'_>) -> String {

@@ -25,6 +25,7 @@ use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::gate::{Deadline, Held};
 use berth_engine::plan::Plan;
 use berth_hub::inputs::PolicyReport;
+pub(crate) use markdown::failure as failure_markdown;
 use outline::{Part, Sign};
 
 /// Everything that a plan tells, whatever its form.

@@ -1,0 +1,268 @@
+//! A change and its effect: computed for `plan` and `review` alike.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use super::exit::{CommandError, Exit};
+use super::fleet::{exit_for, moment};
+use super::foresee::refused_by_hubs;
+use super::gate::GateArgs;
+use super::plan_forms::PlanReport;
+use super::plan_forms::reasons::Reasons;
+use super::rehearsal::{
+    Change, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
+};
+use super::slips;
+use super::state::StateArgs;
+use super::trust::{Tip, TrustArgs};
+use super::ui::Ui;
+use berth_base::diag::{Diagnostic, Diagnostics, Severity, harmless_line};
+use berth_base::model::{ContentId, Timestamp};
+use berth_base::yaml;
+use berth_engine::causes::Causes;
+use berth_engine::consequences::folded::FoldedPlan;
+use berth_engine::consequences::folding::{ToFold, fold};
+use berth_engine::plan::{Plan, plan};
+use berth_git::{CommitId, Repo};
+use berth_hub::daemon::PassError;
+use berth_hub::inputs::{LocatedState, current_state};
+use berth_hub::next_commit::NextCommit;
+
+/// The flags that say where a plan begins, and by which limits it is judged.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StepArgs {
+    #[command(flatten)]
+    state: StateArgs,
+    /// Decide for this moment, in place of the revision's date
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+    #[command(flatten)]
+    pub trust: TrustArgs,
+    #[command(flatten)]
+    gate: GateArgs,
+}
+
+/// The findings to fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FailOn {
+    /// Faults of the fleet's files; the exit code is 1, also where they are not named here
+    Errors,
+    /// Errors or warnings; the exit code is 1
+    Warnings,
+    /// Removals that would be held for approval, or anything that `run` would refuse; the exit code is 5
+    Held,
+    /// Removed objects; the exit code is 3
+    Removals,
+    /// Any change; the exit code is 3
+    #[value(alias = "any")]
+    Changes,
+}
+
+/// The revisions of a change.
+#[derive(Debug)]
+pub(crate) struct Revisions<'a> {
+    /// The revision whose state comes before the change, in place of the current state.
+    pub base: Option<Revision>,
+    pub head: Revision,
+    /// The branch to merge into, in place of the one that `run` reads.
+    pub source: Option<&'a str>,
+    pub is_merged: bool,
+}
+
+/// The change to plan, and where it begins.
+pub(crate) struct Asked {
+    pub located: LocatedState,
+    /// The revision whose state comes before the change, in place of the current state.
+    pub base: Option<Revision>,
+    pub change: Change,
+    /// The subject of the head's commit.
+    pub subject: String,
+}
+
+impl StepArgs {
+    /// Finds the state that the plan goes on from.
+    pub fn locate(&self, folder: &Path, repo: &Repo, ui: &Ui) -> Result<LocatedState, CommandError> {
+        let search = self.state.search(folder)?;
+        Ok(ui.watching("reading the current state", || LocatedState::find(repo, &search))?)
+    }
+}
+
+impl Asked {
+    /// Merges the change. `on_conflicts` sees the files of a merge that fails for them.
+    pub fn gather(
+        located: LocatedState,
+        revisions: Revisions<'_>,
+        repo: &Repo,
+        on_conflicts: impl Fn(&[String]),
+    ) -> Result<Asked, CommandError> {
+        let Revisions { base, head, source, is_merged } = revisions;
+        if located.current.as_ref().is_some_and(|current| current.commit == head.commit) {
+            let name = current_state::short(&located.refs.rendered).to_owned();
+            return Err(PassError::SourceIsRendered(name).into());
+        }
+        let into = match &base {
+            _ if !is_merged => None,
+            Some(base) => Some(base.clone()),
+            None => source_tip(repo, &located, source)?,
+        };
+        let change = match merge(repo, &located, head, into)? {
+            Merging::Done(change) => change,
+            Merging::Conflicts { head, into, files } => {
+                on_conflicts(&files);
+                return Err(conflict(&head, &into, &files));
+            }
+        };
+        let subject = repo.commit(change.head.commit)?.subject().to_owned();
+        Ok(Asked { located, base, change, subject })
+    }
+
+    pub fn rehearse(&self, args: &StepArgs, repo: &Repo) -> Result<Rehearsed, CommandError> {
+        let (limits, first) = (args.gate.limits(), args.state.first);
+        let rehearsal = Rehearsal { repo, located: &self.located, limits, at: args.now, first };
+        match &self.base {
+            Some(base) => rehearsal.change_upon(base, &self.change),
+            None => rehearsal.change(&self.change),
+        }
+    }
+
+    /// The beginning and the change, in a few words.
+    pub fn words(&self) -> String {
+        let upon = match &self.base {
+            Some(base) => format!("{} on {}", base.name, self.located.words()),
+            None => self.located.words(),
+        };
+        format!("{upon} → {}", harmless_line(&self.change.words(&self.subject)))
+    }
+
+    /// The source commit before the change.
+    fn since(&self) -> Option<CommitId> {
+        let published = || self.located.current.as_ref()?.trailers.source;
+        self.base.as_ref().map(|base| base.commit).or_else(published)
+    }
+
+    /// Judges whether `run` would go on from the current state. Gives its refusal, or a note.
+    fn judge(
+        &self,
+        args: &StepArgs,
+        repo: &Repo,
+        ui: &Ui,
+    ) -> Result<Result<Option<Diagnostic>, CommandError>, CommandError> {
+        let Some(current) = &self.located.current else { return Ok(Ok(None)) };
+        let limits = args.gate.limits();
+        let source = self.change.into.as_ref().filter(|_| self.base.is_none()).map(|into| into.commit);
+        let tip = Tip { refs: &self.located.refs, commit: current.commit, source, limits: &limits };
+        ui.watching("proving the current state", || args.trust.judge(repo, &tip))
+    }
+}
+
+/// The effect of the change.
+pub(crate) struct Planned {
+    /// All changes, with those that are held.
+    pub wanted: Plan,
+    folded: FoldedPlan,
+    /// The edits, reports or time behind each change.
+    causes: Causes,
+    pub reasons: Reasons,
+    pub step: NextCommit,
+    /// The reasons why `run` would publish nothing.
+    pub refused: Vec<CommandError>,
+    /// The current state is not trusted.
+    is_untrusted: bool,
+    pub diagnostics: Diagnostics,
+}
+
+impl Planned {
+    pub fn of(
+        args: &StepArgs,
+        repo: &Repo,
+        asked: &Asked,
+        rehearsed: Rehearsed,
+        ui: &Ui,
+    ) -> Result<Planned, CommandError> {
+        let Rehearsed { mut step, refusals } = rehearsed;
+        let mut diagnostics = step.diagnostics.clone();
+        diagnostics.extend(asked.change.notes());
+        if asked.change.head.name == "HEAD" {
+            diagnostics.extend(uncommitted(repo)?);
+        }
+        diagnostics.extend(refused_by_hubs(repo, asked.since(), step.inputs.tree())?);
+        // The step's own plan leaves out what is held.
+        let wanted = match step.held.is_empty() {
+            true => step.plan.clone(),
+            false => plan(&step.inputs.current, &step.built.state),
+        };
+        let workloads = &step.built.fleet.workloads;
+        let touched =
+            wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
+        diagnostics.extend(slips::of(touched, step.inputs.tree()));
+        let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
+        let judged = asked.judge(args, repo, ui)?;
+        let is_untrusted = judged.is_err();
+        match judged {
+            Ok(note) => diagnostics.extend(note),
+            Err(refusal) => refused.insert(0, refusal),
+        }
+        diagnostics.extend(step.policy.note.clone());
+        diagnostics.sort();
+        let reasons = Reasons::of(&wanted, &step);
+        let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &step.built.state))?;
+        let held = step.held.iter().map(|held| held.key.clone()).collect();
+        let folded = fold(ToFold {
+            wanted: &wanted,
+            before: &step.inputs.current,
+            after: &step.built.state,
+            fleet: &step.built.fleet,
+            causes: &causes,
+            read: &mut |id| read_object(repo, id),
+            held: &held,
+            reasons: &|key, cluster| reasons.get(key, cluster),
+        });
+        Ok(Planned { wanted, folded, causes, reasons, step, refused, is_untrusted, diagnostics })
+    }
+
+    pub fn report<'a>(&'a self, words: &'a str) -> PlanReport<'a> {
+        PlanReport {
+            words,
+            published: &self.step.plan,
+            wanted: &self.wanted,
+            folded: &self.folded,
+            causes: &self.causes,
+            fleet: &self.step.built.fleet,
+            held: &self.step.held,
+            deadlines: &self.step.deadlines,
+            refused: &self.refused,
+            policy: &self.step.policy,
+            diagnostics: &self.diagnostics,
+        }
+    }
+
+    /// The code to end with.
+    pub fn exit(&self, fail_on: &[FailOn]) -> Exit {
+        let counts = self.step.plan.counts();
+        let is_held = !self.step.held.is_empty();
+        let policy = self.step.policy.diagnostics();
+        let all = || self.diagnostics.iter().chain(policy.iter());
+        let has_warnings = all().any(|one| one.severity == Severity::Warning);
+        let fails = |what: &FailOn| match what {
+            FailOn::Errors => None,
+            FailOn::Warnings => has_warnings.then_some(Exit::Faulty),
+            FailOn::Held => (is_held || !self.refused.is_empty()).then_some(Exit::Held),
+            FailOn::Removals => (counts.removed > 0 || is_held).then_some(Exit::Different),
+            FailOn::Changes => {
+                (counts.added + counts.changed + counts.removed > 0 || is_held).then_some(Exit::Different)
+            }
+        };
+        let untrusted = if self.is_untrusted { Exit::Held } else { Exit::Done };
+        let exits = fail_on.iter().filter_map(fails);
+        let faulty = exit_for(&self.diagnostics).worst(exit_for(&policy));
+        exits.fold(faulty.worst(untrusted), Exit::worst)
+    }
+}
+
+/// Reads a rendered object.
+fn read_object(repo: &Repo, id: ContentId) -> Option<Json> {
+    let bytes = repo.blob(id).ok()?;
+    let read = yaml::read(&bytes, &yaml::Limits::of_a_part());
+    Some(read.documents.first()?.root.to_json())
+}

@@ -1,0 +1,61 @@
+//! A plan, or the reason why there is none → a verdict, with all its forms.
+
+use serde_json::Value as Json;
+
+use crate::commands::exit::{CommandError, Exit};
+use crate::commands::plan_forms::{PlanReport, failure_markdown};
+use crate::commands::planned::{FailOn, Planned};
+use berth_base::text::counted;
+use berth_forge::State;
+
+/// The result of a review.
+#[derive(Debug)]
+pub(super) struct Findings {
+    pub exit: Exit,
+    pub state: State,
+    /// One line.
+    pub title: String,
+    pub markdown: String,
+    /// The forms that only a plan has.
+    pub lines: Option<Lines>,
+}
+
+/// Faults and effects on the lines they are about.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub workflow_commands: String,
+    pub sarif: Json,
+    pub code_quality: Json,
+}
+
+impl Findings {
+    pub fn of(planned: &Planned, report: &PlanReport<'_>, fail_on: &[FailOn]) -> Findings {
+        let exit = planned.exit(fail_on);
+        let state = match exit {
+            Exit::Done => State::Success,
+            // An approval is all that is missing.
+            Exit::Held if planned.refused.is_empty() => State::Pending,
+            _ => State::Failure,
+        };
+        let policy = planned.step.policy.diagnostics();
+        let errors = planned.diagnostics.errors().chain(policy.errors()).count();
+        let title = match (planned.refused.is_empty(), errors) {
+            (false, _) => format!("`berth run` would refuse it; {}", report.title()),
+            (true, 0) => report.title(),
+            (true, errors) => format!("{}; {}", counted(errors, "error"), report.title()),
+        };
+        let lines = Lines {
+            workflow_commands: report.workflow_commands(),
+            sarif: report.sarif(),
+            code_quality: report.code_quality(),
+        };
+        Findings { exit, state, title, markdown: report.markdown(), lines: Some(lines) }
+    }
+
+    /// A comment of an earlier commit must not stay where this one has no plan.
+    pub fn of_error(error: &CommandError) -> Findings {
+        let state = if error.exit == Exit::Faulty { State::Failure } else { State::Error };
+        let title = error.message.lines().next().unwrap_or_default().to_owned();
+        Findings { exit: error.exit, state, title, markdown: failure_markdown(error), lines: None }
+    }
+}

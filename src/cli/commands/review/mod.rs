@@ -1,0 +1,90 @@
+//! `berth review`: a pull request's plan, told where people review it.
+//!
+//! - [`finding`]: flags and the environment of a CI run → the pull request and its revisions.
+//! - [`findings`]: a plan, or why there is none → a verdict with all its forms.
+//! - [`telling`]: the verdict → the forge's comment and status, the runner's summary, files.
+
+mod finding;
+mod findings;
+mod telling;
+
+use std::path::PathBuf;
+
+use super::exit::{CommandError, Exit, Outcome};
+use super::planned::{Asked, FailOn, Planned, StepArgs};
+use super::ui::Ui;
+use berth_base::diag::{Diagnostic, Pos};
+use berth_engine::load::CONFIG_PATH;
+use berth_git::Repo;
+use berth_git::source_tree::read_file_at;
+use finding::{ForgeArgs, Found};
+use findings::Findings;
+use telling::TellingArgs;
+
+/// Review a pull request in CI: plan it, comment on it, and set a status
+///
+/// Finds base and head in the environment of GitHub Actions, GitLab CI, or Gitea and Forgejo Actions, and shows the
+/// step from the state that the base gives to the state after a merge, as `plan --base` does. One comment is kept
+/// up to date, and the status `berth` is set on the head: success, pending while a removal waits for an approval,
+/// or failure. Faults stand on the lines they are about. Without a token, or with one that may not write, as in a
+/// pull request from a fork, all is printed and the exit code is the same. Outside CI, nothing is written to a
+/// forge unless flags name the pull request.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth review\n  berth review --base main --head my-change\n  berth review --fail-on errors --report review.md --sarif review.sarif\n\nWorkflow files for each forge are in docs/pull-requests.md."
+)]
+pub(crate) struct ReviewArgs {
+    /// The clone, with the base's history and the rendered branch
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: PathBuf,
+    #[command(flatten)]
+    forge: ForgeArgs,
+    #[command(flatten)]
+    telling: TellingArgs,
+    /// Fail where there is any of these, separated by commas
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', default_value = "errors,held")]
+    fail_on: Vec<FailOn>,
+    #[command(flatten)]
+    step: StepArgs,
+}
+
+pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let found = args.forge.find(&args.repo)?;
+    let findings = match plan(args, &found, ui, verbose) {
+        Ok(findings) => findings,
+        Err(error) => {
+            ui.error(&error);
+            Findings::of_error(&error)
+        }
+    };
+    let key = args.step.trust.fleet().unwrap_or_default();
+    let failures = telling::tell(&args.telling, &found, &findings, &key, ui);
+    // What the plan found matters more than a forge that is down.
+    Ok(if findings.exit == Exit::Done { failures } else { findings.exit })
+}
+
+fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findings, CommandError> {
+    let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
+    let located = args.step.locate(&args.repo, &repo, ui)?;
+    let revisions = args.forge.revisions(found, &repo, &located)?;
+    let asked = Asked::gather(located, revisions, &repo, |_| {})?;
+    let words = asked.words();
+    ui.status(&words);
+    let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo))?;
+    let mut planned = Planned::of(&args.step, &repo, &asked, rehearsed, ui)?;
+    planned.diagnostics.extend(edited_settings(&repo, &asked)?);
+    ui.diagnostics(&planned.diagnostics);
+    let report = planned.report(&words);
+    ui.out(&report.text(verbose > 0, ui));
+    Ok(Findings::of(&planned, &report, &args.fail_on))
+}
+
+/// Warns of a change of the fleet's own settings, which say what is read and how strictly.
+fn edited_settings(repo: &Repo, asked: &Asked) -> Result<Option<Diagnostic>, CommandError> {
+    let Some(base) = &asked.base else { return Ok(None) };
+    let before = read_file_at(repo, base.commit, CONFIG_PATH)?;
+    let after = read_file_at(repo, asked.change.source, CONFIG_PATH)?;
+    let at = Pos { file: CONFIG_PATH.into(), line: 1, column: 1 };
+    let message = "the change edits the fleet's settings, which decide what berth reads and how strictly";
+    Ok((before != after).then(|| Diagnostic::warning(at, message.to_owned())))
+}
