@@ -26,7 +26,7 @@ impl Record {
     pub(super) fn field(&self, at: usize, name: &str) -> Result<Field, Fault> {
         let found = self.fields.iter().find(|(field, _)| *field == name);
         found.map(|(_, field)| *field).ok_or_else(|| {
-            let fault = Fault::new(at, format!("a {} has no field `{name}`", self.name));
+            let fault = Fault::new(at, format!("the {} has no field `{name}`", self.name));
             fault.maybe_hint(did_you_mean(name, self.fields.iter().map(|(name, _)| *name)))
         })
     }

@@ -176,10 +176,7 @@ fn a_change_is_judged_by_the_tests_before_it() {
             "warning at policy-tests/new.yaml:1:1 (after the merge)",
         ],
     );
-    has(
-        &planned.err,
-        &["note: this changes 2 policy tests (`pci-stays`, `two-copies`), which takes effect after"],
-    );
+    has(&planned.err, &["note: this adds, changes or removes 2 policy tests (`pci-stays`, `two-copies`)"]);
     repo.git(&["rm", "-q", "-r", "policy-tests"]);
     repo.commit("no rules");
     has(&plan(&repo).expect(1).out, &["! policy pci-stays"]);
@@ -253,6 +250,25 @@ fn an_unchanged_placement_is_not_held_for_what_it_broke_before() {
     repo.publish().expect(0);
     let text = repo.files(RENDERED).remove("clusters/york/shop/ConfigMap_web.yaml").expect("a copy");
     assert!(text.contains("two"), "{text}");
+    proven(&repo);
+}
+
+#[test]
+fn going_back_to_an_earlier_state_passes_no_test() {
+    let repo =
+        fleet(&[("policy-tests/pci.yaml", &holding(PCI).replace("has(c", "has(c.labels.x) || has(c"))]);
+    let (easy, strict) = (web("{region: north}"), web("{pci: 'yes'}"));
+    repo.write("apps/web.yaml", &easy);
+    repo.commit("by region");
+    repo.publish().expect(0);
+    repo.write("apps/web.yaml", &strict);
+    repo.write("policy-tests/pci.yaml", holding(PCI));
+    repo.commit("only pci clusters");
+    repo.publish().expect(0);
+    repo.write("apps/web.yaml", &easy);
+    repo.commit("back");
+    has(&repo.publish().expect(5).out, &["policy pci-stays"]);
+    assert!(!is_in(&repo, "york"));
     proven(&repo);
 }
 

@@ -1,6 +1,7 @@
 mod hostile;
 mod language;
 mod libraries;
+mod records;
 mod shapes;
 
 use serde_json::json;

@@ -15,7 +15,7 @@ use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::cluster::{Cluster, Effect, Taint};
 use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Pick, Template, Workload};
 use berth_base::yaml::node::Value;
-use berth_base::yaml::{Fields, Node, Scope};
+use berth_base::yaml::{Fields, Form, Node, Scope};
 
 /// An example, with the verdict that is expected.
 #[derive(Debug)]
@@ -153,6 +153,7 @@ pub(super) fn read(scope: &Scope, mut fields: Fields<'_>) -> Option<Example> {
     fields.require("after");
     let [after, before] = ["after", "before"].map(|key| {
         let path = fields.path_of(key);
+        [Form::Mapping, Form::Text].into_iter().for_each(|form| fields.takes(key, form));
         let node = fields.node(key)?;
         match &node.value {
             Value::String(folder) => Some(Given::Folder(folder.clone(), scope.pos(node.at))),
@@ -226,12 +227,11 @@ fn workload(scope: &Scope, fields: &mut Fields<'_>, clusters: &BTreeSet<String>,
         }
     });
     let templates = objects.collect();
-    let mut picks: Vec<Pick> = fields
-        .list("clusters")
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|node| pick(scope, node, clusters))
-        .collect();
+    [Form::Mapping, Form::Text].into_iter().for_each(|form| fields.takes("clusters[0]", form));
+    let path = fields.path_of("clusters");
+    let nodes = fields.list("clusters").unwrap_or_default().iter().enumerate();
+    let mut picks: Vec<Pick> =
+        nodes.filter_map(|(index, node)| pick(scope, &format!("{path}[{index}]"), node, clusters)).collect();
     picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     let decision = Decision { picks: picks.into(), ..Decision::new(key.clone(), &*at.file) };
     given.decisions.insert(key.clone(), decision);
@@ -240,11 +240,11 @@ fn workload(scope: &Scope, fields: &mut Fields<'_>, clusters: &BTreeSet<String>,
 }
 
 /// A cluster's name, or a mapping with its replicas.
-fn pick(scope: &Scope, node: &Node, clusters: &BTreeSet<String>) -> Option<Pick> {
+fn pick(scope: &Scope, path: &str, node: &Node, clusters: &BTreeSet<String>) -> Option<Pick> {
     let (name, at, replicas) = match &node.value {
         Value::String(name) => (name.as_str(), node.at, None),
         _ => {
-            let mut fields = scope.fields(node, "a workload's cluster")?;
+            let mut fields = scope.fields(node, path)?;
             let (name, replicas) = (fields.required_str("name"), fields.int("replicas"));
             let at = fields.place_of("name");
             fields.finish();

@@ -112,7 +112,8 @@ impl Approvals {
             (None, Some(at)) => at.file.to_string(),
             (None, None) => "somebody".to_owned(),
         };
-        Diagnostic::note(format!("{key}: its removals are approved by {by} (`{digest}`, which counts once)"))
+        let what = if approved.pairs.is_empty() { "its placement is" } else { "its removals are" };
+        Diagnostic::note(format!("{key}: {what} approved by {by} (`{digest}`, which counts once)"))
     }
 }
 

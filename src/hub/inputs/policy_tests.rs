@@ -50,8 +50,8 @@ impl PassInputs {
         let note = (!names.is_empty()).then(|| {
             let tests = counted(names.len(), "policy test");
             let message = format!(
-                "this changes {tests} ({}), which takes effect after the merge: this change is judged by the \
-                 tests before it",
+                "this adds, changes or removes {tests} ({}), with effect after the merge: the tests before it \
+                 judge this change",
                 some_quoted(&names, LONGEST_LIST)
             );
             Diagnostic::note(message)
