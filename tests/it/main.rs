@@ -13,6 +13,7 @@ mod azure;
 mod bad_inputs;
 mod bad_objects;
 mod caching;
+mod causes;
 #[cfg(unix)]
 mod chaos;
 mod cli;

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value as Json;
-
+use berth_base::yaml::node::Entry;
 use berth_base::yaml::{Mark, Node, Value};
 
 /// Fields by which people tell the items of a list apart.
@@ -25,6 +24,7 @@ pub(super) struct Change<'n> {
     pub path: Vec<Step>,
     /// In the new value, or in the old one where the field is gone.
     pub at: Mark,
+    /// None on either side where only the order of fields changed.
     pub before: Option<&'n Node>,
     pub after: Option<&'n Node>,
 }
@@ -32,33 +32,36 @@ pub(super) struct Change<'n> {
 /// Two values with their differences, each under a number.
 #[derive(Clone, Debug)]
 pub(super) enum Difference {
-    Same(Json),
-    Changed { before: Option<Json>, after: Option<Json>, number: usize },
-    Map(Vec<(String, Difference)>),
+    Same(Node),
+    Changed { before: Option<Node>, after: Option<Node>, number: usize },
+    Map(Fields),
     List(Vec<Difference>),
+}
+
+/// The fields of two mappings. Their order counts too: decisions read some in the order of the file.
+#[derive(Clone, Debug)]
+pub(super) struct Fields {
+    fields: Vec<(String, Difference)>,
+    /// The places of all fields in the old order and in the new one.
+    orders: [Vec<usize>; 2],
+    /// The number of a change of their order.
+    order: Option<usize>,
 }
 
 impl Difference {
     /// Returns the new value without the changes of these numbers.
-    pub(super) fn without(&self, taken_back: &BTreeSet<usize>) -> Option<Json> {
-        match self {
-            Difference::Same(value) => Some(value.clone()),
+    pub(super) fn without(&self, taken_back: &BTreeSet<usize>) -> Option<Node> {
+        let value = match self {
+            Difference::Same(value) => return Some(value.clone()),
             Difference::Changed { before, after, number } => {
-                if taken_back.contains(number) {
-                    before.clone()
-                } else {
-                    after.clone()
-                }
+                return if taken_back.contains(number) { before.clone() } else { after.clone() };
             }
-            Difference::Map(fields) => {
-                let field =
-                    |(key, value): &(String, Difference)| Some((key.clone(), value.without(taken_back)?));
-                Some(Json::Object(fields.iter().filter_map(field).collect()))
-            }
+            Difference::Map(map) => Value::Map(map.without(taken_back)),
             Difference::List(items) => {
-                Some(Json::Array(items.iter().filter_map(|item| item.without(taken_back)).collect()))
+                Value::List(items.iter().filter_map(|item| item.without(taken_back)).collect())
             }
-        }
+        };
+        Some(Node { at: Mark::default(), value })
     }
 
     /// Reports whether one of the differences has such a number.
@@ -66,9 +69,24 @@ impl Difference {
         match self {
             Difference::Same(_) => false,
             Difference::Changed { number, .. } => numbers.contains(number),
-            Difference::Map(fields) => fields.iter().any(|(_, value)| value.has_any(numbers)),
+            Difference::Map(Fields { fields, order, .. }) => {
+                order.is_some_and(|number| numbers.contains(&number))
+                    || fields.iter().any(|(_, value)| value.has_any(numbers))
+            }
             Difference::List(items) => items.iter().any(|item| item.has_any(numbers)),
         }
+    }
+}
+
+impl Fields {
+    fn without(&self, taken_back: &BTreeSet<usize>) -> Vec<Entry> {
+        let is_back = self.order.is_none_or(|number| taken_back.contains(&number));
+        let order = &self.orders[usize::from(!is_back)];
+        let entry = |place: &usize| {
+            let (key, value) = &self.fields[*place];
+            Some(Entry { key: key.clone(), at: Mark::default(), value: value.without(taken_back)? })
+        };
+        order.iter().filter_map(entry).collect()
     }
 }
 
@@ -88,8 +106,8 @@ struct Comparison<'n> {
 impl<'n> Comparison<'n> {
     fn values(&mut self, before: &'n Node, after: &'n Node, at: Mark) -> Difference {
         match (&before.value, &after.value) {
-            _ if is_same(before, after) => Difference::Same(after.to_json()),
-            (Value::Map(_), Value::Map(_)) => self.maps(before, after),
+            _ if is_same(before, after) => Difference::Same(after.clone()),
+            (Value::Map(old), Value::Map(new)) => self.maps(old, new, at),
             (Value::List(old), Value::List(new)) => match aligned(old, new) {
                 Some(pairs) => self.lists(&pairs),
                 None => self.changed(Some(before), Some(after), at),
@@ -101,7 +119,7 @@ impl<'n> Comparison<'n> {
     fn changed(&mut self, before: Option<&'n Node>, after: Option<&'n Node>, at: Mark) -> Difference {
         let number = self.first + self.changes.len();
         self.changes.push(Change { path: self.path.clone(), at, before, after });
-        Difference::Changed { before: before.map(Node::to_json), after: after.map(Node::to_json), number }
+        Difference::Changed { before: before.cloned(), after: after.cloned(), number }
     }
 
     fn within(&mut self, step: Step, compare: impl FnOnce(&mut Self) -> Difference) -> Difference {
@@ -111,25 +129,39 @@ impl<'n> Comparison<'n> {
         difference
     }
 
-    fn maps(&mut self, before: &'n Node, after: &'n Node) -> Difference {
-        let (Value::Map(old), Value::Map(new)) = (&before.value, &after.value) else {
-            return Difference::Same(after.to_json());
-        };
+    fn maps(&mut self, old: &'n [Entry], new: &'n [Entry], at: Mark) -> Difference {
+        let keys =
+            |entries: &'n [Entry]| entries.iter().map(|entry| entry.key.as_str()).collect::<Vec<&str>>();
+        let [before, after] = [keys(old), keys(new)];
+        let orders = [merged(&before, &after), merged(&after, &before)];
+        let find = |entries: &'n [Entry], key: &str| entries.iter().find(|entry| entry.key == key);
         let mut fields = Vec::new();
-        for entry in new {
-            let step = Step::Field(entry.key.clone());
-            let difference = self.within(step, |inner| match before.get(&entry.key) {
-                Some(before) => inner.values(before, &entry.value, entry.at),
-                None => inner.changed(None, Some(&entry.value), entry.at),
-            });
-            fields.push((entry.key.clone(), difference));
+        for key in &orders[1] {
+            let difference =
+                self.within(Step::Field((*key).to_owned()), |inner| match (find(old, key), find(new, key)) {
+                    (Some(before), Some(after)) => inner.values(&before.value, &after.value, after.at),
+                    (None, Some(after)) => inner.changed(None, Some(&after.value), after.at),
+                    (before, None) => {
+                        let at = before.map_or(at, |before| before.at);
+                        inner.changed(before.map(|before| &before.value), None, at)
+                    }
+                });
+            fields.push(((*key).to_owned(), difference));
         }
-        for entry in old.iter().filter(|entry| after.get(&entry.key).is_none()) {
-            let step = Step::Field(entry.key.clone());
-            let difference = self.within(step, |inner| inner.changed(Some(&entry.value), None, entry.at));
-            fields.push((entry.key.clone(), difference));
+        let common = |keys: &[&'n str], others: &[&str]| -> Vec<&'n str> {
+            keys.iter().filter(|key| others.contains(key)).copied().collect()
+        };
+        let is_reordered = common(&before, &after) != common(&after, &before);
+        let order = is_reordered.then(|| self.first + self.changes.len());
+        if is_reordered {
+            self.changes.push(Change { path: self.path.clone(), at, before: None, after: None });
         }
-        Difference::Map(fields)
+        // One order goes with both where the fields that stay do not change places.
+        let places = |order: &[&str]| {
+            order.iter().filter_map(|key| orders[1].iter().position(|other| other == key)).collect()
+        };
+        let orders = [places(&orders[usize::from(!is_reordered)]), places(&orders[1])];
+        Difference::Map(Fields { fields, orders, order })
     }
 
     fn lists(&mut self, pairs: &[(Option<&'n Node>, Option<&'n Node>)]) -> Difference {
@@ -147,13 +179,28 @@ impl<'n> Comparison<'n> {
     }
 }
 
+/// All keys, in the order of the first list. Those of the second alone stand behind the same key as there.
+fn merged<'k>(keys: &[&'k str], others: &[&'k str]) -> Vec<&'k str> {
+    let mut order = keys.to_vec();
+    let mut place = 0;
+    for other in others {
+        place = match order.iter().position(|key| key == other) {
+            Some(there) => there + 1,
+            None => {
+                order.insert(place, other);
+                place + 1
+            }
+        };
+    }
+    order
+}
+
 fn is_same(a: &Node, b: &Node) -> bool {
     match (&a.value, &b.value) {
         (Value::Map(old), Value::Map(new)) => {
-            let is_in = |entry: &berth_base::yaml::node::Entry| {
-                b.get(&entry.key).is_some_and(|other| is_same(&entry.value, other))
-            };
-            old.len() == new.len() && old.iter().all(is_in)
+            let is_equal =
+                |(old, new): (&Entry, &Entry)| old.key == new.key && is_same(&old.value, &new.value);
+            old.len() == new.len() && old.iter().zip(new).all(is_equal)
         }
         (Value::List(old), Value::List(new)) => {
             old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new))

@@ -50,6 +50,10 @@ impl Effects {
         effects
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Effect> {
+        self.list.iter()
+    }
+
     pub fn len(&self) -> usize {
         self.list.len()
     }

@@ -133,13 +133,15 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         let enough = self.only(items, needed)?;
         let mut joint: Option<Vec<usize>> = None;
         for effect in effects {
-            let mut all = needed.to_vec();
+            let (mut all, mut is_found) = (needed.to_vec(), true);
             if enough.as_ref().is_some_and(|enough| enough[effect] != Seen::After) {
                 joint = self.joint(items, needed, effect, joint)?;
+                is_found = joint.is_some();
                 all = joint.clone().unwrap_or(all);
             }
             let undoes = |item: &usize| singly[*item][effect] == Seen::Before;
             let how = match all.len() {
+                _ if !is_found => How::Untraced,
                 1 => How::Alone,
                 _ if needed.iter().all(undoes) => How::Together,
                 _ => How::Parts,
@@ -196,6 +198,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     ) -> Result<Option<Vec<usize>>, T::Error> {
         if let Some(guess) = guess
             && self.makes(items, &guess, effect)? == Some(true)
+            && self.least(items, fixed, guess.clone(), effect)? == guess
         {
             return Ok(Some(guess));
         }
@@ -206,7 +209,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
                 None => return Ok(None),
                 Some(true) => {
                     chosen.sort_unstable();
-                    return Ok(Some(chosen));
+                    return Ok(Some(self.least(items, fixed, chosen, effect)?));
                 }
                 Some(false) => {}
             }
@@ -226,6 +229,23 @@ impl<'t, T: Trials> Inquiry<'t, T> {
             chosen.push(last);
         }
         Ok(None)
+    }
+
+    /// Leaves out the chosen items, but no `fixed` one, that an effect does not need: one edit may undo another.
+    fn least(
+        &mut self,
+        items: &[Inputs],
+        fixed: &[usize],
+        mut chosen: Vec<usize>,
+        effect: usize,
+    ) -> Result<Vec<usize>, T::Error> {
+        for item in chosen.clone().into_iter().filter(|item| !fixed.contains(item)) {
+            let others: Vec<usize> = chosen.iter().filter(|one| **one != item).copied().collect();
+            if self.makes(items, &others, effect)? == Some(true) {
+                chosen = others;
+            }
+        }
+        Ok(chosen)
     }
 
     /// Reports whether only these of the items make an effect.

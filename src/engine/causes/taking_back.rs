@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value as Json;
-
 use super::edits::{ChangedDocument, ChangedFile, Edits, Spot};
 use crate::load::append;
 use berth_base::diag::Diagnostic;
 use berth_base::source::{SourceFile, SourceTree};
-use berth_base::yaml::emit;
+use berth_base::yaml::{Node, Value};
 
 impl Edits {
     /// Returns the tree after all edits without some of them. Files that none of these concerns stay as they are.
@@ -78,23 +76,53 @@ fn written(
             continue;
         }
         for (number, object) in piece.objects.iter().enumerate() {
-            let left = match changed(number) {
-                Some(document) => document.left_in(path, taken_back),
-                None => Some(object.root.to_json()),
-            };
-            append_value(&mut bytes, left);
+            match changed(number) {
+                Some(document) => append_document(&mut bytes, document.left_in(path, taken_back).as_ref()),
+                None => append_document(&mut bytes, Some(&object.root)),
+            }
         }
     }
     let back = |document: &&&ChangedDocument| is_here(&document.before) && !is_here(&document.after);
     for document in documents.iter().filter(back) {
-        append_value(&mut bytes, document.left_in(path, taken_back));
+        append_document(&mut bytes, document.left_in(path, taken_back).as_ref());
     }
     (file.after.is_some() || !bytes.is_empty()).then(|| SourceFile::new(path.clone(), bytes))
 }
 
-fn append_value(bytes: &mut Vec<u8>, value: Option<Json>) {
-    if let Some(value) = value {
-        append(bytes, emit(&value).as_bytes());
+/// Writes a document as JSON, which is YAML too, with its fields in their order.
+fn append_document(bytes: &mut Vec<u8>, document: Option<&Node>) {
+    if let Some(document) = document {
+        let mut text = String::new();
+        write(document, &mut text);
+        append(bytes, text.as_bytes());
+    }
+}
+
+fn write(node: &Node, text: &mut String) {
+    let scalar = |value: serde_json::Value| value.to_string();
+    match &node.value {
+        Value::Null => text.push_str("null"),
+        Value::Bool(value) => text.push_str(&value.to_string()),
+        Value::Number(number) => text.push_str(&number.to_string()),
+        Value::String(value) => text.push_str(&scalar(value.as_str().into())),
+        Value::List(items) => {
+            text.push('[');
+            for (place, item) in items.iter().enumerate() {
+                text.push_str(if place > 0 { ", " } else { "" });
+                write(item, text);
+            }
+            text.push(']');
+        }
+        Value::Map(entries) => {
+            text.push('{');
+            for (place, entry) in entries.iter().enumerate() {
+                text.push_str(if place > 0 { ", " } else { "" });
+                text.push_str(&scalar(entry.key.as_str().into()));
+                text.push_str(": ");
+                write(&entry.value, text);
+            }
+            text.push('}');
+        }
     }
 }
 
@@ -106,14 +134,14 @@ impl ChangedDocument {
     }
 
     /// Returns the document as a file has it without some edits.
-    fn left_in(&self, path: &Arc<str>, taken_back: &BTreeSet<usize>) -> Option<Json> {
+    fn left_in(&self, path: &Arc<str>, taken_back: &BTreeSet<usize>) -> Option<Node> {
         let is_back = self.whole.is_some_and(|number| taken_back.contains(&number));
         // An edit taken back leaves the document where it was, and as it was.
         let spot = if is_back { &self.before } else { &self.after };
         let spot = spot.as_ref().filter(|spot| spot.file == *path)?;
         match &self.fields {
             Some(fields) => fields.without(taken_back),
-            None => Some(spot.root.to_json()),
+            None => Some((*spot.root).clone()),
         }
     }
 }

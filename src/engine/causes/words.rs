@@ -6,12 +6,18 @@ use berth_base::yaml::{Node, Value, emit_flow};
 
 /// The longest value shown, in characters.
 const LONGEST_VALUE: usize = 60;
-/// The longest path shown, in characters.
-const LONGEST_PATH: usize = 120;
+/// The longest path shown whole, in characters.
+const LONGEST_PATH: usize = 80;
 
 /// Returns the words for a field that differs. Nothing of it is shown where it may be a Secret's.
 pub(super) fn of(change: &Change<'_>, is_secret: bool) -> String {
     let (subject, named) = subject(&change.path);
+    if change.before.is_none() && change.after.is_none() {
+        return format!(
+            "{}: order of fields changed",
+            if subject.is_empty() { "document" } else { &subject }
+        );
+    }
     let show = |node: &Node| {
         let shown = value(node, last_list(&change.path));
         named.as_ref().map_or(shown.clone(), |name| format!("{}={shown}", harmless_line(name)))
@@ -53,7 +59,7 @@ fn subject(path: &[Step]) -> (String, Option<String>) {
     match (path.last(), last_list(path)) {
         (Some(Step::Item(_)), Some("taints")) => ("taint".to_owned(), None),
         (Some(Step::Item(_)), Some("tolerations")) => ("toleration".to_owned(), None),
-        _ => (cut(&path_text(path), LONGEST_PATH), None),
+        _ => (shortened(path), None),
     }
 }
 
@@ -63,6 +69,16 @@ fn last_list(path: &[Step]) -> Option<&str> {
         [.., Step::Field(list), Step::Item(_)] => Some(list),
         _ => None,
     }
+}
+
+/// A path as text, a long one by its first field and its last ones.
+fn shortened(path: &[Step]) -> String {
+    let is_short = |text: &str| text.chars().count() <= LONGEST_PATH;
+    let whole = path_text(path);
+    let tails =
+        (1..path.len().max(1)).map(|from| format!("{}…{}", path_text(&path[..1]), path_text(&path[from..])));
+    let shown = std::iter::once(whole).chain(tails.skip(1)).find(|text| is_short(text));
+    cut(&shown.unwrap_or_else(|| path_text(path.last().map_or(&[], std::slice::from_ref))), LONGEST_PATH)
 }
 
 fn path_text(path: &[Step]) -> String {

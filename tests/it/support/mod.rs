@@ -3,6 +3,7 @@
 pub mod chaos;
 #[cfg(unix)]
 pub mod disk;
+pub mod editing;
 pub mod fake_host;
 pub mod faults;
 #[cfg(unix)]

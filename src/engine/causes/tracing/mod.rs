@@ -103,7 +103,7 @@ impl<T: Trials> Inquiry<'_, T> {
             let is_other = |document: &usize| !several.contains(document);
             let others = (0..documents.len()).filter(is_other).flat_map(|document| &documents[document]);
             for (effect, share) in self.within_alone(&fields, others.copied().collect(), effects)? {
-                refine(&mut blames[effect], share.blame(&fields));
+                refine(&mut blames[effect], share.blame(&fields), several.len());
             }
         }
         Ok(())
@@ -132,7 +132,7 @@ impl<T: Trials> Inquiry<'_, T> {
         for (effect, share) in self.within(&fields, effects)? {
             let mut blame = share.blame(&fields);
             blame.changes.retain(|input| blames[effect].changes.contains(input));
-            refine(&mut blames[effect], blame);
+            refine(&mut blames[effect], blame, 1);
         }
         Ok(())
     }
@@ -226,10 +226,12 @@ impl<T: Trials> Inquiry<'_, T> {
     }
 }
 
-/// Replaces the blame of documents by that of their fields. What no field explains stays the documents'.
-fn refine(blame: &mut Blame, fields: Blame) {
+/// Replaces the blame of so many documents by that of their fields, as far as these are told apart.
+fn refine(blame: &mut Blame, fields: Blame, n_documents: usize) {
     if !fields.changes.is_empty() && fields.how != How::Untraced {
         *blame = fields;
+    } else if blame.changes.len() > n_documents {
+        blame.how = How::Untraced;
     }
 }
 

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::difference::{Difference, compare};
-use super::file_pieces::{self, Piece};
-use super::words::{self, Secrecy};
-use super::{InputChange, InputKind};
+use crate::causes::difference::{Difference, compare};
+use crate::causes::file_pieces::{self, Piece};
+use crate::causes::words::{self, Secrecy};
+use crate::causes::{InputChange, InputKind};
 use berth_base::diag::{Diagnostic, Pos, harmless_line};
 use berth_base::model::Key;
 use berth_base::source::{SourceFile, SourceTree};
@@ -21,15 +21,15 @@ pub struct Edits {
     pub inputs: Vec<InputChange>,
     /// The numbers of the inputs, by document or file.
     pub documents: Vec<Vec<usize>>,
-    pub(super) files: BTreeMap<Arc<str>, ChangedFile>,
-    pub(super) changed: Vec<ChangedDocument>,
+    pub(in crate::causes) files: BTreeMap<Arc<str>, ChangedFile>,
+    pub(in crate::causes) changed: Vec<ChangedDocument>,
     /// The files that each input concerns.
-    pub(super) concerned: Vec<BTreeSet<Arc<str>>>,
+    pub(in crate::causes) concerned: Vec<BTreeSet<Arc<str>>>,
 }
 
 /// A file that is not the same in both trees.
 #[derive(Debug)]
-pub(super) struct ChangedFile {
+pub(in crate::causes) struct ChangedFile {
     pub before: Option<SourceFile>,
     pub after: Option<SourceFile>,
     /// What was found in place of a file that could be read: a link, or something too large.
@@ -42,7 +42,7 @@ pub(super) struct ChangedFile {
 
 /// A document that is not the same in both trees, or not in the same file.
 #[derive(Debug)]
-pub(super) struct ChangedDocument {
+pub(in crate::causes) struct ChangedDocument {
     pub before: Option<Spot>,
     pub after: Option<Spot>,
     /// The number of the edit that adds, removes or moves it.
@@ -53,7 +53,7 @@ pub(super) struct ChangedDocument {
 
 /// The place of a document.
 #[derive(Clone, Debug)]
-pub(super) struct Spot {
+pub(in crate::causes) struct Spot {
     pub file: Arc<str>,
     /// The piece of the file, and the object in it.
     pub piece: usize,
@@ -164,7 +164,7 @@ impl Edits {
         };
         for change in changes {
             let words = words::of(&change, words::is_hidden(secrecy, &change.path));
-            let spot = if change.after.is_some() { new } else { old };
+            let spot = if change.before.is_some() && change.after.is_none() { old } else { new };
             self.add(spot.at(change.at), words, [new.file.clone()]);
         }
         difference
@@ -219,3 +219,6 @@ fn matched(mut old: Vec<Spot>, new: Vec<Spot>) -> Vec<(Option<Spot>, Option<Spot
     pairs.extend(old.map(|before| (Some(before), None)));
     pairs
 }
+
+#[cfg(test)]
+mod tests;
