@@ -22,6 +22,7 @@ mod counts;
 mod crash;
 mod daemon;
 mod deadlines;
+mod differing;
 mod drift;
 mod edges;
 mod editors;

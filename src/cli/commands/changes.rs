@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::diff;
+use super::line_diff;
 use super::ui::{Tone, Ui};
 use berth_base::model::{API_VERSION, Key, ObjectId, path};
 use berth_base::text::counted;
@@ -128,7 +128,7 @@ pub(crate) fn object_diff(
         bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     };
     let (before, after) = (text(before), text(after));
-    diff::coloured(&before, &after, &title, ui)
+    line_diff::coloured(&before, &after, &title, ui)
 }
 
 #[cfg(test)]

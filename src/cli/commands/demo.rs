@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use super::changes::{object_diff, plan_text};
 use super::decide::decisions_table;
-use super::diff;
 use super::exit::{CommandError, Exit, Outcome};
 use super::files::write;
+use super::line_diff;
 use super::status::status_of;
 use super::ui::{Tone, Ui};
 use berth_base::model::Timestamp;
@@ -127,7 +127,7 @@ impl<'u> Demo<'u> {
             &person(),
             self.now.as_second() + 60,
         )?;
-        self.ui.out(&diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
+        self.ui.out(&line_diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
         self.heading("5. berth plan --diff: what it does, before it is merged");
         let mut contents = GitContents::remembering(&self.repo)?;
         let inputs = PassInputs::revision(&self.fleet, "HEAD", None, None, &Search::default())?;

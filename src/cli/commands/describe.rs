@@ -10,14 +10,14 @@ use super::exit::{CommandError, Exit, Outcome};
 use super::explain::find;
 use super::fleet::{Format, moment};
 use super::names;
+use super::publications;
 use super::state::StateArgs;
 use super::ui::Ui;
 use berth_base::diag::harmless_lines;
 use berth_base::model::{Fleet, Shared, Timestamp};
 use berth_engine::report::{self, ReportInputs};
 use berth_git::Repo;
-use berth_hub::inputs::gate_inputs::rules_of;
-use berth_hub::inputs::{LocatedState, PassInputs, SourceCommit};
+use berth_hub::inputs::LocatedState;
 use berth_hub::publish::CurrentState;
 use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 
@@ -78,10 +78,7 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
 
 /// The fleet that the state in force was made from. Without it, overrides cannot be told.
 fn fleet_of(repo: &Repo, current: &CurrentState) -> Option<Shared<Fleet>> {
-    let source = current.trailers.source.filter(|source| repo.has_commit(*source))?;
-    let (rules, facts) = (rules_of(&current.trailers, source), current.state.facts.clone());
-    let source = SourceCommit { repo, commit: source, rules, current: Some(current) };
-    let inputs = PassInputs::recorded(source, facts, Timestamp::MIN).ok()?;
+    let inputs = publications::inputs(repo, current, current)?;
     Some(inputs.decide().0.fleet)
 }
 

@@ -1,21 +1,237 @@
-//! Two texts' difference, line by line, in colours.
+//! `berth diff A..B`: what differs between two published states, folded as a plan.
 
-use similar::TextDiff;
+use std::collections::BTreeSet;
 
-use super::ui::{Tone, Ui};
+use clap_complete::engine::ArgValueCandidates;
+use serde_json::{Value as Json, json};
 
-/// The unified difference under a title.
-pub(crate) fn coloured(before: &str, after: &str, title: &str, ui: &Ui) -> String {
-    let diff = TextDiff::from_lines(before, after);
-    let mut shown = String::new();
-    for line in diff.unified_diff().context_radius(2).header(title, title).to_string().lines() {
-        let tone = match line.as_bytes().first() {
-            Some(b'-') => Some(Tone::Bad),
-            Some(b'+') => Some(Tone::Good),
-            _ => None,
-        };
-        shown.push_str(&tone.map_or_else(|| line.to_owned(), |tone| ui.tint(line, tone)));
-        shown.push('\n');
+use super::exit::{CommandError, Exit, Outcome};
+use super::names;
+use super::plan_forms::PlanReport;
+use super::plan_forms::json::report_json;
+use super::plan_forms::reasons::Reasons;
+use super::planned::read_object;
+use super::publications;
+use super::state::StateArgs;
+use super::ui::Ui;
+use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
+use berth_base::model::{Cluster, Fleet, Shared};
+use berth_base::text::counted;
+use berth_engine::causes::Causes;
+use berth_engine::consequences::folding::{ToFold, fold};
+use berth_engine::plan::plan;
+use berth_git::{CommitId, CommitInfo, Repo};
+use berth_hub::inputs::{PolicyReport, current_state};
+use berth_hub::publish::CurrentState;
+
+/// The most source commits that are listed.
+const SHOWN: usize = 10;
+
+/// Show what differs between two published states
+///
+/// Equal changes are shown once, by the edits that made them, as `berth plan` shows them. The source commits between
+/// the two are listed. A publication is named by its number, its commit or any revision of the
+/// rendered branch. Nothing is written.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth diff\n  berth diff 12..15\n  berth diff berth/rendered~3..berth/rendered --cluster oslo -o markdown"
+)]
+pub(crate) struct DiffArgs {
+    /// Two publications. Without A, the one before B; without B, the newest
+    #[arg(value_name = "A..B", default_value = "..")]
+    range: String,
+    /// Show the changes of this cluster alone
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(names::clusters))]
+    cluster: Option<String>,
+    /// The fleet repository
+    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    repo: std::path::PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: DiffFormat,
+}
+
+/// The forms of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum DiffFormat {
+    /// For people
+    Text,
+    Json,
+    Yaml,
+    /// One comment for a pull request
+    Markdown,
+}
+
+pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let (before, after) = ends(args, &repo)?;
+    let mut inputs = ui.watching("reading the fleet", || publications::inputs(&repo, &after, &before));
+    let of_source = inputs.as_ref().map(|inputs| inputs.decide().0.fleet);
+    let fleet = of_source.clone().unwrap_or_else(|| Shared::from(names_alone([&before, &after])));
+    let mut changes = plan(&before.state, &after.state);
+    if let Some(cluster) = &args.cluster {
+        known(cluster, &fleet, [&before, &after])?;
+        changes = changes.of_cluster(cluster);
     }
-    shown
+    let reasons = match of_source {
+        Some(fleet) => {
+            let (state, now) = (&after.state, after.trailers.now.unwrap_or_default());
+            Reasons::traced(&changes, &fleet, state, &state.facts, now)
+        }
+        None => Reasons::default(),
+    };
+    let causes = match &mut inputs {
+        Some(inputs) => ui.watching("tracing causes", || inputs.causes(&repo, &after.state))?,
+        None => Causes::default(),
+    };
+    let mut folded = fold(ToFold {
+        wanted: &changes,
+        before: &before.state,
+        after: &after.state,
+        fleet: &fleet,
+        causes: &causes,
+        read: &mut |id| read_object(&repo, id),
+        held: &BTreeSet::new(),
+        reasons: &|key, cluster| reasons.get(key, cluster),
+    });
+    if let Some(cluster) = &args.cluster {
+        folded.narrow(cluster);
+    }
+    let commits = commits(&repo, &before, &after)?;
+    let words = format!("{} → {}", words_of(&repo, &before)?, words_of(&repo, &after)?);
+    ui.status(&words);
+    let report = PlanReport {
+        words: &words,
+        published: &changes,
+        wanted: &changes,
+        folded: &folded,
+        causes: &causes,
+        fleet: &fleet,
+        held: &[],
+        deadlines: &[],
+        refused: &[],
+        diagnostics: &Diagnostics::new(),
+        policy: &PolicyReport::default(),
+    };
+    let form = || {
+        let mut form = report_json(&report, &reasons);
+        form["from"] = end_json(&before);
+        form["to"] = end_json(&after);
+        form["commits"] = commits_json(&commits);
+        form
+    };
+    match args.output {
+        DiffFormat::Text => {
+            ui.out(&report.text(verbose > 0, ui));
+            ui.out(&commits_text(&commits));
+        }
+        DiffFormat::Json => ui.json(&form()),
+        DiffFormat::Yaml => ui.yaml(&form()),
+        DiffFormat::Markdown => ui.out(&report.markdown()),
+    }
+    Ok(Exit::Done)
+}
+
+/// The states of both ends of the range.
+fn ends(args: &DiffArgs, repo: &Repo) -> Result<(CurrentState, CurrentState), CommandError> {
+    let Some((a, b)) = args.range.split_once("..") else {
+        let error = CommandError::usage(format!("`{}` is not a range", args.range));
+        return Err(error.hint(format!("write `A..B`; `..{}` shows what it changed", args.range)));
+    };
+    let place = current_state::locate(repo, &args.state.search(&args.repo)?)?;
+    let branch = &place.refs.rendered;
+    let Some(tip) = place.commit else {
+        return Err(CommandError::usage("nothing is published yet").hint("`berth run` publishes a state"));
+    };
+    let to = if b.is_empty() { tip } else { publications::find(repo, tip, b)? };
+    let from = if a.is_empty() { publications::before(repo, to)? } else { publications::find(repo, tip, a)? };
+    Ok((publications::read(repo, branch, from)?, publications::read(repo, branch, to)?))
+}
+
+/// A fleet that has the clusters' names and nothing else.
+fn names_alone(states: [&CurrentState; 2]) -> Fleet {
+    let named = |name: &String| {
+        let cluster = Cluster { name: name.clone(), ..Cluster::default() };
+        (name.clone(), Shared::from(cluster))
+    };
+    let names = states.into_iter().flat_map(|one| one.state.folders.keys());
+    Fleet { clusters: names.map(named).collect(), ..Fleet::default() }
+}
+
+fn known(cluster: &str, fleet: &Fleet, states: [&CurrentState; 2]) -> Result<(), CommandError> {
+    let of_states = states.into_iter().flat_map(|one| one.state.folders.keys());
+    let names: BTreeSet<&str> = fleet.clusters.keys().chain(of_states).map(String::as_str).collect();
+    if names.contains(cluster) {
+        return Ok(());
+    }
+    let error = CommandError::usage(format!("no cluster `{cluster}` in these states"));
+    Err(match did_you_mean(cluster, names) {
+        Some(near) => error.hint(near),
+        None => error,
+    })
+}
+
+/// The source commits that one state has and the other lacks, and whether the later state took them back.
+fn commits(
+    repo: &Repo,
+    before: &CurrentState,
+    after: &CurrentState,
+) -> Result<Vec<(CommitInfo, bool)>, CommandError> {
+    let (Some(from), Some(to)) = (before.trailers.source, after.trailers.source) else {
+        return Ok(Vec::new());
+    };
+    if !repo.has_commit(from) || !repo.has_commit(to) {
+        return Ok(Vec::new());
+    }
+    let between = |from: CommitId, to: CommitId| -> Result<Vec<CommitInfo>, CommandError> {
+        Ok(repo.commits_between(from, to)?.into_iter().filter(|commit| commit.parents.len() < 2).collect())
+    };
+    let came = between(from, to)?.into_iter().map(|commit| (commit, false));
+    let went = between(to, from)?.into_iter().map(|commit| (commit, true));
+    Ok(came.chain(went).collect())
+}
+
+/// The source commits as lines, the newest first.
+fn commits_text(commits: &[(CommitInfo, bool)]) -> String {
+    let mut text = String::new();
+    let line = |(commit, is_gone): &(CommitInfo, bool)| {
+        let sign = if *is_gone { "-" } else { "+" };
+        let subject = format!("{}: {}", commit.id.short(), commit.subject());
+        format!("  {sign} {}\n", harmless_line(&subject))
+    };
+    if !commits.is_empty() {
+        text.push_str("\nsource commits\n");
+        text.extend(commits.iter().take(SHOWN).map(line));
+    }
+    if commits.len() > SHOWN {
+        text.push_str(&format!("  and {}\n", counted(commits.len() - SHOWN, "other commit")));
+    }
+    text
+}
+
+fn commits_json(commits: &[(CommitInfo, bool)]) -> Json {
+    let one = |(commit, is_gone): &(CommitInfo, bool)| json!({"commit": commit.id.to_string(), "subject": commit.subject(), "takenBack": is_gone});
+    commits.iter().map(one).collect()
+}
+
+/// `number 12 (1a2b3c4, source 5d6e7f8: a subject)`.
+fn words_of(repo: &Repo, one: &CurrentState) -> Result<String, CommandError> {
+    let source = match one.trailers.source {
+        Some(source) if repo.has_commit(source) => {
+            format!(", source {}: {}", source.short(), repo.commit(source)?.subject())
+        }
+        Some(source) => format!(", source {}, which is not in this clone", source.short()),
+        None => String::new(),
+    };
+    let words = format!("number {} ({}{source})", one.trailers.seq, one.commit.short());
+    Ok(harmless_line(&words).into_owned())
+}
+
+fn end_json(one: &CurrentState) -> Json {
+    json!({
+        "commit": one.commit.to_string(),
+        "sequence": one.trailers.seq,
+        "source": one.trailers.source.map(|source| source.to_string()),
+    })
 }

@@ -6,7 +6,6 @@
 mod bar;
 mod bug;
 mod changes;
-mod diff;
 mod difference;
 mod documents_in;
 mod errors;
@@ -19,11 +18,13 @@ mod from_cluster;
 mod gate;
 mod host;
 mod imported;
+mod line_diff;
 mod mark;
 mod mentioned;
 mod names;
 mod new_faults;
 mod own_file;
+mod publications;
 mod slips;
 mod summary;
 pub mod table;
@@ -35,6 +36,7 @@ mod cordon;
 mod decide;
 mod demo;
 mod describe;
+mod diff;
 mod disable;
 mod division;
 mod enable;
@@ -112,6 +114,7 @@ enum Command {
     Render(render::RenderArgs),
     Plan(plan::PlanArgs),
     Review(Box<review::ReviewArgs>),
+    Diff(diff::DiffArgs),
     Run(run::RunArgs),
     Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),
@@ -187,6 +190,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Render(args) => render::cmd_render(args, ui),
         Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
         Command::Review(args) => review::cmd_review(args, ui, cli.verbose),
+        Command::Diff(args) => diff::cmd_diff(args, ui, cli.verbose),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Suspend(args) => suspend::cmd_suspend(args, ui),

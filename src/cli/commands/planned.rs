@@ -261,7 +261,7 @@ impl Planned {
 }
 
 /// Reads a rendered object.
-fn read_object(repo: &Repo, id: ContentId) -> Option<Json> {
+pub(super) fn read_object(repo: &Repo, id: ContentId) -> Option<Json> {
     let bytes = repo.blob(id).ok()?;
     let read = yaml::read(&bytes, &yaml::Limits::of_a_part());
     Some(read.documents.first()?.root.to_json())

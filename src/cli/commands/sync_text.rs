@@ -1,6 +1,6 @@
 //! The text of a round of `berth sync`, real or `--dry-run`.
 
-use super::diff::coloured;
+use super::line_diff::coloured;
 use super::ui::{Tone, Ui};
 use berth_base::model::ObjectId;
 use berth_base::text::counted;

@@ -81,6 +81,18 @@ pub struct ReplicaMove {
     pub clusters: Vec<(String, Option<i64>, Option<i64>)>,
 }
 
+impl FoldedPlan {
+    /// Leaves out what is told of other clusters: their replicas, and the share of the fleet.
+    pub fn narrow(&mut self, cluster: &str) {
+        for section in &mut self.sections {
+            section.replicas.iter_mut().for_each(|moved| moved.clusters.retain(|(name, ..)| name == cluster));
+            section.replicas.retain(|moved| !moved.clusters.is_empty());
+            section.risks.retain(|risk| !matches!(risk, Risk::Share { .. }));
+        }
+        self.sections.retain(|section| !section.is_empty());
+    }
+}
+
 impl Section {
     pub(super) fn is_empty(&self) -> bool {
         self.consequences.is_empty() && self.replicas.is_empty()

@@ -111,6 +111,20 @@ impl Plan {
     pub fn counts(&self) -> Counts {
         count(self.changes())
     }
+
+    /// Returns the changes of one cluster.
+    pub fn of_cluster(mut self, cluster: &str) -> Plan {
+        for changes in self.workloads.values_mut().chain([&mut self.unaccounted]) {
+            changes.retain(|change| change.cluster == cluster);
+        }
+        self.workloads.retain(|_, changes| !changes.is_empty());
+        for change in self.placements.values_mut().chain([&mut self.clusters]) {
+            change.lost.retain(|name| name == cluster);
+            change.gained.retain(|name| name == cluster);
+        }
+        self.placements.retain(|_, change| !change.is_empty());
+        self
+    }
 }
 
 /// Counts changes of each sort.

@@ -230,7 +230,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 30] = [
+pub const COMMANDS: [&str; 31] = [
     "demo",
     "init",
     "validate",
@@ -241,6 +241,7 @@ pub const COMMANDS: [&str; 30] = [
     "render",
     "plan",
     "review",
+    "diff",
     "run",
     "sync",
     "suspend",

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::diff::coloured;
 use super::exit::Outcome as Ended;
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::line_diff::coloured;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
 use berth_base::diag::did_you_mean;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use berth_base::model::Key;
+use berth_base::model::{ClusterStatus, Fleet, Key, Timestamp};
 use berth_engine::plan::Plan;
+use berth_engine::state::State;
 use berth_engine::{decide, pipeline};
 use berth_hub::next_commit::NextCommit;
 
@@ -14,12 +15,22 @@ pub(crate) struct Reasons(BTreeMap<Key, BTreeMap<String, String>>);
 impl Reasons {
     /// Looks the reasons up in the trace of each decision that changed.
     pub fn of(plan: &Plan, step: &NextCommit) -> Reasons {
-        let (inputs, fleet) = (&step.inputs, &step.built.fleet);
-        let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
-        let before = &inputs.current.decisions;
+        let inputs = &step.inputs;
+        Reasons::traced(plan, &step.built.fleet, &inputs.current, &inputs.statuses, inputs.now)
+    }
+
+    /// Traces the decisions that follow a state.
+    pub fn traced(
+        plan: &Plan,
+        fleet: &Fleet,
+        before: &State,
+        statuses: &BTreeMap<String, ClusterStatus>,
+        now: Timestamp,
+    ) -> Reasons {
+        let statuses = pipeline::with_first_seen(before, statuses);
         let mut all = BTreeMap::new();
         for (key, change) in &plan.placements {
-            let trace = decide::explain(fleet, before, &statuses, inputs.now, key);
+            let trace = decide::explain(fleet, &before.decisions, &statuses, now, key);
             let traced: BTreeMap<&str, &str> = trace
                 .iter()
                 .flat_map(|trace| &trace.clusters)
