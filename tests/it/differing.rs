@@ -33,7 +33,7 @@ fn publications_are_compared_by_number_commit_and_revision() {
         ": web says two\n",
         ": add the api\n",
         "~ ConfigMap shop/web in all 3 clusters",
-        "    data.value: one → two",
+        "    data.value as edited",
         "+ FederatedConfigMap shop/api joins a (1 object)",
     ] {
         assert!(whole.out.contains(words), "no `{words}` in\n{}", whole.out);

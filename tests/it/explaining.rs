@@ -156,3 +156,136 @@ fn an_edit_after_a_broken_file_is_named_although_the_broken_one_was_published() 
         "{text}"
     );
 }
+
+/// The edits that `explain` names for a cluster that is not picked, as text.
+fn remedies(repo: &Repo, placement: &str, cluster: &str) -> Vec<String> {
+    let form: Json =
+        serde_json::from_str(&explain(repo, &[placement, "--cluster", cluster, "-o", "json"])).unwrap();
+    let found = form["placements"][0]["clusters"][0]["wouldBePickedBy"].as_array().expect("edits").clone();
+    let edit = |one: &Json| {
+        let line = one["line"].as_u64().map_or("new".to_owned(), |line| line.to_string());
+        format!("{}:{line}: {}", one["file"].as_str().unwrap(), one["words"].as_str().unwrap())
+    };
+    let words =
+        |one: &Json| one["edits"].as_array().unwrap().iter().map(edit).collect::<Vec<_>>().join(" and ");
+    found.iter().map(words).collect()
+}
+
+#[test]
+fn the_label_that_a_cluster_lacks_is_named_with_all_that_it_changes() {
+    let repo = Repo::with(&[
+        ("clusters/a.yaml", &cluster("a", &[("env", "prod")])),
+        ("clusters/oslo.yaml", &cluster("oslo", &[("env", "prd")])),
+        ("apps/shop.yaml", &namespace("shop")),
+        ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {matchLabels: {env: prod}}}")),
+        ("apps/api.yaml", &config_map("api", "one", "{clusterSelector: {matchLabels: {env: prod}}}")),
+        ("apps/only.yaml", &config_map("only", "one", "{clusters: [{name: a}]}")),
+    ]);
+    repo.publish().expect(0);
+    let found = remedies(&repo, "web", "oslo");
+    assert!(found.contains(&"clusters/oslo.yaml:8: label env: prd → prod".to_owned()), "{found:?}");
+    let text = explain(&repo, &["web", "--cluster", "oslo"]);
+    assert!(text.contains("it would be picked with"), "{text}");
+    assert!(text.contains("  * clusters/oslo.yaml:8: label env: prd → prod\n"), "{text}");
+    assert!(
+        text.contains("1 other placement picks or loses clusters by it: FederatedConfigMap shop/api"),
+        "{text}"
+    );
+    // What is named is true: made in the file, it lets the placement pick the cluster.
+    repo.write("clusters/oslo.yaml", cluster("oslo", &[("env", "prod")]));
+    assert!(explain(&repo, &["web"]).contains("picks 2 of 2 clusters"));
+    // A list of names asks for one more name.
+    assert_eq!(remedies(&repo, "only", "oslo"), ["apps/only.yaml:8: spec.placement.clusters: oslo added"]);
+    // Nothing to say of a cluster that is picked, or where nobody asks for one.
+    assert!(!explain(&repo, &["web", "--cluster", "oslo"]).contains("would be picked"));
+    assert!(!explain(&repo, &["only"]).contains("would be picked"));
+}
+
+#[test]
+fn numbers_tolerations_and_pairs_of_edits_are_tried() {
+    let tainted = "\
+apiVersion: cluster.kubernetes-fleet.io/v1
+kind: MemberCluster
+metadata: {name: gpu, labels: {env: prod}}
+spec:
+  identity: {kind: ServiceAccount, name: hub, namespace: fleet-system}
+  taints:
+  - {key: dedicated, value: gpu, effect: NoSchedule}
+";
+    let repo = Repo::with(&[
+        ("a.yaml", &fleet_member("a", "prod")),
+        ("b.yaml", &fleet_member("b", "prod")),
+        ("c.yaml", &fleet_member("c", "prod")),
+        ("gpu.yaml", tainted),
+        ("two.yaml", KUBEFLEET),
+    ]);
+    repo.publish().expect(0);
+    assert_eq!(remedies(&repo, "two", "a"), ["two.yaml:8: spec.policy.numberOfClusters: 2 → 3"]);
+    // The taint alone is not enough, since others are picked; nor is the number.
+    let found = remedies(&repo, "two", "gpu");
+    assert!(found.iter().all(|one| one.contains(" and ")), "{found:?}");
+    for words in [
+        "gpu.yaml:7: taint dedicated=gpu:NoSchedule removed and two.yaml:8: spec.policy.numberOfClusters: 2 → 3",
+        "two.yaml:7: spec.policy.tolerations: a toleration of dedicated added and two.yaml:8: spec.policy.numberOfClusters: 2 → 3",
+    ] {
+        assert!(found.contains(&words.to_owned()), "no `{words}` in {found:?}");
+    }
+}
+
+#[test]
+fn a_set_is_bound_where_the_placement_may_not_use_it() {
+    let managed = |name: &str, set: &str| {
+        format!(
+            "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata:\n  name: {name}\n  labels:\n    \
+             cluster.open-cluster-management.io/clusterset: {set}\nspec: {{hubAcceptsClient: true}}\n"
+        )
+    };
+    let set = |name: &str| {
+        format!(
+            "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\nmetadata: {{name: {name}}}\n\
+             spec: {{clusterSelector: {{selectorType: ExclusiveClusterSetLabel}}}}\n"
+        )
+    };
+    let bound = "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n\
+                 metadata: {name: blue, namespace: shop}\nspec: {clusterSet: blue}\n";
+    let placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
+                     metadata: {name: everywhere, namespace: shop}\nspec: {}\n";
+    let repo = Repo::with(&[
+        ("clusters/a.yaml", &managed("a", "blue")),
+        ("clusters/b.yaml", &managed("b", "red")),
+        ("sets.yaml", &[set("blue"), set("red")].join("---\n")),
+        ("shop/binding.yaml", bound),
+        ("shop/placement.yaml", placement),
+    ]);
+    let found = remedies(&repo, "everywhere", "b");
+    let binding = "shop/shop-red-binding.yaml:new: ManagedClusterSetBinding shop/red".to_owned();
+    assert!(found.contains(&binding), "{found:?}");
+    let label =
+        "clusters/b.yaml:6: label cluster.open-cluster-management.io/clusterset: red → blue".to_owned();
+    assert!(found.contains(&label), "{found:?}");
+}
+
+#[test]
+fn where_no_edit_helps_that_is_said_with_the_reason() {
+    let placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
+                     metadata: {name: fast, namespace: shop}\nspec:\n  predicates:\n  - requiredClusterSelector:\n      \
+                     claimSelector: {matchExpressions: [{key: speed, operator: Exists}]}\n";
+    let repo = Repo::with(&[
+        (
+            "a.yaml",
+            "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: a}\n",
+        ),
+        (
+            "binding.yaml",
+            "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n\
+             metadata: {name: default, namespace: shop}\nspec: {clusterSet: default}\n",
+        ),
+        ("placement.yaml", placement),
+    ]);
+    let text = explain(&repo, &["fast", "--cluster", "a"]);
+    assert!(
+        text.contains("no edit of the fleet's files was found that makes it picked (0 edits tried)"),
+        "{text}"
+    );
+    assert!(remedies(&repo, "fast", "a").is_empty());
+}

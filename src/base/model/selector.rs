@@ -124,6 +124,11 @@ impl Selector {
         self.requirements.iter().find(|requirement| !requirement.met_by(labels))
     }
 
+    /// The requirements that these labels do not meet.
+    pub fn unmet<'s>(&'s self, labels: &'s Labels) -> impl Iterator<Item = &'s Requirement> {
+        self.requirements.iter().filter(|requirement| !requirement.met_by(labels))
+    }
+
     /// The keys whose values the outcome depends on.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.requirements.iter().map(Requirement::key)

@@ -12,6 +12,7 @@ use super::division;
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::names;
+use super::remedies::{self, Remedies};
 use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
@@ -23,6 +24,9 @@ use berth_engine::dialects::DIALECTS;
 use berth_engine::pipeline;
 
 /// Explain why each cluster was picked or not
+///
+/// With --cluster, and where the placement does not pick the cluster, the smallest edits of the fleet's files are
+/// listed that would change that. Each was tried in memory; nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web -o json"
@@ -41,10 +45,10 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
-    let inputs = args.fleet.read(ui)?;
+    let mut inputs = args.fleet.read(ui)?;
     let (loaded, decided, diagnostics) = inputs.decide();
     ui.diagnostics(&diagnostics);
-    let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions);
+    let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions.clone());
     let published = Published::of(&inputs, &args.fleet.repo, &args.fleet.state)?;
     let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
     let all: BTreeSet<&Key> = fleet.placements.keys().chain(in_force.keys()).collect();
@@ -66,7 +70,16 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
             narrow(&mut trace, wanted)?;
         }
         let unreadable = unreadable(&trace, &fleet.doubt, &diagnostics);
-        explained.push(Explained { trace, is_gone, difference, unreadable });
+        explained.push(Explained { trace, is_gone, difference, unreadable, remedies: None });
+    }
+    if args.cluster.is_some() {
+        for one in &mut explained {
+            let left_out = one.trace.clusters.first().filter(|cluster| !cluster.picked && !one.is_gone);
+            one.remedies = left_out.map(|cluster| {
+                let search = || remedies::find(&mut inputs, &one.trace.key, cluster);
+                ui.watching("trying edits", search)
+            });
+        }
     }
     match args.output {
         Format::Text => {
@@ -87,6 +100,8 @@ struct Explained {
     difference: Option<Difference>,
     /// The fault of the unreadable file for which the placement keeps its clusters.
     unreadable: Option<String>,
+    /// The edits that let it pick the cluster asked for.
+    remedies: Option<Remedies>,
 }
 
 /// The published decision as a trace, for a placement that the source does not describe.
@@ -203,6 +218,7 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
         for cluster in &trace.clusters {
             text.push_str(&steps_text(cluster, ui));
         }
+        text.push_str(&one.remedies.as_ref().map(|remedies| remedies.text(ui)).unwrap_or_default());
     }
     text
 }
@@ -268,6 +284,7 @@ fn one_json(one: &Explained) -> Json {
                 "passed": step.passed,
                 "why": step.why,
             })).collect::<Vec<_>>(),
+            "wouldBePickedBy": one.remedies.as_ref().map(Remedies::json),
             "scores": cluster.scores.iter().map(|part| json!({
                 "name": part.name, "weight": part.weight, "score": part.score,
             })).collect::<Vec<_>>(),

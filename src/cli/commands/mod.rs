@@ -56,6 +56,7 @@ mod plan;
 mod plan_forms;
 mod planned;
 mod rehearsal;
+mod remedies;
 mod remote;
 mod render;
 mod review;

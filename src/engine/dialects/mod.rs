@@ -11,6 +11,7 @@ mod document_reader;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod ocm;
+mod placement_fields;
 mod read_kind;
 mod reading_cache;
 
@@ -23,6 +24,7 @@ use serde_json::Value as Json;
 pub use access_role::{AccessRole, CarriedObject};
 pub use cluster_kind::{ClusterKind, NewCluster};
 pub use described::{Described, Detail};
+pub use placement_fields::{PlacementFields, SetFields};
 pub use read_kind::ReadKind;
 pub use reading_cache::{ReadingCache, ReadingContext};
 
@@ -99,6 +101,8 @@ pub struct Dialect {
     pub short_names: &'static [(&'static str, &'static str)],
     /// The kind that describes clusters.
     pub cluster_kind: Option<&'static ClusterKind>,
+    /// Returns the fields of a placement that `explain` suggests edits of; `None` for another kind.
+    pub placement_fields: fn(&Key) -> Option<&'static PlacementFields>,
     /// Groups and kinds without a namespace.
     pub cluster_scoped: &'static [(&'static str, &'static str)],
     /// The role of an object for access rules.
@@ -131,6 +135,7 @@ impl Dialect {
         reads: Vec::new,
         short_names: &[],
         cluster_kind: None,
+        placement_fields: |_| None,
         cluster_scoped: &[],
         access_role: |_| AccessRole::Plain,
         carried_objects: |_| Vec::new(),

@@ -71,7 +71,8 @@ impl Wish {
 }
 
 impl Taint {
-    fn show(&self) -> String {
+    /// `key=value:Effect`.
+    pub fn show(&self) -> String {
         let Taint { key, value, effect } = self;
         if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
     }

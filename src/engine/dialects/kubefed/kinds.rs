@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::config;
 use super::types::SHIPPED;
-use crate::dialects::{AccessRole, Claim, Document, ReadKind};
+use crate::dialects::{AccessRole, Claim, Document, PlacementFields, ReadKind};
 use berth_base::model::Key;
 
 pub(super) const CORE: &str = "core.kubefed.io";
@@ -77,6 +77,18 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
         Role::Foreign => Claim::Foreign,
     };
     documents.iter().map(claim).collect()
+}
+
+const FIELDS: PlacementFields = PlacementFields {
+    count: &[],
+    names: &["spec", "placement", "clusters"],
+    name_key: Some("name"),
+    tolerations: &[],
+    sets: None,
+};
+
+pub(super) fn placement_fields(key: &Key) -> Option<&'static PlacementFields> {
+    key.kind.starts_with("Federated").then_some(&FIELDS)
 }
 
 pub(super) fn access_role(key: &Key) -> AccessRole<'_> {

@@ -38,6 +38,7 @@ pub const DIALECT: Dialect = Dialect {
     kinds: kinds::KINDS,
     reads: kinds::reads,
     cluster_kind: Some(&make::CLUSTER_KIND),
+    placement_fields: kinds::placement_fields,
     access_role: kinds::access_role,
     describe: propagation::describe,
     report: propagation::describe,

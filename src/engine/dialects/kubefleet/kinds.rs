@@ -3,7 +3,7 @@
 //! One table decides both the claim on a document and its reader. The loader reports an unlisted kind of
 //! these groups as unknown, with the nearest name.
 
-use crate::dialects::{AccessRole, Claim, Document, ReadKind};
+use crate::dialects::{AccessRole, Claim, Document, PlacementFields, ReadKind};
 use berth_base::diag::Severity;
 use berth_base::model::Key;
 
@@ -125,6 +125,19 @@ fn claim_one(group: &str, kind: &str) -> Claim {
 pub(crate) fn reads() -> Vec<ReadKind> {
     let read = ROWS.iter().filter(|row| !matches!(row.2, Role::Later | Role::Bookkeeping));
     read.map(|row| ReadKind::new(row.0, row.1, &VERSIONS, row.3 == Scope::Namespaced)).collect()
+}
+
+const FIELDS: PlacementFields = PlacementFields {
+    count: &["spec", "policy", "numberOfClusters"],
+    names: &["spec", "policy", "clusterNames"],
+    name_key: None,
+    tolerations: &["spec", "policy", "tolerations"],
+    sets: None,
+};
+
+/// The fields of a placement that say which clusters it picks.
+pub fn placement_fields(key: &Key) -> Option<&'static PlacementFields> {
+    (role(&key.group, &key.kind) == Some(Role::Placement)).then_some(&FIELDS)
 }
 
 /// The role of an object for access rules.

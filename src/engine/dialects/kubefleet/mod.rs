@@ -52,6 +52,7 @@ pub const DIALECT: Dialect = Dialect {
     reads: kinds::reads,
     short_names: kinds::SHORT_NAMES,
     cluster_kind: Some(&make::CLUSTER_KIND),
+    placement_fields: kinds::placement_fields,
     cluster_scoped: kinds::CLUSTER_SCOPED,
     access_role: kinds::access_role,
     carried_objects: carried_objects::carried_objects,

@@ -2,8 +2,10 @@
 
 use super::groups::{ADD_ON, CLUSTER, WORK};
 use super::manifest_work;
-use crate::dialects::{AccessRole, Claim, Document, ReadKind};
-use berth_base::model::Key;
+use super::sets::SET_LABEL;
+use crate::dialects::{AccessRole, Claim, Document, PlacementFields, ReadKind, SetFields};
+use berth_base::model::{Cluster, Key};
+use serde_json::{Value as Json, json};
 
 pub(super) const KINDS: &[&str] = &[
     "ManagedCluster",
@@ -54,6 +56,31 @@ const BOOKKEEPING: [(&str, &str); 5] = [
 pub(super) fn reads() -> Vec<ReadKind> {
     let is_namespaced = |role: Role| !matches!(role, Role::Cluster | Role::Set);
     READ.iter().map(|row| ReadKind::new(row.0, row.1, row.3, is_namespaced(row.2))).collect()
+}
+
+const FIELDS: PlacementFields = PlacementFields {
+    count: &["spec", "numberOfClusters"],
+    names: &[],
+    name_key: None,
+    tolerations: &["spec", "tolerations"],
+    sets: Some(SetFields { list: &["spec", "clusterSets"], of: set_of, binding }),
+};
+
+pub(super) fn placement_fields(key: &Key) -> Option<&'static PlacementFields> {
+    ((&*key.group, &*key.kind) == (CLUSTER, "Placement")).then_some(&FIELDS)
+}
+
+fn set_of(cluster: &Cluster) -> String {
+    cluster.labels.get(SET_LABEL).cloned().unwrap_or_default()
+}
+
+fn binding(namespace: &str, set: &str) -> Json {
+    json!({
+        "apiVersion": format!("{CLUSTER}/v1beta2"),
+        "kind": "ManagedClusterSetBinding",
+        "metadata": {"name": set, "namespace": namespace},
+        "spec": {"clusterSet": set},
+    })
 }
 
 pub(super) fn access_role(key: &Key) -> AccessRole<'_> {

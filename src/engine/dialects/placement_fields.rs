@@ -1,0 +1,29 @@
+//! The fields of a placement's document that say which clusters it picks: `explain` tries edits of them.
+
+use serde_json::Value as Json;
+
+use berth_base::model::Cluster;
+
+/// The fields of one kind of placement, each by its path. A field that the kind does not have is empty.
+#[derive(Debug)]
+pub struct PlacementFields {
+    /// The number of clusters.
+    pub count: &'static [&'static str],
+    /// The list of clusters' names.
+    pub names: &'static [&'static str],
+    /// The key of the name in each item of the list; without it, an item is the name.
+    pub name_key: Option<&'static str>,
+    pub tolerations: &'static [&'static str],
+    pub sets: Option<SetFields>,
+}
+
+/// The cluster sets of a placement.
+#[derive(Debug)]
+pub struct SetFields {
+    /// The list of sets to pick from.
+    pub list: &'static [&'static str],
+    /// Returns the set that a cluster is in.
+    pub of: fn(&Cluster) -> String,
+    /// Makes the document that lets the placements of a namespace use a set.
+    pub binding: fn(namespace: &str, set: &str) -> Json,
+}
