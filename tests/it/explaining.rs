@@ -289,3 +289,38 @@ fn where_no_edit_helps_that_is_said_with_the_reason() {
     );
     assert!(remedies(&repo, "fast", "a").is_empty());
 }
+
+#[test]
+fn what_changed_since_a_revision_is_told_cluster_by_cluster() {
+    let repo = fleet();
+    repo.publish().expect(0);
+    let first = repo.id("main");
+    repo.write("clusters/d.yaml", cluster("d", &[("env", "prod")]));
+    repo.commit("d joins");
+    repo.publish().expect(0);
+    repo.write("clusters/a.yaml", cluster("a", &[("env", "dev")]));
+    repo.commit("a is for developers");
+    let text = explain(&repo, &["web", "--since", &first]);
+    for words in [
+        &format!("since {} (start), number 1, when it picked 3 clusters\n", &first[..12]),
+        "  - a\n      then: ",
+        "      cause: label env was `prod`, is `dev` (clusters/a.yaml)\n",
+        "  + d\n      then: not in the fleet\n",
+        "      cause: the cluster is new in clusters/d.yaml\n",
+    ] {
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+    let of_d = explain(&repo, &["web", "--since", &first, "--cluster", "d"]);
+    assert!(of_d.contains("  + d\n") && !of_d.contains("  - a\n"), "{of_d}");
+    assert!(explain(&repo, &["web", "--since", "HEAD"]).contains("  the same clusters\n"));
+    let form: Json =
+        serde_json::from_str(&explain(&repo, &["web", "--since", "HEAD~1", "-o", "json"])).unwrap();
+    let since = &form["placements"][0]["since"];
+    assert_eq!((&since["publication"], &since["picked"]), (&2.into(), &4.into()));
+    assert_eq!(since["clusters"][0]["change"], "removed");
+    // A revision from before the placement, and one that was never published.
+    repo.write("apps/new.yaml", config_map("new", "one", "{clusterSelector: {}}"));
+    repo.commit("new");
+    let text = explain(&repo, &["new", "--since", &first]);
+    assert!(text.contains("when it did not exist\n  + b, c\n"), "{text}");
+}

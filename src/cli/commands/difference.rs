@@ -142,7 +142,7 @@ impl Published {
 }
 
 /// The edit without which the cluster's part would be the same, as far as it can be told from both sources.
-fn cause(key: &Key, cluster: &str, before: &Fleet, after: &Fleet) -> String {
+pub(super) fn cause(key: &Key, cluster: &str, before: &Fleet, after: &Fleet) -> String {
     let edited = |key: &Key| match (before.placements.get(key), after.placements.get(key)) {
         (Some(was), None) => Some(format!("{key} is no longer described; it was in {}", was.origin.file)),
         (None, Some(is)) => Some(format!("{key} is new in {}", is.origin.file)),

@@ -13,6 +13,7 @@ use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::names;
 use super::remedies::{self, Remedies};
+use super::since::{Since, Then};
 use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
@@ -29,7 +30,7 @@ use berth_engine::pipeline;
 /// listed that would change that. Each was tried in memory; nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web -o json"
+    after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web --since HEAD~5 -o json"
 )]
 pub(crate) struct ExplainArgs {
     /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
@@ -38,6 +39,9 @@ pub(crate) struct ExplainArgs {
     /// Show every step for this cluster alone
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(names::clusters))]
     cluster: Option<String>,
+    /// Show what changed since this revision of the source
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
     #[command(flatten)]
     fleet: FleetArgs,
     #[arg(short, long, value_enum, default_value = "text")]
@@ -52,6 +56,11 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let published = Published::of(&inputs, &args.fleet.repo, &args.fleet.state)?;
     let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
     let all: BTreeSet<&Key> = fleet.placements.keys().chain(in_force.keys()).collect();
+    let then = args.since.as_ref().map(|revision| {
+        let search = args.fleet.state.search(&args.fleet.repo)?;
+        ui.watching("reading the earlier fleet", || Then::read(&args.fleet.repo, &search, revision))
+    });
+    let then = then.transpose()?;
     let mut explained = Vec::new();
     for key in find(all.into_iter().collect(), &args.placement)? {
         let trace = decide::explain(fleet, in_force, &statuses, inputs.now, key);
@@ -66,11 +75,13 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
             Some(published) => published.difference(key, in_force.get(key), next, fleet)?,
             None => None,
         };
+        let mut since = then.as_ref().map(|then| then.compared(key, &trace, next, fleet));
         if let Some(wanted) = &args.cluster {
             narrow(&mut trace, wanted)?;
+            since.iter_mut().for_each(|since| since.narrow(wanted));
         }
         let unreadable = unreadable(&trace, &fleet.doubt, &diagnostics);
-        explained.push(Explained { trace, is_gone, difference, unreadable, remedies: None });
+        explained.push(Explained { trace, is_gone, difference, since, unreadable, remedies: None });
     }
     if args.cluster.is_some() {
         for one in &mut explained {
@@ -98,6 +109,8 @@ struct Explained {
     /// Only what is published knows the placement.
     is_gone: bool,
     difference: Option<Difference>,
+    /// The changes since the revision asked for.
+    since: Option<Since>,
     /// The fault of the unreadable file for which the placement keeps its clusters.
     unreadable: Option<String>,
     /// The edits that let it pick the cluster asked for.
@@ -214,6 +227,9 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
     if let Some(difference) = &one.difference {
         text.push_str(&difference.text(ui));
     }
+    if let Some(since) = &one.since {
+        text.push_str(&since.text(ui));
+    }
     if every_step {
         for cluster in &trace.clusters {
             text.push_str(&steps_text(cluster, ui));
@@ -299,6 +315,7 @@ fn one_json(one: &Explained) -> Json {
         "unreadable": one.unreadable,
         "inSource": !one.is_gone,
         "difference": one.difference.as_ref().map(Difference::json),
+        "since": one.since.as_ref().map(Since::json),
         "division": trace.division.as_ref().map(division::json),
         "condition": trace.condition.as_ref().map(|condition| json!({
             "type": condition.kind,

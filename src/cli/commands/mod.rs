@@ -62,6 +62,7 @@ mod render;
 mod review;
 mod run;
 mod schema;
+mod since;
 mod state;
 mod status;
 mod suspend;
