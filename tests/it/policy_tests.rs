@@ -397,3 +397,24 @@ fn a_folder_needs_a_right_to_hold_policy_tests() {
         &["has an effect only in a file under `policy-tests/`"],
     );
 }
+
+#[test]
+fn the_tests_of_the_documentation_do_what_it_says() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/policy-tests.md"))
+        .expect("a page");
+    let blocks: Vec<&str> =
+        page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [pci, regions, shares, examples] = blocks.as_slice() else { panic!("{} blocks", blocks.len()) };
+    let named = |name: &str, spec: &str| {
+        format!("apiVersion: berth.dev/v1alpha1\nkind: PolicyTest\nmetadata: {{name: {name}}}\n{spec}")
+    };
+    let repo = fleet(&[
+        ("policy-tests/pci-stays.yaml", &format!("{pci}{examples}")),
+        ("policy-tests/regions.yaml", &named("regions", regions)),
+        ("policy-tests/shares.yaml", &named("shares", shares)),
+        ("policy-tests/small-fleet/oslo.yaml", &cluster("oslo", &[])),
+    ]);
+    let ran = run(&["test", repo.arg()]).expect(0);
+    assert_eq!(ran.out, "pci-stays: 2 examples pass\nregions: no examples\nshares: no examples\n");
+    run(&["validate", repo.arg()]).expect(0);
+}
