@@ -45,11 +45,8 @@ fn a_toleration_that_will_end_is_shown_and_held_before_it_does() {
     repo.git(&["commit", "-q", "-a", "-m", "for two hours only"]);
     let plan = run(&["plan", "--repo", repo.arg(), "--fail-on", "held"]).expect(5);
     let end = Timestamp::from_second(hour_ago.as_second() + 7_200).expect("a moment");
-    assert!(
-        plan.out.contains(&format!("of these, at {end}: ConfigMap shop/web-0 in c00, c01")),
-        "{}",
-        plan.out
-    );
+    let words = plan.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("of these, at {end}: ConfigMap shop/web-0 in c00, c01")), "{words}");
     let ran = repo.publish().expect(5);
     let line = ran.approval();
     assert!(plan.out.contains(&line), "the same approval");
@@ -114,7 +111,7 @@ fn a_deadline_below_the_limits_passes_and_passes_again_when_it_comes() {
     repo.write("apps/placement.yaml", tolerating(Some(3_600)));
     repo.commit("for an hour only");
     let plan = run(&["plan", "--repo", repo.arg(), "--now", &minute(6).to_string()]).expect(0);
-    assert!(plan.out.contains(&format!("at {}: removes ManifestWorkReplicaSet", minute(60))), "{}", plan.out);
+    assert!(plan.out.contains(&format!("at {}: ManifestWorkReplicaSet", minute(60))), "{}", plan.out);
     assert_eq!(held(&pass_at(&repo, minute(6))), 0);
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains(&format!("Berth-Deadline: {} passed ", minute(60))), "{message}");

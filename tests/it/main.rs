@@ -62,6 +62,7 @@ mod newcomers;
 mod ocm;
 mod ocm_chapter;
 mod operate;
+mod plans;
 #[cfg(unix)]
 mod policy_tests;
 mod progress;

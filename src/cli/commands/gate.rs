@@ -1,6 +1,5 @@
 //! The gate's flags, and how what it holds is shown.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
@@ -105,16 +104,6 @@ pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
     text
 }
 
-/// The deadlines that a change brings and that nothing holds.
-pub(crate) fn deadlines_text(deadlines: &[Deadline], ui: &Ui) -> String {
-    let mut text = String::new();
-    for deadline in deadlines {
-        let line = format!("at {}: removes {} from {}", deadline.at, deadline.key, named(&deadline.clusters));
-        let _ = writeln!(text, "{}", ui.tint(&line, Tone::Warn));
-    }
-    if text.is_empty() { text } else { format!("\nlater, by deadlines of this change\n{text}") }
-}
-
 /// Returns the deadlines as JSON.
 pub(crate) fn deadlines_json(deadlines: &[Deadline]) -> Json {
     let one = |deadline: &Deadline| {
@@ -128,14 +117,6 @@ pub(crate) fn deadlines_json(deadlines: &[Deadline]) -> Json {
         })
     };
     deadlines.iter().map(one).collect()
-}
-
-/// Clusters by name, or their number where they are many.
-fn named(clusters: &BTreeSet<String>) -> String {
-    match clusters.len() {
-        0..=5 => clusters.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-        more => counted(more, "cluster"),
-    }
 }
 
 /// The held workloads, for programs.

@@ -23,6 +23,7 @@ use berth_base::yaml;
 use berth_engine::causes::Causes;
 use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::consequences::folding::{ToFold, fold};
+use berth_engine::gate::Held;
 use berth_engine::plan::{Plan, plan};
 use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
@@ -182,6 +183,9 @@ impl Planned {
     ) -> Result<Planned, CommandError> {
         let Rehearsed { mut step, refusals } = rehearsed;
         let mut diagnostics = step.diagnostics.clone();
+        // A plan has its own part for what is held.
+        let held: Vec<Diagnostic> = step.held.iter().map(Held::diagnostic).collect();
+        diagnostics.retain(|one| !held.contains(one));
         diagnostics.extend(asked.change.notes());
         if asked.change.head.name == "HEAD" {
             diagnostics.extend(uncommitted(repo)?);

@@ -29,6 +29,8 @@ pub struct InputChange {
     pub at: Option<Pos>,
     /// The change in a few words, such as `label env: prod → prd`. Harmless on one line.
     pub words: String,
+    /// The words without the document's name, which equal changes of other documents share.
+    pub alike: String,
     pub kind: InputKind,
 }
 
@@ -48,7 +50,7 @@ pub struct Effect {
 }
 
 /// The inputs behind one effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blame {
     /// Indexes of the inputs, ascending.
     pub changes: Vec<usize>,

@@ -45,7 +45,7 @@ fn add<V: Display + PartialEq>(
             }
             (None, Some(is)) => found.push(format!("{noun} {named}: {}, not reported before", shown(is))),
             (Some(was), None) => {
-                found.push(format!("{noun} {named}: no longer reported, was {}", shown(was)))
+                found.push(format!("{noun} {named}: no longer reported, was {}", shown(was)));
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use berth_base::diag::harmless_line;
 use berth_base::yaml::{Node, Value, emit_flow};
 
 /// The longest value shown, in characters.
-const LONGEST_VALUE: usize = 60;
+const LONGEST_VALUE: usize = 120;
 /// The longest path shown whole, in characters.
 const LONGEST_PATH: usize = 80;
 
@@ -131,7 +131,7 @@ fn cut(text: &str, longest: usize) -> String {
 /// Reports whether a value can be shown on a line: text of many lines cannot, and may hold any object.
 fn is_readable(node: &Node) -> bool {
     match &node.value {
-        Value::String(text) => !text.contains('\n') && !(text.contains("Secret") && text.contains(':')),
+        Value::String(text) => !(text.contains('\n') || text.contains("Secret") && text.contains(':')),
         Value::List(items) => items.iter().all(is_readable),
         Value::Map(entries) => entries.iter().all(|entry| is_readable(&entry.value)),
         _ => true,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::field_changes::FieldChange;
 use super::risks::Risk;
-use crate::causes::{How, InputKind};
+use crate::causes::How;
 use crate::plan::{Change, Counts};
 use berth_base::diag::Pos;
 use berth_base::model::{Key, ObjectId};
@@ -14,6 +14,8 @@ use berth_base::model::{Key, ObjectId};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FoldedPlan {
     pub sections: Vec<Section>,
+    /// Edits that change no cluster now.
+    pub idle: Vec<Cause>,
 }
 
 /// The changes that come from the same edits.
@@ -22,16 +24,18 @@ pub struct Section {
     /// Empty where no cause is known.
     pub causes: Vec<Cause>,
     pub how: Option<How>,
+    /// The indices of the causes among all changes of inputs.
+    pub inputs: BTreeSet<usize>,
     pub consequences: Vec<Consequence>,
     pub replicas: Vec<ReplicaMove>,
     pub risks: BTreeSet<Risk>,
 }
 
 /// Equal changes of inputs, with every place that has one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     pub words: String,
-    pub kind: InputKind,
+    pub changes: usize,
     pub places: Vec<Pos>,
 }
 

@@ -10,9 +10,10 @@ use serde_json::Value as Json;
 use super::field_changes::{FieldChange, field_changes};
 use super::folded::{Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section};
 use super::risks::{self, Risk};
-use crate::causes::{Causes, Effect, How, InputKind};
+use crate::causes::{Blame, Causes, Effect, How, InputChange, InputKind};
 use crate::plan::{Change, Counts, ObjectChange, Plan};
 use crate::state::State;
+use berth_base::diag::Pos;
 use berth_base::model::{ContentId, Decision, Fleet, Key, ObjectId};
 
 /// Pairs of contents that are compared field by field. Further changes are told without their fields.
@@ -35,16 +36,17 @@ pub struct ToFold<'a> {
     pub reasons: &'a dyn Fn(&Key, &str) -> Option<&'a str>,
 }
 
-/// What equal changes share.
+/// The sort of a change of inputs, and its words.
+type Alike<'a> = (u8, &'a str);
+
+/// The properties that equal changes share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Likeness {
-    causes: CausesOfSection,
+    section: usize,
     move_: Move,
     is_held: bool,
     objects: Arc<[ObjectDetail]>,
 }
-
-type CausesOfSection = Option<(How, BTreeSet<(InputKind, String)>)>;
 
 /// The changes of one workload in one cluster.
 #[derive(Debug, Default)]
@@ -54,13 +56,17 @@ struct Local<'a> {
 
 /// Folds a plan.
 pub fn fold(given: ToFold<'_>) -> FoldedPlan {
-    let mut folder = Folder { compared: BTreeMap::new(), given };
-    folder.fold()
+    let (compared, sections) = (BTreeMap::new(), Vec::new());
+    Folder { given, compared, sections, by_blame: BTreeMap::new(), by_causes: BTreeMap::new() }.fold()
 }
 
 struct Folder<'a> {
     given: ToFold<'a>,
     compared: BTreeMap<(ContentId, ContentId), Arc<[FieldChange]>>,
+    sections: Vec<Section>,
+    /// The section of each blame that was met, and of each set of equal causes.
+    by_blame: BTreeMap<Option<&'a Blame>, usize>,
+    by_causes: BTreeMap<(Option<How>, BTreeSet<Alike<'a>>), usize>,
 }
 
 #[derive(Default)]
@@ -73,25 +79,24 @@ struct Gathered<'a> {
 }
 
 impl<'a> Folder<'a> {
-    fn fold(&mut self) -> FoldedPlan {
+    fn fold(mut self) -> FoldedPlan {
         let mut alike: BTreeMap<Likeness, Gathered<'a>> = BTreeMap::new();
-        let mut sections: BTreeMap<CausesOfSection, Section> = BTreeMap::new();
         for (key, locals) in self.locals() {
             let moved = self.replicas_moved(key);
             for (cluster, local) in &locals {
-                let causes = self.causes_of(key, cluster, &mut sections);
-                let section = sections.entry(causes.clone()).or_default();
+                let section = self.section_of(key, cluster);
                 let move_ = self.move_of(key, cluster, local);
-                section.risks.extend(self.risks_of(key, move_, local));
+                let mut risks = self.risks_of(key, move_, local);
                 let objects = match move_ {
-                    Move::Changes => self.details(local, moved.as_ref(), &mut section.risks),
+                    Move::Changes => self.details(local, moved.as_ref(), &mut risks),
                     Move::Leaves | Move::Joins => Arc::default(),
                 };
+                self.sections[section].risks.extend(risks);
                 if move_ == Move::Changes && objects.is_empty() {
                     continue;
                 }
                 let is_held = self.given.held.contains(key);
-                let likeness = Likeness { causes, move_, is_held, objects };
+                let likeness = Likeness { section, move_, is_held, objects };
                 let gathered = alike.entry(likeness).or_default();
                 gathered.places.entry(key).or_default().insert(cluster);
                 for change in &local.objects {
@@ -101,21 +106,23 @@ impl<'a> Folder<'a> {
             }
             if let Some(moved) = moved {
                 let cluster = moved.clusters.first().map_or("", |(cluster, ..)| cluster.as_str());
-                let causes = self.causes_of(key, cluster, &mut sections);
-                sections.entry(causes).or_default().replicas.push(moved);
+                let section = self.section_of(key, cluster);
+                self.sections[section].replicas.push(moved);
             }
         }
         for (likeness, gathered) in alike {
             let consequence = self.consequence(&likeness, &gathered);
-            if let Some(section) = sections.get_mut(&likeness.causes) {
-                section.consequences.push(consequence);
-            }
+            self.sections[likeness.section].consequences.push(consequence);
         }
-        let mut sections: Vec<Section> =
-            sections.into_values().filter(|section| !section.is_empty()).collect();
+        let mut sections = std::mem::take(&mut self.sections);
+        sections.retain(|section| !section.is_empty());
         sections.iter_mut().for_each(|section| self.finish(section));
         sections.sort_by_cached_key(|section| std::cmp::Reverse(section.weight()));
-        FoldedPlan { sections }
+        let told: BTreeSet<usize> = sections.iter().flat_map(|section| &section.inputs).copied().collect();
+        let inputs = self.given.causes.inputs.iter().enumerate();
+        let idle = inputs.filter(|(index, input)| input.kind == InputKind::Edit && !told.contains(index));
+        let idle = self.causes(&idle.map(|(index, _)| index).collect());
+        FoldedPlan { sections, idle }
     }
 
     /// The changes by workload and cluster. Files that no decision accounts for are not among them.
@@ -137,38 +144,25 @@ impl<'a> Folder<'a> {
         found
     }
 
-    fn causes_of(
-        &self,
-        key: &Key,
-        cluster: &str,
-        sections: &mut BTreeMap<CausesOfSection, Section>,
-    ) -> CausesOfSection {
+    /// The section for the causes of an effect.
+    fn section_of(&mut self, key: &Key, cluster: &str) -> usize {
         let effect = Effect { key: key.clone(), cluster: cluster.to_owned() };
-        let blame = self.given.causes.by_effect.get(&effect)?;
-        let inputs: Vec<_> =
-            blame.changes.iter().filter_map(|index| self.given.causes.inputs.get(*index)).collect();
-        let words = inputs.iter().map(|input| (input.kind.clone(), input.words.clone())).collect();
-        let causes = Some((blame.how, words));
-        let section = sections.entry(causes.clone()).or_default();
-        section.how = Some(blame.how);
-        for input in inputs {
-            let place =
-                section.causes.iter().position(|one| one.words == input.words && one.kind == input.kind);
-            let place = place.unwrap_or_else(|| {
-                let cause =
-                    Cause { words: input.words.clone(), kind: input.kind.clone(), places: Vec::new() };
-                section.causes.push(cause);
-                section.causes.len() - 1
-            });
-            let places = &mut section.causes[place].places;
-            // An edit with many effects is met again and again.
-            if let Some(at) = &input.at
-                && places.last() != Some(at)
-            {
-                places.push(at.clone());
-            }
+        let given = self.given.causes;
+        let blame = given.by_effect.get(&effect);
+        if let Some(known) = self.by_blame.get(&blame) {
+            return *known;
         }
-        causes
+        let inputs = blame.into_iter().flat_map(|blame| &blame.changes);
+        let alike = inputs.filter_map(|index| given.inputs.get(*index)).map(likeness).collect();
+        let how = blame.map(|blame| blame.how);
+        let next = self.sections.len();
+        let section = *self.by_causes.entry((how, alike)).or_insert(next);
+        if section == next {
+            self.sections.push(Section { how, ..Section::default() });
+        }
+        self.sections[section].inputs.extend(blame.into_iter().flat_map(|blame| &blame.changes));
+        self.by_blame.insert(blame, section);
+        section
     }
 
     fn move_of(&self, key: &Key, cluster: &str, local: &Local<'_>) -> Move {
@@ -186,7 +180,11 @@ impl<'a> Folder<'a> {
         let removed: BTreeSet<&ObjectId> = removed.filter_map(|one| one.object.as_ref()).collect();
         let mut found = risks::of_leaving(key, &removed);
         let picks = |state: &State| state.decisions.get(key).map_or(0, |decision| decision.picks.len());
-        if move_ == Move::Leaves && picks(self.given.before) > 0 && picks(self.given.after) == 0 {
+        if move_ == Move::Leaves
+            && !local.objects.is_empty()
+            && picks(self.given.before) > 0
+            && picks(self.given.after) == 0
+        {
             found.push(Risk::LastCopy { key: key.clone() });
         }
         found
@@ -197,7 +195,7 @@ impl<'a> Folder<'a> {
         &mut self,
         local: &Local<'_>,
         moved: Option<&ReplicaMove>,
-        risks: &mut BTreeSet<Risk>,
+        risks: &mut Vec<Risk>,
     ) -> Arc<[ObjectDetail]> {
         let mut details = Vec::new();
         for change in &local.objects {
@@ -246,19 +244,21 @@ impl<'a> Folder<'a> {
             picks.filter_map(|pick| Some((pick.cluster.as_str(), pick.replicas?))).collect()
         };
         let (before, after) = (numbers(decision(self.given.before)), numbers(decision(self.given.after)));
-        if before.is_empty() || after.is_empty() || before == after {
+        if before.is_empty() || after.is_empty() {
             return None;
         }
         let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
         let clusters =
             names.into_iter().map(|name| (name, before.get(name).copied(), after.get(name).copied()));
-        let clusters = clusters.filter(|(_, before, after)| before != after);
-        Some(ReplicaMove {
+        let clusters = clusters.filter(|(_, before, after)| before.unwrap_or(0) != after.unwrap_or(0));
+        let clusters: Vec<_> =
+            clusters.map(|(name, before, after)| (name.to_owned(), before, after)).collect();
+        (!clusters.is_empty()).then(|| ReplicaMove {
             key: key.clone(),
             is_held: self.given.held.contains(key),
             before: before.values().sum(),
             after: after.values().sum(),
-            clusters: clusters.map(|(name, before, after)| (name.to_owned(), before, after)).collect(),
+            clusters,
         })
     }
 
@@ -304,6 +304,21 @@ impl<'a> Folder<'a> {
         }
     }
 
+    /// Equal changes of inputs, each once with all of its places.
+    fn causes(&self, inputs: &BTreeSet<usize>) -> Vec<Cause> {
+        let mut found: BTreeMap<Alike<'_>, Vec<&InputChange>> = BTreeMap::new();
+        for input in inputs.iter().filter_map(|index| self.given.causes.inputs.get(*index)) {
+            found.entry(likeness(input)).or_default().push(input);
+        }
+        let cause = |inputs: Vec<&InputChange>| {
+            let words = if let [one] = inputs.as_slice() { &one.words } else { &inputs[0].alike };
+            let places: BTreeSet<&Pos> = inputs.iter().filter_map(|input| input.at.as_ref()).collect();
+            let places = places.into_iter().cloned().collect();
+            Cause { words: words.clone(), changes: inputs.len(), places }
+        };
+        found.into_values().map(cause).collect()
+    }
+
     /// Adds the risks that only the whole section has, and puts removals first.
     fn finish(&self, section: &mut Section) {
         let clusters = section.clusters();
@@ -315,10 +330,16 @@ impl<'a> Folder<'a> {
             section.risks.insert(Risk::Emptied { clusters: emptied });
         }
         section.risks.extend(share);
-        section.causes.iter_mut().for_each(|cause| {
-            cause.places.sort();
-            cause.places.dedup();
-        });
-        section.causes.sort();
+        section.causes = self.causes(&section.inputs);
     }
+}
+
+/// Returns the sort and the words of a change.
+fn likeness(input: &InputChange) -> Alike<'_> {
+    let sort = match input.kind {
+        InputKind::Edit => 0,
+        InputKind::Report { .. } => 1,
+        InputKind::Time => 2,
+    };
+    (sort, &input.alike)
 }

@@ -89,7 +89,7 @@ impl Step<'_> {
         if then != self.inputs.now {
             self.time = Some((inputs.len(), then));
             let words = format!("time: {then} → {}", self.inputs.now);
-            inputs.push(InputChange { at: None, words, kind: InputKind::Time });
+            inputs.push(InputChange { at: None, alike: words.clone(), words, kind: InputKind::Time });
         }
         let n_edits = documents.iter().map(Vec::len).sum();
         documents.extend((n_edits..inputs.len()).map(|number| vec![number]));
@@ -116,7 +116,7 @@ impl Step<'_> {
                 let words = reports::words(cluster, &sides[0], &sides[1]);
                 let kind = InputKind::Report { cluster: cluster.clone() };
                 self.reports.insert(inputs.len(), (cluster.clone(), sides));
-                inputs.push(InputChange { at: None, words, kind });
+                inputs.push(InputChange { at: None, alike: words.clone(), words, kind });
             }
         }
         Ok(())

@@ -30,7 +30,7 @@ pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {
     });
     form["title"] = json!(report.title());
     form["causes"] = report.causes.inputs.iter().enumerate().map(|(id, input)| cause(id, input)).collect();
-    form["sections"] = report.folded.sections.iter().map(|section| section_json(report, section)).collect();
+    form["sections"] = report.folded.sections.iter().map(section_json).collect();
     form["held"] = held_json(report.held);
     form["policyTests"] = policy_json(report.policy);
     form["deadlines"] = deadlines_json(report.deadlines);
@@ -64,7 +64,7 @@ fn key_json(key: &Key) -> Json {
     json!({"kind": &*key.kind, "namespace": &*key.namespace, "name": &*key.name})
 }
 
-fn section_json(report: &PlanReport<'_>, section: &Section) -> Json {
+fn section_json(section: &Section) -> Json {
     let how = section.how.map(|how| match how {
         How::Alone => "alone",
         How::Together => "together",
@@ -73,13 +73,9 @@ fn section_json(report: &PlanReport<'_>, section: &Section) -> Json {
         How::Earlier => "earlier",
         How::Untraced => "untraced",
     });
-    let is_cause = |input: &InputChange| {
-        section.causes.iter().any(|cause| cause.words == input.words && cause.kind == input.kind)
-    };
-    let inputs = report.causes.inputs.iter().enumerate();
     json!({
         "how": how,
-        "causes": inputs.filter(|(_, input)| is_cause(input)).map(|(id, _)| id).collect::<Vec<_>>(),
+        "causes": section.inputs,
         "consequences": section.consequences.iter().map(consequence).collect::<Vec<_>>(),
         "replicas": section.replicas.iter().map(replicas).collect::<Vec<_>>(),
         "risks": section.risks.iter().map(risk).collect::<Vec<_>>(),

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
-use super::{PlanReport, outline, policy};
+use super::{LATER, PlanReport, outline, policy};
 use crate::commands::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
@@ -122,15 +122,8 @@ fn tail(report: &PlanReport<'_>) -> String {
         }
     }
     if !report.deadlines.is_empty() {
-        let mut lines = String::new();
-        for one in report.deadlines.iter().take(LISTED) {
-            let clusters: Vec<&str> = one.clusters.iter().map(String::as_str).take(SHORT).collect();
-            let _ = writeln!(lines, "- at {}: {} leaves {}", one.at, one.key, clusters.join(", "));
-        }
-        if report.deadlines.len() > LISTED {
-            let _ = writeln!(lines, "  and {}", counted(report.deadlines.len() - LISTED, "more deadline"));
-        }
-        let _ = write!(text, "\n**Later, by deadlines of this change**\n\n{}", block("diff", &lines));
+        let lines = diff_lines(&report.deadline_lines(), LISTED);
+        let _ = write!(text, "\n**{LATER}**\n\n{}", block("diff", &lines));
     }
     if !report.held.is_empty() {
         let lines = diff_lines(&outline::held_lines(report.held), 2 * LISTED);

@@ -15,7 +15,6 @@ use serde_json::Value as Json;
 
 use super::exit::CommandError;
 use super::foresee::refusals_text;
-use super::gate::deadlines_text;
 use super::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostics, harmless_line};
 use berth_base::model::Fleet;
@@ -26,7 +25,10 @@ use berth_engine::gate::{Deadline, Held};
 use berth_engine::plan::Plan;
 use berth_hub::inputs::PolicyReport;
 pub(crate) use markdown::failure as failure_markdown;
-use outline::{Part, Sign};
+use outline::{Line, Part, Sign};
+
+/// The heading of deadlines.
+const LATER: &str = "later, by deadlines of this change";
 
 /// Everything that a plan tells, whatever its form.
 #[derive(Debug)]
@@ -51,6 +53,10 @@ pub(crate) struct PlanReport<'a> {
 impl PlanReport<'_> {
     fn parts(&self, all_fields: bool) -> Vec<Part> {
         outline::parts(self.folded, &ClusterWords::of(self.fleet), all_fields)
+    }
+
+    fn deadline_lines(&self) -> Vec<Line> {
+        outline::deadline_lines(self.deadlines, &ClusterWords::of(self.fleet))
     }
 
     /// One line: what is held, removed, changed and added.
@@ -84,7 +90,8 @@ impl PlanReport<'_> {
             policy::lines(self.policy).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if !self.deadlines.is_empty() {
-            shown.push_str(&deadlines_text(self.deadlines, ui));
+            let _ = writeln!(shown, "\n{}", ui.tint(LATER, Tone::Strong));
+            self.deadline_lines().iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if !self.held.is_empty() {
             shown.push_str(&self.held_text(ui));

@@ -2,9 +2,9 @@
 //!
 //! Text, Markdown and annotations are made of the same lines, so that no two forms differ in what they say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::diag::{Pos, harmless_line};
+use berth_base::diag::harmless_line;
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
 use berth_engine::causes::How;
@@ -14,7 +14,7 @@ use berth_engine::consequences::folded::{
     Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
 };
 use berth_engine::consequences::risks::Risk;
-use berth_engine::gate::{Held, Why};
+use berth_engine::gate::{Deadline, Held, Why};
 use berth_engine::plan::Change;
 
 /// The most names, places, fields and reasons of one line, and the longest value.
@@ -55,25 +55,43 @@ pub(super) struct Part {
 /// The parts of a plan, in the plan's order. All fields of changed objects are listed where asked for.
 pub(super) fn parts(plan: &FoldedPlan, clusters: &ClusterWords<'_>, all_fields: bool) -> Vec<Part> {
     let most_fields = if all_fields { usize::MAX } else { FIELDS };
-    plan.sections.iter().map(|section| Words { clusters, section, most_fields }.part()).collect()
+    let parts = plan.sections.iter().map(|section| Words { clusters, section, most_fields }.part());
+    let idle = (!plan.idle.is_empty()).then(|| Part {
+        headings: vec!["edits that change no cluster now".to_owned()],
+        lines: causes(&plan.idle).into_iter().map(|words| line(Sign::More, 0, words)).collect(),
+    });
+    parts.chain(idle).collect()
 }
 
 /// The reasons for holding workloads: each reason once, with the workloads that it is for.
 pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
-    let mut by_reason: BTreeMap<Vec<String>, Vec<&Key>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
     for one in held {
-        let why = one.why.iter().map(Why::words).chain(one.failed_approvals()).chain(one.deadlines());
-        by_reason.entry(why.collect()).or_default().push(&one.key);
-    }
-    let mut lines = Vec::new();
-    for (why, keys) in by_reason {
-        lines.push(line(Sign::Attention, 0, workloads(&keys)));
-        if keys.len() > 1 {
-            lines.push(line(Sign::More, 1, names(&keys)));
+        let why = one.why.iter().map(|why| match why {
+            // Each workload has its own number of clusters.
+            Why::Clusters { lost, of, lately: 0 } if lost == of => {
+                "it would be removed from all of its clusters".into()
+            }
+            other => other.words(),
+        });
+        for reason in why.chain(one.failed_approvals()).chain(one.deadlines()) {
+            by_reason.entry(reason).or_default().push(&one.key);
         }
-        lines.extend(why.into_iter().map(|why| line(Sign::More, 1, why)));
     }
-    lines
+    let told = by_reason.into_iter().map(|(reason, keys)| {
+        let who = if keys.len() > NAMES { workloads(&keys) } else { names(keys.iter().copied()) };
+        line(Sign::Attention, 0, format!("{who}: {reason}"))
+    });
+    told.collect()
+}
+
+/// The removals that come later by themselves.
+pub(super) fn deadline_lines(deadlines: &[Deadline], clusters: &ClusterWords<'_>) -> Vec<Line> {
+    let told = deadlines.iter().map(|one| {
+        let clusters = clusters.describe(one.clusters.iter().map(String::as_str));
+        line(Sign::Removed, 0, format!("at {}: {} leaves {clusters}", one.at, one.key))
+    });
+    told.collect()
 }
 
 fn line(sign: Sign, depth: usize, words: impl AsRef<str>) -> Line {
@@ -88,9 +106,14 @@ fn workloads(keys: &[&Key]) -> String {
     }
 }
 
-/// The names of workloads, without their kinds.
-fn names(keys: &[&Key]) -> String {
-    some_of(keys.iter().map(|key| key.full_name()), NAMES)
+/// The names of workloads, with their kinds where two have the same name.
+fn names<'k>(keys: impl IntoIterator<Item = &'k Key>) -> String {
+    let keys: Vec<&Key> = keys.into_iter().collect();
+    let mut known = BTreeSet::new();
+    match keys.iter().all(|key| known.insert((&key.namespace, &key.name))) {
+        true => some_of(keys.iter().map(|key| key.full_name()), NAMES),
+        false => some_of(&keys, NAMES),
+    }
 }
 
 /// A section of the plan, to be told.
@@ -119,14 +142,8 @@ impl Words<'_> {
             Some(How::Each) => "each alone is enough:",
             Some(How::Untraced) => "one or more of these:",
         };
-        let most = NAMES;
-        let causes = &self.section.causes;
-        let mut headings: Vec<String> = (!how.is_empty()).then(|| how.to_owned()).into_iter().collect();
-        headings.extend(causes.iter().take(most).map(|cause| harmless_line(&heading(cause)).into_owned()));
-        if causes.len() > most {
-            headings.push(format!("and {}", counted(causes.len() - most, "other edit")));
-        }
-        headings
+        let how = (!how.is_empty()).then(|| how.to_owned());
+        how.into_iter().chain(causes(&self.section.causes)).collect()
     }
 
     fn consequence(&self, one: &Consequence, lines: &mut Vec<Line>) {
@@ -143,7 +160,7 @@ impl Words<'_> {
                 let clusters = self.clusters.describe(clusters.iter().map(String::as_str));
                 lines.push(line(sign, 0, format!("{held}{}", sentence(one, &keys, &clusters))));
                 if keys.len() > 1 {
-                    lines.push(line(Sign::More, 1, names(&keys)));
+                    lines.push(line(Sign::More, 1, names(keys.iter().copied())));
                 }
             }
         } else {
@@ -151,7 +168,7 @@ impl Words<'_> {
             let clusters = one.places.iter().flat_map(|(_, clusters)| clusters).map(String::as_str);
             let clusters = self.clusters.describe(clusters);
             lines.push(line(sign, 0, format!("{held}{}", sentence(one, &keys, &clusters))));
-            lines.push(line(Sign::More, 1, names(&keys)));
+            lines.push(line(Sign::More, 1, names(keys.iter().copied())));
         }
         for (reason, _) in one.reasons.iter().take(REASONS) {
             lines.push(line(Sign::More, 1, reason));
@@ -192,7 +209,7 @@ impl Words<'_> {
 
     /// Each sort of risk in one line.
     fn risks(&self) -> Vec<String> {
-        let mut lost: Vec<String> = Vec::new();
+        let mut lost: Vec<&Key> = Vec::new();
         let mut told = Vec::new();
         for risk in &self.section.risks {
             match risk {
@@ -201,7 +218,7 @@ impl Words<'_> {
                     "PersistentVolumeClaim" => format!("{object} goes, and its data may go with it"),
                     _ => format!("{object} goes with every object of its kind"),
                 }),
-                Risk::LastCopy { key } => lost.push(key.full_name()),
+                Risk::LastCopy { key } => lost.push(key),
                 Risk::LeavesData { object, .. } => {
                     told.push(format!("{object} leaves its data behind"));
                 }
@@ -219,7 +236,7 @@ impl Words<'_> {
             }
         }
         if !lost.is_empty() {
-            told.insert(0, format!("takes the last copy of {}", some_of(&lost, NAMES)));
+            told.insert(0, format!("takes the last copy of {}", names(lost.iter().copied())));
         }
         let more = told.len().saturating_sub(2 * NAMES);
         told.truncate(2 * NAMES);
@@ -230,16 +247,22 @@ impl Words<'_> {
     }
 }
 
+/// A line for each cause, and one for those that are too many.
+fn causes(causes: &[Cause]) -> Vec<String> {
+    let told = causes.iter().take(NAMES).map(|cause| harmless_line(&heading(cause)).into_owned());
+    let left = causes.len().saturating_sub(NAMES);
+    let more = (left > 0).then(|| format!("and {}", counted(left, "other edit")));
+    told.chain(more).collect()
+}
+
 /// `clusters/oslo.yaml:7:10: label env: prod → prd`.
 fn heading(cause: &Cause) -> String {
-    let words = shortened(&cause.words, 2 * VALUE);
+    let words = &cause.words;
     match cause.places.as_slice() {
-        [] => words,
+        [] if cause.changes == 1 => words.clone(),
+        [] => format!("{words} ({})", counted(cause.changes, "report")),
         [one] => format!("{one}: {words}"),
-        several => {
-            let places: Vec<&Pos> = several.iter().collect();
-            format!("{words} ({}: {})", counted(several.len(), "edit"), some_of(&places, PLACES))
-        }
+        several => format!("{words} ({}: {})", counted(cause.changes, "edit"), some_of(several, PLACES)),
     }
 }
 

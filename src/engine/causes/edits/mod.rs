@@ -107,7 +107,8 @@ impl Edits {
 
     /// Adds an edit of a document or file, concerning some files.
     fn add(&mut self, at: Pos, words: String, concerned: impl IntoIterator<Item = Arc<str>>) -> usize {
-        self.inputs.push(InputChange { at: Some(at), words, kind: InputKind::Edit });
+        let alike = words.clone();
+        self.inputs.push(InputChange { at: Some(at), words, alike, kind: InputKind::Edit });
         self.concerned.push(concerned.into_iter().collect());
         self.inputs.len() - 1
     }
@@ -149,6 +150,14 @@ impl Edits {
                 fields = Some(self.of_fields(old, new));
             }
             (None, None) => {}
+        }
+        if let Some(input) = whole.and_then(|whole| self.inputs.get_mut(whole)) {
+            let verb = match (&before, &after) {
+                (None, _) => "added",
+                (_, None) => "removed",
+                _ => "moved",
+            };
+            input.alike = format!("document {verb}: {}", harmless_line(&key.kind));
         }
         if self.inputs.len() > first {
             self.documents.push((first..self.inputs.len()).collect());
