@@ -67,6 +67,8 @@ mod plans;
 mod policy_tests;
 mod progress;
 mod prune;
+#[cfg(unix)]
+mod pull_requests;
 #[path = "../../src/forge/testing.rs"]
 mod recorder;
 mod refused;

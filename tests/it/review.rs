@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value as Json, json};
 
 use crate::recorder::{Answer, Recorder};
-use crate::support::{Ran, Repo, berth, cluster, config_map, namespace, run};
+use crate::support::workflow::{self, Workflow};
+use crate::support::{Ran, Repo, berth, cluster, config_map, hermetic, namespace, run};
 
 const POLICY: &str = "apiVersion: berth.dev/v1alpha1
 kind: PolicyTest
@@ -404,6 +405,123 @@ fn a_hostile_head_injects_nothing() {
     for word in ["@team", "http://x", "::error", "<b>"] {
         assert!(!outside.contains(word), "{word}\n{outside}\n---\n{comment}");
     }
+}
+
+/// The repository as a forge has it, below `acme/fleet.git`, with the head's ref of the forge, and a folder with the
+/// program.
+fn at_forge(proposal: &Proposal, head: &str) -> (String, String) {
+    let remote = proposal.file("acme/fleet.git");
+    let arg = remote.to_str().expect("text");
+    proposal.repo.git(&["clone", "-q", "--mirror", proposal.repo.arg(), arg]);
+    proposal.repo.git(&["-C", arg, "update-ref", head, &proposal.repo.id("edit")]);
+    proposal.repo.git(&["-C", arg, "update-ref", "-d", "refs/heads/edit"]);
+    std::fs::create_dir(proposal.file("bin")).expect("a folder");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_berth"), proposal.file("bin/berth"))
+        .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_berth"), proposal.file("bin/berth")).map(drop))
+        .expect("the program");
+    let path = format!("{}:{}", proposal.file("bin").display(), std::env::var("PATH").expect("a path"));
+    (format!("file://{}", proposal.folder.path().display()), path)
+}
+
+#[test]
+fn the_workflows_of_github_fetch_all_that_a_review_needs() {
+    for (name, rights, n_comments) in [
+        ("github.yml", &["contents: read", "pull-requests: write", "statuses: write"][..], 1),
+        ("github-forks.yml", &["contents: read"], 0),
+    ] {
+        let proposal = Proposal::new(&[], |repo| {
+            repo.write("apps/web.yaml", config_map("web", "two", EVERYWHERE));
+        });
+        let (server, path) = at_forge(&proposal, "refs/pull/7/head");
+        let (forge, kept) = forge();
+        let (event, summary) = (proposal.event("acme/fleet"), proposal.file("summary.md"));
+        let variables = [
+            ("PATH", path.as_str()),
+            ("CI", "true"),
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_EVENT_NAME", "pull_request"),
+            ("GITHUB_EVENT_PATH", event.to_str().expect("text")),
+            ("GITHUB_STEP_SUMMARY", summary.to_str().expect("text")),
+            ("GITHUB_SERVER_URL", &server),
+            ("GITHUB_API_URL", forge.url()),
+            ("GITHUB_REPOSITORY", "acme/fleet"),
+        ];
+        let values =
+            [("github.token", "s3cret".to_owned()), ("github.event.pull_request.number", "7".to_owned())];
+        let workflow = Workflow::read(name);
+        let given: Vec<String> =
+            workflow.permissions.iter().map(|(name, right)| format!("{name}: {right}")).collect();
+        assert_eq!(given, rights);
+        let jobs = proposal.file("job");
+        std::fs::create_dir(&jobs).expect("a folder");
+        let fetch = "Fetch the base, the head and the published state";
+        let ran = workflow.run(fetch, &jobs, &variables, &values).expect(0);
+        assert_eq!(format!("{}{}", ran.out, ran.err), "");
+        let ran = workflow.run("Review", &jobs, &variables, &values).expect(0);
+        assert!(ran.out.contains("3 objects changed"), "{}", ran.out);
+        assert_eq!((comments(&kept).len(), statuses(&forge).len()), (n_comments, n_comments));
+        assert!(read(&summary).contains("3 objects changed"));
+    }
+}
+
+#[test]
+fn the_job_of_gitlab_fetches_all_that_a_review_needs() {
+    let proposal = Proposal::new(&[], |repo| {
+        repo.write("apps/web.yaml", config_map("web", "two", EVERYWHERE));
+    });
+    let (server, path) = at_forge(&proposal, "refs/merge-requests/7/head");
+    let (forge, kept) = forge();
+    let file: Json = serde_yaml::from_str(&read(&workflow::path("gitlab-ci.yml"))).expect("YAML");
+    let lines = file["berth"]["script"].as_array().expect("a list").iter();
+    let script: Vec<&str> = lines.map(|line| line.as_str().expect("text")).collect();
+    let jobs = proposal.file("job");
+    std::fs::create_dir(&jobs).expect("a folder");
+    let mut command = hermetic("bash");
+    command
+        .current_dir(&jobs)
+        .args(["-e", "-c", &script.join("\n")])
+        .env("PATH", path)
+        .env("CI", "true")
+        .env("GITLAB_CI", "true")
+        .env("CI_API_V4_URL", forge.url())
+        .env("CI_JOB_TOKEN", "job")
+        .env("CI_MERGE_REQUEST_PROJECT_ID", "36")
+        .env("CI_MERGE_REQUEST_PROJECT_URL", format!("{server}/acme/fleet"))
+        .env("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "37")
+        .env("CI_MERGE_REQUEST_IID", "7")
+        .env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
+        .env("CI_COMMIT_SHA", proposal.repo.id("edit"))
+        .env("BERTH_FORGE_TOKEN", "s3cret");
+    Ran::of(&mut command).expect(0);
+    assert_eq!(comments(&kept).len(), 1);
+    assert!(read(&jobs.join("berth.json")).starts_with('['));
+}
+
+#[test]
+fn the_page_shows_the_workflow_file_and_commands_that_work() {
+    let page = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pull-requests.md"));
+    let shown = page.split_once("```yaml\n").expect("a block").1.split_once("```").expect("its end").0;
+    assert_eq!(shown, read(&workflow::path("github.yml")));
+    for name in ["github.yml", "github-forks.yml", "gitlab-ci.yml", "gitea.yml"] {
+        assert!(page.contains(&format!("../deploy/ci/{name}")), "{name}");
+    }
+    let proposal = Proposal::new(&[], |repo| {
+        repo.write("apps/web.yaml", config_map("web", "two", EVERYWHERE));
+    });
+    let clone = proposal.clone();
+    let arg = clone.to_str().expect("text");
+    for (branch, from) in [("main", "origin/main"), ("my-change", "origin/edit")] {
+        proposal.repo.git(&["-C", arg, "branch", "-f", branch, from]);
+    }
+    let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("berth review")).collect();
+    assert_eq!(commands.len(), 3);
+    for command in commands {
+        let command = command.split(" #").next().expect("text");
+        let words = command.split_whitespace().skip(1);
+        let ran = Ran::of(berth().current_dir(&clone).args(words)).expect(0);
+        assert!(ran.out.contains("3 objects changed"), "{}", ran.out);
+    }
+    assert!(clone.join("quality.json").exists() && clone.join("review.sarif").exists());
 }
 
 /// Markdown without its blocks and spans of code, in which a forge makes neither links nor mentions.

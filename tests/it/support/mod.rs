@@ -23,6 +23,7 @@ pub mod remote;
 pub mod removals;
 pub mod running_member;
 pub mod wait;
+pub mod workflow;
 
 use crate::archive::Archive;
 use std::collections::BTreeMap;

@@ -132,23 +132,30 @@ fn tail(report: &PlanReport<'_>) -> String {
     if let Some((how, approval)) = report.approval() {
         let _ = write!(text, "\n{how}\n\n{}", block("", &approval));
     }
-    let told = |one: &&Diagnostic| one.severity != Severity::Note;
-    let faults: Vec<&Diagnostic> = report.diagnostics.iter().filter(told).collect();
-    if !faults.is_empty() {
-        let mut lines = String::new();
-        for one in faults.iter().take(LISTED) {
-            let _ = writeln!(lines, "{}", one.to_string().lines().map(cut).collect::<Vec<_>>().join("\n"));
-        }
-        if faults.len() > LISTED {
-            let _ = writeln!(lines, "and {} more", faults.len() - LISTED);
-        }
-        let _ = write!(text, "\n**Faults of the fleet's files**\n\n{}", block("", &lines));
-    }
+    let is_note = |one: &&Diagnostic| one.severity == Severity::Note;
+    let (notes, faults): (Vec<_>, Vec<_>) = report.diagnostics.iter().partition(is_note);
+    text.push_str(&diagnostics("Faults of the fleet's files", &faults));
+    // Approvals that the change brings are among them.
+    text.push_str(&diagnostics("Notes", &notes));
     if text.len() > TAIL {
         text = "\nThe policy findings, held workloads and faults are too many for a comment: `berth plan -v` shows them.\n"
             .to_owned();
     }
     text
+}
+
+fn diagnostics(title: &str, found: &[&Diagnostic]) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut lines = String::new();
+    for one in found.iter().take(LISTED) {
+        let _ = writeln!(lines, "{}", one.to_string().lines().map(cut).collect::<Vec<_>>().join("\n"));
+    }
+    if found.len() > LISTED {
+        let _ = writeln!(lines, "and {} more", found.len() - LISTED);
+    }
+    format!("\n**{title}**\n\n{}", block("", &lines))
 }
 
 /// A line that is not too long.
