@@ -174,22 +174,22 @@ fn ten_pull_requests_have_one_comment_each_that_tells_their_last_commit() {
     let typo = bed.open("typo", "a label with a typo", without_label);
     let edit = bed.open("edit", "another value", |repo| repo.write("apps/web.yaml", web("two", SOUTH)));
     let joins = bed.open("joins", "palermo joins", |repo| {
-        repo.write("clusters/palermo.yaml", cluster("palermo", &[("region", "south")]))
+        repo.write("clusters/palermo.yaml", cluster("palermo", &[("region", "south")]));
     });
     let held = bed.open("held", "the shop moves", narrowed_namespace);
     let broken = bed.open("broken", "a fault", |repo| {
-        repo.write("apps/bad.yaml", config_map("bad", "x", "{clusterSelectr: {}}"))
+        repo.write("apps/bad.yaml", config_map("bad", "x", "{clusterSelectr: {}}"));
     });
     let policy = bed.open("policy", "one copy", |repo| {
-        repo.write("apps/web.yaml", web("one", "{clusters: [{name: turin}]}"))
+        repo.write("apps/web.yaml", web("one", "{clusters: [{name: turin}]}"));
     });
     let forked = bed.open("fork", "from outside", |repo| {
-        repo.write("apps/api.yaml", config_map("api", "two", EVERYWHERE))
+        repo.write("apps/api.yaml", config_map("api", "two", EVERYWHERE));
     });
     let conflict =
         bed.open("conflict", "a third value", |repo| repo.write("apps/web.yaml", web("three", SOUTH)));
     let forced = bed.open("forced", "first try", |repo| {
-        repo.write("apps/new.yaml", config_map("new", "first", EVERYWHERE))
+        repo.write("apps/new.yaml", config_map("new", "first", EVERYWHERE));
     });
     let evil = bed.open("evil", "`` @stranger <b> ::error::x", hostile);
 
@@ -221,11 +221,11 @@ fn ten_pull_requests_have_one_comment_each_that_tells_their_last_commit() {
     bed.push("held", "held", &format!("yes\n\n{approval}"), |_| {});
     bed.expect(held, 0, "success", &["removed", "its removals are approved by commit"]);
     bed.push("broken", "broken", "mended", |repo| {
-        repo.write("apps/bad.yaml", config_map("bad", "x", EVERYWHERE))
+        repo.write("apps/bad.yaml", config_map("bad", "x", EVERYWHERE));
     });
     bed.expect(broken, 0, "success", &["ConfigMap shop/bad"]);
     bed.push("forced", "main", "second try", |repo| {
-        repo.write("apps/newer.yaml", config_map("newer", "second", EVERYWHERE))
+        repo.write("apps/newer.yaml", config_map("newer", "second", EVERYWHERE));
     });
     bed.expect(forced, 0, "success", &["ConfigMap shop/newer"]);
     assert!(!bed.comments(forced)[0].contains("ConfigMap shop/new\n"), "{}", bed.comments(forced)[0]);

@@ -276,6 +276,19 @@ fn a_forge_that_fails_is_6_where_nothing_is_worse() {
 }
 
 #[test]
+fn a_run_for_an_older_commit_leaves_the_comment_to_the_newer() {
+    let proposal = Proposal::new(&[], |repo| repo.write("clusters/d.yaml", cluster("d", &[])));
+    let later = Recorder::start(|request| match request.line.as_str() {
+        "GET /repos/acme/fleet/pulls/7" => Answer::new(200, &json!({"head": {"sha": "1".repeat(40)}})),
+        _ => Answer::new(201, &json!({})),
+    });
+    let ran = proposal.on_github(&later, "s3cret", &[]).expect(0);
+    assert!(ran.err.contains("no comment: the pull request has a later commit"), "{}", ran.err);
+    let status = format!("POST /repos/acme/fleet/statuses/{}", proposal.repo.id("edit"));
+    assert_eq!(later.lines(), ["GET /repos/acme/fleet/pulls/7", &status]);
+}
+
+#[test]
 fn a_change_without_a_plan_says_so_in_the_comment() {
     let proposal = Proposal::new(&[], |repo| {
         repo.write("apps/web.yaml", config_map("web", "two", EVERYWHERE));

@@ -18,6 +18,7 @@ const PAGE: usize = 100;
 const MOST_PAGES: usize = 50;
 
 const READ: &str = "read the pull request's comments";
+const READ_HEAD: &str = "read the pull request";
 const WRITE: &str = "write a comment";
 const IDENTIFY: &str = "ask for the token's own user (in Gitea the scope `read:user`)";
 const SET_STATUS: &str = "set a commit's status";
@@ -28,6 +29,8 @@ pub(super) struct Api {
     forge: Forge,
     /// The path of the pull request's comments.
     comments: String,
+    /// The path of the pull request.
+    pull_request: String,
     /// The path that a comment's id completes.
     comment: String,
     /// The path that a commit completes.
@@ -74,21 +77,31 @@ impl Api {
     pub fn new(pull_request: &PullRequest, token: Token) -> Api {
         let PullRequest { forge, api, repository, number, .. } = pull_request;
         let is_gitlab = *forge == Forge::GitLab;
-        let (comments, comment, statuses) = if is_gitlab {
+        let (pull, comments, comment, statuses) = if is_gitlab {
             let project = format!("projects/{}", repository.replace('/', "%2F"));
-            let comments = format!("{project}/merge_requests/{number}/notes");
-            (comments.clone(), comments, format!("{project}/statuses"))
+            let pull = format!("{project}/merge_requests/{number}");
+            let comments = format!("{pull}/notes");
+            (pull, comments.clone(), comments, format!("{project}/statuses"))
         } else {
             let repository = format!("repos/{repository}");
-            let comments = format!("{repository}/issues/{number}/comments");
-            (comments, format!("{repository}/issues/comments"), format!("{repository}/statuses"))
+            let (pull, comments) =
+                (format!("{repository}/pulls/{number}"), format!("{repository}/issues/{number}/comments"));
+            (pull, comments, format!("{repository}/issues/comments"), format!("{repository}/statuses"))
         };
         let user = if is_gitlab && token.is_of_job() { "job" } else { "user" };
         // Of GitHub's own servers, the APIs are `/api/v3` and `/api/graphql`.
         let graphql = format!("{}/graphql", api.strip_suffix("/v3").unwrap_or(api));
         let page = pull_request.links.pull_request.clone();
         let http = Http::new(*forge, api, token);
-        Api { http, forge: *forge, comments, comment, statuses, graphql, page, user }
+        Api { http, forge: *forge, pull_request: pull, comments, comment, statuses, graphql, page, user }
+    }
+
+    /// Returns the tip of the pull request's branch.
+    pub fn head_commit(&self) -> Result<String, ForgeError> {
+        let json = self.http.send(&Method::Get, &self.pull_request, READ_HEAD)?.json;
+        let path = if self.forge == Forge::GitLab { "/sha" } else { "/head/sha" };
+        let head = json.pointer(path).and_then(Json::as_str);
+        head.map(str::to_owned).ok_or_else(|| self.http.unexpected("the pull request has no head"))
     }
 
     /// Lists the pull request's comments, oldest first.

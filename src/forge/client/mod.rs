@@ -60,6 +60,11 @@ impl Client {
         Client { api: Api::new(pull_request, token), pauses: PAUSES }
     }
 
+    /// Returns the commit that the pull request's branch has now, which a run that began earlier may not know.
+    pub fn head_commit(&self) -> Result<String, ForgeError> {
+        self.with_retries(|| self.api.head_commit())
+    }
+
     /// Makes the pull request show this Markdown in the one comment that the marker names.
     ///
     /// The comment must begin with the marker's line and be of the token's own user: a comment of somebody else

@@ -312,3 +312,17 @@ fn a_server_that_is_not_there_is_unreachable() {
     let error = client.set_status(HEAD, &Status::new(State::Success, "")).expect_err("unreachable");
     assert!(matches!(error, ForgeError::Unreachable { .. }), "{error:?}");
 }
+
+#[test]
+fn each_forge_names_the_head_of_a_pull_request() {
+    for (forge, line, answer) in [
+        (Forge::GitHub, "GET /repos/acme/fleet/pulls/7", json!({"head": {"sha": HEAD}})),
+        (Forge::Gitea, "GET /repos/acme/fleet/pulls/7", json!({"head": {"sha": HEAD}})),
+        (Forge::GitLab, "GET /projects/acme%2Ffleet/merge_requests/7", json!({"sha": HEAD})),
+    ] {
+        let recorder = Recorder::script([(line, Answer::new(200, &answer))]);
+        assert_eq!(client(forge, &recorder).head_commit().as_deref(), Ok(HEAD));
+        let recorder = Recorder::script([(line, Answer::new(200, &json!({})))]);
+        assert!(matches!(client(forge, &recorder).head_commit(), Err(ForgeError::Unexpected { .. })));
+    }
+}

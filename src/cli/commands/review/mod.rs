@@ -28,7 +28,8 @@ use telling::TellingArgs;
 /// up to date, and the status `berth` is set on the head: success, pending while a removal waits for an approval,
 /// or failure. Faults stand on the lines they are about. Without a token, or with one that may not write, as in a
 /// pull request from a fork, all is printed and the exit code is the same. Outside CI, nothing is written to a
-/// forge unless flags name the pull request.
+/// forge unless flags name the pull request. --fleet tells the comments and statuses of several fleets in one
+/// repository apart.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth review\n  berth review --base main --head my-change\n  berth review --fail-on errors --report review.md --sarif review.sarif\n\nWorkflow files for each forge are in docs/pull-requests.md."
@@ -59,7 +60,7 @@ pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     let key = args.step.trust.fleet().unwrap_or_default();
     let failures = telling::tell(&args.telling, &found, &findings, &key, ui);
-    // What the plan found matters more than a forge that is down.
+    // The findings matter more than a forge that is down.
     Ok(if findings.exit == Exit::Done { failures } else { findings.exit })
 }
 

@@ -38,7 +38,9 @@ pub(crate) struct TellingArgs {
 pub(crate) enum Annotations {
     /// In Actions of GitHub, Gitea and Forgejo
     Auto,
+    /// Wherever it runs
     Always,
+    /// Nowhere
     Never,
 }
 
@@ -106,7 +108,7 @@ impl TellingArgs {
         let client = Client::new(pull_request, token);
         let mut failures = Vec::new();
         let mut link = pull_request.links.run.clone();
-        if !self.no_comment {
+        if !self.no_comment && !has_later(&client, pull_request, ui) {
             match client.put_comment(&Marker::new(fleet), &findings.markdown) {
                 Ok(comment) => {
                     let url = comment.url.as_ref().map_or_else(String::new, |url| format!(": {url}"));
@@ -126,6 +128,16 @@ impl TellingArgs {
         }
         failures
     }
+}
+
+/// Reports whether a later commit was pushed, whose own review the comment must go on telling. Where the forge does
+/// not say, the requests for the comment fail with a reason.
+fn has_later(client: &Client, pull_request: &PullRequest, ui: &Ui) -> bool {
+    let has_later = client.head_commit().is_ok_and(|head| head != pull_request.head_commit);
+    if has_later {
+        ui.status("no comment: the pull request has a later commit, which has a review of its own");
+    }
+    has_later
 }
 
 fn words(written: Written) -> &'static str {
