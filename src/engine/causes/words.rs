@@ -117,7 +117,15 @@ fn value(node: &Node, list: Option<&str>) -> String {
         (_, Value::String(text)) => text.clone(),
         _ => emit_flow(&node.to_json()),
     };
-    cut(&shown, LONGEST_VALUE)
+    let shown = harmless_line(&shown).into_owned();
+    let length = shown.chars().count();
+    if length <= LONGEST_VALUE {
+        return shown;
+    }
+    // Addresses and versions differ at their ends.
+    let start: String = shown.chars().take(LONGEST_VALUE / 3).collect();
+    let end: String = shown.chars().skip(length - 2 * LONGEST_VALUE / 3).collect();
+    format!("{start}…{end}")
 }
 
 fn cut(text: &str, longest: usize) -> String {

@@ -1,14 +1,14 @@
 //! The search for the inputs behind each effect: the step is computed again with some inputs taken back.
 //!
 //! Few inputs are taken back one at a time. Of many, the documents come first: each has a number, and for each binary
-//! digit the documents with a one there are taken back at once, then those with a zero. Where exactly one of the two
-//! changes an effect, the digits spell its document. Then the fields of all such documents are told apart side by
-//! side. The number of trials is limited, so what is not found within the limit is said to be untraced.
+//! digit the documents with a one there are taken back at once. The digits where that changes an effect spell its
+//! document, which another numbering or a trial of its own confirms. Then the fields of all such documents are told
+//! apart side by side. The number of trials is limited, so what is not found within the limit is said to be untraced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::inquiry::{Inputs, Inquiry, Share};
+use super::inquiry::{Answers, Inputs, Inquiry, Share};
 use super::{Blame, How};
 
 /// The most inputs that are taken back one at a time.
@@ -142,7 +142,7 @@ impl<T: Trials> Inquiry<'_, T> {
         let mut shares = Vec::new();
         let mut unclear = Vec::new();
         let in_order: Vec<usize> = (0..items.len()).collect();
-        let spelt = self.spell(items, &in_order, &effects)?;
+        let spelt = self.spell(items, &in_order, &effects, Sides::One)?;
         let met: Vec<usize> = spelt.values().copied().collect::<BTreeSet<usize>>().into_iter().collect();
         let mut confirmed = BTreeMap::new();
         if 2 * met.len() <= MOST_SINGLY {
@@ -155,7 +155,7 @@ impl<T: Trials> Inquiry<'_, T> {
             }
         } else {
             // A second spelling takes fewer trials than many documents one at a time.
-            let again = self.spell(items, &shuffled(items.len()), &effects)?;
+            let again = self.spell(items, &shuffled(items.len()), &effects, Sides::Both)?;
             confirmed = spelt.into_iter().filter(|(effect, one)| again.get(effect) == Some(one)).collect();
         }
         for effect in effects {
@@ -200,12 +200,14 @@ impl<T: Trials> Inquiry<'_, T> {
     }
 
     /// Reads the number of the one document behind each effect, digit by digit. `numbers` holds each document's.
-    /// Effects of several documents spell nothing, or a document that another numbering does not confirm.
+    /// Effects of several documents may spell one that is none of theirs. With both sides, two documents spell nothing:
+    /// where their digits differ, either side changes the effect, or neither does.
     fn spell(
         &mut self,
         items: &[Inputs],
         numbers: &[usize],
         effects: &[usize],
+        sides: Sides,
     ) -> Result<BTreeMap<usize, usize>, T::Error> {
         let mut spelt: BTreeMap<usize, usize> = effects.iter().map(|effect| (*effect, 0)).collect();
         for digit in digits(items.len()) {
@@ -213,17 +215,31 @@ impl<T: Trials> Inquiry<'_, T> {
                 let with = numbers.iter().enumerate().filter(|(_, number)| (*number >> digit) & 1 == wanted);
                 self.ask(with.flat_map(|(item, _)| &items[item]).copied().collect())
             };
-            let (Some(zeros), Some(ones)) = (side(0)?, side(1)?) else { return Ok(BTreeMap::new()) };
+            let Some(ones) = side(1)? else { return Ok(BTreeMap::new()) };
+            let zeros = if sides == Sides::Both { side(0)? } else { None };
+            if sides == Sides::Both && zeros.is_none() {
+                return Ok(BTreeMap::new());
+            }
             spelt.retain(|effect, number| {
-                let [zero, one] = [&zeros, &ones].map(|answers| answers[*effect] != Seen::After);
+                let changes = |answers: &Answers| answers[*effect] != Seen::After;
+                let one = changes(&ones);
                 *number |= usize::from(one) << digit;
-                zero != one
+                zeros.as_ref().is_none_or(|zeros| changes(zeros) != one)
             });
         }
         let places: BTreeMap<usize, usize> = numbers.iter().enumerate().map(|(item, n)| (*n, item)).collect();
         let document = |(effect, number): (usize, usize)| Some((effect, *places.get(&number)?));
         Ok(spelt.into_iter().filter_map(document).collect())
     }
+}
+
+/// The trials for one digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sides {
+    /// The documents with a one there.
+    One,
+    /// Those with a zero too.
+    Both,
 }
 
 /// Replaces the blame of so many documents by that of their fields, as far as these are told apart.
