@@ -130,3 +130,76 @@ fn a_plan_leaves_nothing_in_the_repository() {
         assert!(everything() == before, "{more:?} left something");
     }
 }
+
+/// A branch off main with one file written or removed.
+fn branch(repo: &Repo, name: &str, path: &str, text: Option<String>) {
+    repo.git(&["checkout", "-q", "-b", name, "main"]);
+    match text {
+        Some(text) => repo.write(path, text),
+        None => drop(repo.git(&["rm", "-q", path])),
+    }
+    repo.commit(name);
+    repo.git(&["checkout", "-q", "main"]);
+}
+
+#[test]
+fn what_two_branches_do_only_together_is_named() {
+    let repo = fleet();
+    // Alone, the one moves nothing and the other leaves two clusters.
+    let selector = "{clusterSelector: {matchLabels: {tier: gold}}}";
+    repo.write("apps/web.yaml", config_map("web", "one", EVERYWHERE));
+    for name in ["a", "b"] {
+        repo.write(&format!("clusters/{name}.yaml"), cluster(name, &[("env", "prod"), ("tier", "gold")]));
+    }
+    repo.commit("tiers");
+    repo.publish().expect(0);
+    branch(&repo, "gold", "apps/web.yaml", Some(config_map("web", "one", selector)));
+    branch(&repo, "label", "clusters/a.yaml", Some(cluster("a", &[("env", "prod"), ("tier", "tin")])));
+    let plan = |more: &[&str]| run(&[&["plan", "--repo", repo.arg(), "--head", "gold"], more].concat());
+    assert!(!plan(&[]).expect(0).out.contains("together"));
+    let text = plan(&["--with", "label"]).expect(0).out;
+    for words in [
+        "only with `gold` and `label` together\n",
+        "  - FederatedConfigMap shop/web leaves a (1 object)\n",
+        "      label tier=gold is required, the cluster has tier=tin\n",
+    ] {
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+    let form = plan(&["--with", "label", "-o", "json"]).expect(0).json();
+    let together = &form["together"];
+    assert_eq!(together["branches"][1]["revision"], "label");
+    let lost = together["only"]["placements"].as_array().expect("placements");
+    assert!(lost.len() == 1 && lost[0]["name"] == "web", "{together}");
+    let comment = plan(&["--with", "label", "-o", "markdown"]).expect(0).out;
+    assert!(comment.contains("only with `gold` and `label` together"), "{comment}");
+    // The same in a plan upon a base.
+    let text = plan(&["--base", "main", "--with", "label"]).expect(0).out;
+    assert!(text.contains("only with `gold` and `label` together\n"), "{text}");
+}
+
+#[test]
+fn branches_that_do_not_meet_do_what_each_does_alone() {
+    let repo = fleet();
+    for name in ["one", "two", "three"] {
+        let text = config_map(name, "one", EVERYWHERE);
+        branch(&repo, name, &format!("apps/{name}.yaml"), Some(text));
+    }
+    let ran = run(&["plan", "--repo", repo.arg(), "--head", "one", "--with", "two,three"]).expect(0);
+    assert!(ran.out.starts_with("9 objects added in 3 of 3 clusters\n"), "{}", ran.out);
+    assert!(ran.out.contains("`one`, `two` and `three` together do what each does alone"), "{}", ran.out);
+}
+
+#[test]
+fn a_conflict_of_two_branches_names_both_and_the_rest_is_planned() {
+    let repo = fleet();
+    branch(&repo, "two", "apps/web.yaml", Some(config_map("web", "two", EVERYWHERE)));
+    branch(&repo, "api", "apps/api.yaml", Some(config_map("api", "one", EVERYWHERE)));
+    branch(&repo, "three", "apps/web.yaml", Some(config_map("web", "three", EVERYWHERE)));
+    let args = ["plan", "--repo", repo.arg(), "--head", "api", "--with", "two", "--with", "three"];
+    let ran = run(&args).expect(1);
+    assert!(ran.out.contains("! `two` and `three` conflict in 1 file; `three` is left out\n"), "{}", ran.out);
+    assert!(ran.out.contains("      apps/web.yaml\n"), "{}", ran.out);
+    assert!(ran.out.contains("data.value as edited") && !ran.out.contains("→ three"), "{}", ran.out);
+    let form = run(&[&args[..], &["-o", "json"]].concat()).expect(1).json();
+    assert_eq!(form["together"]["conflicts"][0]["between"], serde_json::json!(["two", "three"]));
+}

@@ -113,6 +113,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         refused: &[],
         diagnostics: &Diagnostics::new(),
         policy: &PolicyReport::default(),
+        together: None,
     };
     let form = || {
         let mut form = report_json(&report, &reasons);

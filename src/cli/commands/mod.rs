@@ -74,6 +74,7 @@ mod taint;
 mod teardown;
 mod telling;
 mod test;
+mod together;
 mod trust;
 mod unjoin;
 mod validate;

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use super::changes::{conflicts_json, object_diff};
-use super::exit::{CommandError, Outcome};
+use super::exit::{CommandError, Exit, Outcome};
 use super::plan_forms::PlanReport;
 use super::plan_forms::json::report_json;
 use super::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
 use super::rehearsal::{Change as MergedChange, Revision};
+use super::together::combine;
 use super::ui::Ui;
 use berth_base::model::ContentId;
 use berth_git::Repo;
@@ -26,7 +27,7 @@ use berth_hub::inputs::LocatedState;
 /// are never cut.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --fail-on warnings,held -o markdown"
+    after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --head my-change --with her-change,his-change\n  berth plan --fail-on warnings,held -o markdown"
 )]
 pub(crate) struct PlanArgs {
     /// The fleet repository
@@ -44,6 +45,10 @@ pub(crate) struct PlanArgs {
     /// Plan the head unmerged: commits that it lacks show as reverted
     #[arg(long)]
     no_merge: bool,
+    /// Plan this branch as well, merged after the head, and name what comes about only together; several are
+    /// separated by commas
+    #[arg(long, value_name = "BRANCH", value_delimiter = ',', conflicts_with = "no_merge")]
+    with: Vec<String>,
     /// Show each object's difference
     #[arg(long)]
     diff: bool,
@@ -79,13 +84,20 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
     let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
-    let asked = gather(args, &repo, ui)?;
+    let mut asked = gather(args, &repo, ui)?;
+    let mut alone = None;
+    if !args.with.is_empty() {
+        let branches = (args.with.as_slice(), args.source.as_deref());
+        let (combined, each) = combine(&args.step, &repo, asked, branches, ui)?;
+        (asked, alone) = (combined, Some(each));
+    }
     let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo))?;
     ui.status(&asked.words());
     let planned = Planned::of(&args.step, &repo, &asked, rehearsed, ui)?;
     ui.diagnostics(&planned.diagnostics);
     let words = asked.words();
-    let report = planned.report(&words);
+    let together = alone.map(|alone| alone.compared(&repo, &planned));
+    let report = PlanReport { together: together.as_ref(), ..planned.report(&words) };
     match args.output {
         PlanFormat::Text => {
             ui.out(&report.text(verbose > 0, ui));
@@ -100,7 +112,8 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         PlanFormat::Annotations => ui.workflow_commands(&report.workflow_commands()),
         PlanFormat::CodeQuality => ui.json(&report.code_quality()),
     }
-    Ok(planned.exit(&args.fail_on))
+    let conflicts = together.is_some_and(|together| !together.conflicts.is_empty());
+    Ok(planned.exit(&args.fail_on).worst(if conflicts { Exit::Faulty } else { Exit::Done }))
 }
 
 fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> {

@@ -211,18 +211,26 @@ impl Planned {
         diagnostics.sort();
         let reasons = Reasons::of(&wanted, &step);
         let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &step.built.state))?;
-        let held = step.held.iter().map(|held| held.key.clone()).collect();
-        let folded = fold(ToFold {
-            wanted: &wanted,
+        let folded = FoldedPlan::default();
+        let mut planned =
+            Planned { wanted, folded, causes, reasons, step, refused, is_untrusted, diagnostics };
+        planned.folded = planned.fold(repo, &planned.wanted);
+        Ok(planned)
+    }
+
+    /// Folds some of the changes.
+    pub fn fold(&self, repo: &Repo, changes: &Plan) -> FoldedPlan {
+        let Planned { causes, reasons, step, .. } = self;
+        fold(ToFold {
+            wanted: changes,
             before: &step.inputs.current,
             after: &step.built.state,
             fleet: &step.built.fleet,
-            causes: &causes,
+            causes,
             read: &mut |id| read_object(repo, id),
-            held: &held,
+            held: &step.held.iter().map(|held| held.key.clone()).collect(),
             reasons: &|key, cluster| reasons.get(key, cluster),
-        });
-        Ok(Planned { wanted, folded, causes, reasons, step, refused, is_untrusted, diagnostics })
+        })
     }
 
     pub fn report<'a>(&'a self, words: &'a str) -> PlanReport<'a> {
@@ -238,6 +246,7 @@ impl Planned {
             refused: &self.refused,
             policy: &self.step.policy,
             diagnostics: &self.diagnostics,
+            together: None,
         }
     }
 

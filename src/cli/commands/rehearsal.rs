@@ -18,7 +18,7 @@ pub(crate) struct Revision {
 }
 
 /// The revision to rehearse, and what it is merged into.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Change {
     pub head: Revision,
     pub into: Option<Revision>,

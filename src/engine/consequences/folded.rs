@@ -86,8 +86,10 @@ pub struct ReplicaMove {
 }
 
 impl FoldedPlan {
-    /// Leaves out what is told of other clusters: their replicas, and the share of the fleet.
+    /// Leaves out what is told of other clusters: edits without an effect here, their replicas, and the share of the
+    /// fleet.
     pub fn narrow(&mut self, cluster: &str) {
+        self.idle.clear();
         for section in &mut self.sections {
             section.replicas.iter_mut().for_each(|moved| moved.clusters.retain(|(name, ..)| name == cluster));
             section.replicas.retain(|moved| !moved.clusters.is_empty());

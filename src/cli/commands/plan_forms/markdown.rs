@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
-use super::{LATER, PlanReport, outline, policy};
+use super::{LATER, PlanReport, outline, policy, together};
 use crate::commands::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
@@ -33,7 +33,7 @@ const WIDEST: usize = 400;
 
 /// Writes the comment: whole, else with short parts, else with as many of them as fit.
 pub(super) fn comment(report: &PlanReport<'_>) -> String {
-    let (head, tail) = (head(report), tail(report));
+    let (head, tail) = (format!("{}{}", head(report), together_block(report)), tail(report));
     let room = MOST - head.len() - tail.len() - LEFT_OUT;
     let whole = parts(&report.parts(true), usize::MAX, usize::MAX);
     let middle = if whole.len() <= room { whole } else { parts(&report.parts(false), SHORT, room) };
@@ -66,6 +66,17 @@ fn head(report: &PlanReport<'_>) -> String {
     match text.len() <= HEAD {
         true => text,
         false => format!("{title}\n**`berth run` would publish nothing.** `berth plan` tells why.\n"),
+    }
+}
+
+/// What comes about only with several branches together.
+fn together_block(report: &PlanReport<'_>) -> String {
+    let Some(together) = report.together else { return String::new() };
+    let lines = report.together_lines(together);
+    let title = code(&cut(&together::title(together)));
+    match lines.is_empty() {
+        true => format!("\n{title}\n"),
+        false => format!("\n{title}\n\n{}", block("diff", &diff_lines(&lines, LISTED))),
     }
 }
 

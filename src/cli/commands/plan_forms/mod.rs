@@ -8,6 +8,7 @@ pub(super) mod policy;
 pub(super) mod reasons;
 mod sarif;
 mod text;
+pub(super) mod together;
 
 use std::fmt::Write as _;
 
@@ -15,6 +16,7 @@ use serde_json::Value as Json;
 
 use super::exit::CommandError;
 use super::foresee::refusals_text;
+use super::together::Together;
 use super::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostics, harmless_line};
 use berth_base::model::Fleet;
@@ -48,6 +50,8 @@ pub(crate) struct PlanReport<'a> {
     pub refused: &'a [CommandError],
     pub policy: &'a PolicyReport,
     pub diagnostics: &'a Diagnostics,
+    /// The comparison with each branch alone, where several are planned.
+    pub together: Option<&'a Together>,
 }
 
 impl PlanReport<'_> {
@@ -71,6 +75,11 @@ impl PlanReport<'_> {
             shown.push_str(&refusals_text(self.refused, ui));
         }
         let _ = writeln!(shown, "{}", text::wrapped(&self.title(), 0));
+        if let Some(together) = self.together {
+            let title = text::wrapped(&together::title(together), 0);
+            let _ = writeln!(shown, "\n{}", ui.tint(&title, Tone::Strong));
+            self.together_lines(together).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
+        }
         shown.push_str(&text::text(&self.parts(whole), whole, ui));
         let others = self.published.unaccounted.len();
         if others > 0 {
@@ -97,6 +106,10 @@ impl PlanReport<'_> {
             shown.push_str(&self.held_text(ui));
         }
         shown
+    }
+
+    fn together_lines(&self, together: &Together) -> Vec<Line> {
+        together::lines(together, &ClusterWords::of(self.fleet))
     }
 
     fn held_text(&self, ui: &Ui) -> String {

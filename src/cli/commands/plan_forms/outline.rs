@@ -94,7 +94,7 @@ pub(super) fn deadline_lines(deadlines: &[Deadline], clusters: &ClusterWords<'_>
     told.collect()
 }
 
-fn line(sign: Sign, depth: usize, words: impl AsRef<str>) -> Line {
+pub(super) fn line(sign: Sign, depth: usize, words: impl AsRef<str>) -> Line {
     Line { sign, depth, words: harmless_line(words.as_ref()).into_owned() }
 }
 

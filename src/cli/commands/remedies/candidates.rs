@@ -175,7 +175,7 @@ impl Question<'_> {
             let removed = |what: String| place.edit(path.to_vec(), What::Remove, what);
             match holder.as_str() {
                 "matchLabels" if *last == Step::from(key) => {
-                    found.push(removed(format!("{} removed", show(path))))
+                    found.push(removed(format!("{} removed", show(path))));
                 }
                 "matchExpressions" if text(node, "key") == Some(key) => {
                     let is_list = text(node, "operator") == Some("In");

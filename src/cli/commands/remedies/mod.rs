@@ -69,7 +69,7 @@ impl Remedies {
                 let _ = writeln!(text, "  {sign} {}: {}", place(&edit.at), harmless_line(&edit.words));
             }
             for effect in remedy.effects() {
-                let _ = writeln!(text, "      {effect}");
+                let _ = writeln!(text, "      {}", harmless_line(&effect));
             }
         }
         if self.found.len() > SHOWN {
@@ -107,7 +107,10 @@ impl Remedy {
         if !self.others.is_empty() {
             let count = counted(self.others.len(), "other placement");
             let verb = if self.others.len() == 1 { "picks or loses" } else { "pick or lose" };
-            effects.push(format!("{count} {verb} clusters by it: {}", some_of(&self.others, NAMES)));
+            effects.push(format!(
+                "{count} {verb} clusters by it: {}",
+                some_of(self.others.iter().map(Key::full_name), NAMES)
+            ));
         }
         effects
     }
