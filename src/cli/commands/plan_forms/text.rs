@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn long_lines_break_between_words_and_long_words_stay_whole() {
-        let words = "word ".repeat(40);
+        let words = "word ".repeat(30);
         let text = wrapped(words.trim(), 4);
         assert!(text.lines().count() == 2 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let long = "x".repeat(100);
