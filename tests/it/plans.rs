@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use crate::support::{Repo, fixtures, run};
 
+#[path = "../../src/cli/schema/tests/verdict.rs"]
+mod verdict;
+
 const REGIONS: [(&str, usize); 4] = [("east", 60), ("north", 60), ("south", 12), ("west", 68)];
 
 /// A pull request: its name, the edit, and words that its plan must hold, the cause before all.
@@ -253,6 +256,8 @@ fn repeated(text: &str) -> Vec<&str> {
 
 #[test]
 fn twelve_pull_requests_read_as_their_causes_and_consequences() {
+    let schema = fixtures("../docs/schemas/plan.json");
+    let schema = serde_json::from_slice(&std::fs::read(schema).expect("a file")).expect("a schema");
     let repo = fleet();
     repo.publish().expect(0);
     let mut wrong = Vec::new();
@@ -283,9 +288,61 @@ fn twelve_pull_requests_read_as_their_causes_and_consequences() {
         for line in repeated(&text) {
             wrong.push(format!("{}: said twice: {line}\n{text}", request.name));
         }
+        let [_, json] = plan("json");
+        let json = serde_json::from_str(&json).expect("JSON");
+        wrong.extend(verdict::refusal(&schema, &json, request.name));
         assert!(markdown.len() < 60_000, "{}: {} bytes", request.name, markdown.len());
         snapshot(&format!("{}.txt", request.name), &text, &mut wrong);
         snapshot(&format!("{}.md", request.name), &markdown, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Text that would forge a line, a block, a mention, a link, a command of a runner or of a terminal.
+const HOSTILE: &str =
+    "x`@all`</code></details>[a](https://evil.example)\u{1b}[2J\n::error::forged\r\n```\n# big|cell|\u{202e}";
+
+#[test]
+fn hostile_text_forges_nothing_in_any_form() {
+    let quoted = serde_json::Value::from(HOSTILE).to_string();
+    let repo = Repo::with(&[
+        ("clusters/a-01.yaml", &managed("a", 1)),
+        ("clusters/b-02.yaml", &managed("b", 2)),
+        ("apps/shop.yaml", &crate::support::namespace("shop")),
+        ("apps/web.yaml", &crate::support::config_map("web", "one", "{clusterSelector: {}}")),
+    ]);
+    repo.publish().expect(0);
+    let value = format!("data:\n      value: {quoted}\n      {quoted}: {quoted}");
+    repo.replace("apps/web.yaml", "data:\n      value: \"one\"", &value);
+    let label = format!("env: {quoted}");
+    repo.replace("clusters/b-02.yaml", "env: prod", &label);
+    repo.write("apps/@all `x`.yaml", "kind: [");
+    repo.commit(HOSTILE);
+    for form in ["text", "json", "yaml", "markdown", "sarif", "annotations", "code-quality"] {
+        let ran = run(&["plan", "--repo", repo.arg(), "-o", form]);
+        assert!(ran.code <= 1, "{form}: {}{}", ran.out, ran.err);
+        for shown in [&ran.out, &ran.err] {
+            let is_forged = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!shown.contains(is_forged), "{form}: {shown}");
+            let forged =
+                shown.lines().find(|line| line.starts_with("::error::") || line.starts_with("# big"));
+            assert!(forged.is_none() && !shown.contains("\n```\n# big"), "{form}: {shown}");
+        }
+        if form == "markdown" {
+            // Outside of code there is nothing of a stranger's.
+            let mut outside = String::new();
+            let mut fence: Option<String> = None;
+            for line in ran.out.lines() {
+                let ticks: String = line.chars().take_while(|c| *c == '`').collect();
+                match &fence {
+                    Some(open) if ticks == *open && line == ticks => fence = None,
+                    Some(_) => {}
+                    None if ticks.len() >= 3 && !line[ticks.len()..].contains('`') => fence = Some(ticks),
+                    None if ticks.is_empty() => outside.push_str(line),
+                    None => assert!(line.trim_end_matches("<br>").ends_with(&ticks), "one span: {line}"),
+                }
+            }
+            assert!(fence.is_none() && !outside.contains("evil") && !outside.contains("@all"), "{outside}");
+        }
+    }
 }

@@ -285,6 +285,8 @@ fn sentence(one: &Consequence, keys: &[&Key], clusters: &str) -> String {
     };
     let copies = one.copies.removed + one.copies.changed + one.copies.added;
     match one.move_ {
+        // The copies are counted over all places.
+        _ if (2..=PLACES).contains(&one.places.len()) => format!("{who} {verb} {clusters}"),
         Move::Changes => format!("{who} {verb} {clusters}{}", extent(copies, one.copies.clusters)),
         _ if copies == 0 => format!("{who} {verb} {clusters}, without objects of its own"),
         _ => format!("{who} {verb} {clusters} ({})", counted(copies, "object")),
