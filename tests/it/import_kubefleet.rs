@@ -44,8 +44,8 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
     repo.write(viewers, text.replace("numberOfClusters: 2", "numberOfClusters: 1"));
     repo.commit("fewer");
     let plan = run(&["plan", "--repo", repo.arg()]).expect(0);
-    assert!(plan.out.contains("- turin: ClusterRole"), "{}", plan.out);
-    assert!(!plan.out.contains("- oslo"), "{}", plan.out);
+    assert!(plan.out.contains("spec.policy.numberOfClusters: 2 → 1\n"), "{}", plan.out);
+    assert!(plan.out.contains("viewers leaves turin") && !plan.out.contains("oslo"), "{}", plan.out);
 }
 
 #[tokio::test]

@@ -19,9 +19,10 @@ impl PassInputs {
     /// Finds the edits, reports or time behind each difference between the current state and the `next` one, which
     /// these inputs gave. There are none of a first state, and of one whose source is gone.
     pub fn causes(&mut self, repo: &Repo, next: &State) -> Result<Causes, InputError> {
-        let Some((source, then)) = self.published.filter(|(source, _)| repo.has_commit(*source)) else {
+        let Some(source) = self.published.filter(|source| repo.has_commit(*source)) else {
             return Ok(Causes::default());
         };
+        let then = self.then.unwrap_or(self.now);
         let before = self.published_tree(repo, source)?;
         let edits = Edits::between(&before, &self.tree, |path| self.loaded.config.excludes(path));
         let effects = Effects::between(&self.current, next);

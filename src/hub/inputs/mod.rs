@@ -65,8 +65,10 @@ pub struct PassInputs {
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd_reports: Diagnostics,
     history: GoodForms,
-    /// The source commit of the current state, and the moment that the state was made for.
-    published: Option<(CommitId, Timestamp)>,
+    /// The source commit of the current state.
+    pub(crate) published: Option<CommitId>,
+    /// The moment that the current state was made for.
+    then: Option<Timestamp>,
     /// The path of the repository, if any.
     repo: Option<PathBuf>,
     cache: BuildCache,
@@ -120,6 +122,7 @@ impl PassInputs {
                 odd_reports: Diagnostics::new(),
                 history: GoodForms::None,
                 published: None,
+                then: None,
                 repo: None,
                 cache,
                 loaded,
@@ -249,7 +252,8 @@ impl PassInputs {
             diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
             odd_reports: Diagnostics::new(),
             history,
-            published: current.and_then(|current| Some((current.trailers.source?, current.trailers.now?))),
+            published: current.and_then(|current| current.trailers.source),
+            then: current.and_then(|current| current.trailers.now),
             repo: Some(repo.path().to_owned()),
             cache,
             loaded,

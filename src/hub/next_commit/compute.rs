@@ -242,6 +242,8 @@ fn read_and_build(
             let (reports, cache) = (mem::take(reports), *mem::take(cache));
             let rules = given.current.and_then(|_| basis.rules_for(given.source));
             let mut inputs = PassInputs::commit(source(rules), reports, *clock, cache)?;
+            // An imported state names no source. The commit processed last gave the same.
+            inputs.published = inputs.published.or(given.current.and(basis.since));
             progress.begin("rendering objects");
             let built = match at {
                 Some(at) => {
