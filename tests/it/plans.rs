@@ -346,3 +346,26 @@ fn hostile_text_forges_nothing_in_any_form() {
         }
     }
 }
+
+#[test]
+fn a_plan_of_several_branches_is_in_the_schema_too() {
+    let schema = fixtures("../docs/schemas/plan.json");
+    let schema = serde_json::from_slice(&std::fs::read(schema).expect("a file")).expect("a schema");
+    let repo = crate::support::small_fleet();
+    repo.publish().expect(0);
+    for (branch, cluster) in [("one", "a"), ("two", "b")] {
+        repo.git(&["checkout", "-q", "-b", branch, "main"]);
+        let text = repo
+            .read("apps/web.yaml")
+            .replace("{clusterSelector: {}}", &format!("{{clusters: [{{name: {cluster}}}]}}"));
+        repo.write(&format!("apps/{branch}.yaml"), text.replace("name: web", &format!("name: {branch}")));
+        if branch == "two" {
+            repo.remove("apps/web.yaml");
+        }
+        repo.commit(branch);
+    }
+    repo.git(&["checkout", "-q", "one"]);
+    let plan = run(&["plan", "--repo", repo.arg(), "--with", "two", "-o", "json"]).json();
+    assert!(plan["together"]["branches"].as_array().is_some_and(|all| all.len() == 2), "{plan}");
+    assert_eq!(verdict::refusal(&schema, &plan, "plan"), None);
+}
