@@ -91,6 +91,8 @@ mod strategy;
 mod support;
 mod takeover;
 mod tidy;
+#[cfg(unix)]
+mod tutorial;
 mod ugly;
 mod unreadable;
 mod verify;
