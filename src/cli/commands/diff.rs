@@ -124,7 +124,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     match args.output {
         DiffFormat::Text => {
-            ui.out(&report.text(verbose > 0, ui));
+            ui.paged(&report.text(verbose > 0, ui));
             ui.out(&commits_text(&commits));
         }
         DiffFormat::Json => ui.json(&form()),

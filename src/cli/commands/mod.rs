@@ -52,6 +52,7 @@ mod link;
 mod logging;
 mod man;
 mod orphan;
+mod pager;
 mod plan;
 mod plan_forms;
 mod planned;

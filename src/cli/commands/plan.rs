@@ -24,7 +24,7 @@ use berth_hub::inputs::LocatedState;
 /// history that is missing in this clone with 6, and a state that `run` would not go on from with 5. Equal
 /// changes are shown once, with the workloads and clusters they are for; JSON and YAML have every object. A plan
 /// of many causes ends after those that matter most, unless -v is given. Refusals, held workloads and deadlines
-/// are never cut.
+/// are never cut. A plan that is longer than the terminal opens in BERTH_PAGER, PAGER or `less`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --head my-change --with her-change,his-change\n  berth plan --fail-on warnings,held -o markdown"
@@ -100,10 +100,11 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     let report = PlanReport { together: together.as_ref(), ..planned.report(&words) };
     match args.output {
         PlanFormat::Text => {
-            ui.out(&report.text(verbose > 0, ui));
+            let mut text = report.text(verbose > 0, ui);
             if args.diff {
-                print_differences(&planned, &repo, ui)?;
+                text.push_str(&differences(&planned, &repo, ui)?);
             }
+            ui.paged(&text);
         }
         PlanFormat::Json => ui.json(&plan_json(&planned, &asked, &report)),
         PlanFormat::Yaml => ui.yaml(&plan_json(&planned, &asked, &report)),
@@ -134,16 +135,16 @@ fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> 
     })
 }
 
-/// Prints the difference of each object, and equal differences once.
-fn print_differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<(), CommandError> {
+/// The difference of each object, and equal differences once.
+fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
-    let mut printed = BTreeSet::new();
+    let (mut text, mut told) = (String::new(), BTreeSet::new());
     for change in planned.wanted.changes() {
-        if printed.insert((&change.path, change.before, change.after)) {
-            ui.out(&object_diff(change, read(change.before)?, read(change.after)?, ui));
+        if told.insert((&change.path, change.before, change.after)) {
+            text.push_str(&object_diff(change, read(change.before)?, read(change.after)?, ui));
         }
     }
-    Ok(())
+    Ok(text)
 }
 
 /// The plan for programs.

@@ -8,6 +8,7 @@ use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use super::bar::Bar;
 use super::exit::CommandError;
+use super::pager;
 use berth_base::diag::is_harmless;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::progress::Progress;
@@ -124,6 +125,14 @@ impl Ui {
     /// Commands to the runner of a CI job, which annotate lines.
     pub fn workflow_commands(&self, commands: &str) {
         self.write(&harmless(commands, false));
+    }
+
+    /// Data that may be longer than the screen, which somebody at a terminal reads in a pager.
+    pub fn paged(&self, text: &str) {
+        let text = harmless(text, self.colour_out);
+        if self.failure.borrow().is_some() || !self.aside(|| pager::show(&text)) {
+            self.write(&text);
+        }
     }
 
     /// JSON data.
