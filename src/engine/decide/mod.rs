@@ -111,15 +111,27 @@ pub fn explain(
     now: Timestamp,
     key: &Key,
 ) -> Option<Trace> {
-    let (key, _) = fleet.placements.get_key_value(key)?;
+    explain_all(fleet, previous, statuses, now, [key]).remove(key)
+}
+
+/// [`explain`], for several placements in one pass. Placements that the fleet does not have are left out.
+pub fn explain_all<'k>(
+    fleet: &Fleet,
+    previous: &BTreeMap<Key, Decision>,
+    statuses: &BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+    keys: impl IntoIterator<Item = &'k Key>,
+) -> BTreeMap<Key, Trace> {
     let mut clusters = overlay(fleet, statuses);
     taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);
     let previous = &*without_leaving(previous);
     let mut pass = pass::Pass::new(fleet, previous, &table, DecisionCache::default());
-    pass.watch(key);
+    for (key, _) in keys.into_iter().filter_map(|key| fleet.placements.get_key_value(key)) {
+        pass.watch(key);
+    }
     pass.all(None);
-    pass.trace
+    pass.traces
 }
 
 /// Earlier decisions without the clusters that only keep a copy: no decision goes on from these.

@@ -35,14 +35,14 @@ pub(super) struct Pass<'f, 't> {
     load: Load,
     /// A policy reads the load; otherwise nothing counts it.
     balances: bool,
-    /// The placement to trace.
-    watched: Option<&'f Key>,
+    /// The placements to trace.
+    watched: BTreeSet<&'f Key>,
     pub(super) decisions: BTreeMap<Key, Decision>,
     pub(super) diagnostics: Diagnostics,
     pub(super) decided: usize,
     pub(super) sticky: usize,
     pub(super) next_change: Option<Timestamp>,
-    pub(super) trace: Option<Trace>,
+    pub(super) traces: BTreeMap<Key, Trace>,
     /// The cache for the next pass.
     pub(super) next_cache: DecisionCache,
     /// Placements whose decision came from the cache.
@@ -72,13 +72,13 @@ impl<'f, 't> Pass<'f, 't> {
             digests: Digests::default(),
             load: Load::new(table.len()),
             balances,
-            watched: None,
+            watched: BTreeSet::new(),
             decisions: BTreeMap::new(),
             diagnostics: Diagnostics::new(),
             decided: 0,
             sticky: 0,
             next_change: None,
-            trace: None,
+            traces: BTreeMap::new(),
             next_cache,
             reused: BTreeSet::new(),
         }
@@ -86,7 +86,7 @@ impl<'f, 't> Pass<'f, 't> {
 
     /// Traces this placement's decision.
     pub(super) fn watch(&mut self, key: &'f Key) {
-        self.watched = Some(key);
+        self.watched.insert(key);
     }
 
     /// Decides everything; `cache` is of the same world.
@@ -183,8 +183,9 @@ impl<'f, 't> Pass<'f, 't> {
             Some(previous) => stand(placement, previous),
             None => decide(&case, placement, digest),
         };
-        if self.watched == Some(&placement.key) {
-            self.trace = Some(trace_own(&case, placement, &decision, standing.is_some()));
+        if self.watched.contains(&placement.key) {
+            let trace = trace_own(&case, placement, &decision, standing.is_some());
+            self.traces.insert(placement.key.clone(), trace);
         }
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
@@ -257,8 +258,9 @@ impl<'f, 't> Pass<'f, 't> {
                 uncertain::restore(&mut decision, previous, None, IN_DOUBT);
             }
         }
-        if self.watched == Some(&placement.key) {
-            self.trace = Some(trace_follow(&following, placement, &decision));
+        if self.watched.contains(&placement.key) {
+            let trace = trace_follow(&following, placement, &decision);
+            self.traces.insert(placement.key.clone(), trace);
         }
         let same = previous.is_some_and(|previous| stand(placement, previous) == decision);
         if same {

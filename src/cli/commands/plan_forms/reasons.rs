@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use berth_base::model::{ClusterStatus, Fleet, Key, Timestamp};
-use berth_engine::plan::Plan;
+use berth_engine::decide::Trace;
+use berth_engine::plan::{ClusterChange, Plan};
 use berth_engine::state::State;
 use berth_engine::{decide, pipeline};
 use berth_hub::next_commit::NextCommit;
+
+/// The most lines of traces that are held at a time.
+const MOST_LINES: usize = 200_000;
 
 /// The reasons by placement and cluster.
 #[derive(Debug, Default)]
@@ -29,21 +33,15 @@ impl Reasons {
     ) -> Reasons {
         let statuses = pipeline::with_first_seen(before, statuses);
         let mut all = BTreeMap::new();
-        for (key, change) in &plan.placements {
-            let trace = decide::explain(fleet, &before.decisions, &statuses, now, key);
-            let traced: BTreeMap<&str, &str> = trace
-                .iter()
-                .flat_map(|trace| &trace.clusters)
-                .map(|one| (one.cluster.as_str(), one.reason.as_str()))
-                .collect();
-            let why = |cluster: &str| match (&trace, traced.get(cluster)) {
-                (None, _) => "the source no longer has the placement",
-                (Some(_), None) => "the cluster left the inventory",
-                (Some(_), Some(reason)) => reason,
-            };
-            let reasons = change.lost.iter().chain(&change.gained);
-            let reasons = reasons.map(|cluster| (cluster.clone(), why(cluster).to_owned()));
-            all.insert(key.clone(), reasons.collect());
+        // A trace has a line for every cluster, so only some are held at a time.
+        let at_once = (MOST_LINES / fleet.clusters.len().max(1)).max(1);
+        let changes: Vec<(&Key, &ClusterChange)> = plan.placements.iter().collect();
+        for changes in changes.chunks(at_once) {
+            let keys = changes.iter().map(|(key, _)| *key);
+            let traces = decide::explain_all(fleet, &before.decisions, &statuses, now, keys);
+            let reasons =
+                changes.iter().map(|(key, change)| ((*key).clone(), reasons(change, traces.get(*key))));
+            all.extend(reasons);
         }
         Reasons(all)
     }
@@ -57,4 +55,17 @@ impl Reasons {
     pub fn of_placement(&self, key: &Key) -> Option<&BTreeMap<String, String>> {
         self.0.get(key)
     }
+}
+
+/// The reasons for the clusters that a placement got and lost.
+fn reasons(change: &ClusterChange, trace: Option<&Trace>) -> BTreeMap<String, String> {
+    let lines = trace.into_iter().flat_map(|trace| &trace.clusters);
+    let traced: BTreeMap<&str, &str> = lines.map(|one| (one.cluster.as_str(), one.reason.as_str())).collect();
+    let why = |cluster: &str| match (trace, traced.get(cluster)) {
+        (None, _) => "the source no longer has the placement",
+        (Some(_), None) => "the cluster left the inventory",
+        (Some(_), Some(reason)) => reason,
+    };
+    let clusters = change.lost.iter().chain(&change.gained);
+    clusters.map(|cluster| (cluster.clone(), why(cluster).to_owned())).collect()
 }
