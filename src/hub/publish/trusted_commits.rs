@@ -3,9 +3,9 @@
 //! A file, not a ref: refs can be pushed and are copied by mirrors, while nobody can push a file. Losing the file
 //! costs proofs, and nothing else.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use berth_git::{CommitId, Repo};
 
@@ -28,6 +28,8 @@ pub fn remembered(repo: &Repo, name: &str) -> Vec<CommitId> {
 
 /// Adds a commit. A file that cannot be written costs a proof later, so that is no error.
 pub fn remember(repo: &Repo, name: &str, commit: CommitId) {
+    // Held until the end: two daemons of one repository would else undo each other's lines.
+    let _turn = take_turn(&file(repo));
     let mut known = lines(repo);
     if known.iter().find(|(_, of)| of == name).is_some_and(|(id, _)| *id == commit) {
         return;
@@ -46,10 +48,18 @@ pub fn remember(repo: &Repo, name: &str, commit: CommitId) {
     let _ = replace(&file(repo), &text);
 }
 
+/// Waits for others who change the file. Where no lock can be had, the change is made without one.
+fn take_turn(target: &Path) -> Option<File> {
+    fs::create_dir_all(target.parent()?).ok()?;
+    let lock = File::create(target.with_extension("lock")).ok()?;
+    lock.lock().ok()?;
+    Some(lock)
+}
+
 fn replace(target: &PathBuf, text: &str) -> std::io::Result<()> {
     fs::create_dir_all(target.parent().unwrap_or(target))?;
     let fresh = target.with_extension(std::process::id().to_string());
-    let written = fs::File::create(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = File::create(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
     let done = written.and_then(|()| fs::rename(&fresh, target));
     if done.is_err() {
         let _ = fs::remove_file(&fresh);
@@ -73,6 +83,24 @@ fn file(repo: &Repo) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_who_remember_at_once_lose_nothing() {
+        let (folder, repo) = crate::testing::bare();
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c", "d"] {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    let repo = Repo::open(folder).unwrap();
+                    (0..40).for_each(|byte| remember(&repo, name, CommitId([byte; 20])));
+                });
+            }
+        });
+        for name in ["a", "b", "c", "d"] {
+            let newest: Vec<CommitId> = (24..40).rev().map(|byte| CommitId([byte; 20])).collect();
+            assert_eq!(remembered(&repo, name), newest, "{name}");
+        }
+    }
 
     #[test]
     fn the_newest_of_each_ref_are_kept_and_a_broken_file_is_no_memory() {
