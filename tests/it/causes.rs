@@ -64,7 +64,7 @@ impl Step {
         self.effects.seen_in(&build(&tree, &self.before, &self.current).state)
     }
 
-    /// What only these edits make of each effect.
+    /// The form of each effect with only these edits.
     fn only(&self, edits: &[usize]) -> Vec<Seen> {
         self.seen(&(0..self.edits.inputs.len()).filter(|edit| !edits.contains(edit)).collect())
     }

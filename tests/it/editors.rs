@@ -1,4 +1,4 @@
-//! What people see in their editors: the schemas of `berth schema`, in the YAML language server.
+//! Schemas as editors show them: those of `berth schema`, in the YAML language server.
 
 use serde_json::json;
 

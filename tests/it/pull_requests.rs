@@ -26,7 +26,7 @@ struct Bed {
     repository: String,
     fork: String,
     repo: Repo,
-    /// What the review's own account may do, and what a run for a fork may.
+    /// The rights of the review's own account, and of a run for a fork.
     token: String,
     reading: String,
     programs: tempfile::TempDir,

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// What is asked about one path. `spec.taints[].key` is a field of a list's items, `spec.clusters.*` a field
+/// The questions about one path. `spec.taints[].key` is a field of a list's items, `spec.clusters.*` a field
 /// whose name is data.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {

@@ -22,7 +22,7 @@ pub(super) struct Builder<'a> {
     warnings: Vec<Fault>,
 }
 
-/// What may stand before a value: an anchor, 0 for none, and a tag.
+/// The properties before a value: an anchor, 0 for none, and a tag.
 #[derive(Clone, Copy)]
 struct Properties<'t> {
     anchor: usize,

@@ -1,4 +1,4 @@
-//! What changed for a placement since a revision of the source: its decision then and now, cluster by cluster.
+//! Changes of a placement since a revision of the source: its decision then and now, cluster by cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

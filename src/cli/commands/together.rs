@@ -38,7 +38,7 @@ pub(crate) struct Conflict {
     pub files: Vec<String>,
 }
 
-/// What the combination has and no branch alone, and the other way round.
+/// The effects of the combination that no branch has alone, and the other way round.
 #[derive(Debug)]
 pub(crate) struct Together {
     pub branches: Vec<Revision>,

@@ -43,7 +43,7 @@ pub(super) fn of(change: &Change<'_>, is_secret: bool) -> String {
     }
 }
 
-/// What people call the field, and its own name where they call it by a common noun.
+/// The field's usual name, and its own name where people call it by a common noun.
 fn subject(path: &[Step]) -> (String, Option<String>) {
     let field = |place: usize| match path.get(place) {
         Some(Step::Field(name)) => name.as_str(),

@@ -111,7 +111,7 @@ impl Section {
         places.flat_map(|(_, clusters)| clusters).chain(replicas).map(String::as_str).collect()
     }
 
-    /// What is removed matters most, then what concerns most clusters.
+    /// Orders by removals first, then by the number of changes.
     pub(super) fn weight(&self) -> (usize, usize) {
         let removed = self.consequences.iter().map(|one| one.copies.removed).sum();
         let all = self.consequences.iter().map(|one| one.copies.changed + one.copies.added).sum();

@@ -34,7 +34,7 @@ fn side(which: &str, clusters: &str) -> String {
     )
 }
 
-/// What an example finds where it expects nothing to fail.
+/// The findings of an example that expects nothing to fail.
 fn found(spec: &str) -> Vec<String> {
     let test = test(spec).expect("a sound test");
     let unread = |_: &str| Err(Diagnostics::new());

@@ -17,9 +17,9 @@ use berth_engine::policy_tests::{self, PolicyFinding, PolicyTest, judge};
 pub struct PolicyReport {
     /// The number of tests that count for the change.
     pub counting: usize,
-    /// What the change breaks.
+    /// The tests in force that the change breaks.
     pub findings: Vec<PolicyFinding>,
-    /// What it breaks of the tests that it brings or changes itself. They count once it is merged.
+    /// The tests that it brings or changes itself, and breaks. They count once it is merged.
     pub foreseen: Vec<PolicyFinding>,
     /// The tests that the change brings, changes or removes.
     pub note: Option<Diagnostic>,

@@ -69,7 +69,7 @@ fn head(report: &PlanReport<'_>) -> String {
     }
 }
 
-/// What comes about only with several branches together.
+/// The effects that only several branches together have.
 fn together_block(report: &PlanReport<'_>) -> String {
     let Some(together) = report.together else { return String::new() };
     let lines = report.together_lines(together);

@@ -1,4 +1,4 @@
-//! What comes about only if several branches are merged, under a heading of its own.
+//! Effects that only several branches together have, under a heading of their own.
 
 use serde_json::{Value as Json, json};
 

@@ -36,7 +36,7 @@ pub(crate) struct ForgeArgs {
     token_file: Option<PathBuf>,
 }
 
-/// What flags and the environment say.
+/// The facts that flags and the environment give.
 #[derive(Debug)]
 pub(super) struct Found {
     pub variables: Variables,

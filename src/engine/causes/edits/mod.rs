@@ -32,7 +32,7 @@ pub struct Edits {
 pub(in crate::causes) struct ChangedFile {
     pub before: Option<SourceFile>,
     pub after: Option<SourceFile>,
-    /// What was found in place of a file that could be read: a link, or something too large.
+    /// The findings in place of a file that could be read: a link, or something too large.
     pub found: [Vec<Diagnostic>; 2],
     /// The number of the edit, where the file counts as a whole.
     pub whole: Option<usize>,

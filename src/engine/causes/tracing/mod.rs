@@ -16,7 +16,7 @@ const MOST_SINGLY: usize = 24;
 /// The most fields of one document that are told apart. The rest count as one.
 const MOST_FIELDS: usize = 16;
 
-/// What a trial shows of one effect.
+/// The form of one effect in a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The same as with all inputs.
