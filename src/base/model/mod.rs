@@ -21,6 +21,7 @@ pub mod placement;
 mod placement_ref;
 pub mod pointer;
 pub mod quantity;
+pub mod release;
 pub mod rollout;
 pub mod selector;
 pub mod shared;

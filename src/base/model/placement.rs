@@ -9,7 +9,6 @@ use super::cluster::WorkloadName;
 use super::decision::{Condition, Outcome};
 use super::key::Key;
 use super::placement_ref::PlacementRef;
-use super::rollout::Rollout;
 use super::selector::{Measure, Selector, Term};
 use crate::diag::Pos;
 
@@ -35,8 +34,6 @@ pub enum Source {
 pub struct Follow {
     pub placements: Vec<PlacementRef>,
     pub filters: Vec<Filter>,
-    /// The rollouts to the clusters, for placements that do not serve all clusters at once.
-    pub rollouts: Vec<Rollout>,
     pub condition: fn(&Outcome) -> Option<Condition>,
 }
 

@@ -1,14 +1,58 @@
-//! Rollouts of a workload to the clusters of a followed placement: all at once, or some at a time.
+//! Strategies: the order and the speed in which a workload's changes reach its clusters.
 
 use super::placement_ref::PlacementRef;
+use super::selector::Selector;
 
-/// For the clusters of one placement.
+/// How a workload's changes reach its clusters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Strategy {
+    /// To all clusters at once.
+    #[default]
+    AtOnce,
+    /// In waves of clusters or decision groups, for each followed placement by itself.
+    Progressive(Vec<Rollout>),
+    /// A few clusters at a time, so that most stay available.
+    Rolling(Rolling),
+    /// Stage by stage, once for each release.
+    Stages(Vec<Stage>),
+    /// When a staged run says so; until then every cluster keeps what it has.
+    Runs,
+}
+
+/// Waves for the clusters of one placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollout {
-    pub placement: PlacementRef,
+    /// `None` for all clusters of the workload.
+    pub placement: Option<PlacementRef>,
     pub pace: Pace,
     /// Decision groups that go before everybody else, one after the other by index.
     pub first: Vec<GroupRef>,
+    /// How long a success must last before it counts.
+    pub soak_seconds: i64,
+    /// How long a cluster may take before it counts as failed; `None` for ever.
+    pub deadline_seconds: Option<i64>,
+    /// The failures that do not stop the rollout.
+    pub max_failures: Option<Amount>,
+}
+
+impl Rollout {
+    /// To all clusters of the workload at once.
+    pub const TOGETHER: Rollout = Rollout {
+        placement: None,
+        pace: Pace::Together,
+        first: Vec::new(),
+        soak_seconds: 0,
+        deadline_seconds: None,
+        max_failures: None,
+    };
+
+    /// The clusters that may be under way at a time, where that is limited.
+    pub fn at_a_time(&self) -> Option<Amount> {
+        match self.pace {
+            Pace::ByCluster(most) => most,
+            Pace::Together | Pace::ByGroup => None,
+        }
+    }
 }
 
 /// The order in which clusters are served.
@@ -27,6 +71,42 @@ pub enum Pace {
 pub enum GroupRef {
     Name(String),
     Index(usize),
+}
+
+/// Budgets of clusters that may lack the workload, and of copies beyond the wanted number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rolling {
+    pub max_unavailable: Amount,
+    pub max_surge: Amount,
+    /// How long a copy without a measure of its health must be applied to count as available.
+    pub period_seconds: i64,
+    /// The number of clusters that shares are of; `None` for as many as are picked.
+    pub wanted: Option<usize>,
+    /// Somebody wrote the strategy; otherwise it is the system's default, which nobody may have thought of.
+    pub asked: bool,
+}
+
+/// One stage of a staged rollout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    pub name: String,
+    /// `None` takes no cluster, as the system has it.
+    pub selector: Option<Selector>,
+    /// The label whose integer value orders the clusters, before their names.
+    pub sorted_by: Option<String>,
+    /// The clusters of the stage that may be under way at a time.
+    pub at_a_time: Amount,
+    pub before: Vec<StageTask>,
+    pub after: Vec<StageTask>,
+}
+
+/// A condition of the step to the next stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StageTask {
+    /// A person approves it.
+    Approval,
+    /// Time passes, in seconds.
+    Wait(i64),
 }
 
 /// A number, or a share of all.

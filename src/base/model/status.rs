@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::cluster::{AddOnScore, Taint, WorkloadName, WorkloadReport};
 use super::object::ObjectId;
+use super::release::CopyReport;
 use super::selector::Labels;
 
 /// `ClusterStatus` of `berth.dev/v1alpha1`: the shape of statuses and of facts.
@@ -23,6 +24,10 @@ pub struct ClusterStatus {
     /// Scores that add-ons gave the cluster, by resource and score name. An empty name is for a resource without scores.
     pub scores: BTreeMap<(String, String), AddOnScore>,
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
+    /// The verdicts on workloads' copies that rollouts wait for.
+    pub copies: BTreeMap<WorkloadName, CopyReport>,
+    /// Since when the member has been silent, where its last report is overdue for long. Only facts have this.
+    pub silent: Option<Timestamp>,
     /// The times at which taints without a time of their own were first seen. Only facts have these.
     pub taints: BTreeMap<TaintName, Timestamp>,
 }
@@ -42,12 +47,14 @@ impl ClusterStatus {
         self.properties.extend(other.properties.clone());
         self.scores.extend(other.scores.clone());
         self.workloads.extend(other.workloads.clone());
+        self.copies.extend(other.copies.clone());
         self.taints.extend(other.taints.clone());
     }
 
-    /// Clears the first-seen times of taints: they belong to facts, and a member's own do not count.
+    /// Clears what only the hub may say: a member's own word does not count.
     pub fn forget_first_seen(&mut self) {
         self.taints.clear();
+        self.silent = None;
     }
 }
 

@@ -7,6 +7,7 @@ use super::key::Key;
 use super::object::Object;
 use super::overrides::Override;
 use super::pointer::Pointer;
+use super::rollout::Strategy;
 use crate::diag::Pos;
 
 /// Objects that go together to the clusters of one decision: the decision with the same key.
@@ -21,15 +22,22 @@ pub struct Workload {
     pub replicas: Option<ReplicasAt>,
     /// Freezes the workload: every copy stays as last rendered, whatever the templates say.
     pub frozen: bool,
-    /// Somebody else says when a cluster gets its copy or loses it: until then every cluster keeps what it has.
-    pub external: bool,
+    pub strategy: Strategy,
 }
 
 impl Workload {
-    /// A workload without overrides, rolled out by berth.
+    /// A workload without overrides, for all clusters at once.
     pub fn new(key: Key, origin: Pos, templates: Vec<Template>) -> Workload {
         let overrides = Vec::new();
-        Workload { key, origin, templates, overrides, replicas: None, frozen: false, external: false }
+        Workload {
+            key,
+            origin,
+            templates,
+            overrides,
+            replicas: None,
+            frozen: false,
+            strategy: Strategy::AtOnce,
+        }
     }
 }
 

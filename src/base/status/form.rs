@@ -6,6 +6,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::cluster::{AddOnScore, WorkloadName, WorkloadReport};
+use crate::model::release::{CopyReport, Health};
 use crate::model::selector::Labels;
 use crate::model::status::{Applied, ClusterStatus, Failing, Problem, Suspension, TaintName};
 use crate::model::{API_VERSION, ObjectId, Timestamp};
@@ -39,6 +40,12 @@ pub fn to_json(status: &ClusterStatus) -> Json {
     }
     if !status.workloads.is_empty() {
         root.insert("workloads".to_owned(), status.workloads.iter().map(workload_to_json).collect());
+    }
+    if !status.copies.is_empty() {
+        root.insert("copies".to_owned(), status.copies.iter().map(copy_to_json).collect());
+    }
+    if let Some(silent) = status.silent {
+        root.insert("silent".to_owned(), json!(silent.to_string()));
     }
     if !status.taints.is_empty() {
         root.insert("taints".to_owned(), status.taints.iter().map(taint_to_json).collect());
@@ -107,6 +114,25 @@ fn workload_to_json((name, report): (&WorkloadName, &WorkloadReport)) -> Json {
     Json::Object(form)
 }
 
+fn copy_to_json((name, report): (&WorkloadName, &CopyReport)) -> Json {
+    let mut form = Map::new();
+    let digest = report.digest.to_string();
+    let since = report.since.map(|since| since.to_string()).unwrap_or_default();
+    let parts = [
+        ("kind", name.kind.as_str()),
+        ("namespace", &name.namespace),
+        ("name", &name.name),
+        ("digest", &digest),
+        ("health", report.health.word()),
+        ("since", &since),
+        ("message", &report.message),
+    ];
+    for (key, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        form.insert(key.to_owned(), json!(text));
+    }
+    Json::Object(form)
+}
+
 fn taint_to_json((name, since): (&TaintName, &Timestamp)) -> Json {
     let mut form = json!({ "key": name.key, "effect": name.effect, "since": since.to_string() });
     if !name.value.is_empty() {
@@ -145,6 +171,8 @@ pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
         properties: texts(&mut fields, "properties"),
         scores: fields.each("scores").into_iter().enumerate().filter_map(score).collect(),
         workloads: fields.each("workloads").into_iter().filter_map(workload).collect(),
+        copies: fields.each("copies").into_iter().filter_map(copy).collect(),
+        silent: moment(&mut fields, "silent"),
         taints: fields.each("taints").into_iter().filter_map(taint).collect(),
     };
     fields.finish();
@@ -223,6 +251,25 @@ fn workload(mut fields: Fields<'_>) -> Option<(WorkloadName, WorkloadReport)> {
     fields.finish();
     let name = WorkloadName { kind: kind?.to_owned(), namespace, name: name?.to_owned() };
     Some((name, WorkloadReport { capacity }))
+}
+
+fn copy(mut fields: Fields<'_>) -> Option<(WorkloadName, CopyReport)> {
+    let namespace = fields.str("namespace").unwrap_or_default().to_owned();
+    let (kind, name) = (fields.required_str("kind"), fields.required_str("name"));
+    let digest = fields.required_str("digest").and_then(|text| {
+        let digest = text.parse().ok();
+        if digest.is_none() {
+            let path = fields.path_of("digest");
+            fields.error_at("digest", format!("{path} is `{text}`, but must be 32 hexadecimal digits"));
+        }
+        digest
+    });
+    let health = fields.choice("health", &Health::WORDS).and_then(Health::of_word);
+    let message = fields.str("message").unwrap_or_default().to_owned();
+    let since = moment(&mut fields, "since");
+    fields.finish();
+    let name = WorkloadName { kind: kind?.to_owned(), namespace, name: name?.to_owned() };
+    Some((name, CopyReport { digest: digest?, health: health?, since, message }))
 }
 
 fn taint(mut fields: Fields<'_>) -> Option<(TaintName, Timestamp)> {

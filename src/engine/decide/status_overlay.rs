@@ -40,15 +40,13 @@ pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
     let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status) || !status.taints.is_empty());
     let stripped = |status: &ClusterStatus| ClusterStatus {
         cluster: status.cluster.clone(),
-        reported: None,
-        next_due: None,
-        applied: None,
         labels: status.labels.clone(),
         claims: status.claims.clone(),
         properties: status.properties.clone(),
         scores: status.scores.clone(),
         workloads: status.workloads.clone(),
         taints: status.taints.clone(),
+        ..ClusterStatus::default()
     };
     speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
 }

@@ -6,6 +6,9 @@
 //! Health is not known at this stage. A released copy counts as in progress until every cluster has its
 //! copy: a rollout stops after its first wave. A cluster never loses its copy here.
 
+pub mod progressive;
+pub mod rolling;
+pub mod turn;
 mod turns;
 
 #[cfg(test)]
@@ -14,8 +17,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::rollout::{Pace, Rollout};
-use berth_base::model::{Decision, Fleet, Key, Pick, Source};
+use berth_base::model::rollout::{Pace, Rollout, Strategy};
+use berth_base::model::{Decision, Fleet, Key, Pick};
 use turns::{Progress, Turn};
 
 /// Marks the clusters of each decision that are not served yet. `previous` are the current decisions.
@@ -27,8 +30,8 @@ pub fn release(
     let mut found = hold_external(fleet, previous, decisions);
     let mut waiting: Vec<(Key, BTreeSet<String>)> = Vec::new();
     for (key, decision) in decisions.iter().filter(|(key, _)| !is_external(fleet, key)) {
-        let rollouts: &[Rollout] = match fleet.placements.get(key).map(|placement| &placement.source) {
-            Some(Source::Follows(follow)) => &follow.rollouts,
+        let rollouts: &[Rollout] = match fleet.workloads.get(key).map(|workload| &workload.strategy) {
+            Some(Strategy::Progressive(rollouts)) => rollouts,
             _ => &[],
         };
         let waits = match rollouts {
@@ -60,7 +63,7 @@ pub fn release(
 }
 
 fn is_external(fleet: &Fleet, key: &Key) -> bool {
-    fleet.workloads.get(key).is_some_and(|workload| workload.external)
+    fleet.workloads.get(key).is_some_and(|workload| workload.strategy == Strategy::Runs)
 }
 
 /// Lets every cluster of an external rollout keep what it has: one that is picked now waits for its copy, and
@@ -71,7 +74,7 @@ fn hold_external(
     decisions: &mut BTreeMap<Key, Decision>,
 ) -> Diagnostics {
     let mut found = Diagnostics::new();
-    for workload in fleet.workloads.values().filter(|workload| workload.external) {
+    for workload in fleet.workloads.values().filter(|workload| workload.strategy == Strategy::Runs) {
         let Some(decision) = decisions.get_mut(&workload.key) else { continue };
         let before = previous.get(&workload.key);
         let had = |cluster: &str| before.is_some_and(|before| before.serves(cluster));
@@ -124,7 +127,11 @@ fn waiting_for(
     let mut served: BTreeSet<String> = BTreeSet::new();
     let mut known: BTreeSet<&str> = BTreeSet::new();
     for rollout in rollouts {
-        let followed = fleet.find(&rollout.placement).and_then(|placement| decisions.get(&placement.key));
+        let followed = rollout
+            .placement
+            .as_ref()
+            .and_then(|one| fleet.find(one))
+            .and_then(|placement| decisions.get(&placement.key));
         let picks: &[Pick] = followed.map(|followed| &**followed.picks).unwrap_or_default();
         // A cluster that the workload is not placed in takes no turn.
         let turns = picks.iter().filter(|pick| decision.has(&pick.cluster)).map(|pick| Turn {

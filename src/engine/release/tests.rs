@@ -1,20 +1,12 @@
 use super::turns::{Progress, Turn, now};
-use berth_base::diag::Pos;
 use berth_base::model::Group;
-use berth_base::model::PlacementRef;
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rollout};
 use proptest::prelude::*;
 
 use Progress::{Done, New, UnderWay};
 
 fn rollout(pace: Pace, first: Vec<GroupRef>) -> Rollout {
-    let placement = PlacementRef {
-        kind: "Placement".to_owned(),
-        namespace: "shop".to_owned(),
-        name: "all".to_owned(),
-        at: Pos::file("work.yaml"),
-    };
-    Rollout { placement, pace, first }
+    Rollout { pace, first, ..Rollout::TOGETHER }
 }
 
 /// Clusters `a`, `b` … with the number of their group, its name being `g` and that number by twos.

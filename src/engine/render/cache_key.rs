@@ -22,7 +22,7 @@ pub(super) type CacheKey = [u8; 16];
 pub(super) type CacheKeys = Shared<BTreeMap<Arc<str>, CacheKey>>;
 
 pub(super) fn of(fleet: &Fleet, claim: &Claim<'_>) -> CacheKey {
-    let Workload { key, origin: _, templates: _, overrides, replicas, frozen: _, external: _ } =
+    let Workload { key, origin: _, templates: _, overrides, replicas, frozen: _, strategy: _ } =
         claim.workload;
     let mut encoder = Encoder::default();
     encoder.text(&claim.path);

@@ -120,7 +120,7 @@ pub fn follows(name: &str, followed: &[&str]) -> Placement {
     Placement {
         key: Key::new("test", "Work", "shop", name),
         origin: Pos::new("work.yaml", 1, 1),
-        source: Source::Follows(Follow { placements, filters: Vec::new(), rollouts: Vec::new(), condition }),
+        source: Source::Follows(Follow { placements, filters: Vec::new(), condition }),
     }
 }
 

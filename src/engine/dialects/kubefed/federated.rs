@@ -15,6 +15,7 @@ use berth_base::diag::Diagnostic;
 use berth_base::meta::{Metadata, open};
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Follow, Rule};
+use berth_base::model::rollout::Strategy;
 use berth_base::model::workload::ReplicasAt;
 use berth_base::model::{Condition, Key, Override, Placement, Pointer, Policy, Source, Template, Workload};
 use berth_base::yaml::{Node, Scope};
@@ -87,7 +88,7 @@ pub(super) fn read(
         replicas,
         // What is in members stays as it is: its content as well as where it is.
         frozen: blocked || content.incomplete,
-        external: false,
+        strategy: Strategy::AtOnce,
     };
     lowered.workloads.push(workload.into());
 }
@@ -185,12 +186,7 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
             let wanted = Wanted::Follow(placement.clone());
             division::of(object, &wanted, &[]);
             let placements = vec![placement];
-            Source::Follows(Follow {
-                placements,
-                filters: policy.filters,
-                rollouts: Vec::new(),
-                condition: policy.condition,
-            })
+            Source::Follows(Follow { placements, filters: policy.filters, condition: policy.condition })
         }
         wanted => {
             if policy.blocked.is_none() {

@@ -6,6 +6,7 @@
 use berth_base::diag::Diagnostic;
 use berth_base::meta;
 use berth_base::model::Key;
+use berth_base::model::rollout::Amount;
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::Node;
 use berth_base::yaml::{Form, Value};
@@ -49,7 +50,9 @@ pub fn budget(scope: &Scope, root: &Node, key: &Key) {
             let message = format!("{} must have exactly one of maxUnavailable and minAvailable", spec.path());
             scope.error(spec.at(), message);
         }
-        bounds.iter().for_each(|bound| count_or_share(&mut spec, bound));
+        for bound in bounds {
+            count_or_share(&mut spec, bound);
+        }
         spec.finish();
         let message = format!("{key} has no effect: it limits evictions, and berth evicts nothing");
         let hint = "what a change may remove is limited by the deletion gate";
@@ -58,23 +61,27 @@ pub fn budget(scope: &Scope, root: &Node, key: &Key) {
     fields.finish();
 }
 
-/// A count, or a share such as `25%`.
-pub(crate) fn count_or_share(fields: &mut Fields<'_>, key: &'static str) {
+/// Reads a count, or a share such as `25%`.
+pub(crate) fn count_or_share(fields: &mut Fields<'_>, key: &'static str) -> Option<Amount> {
     fields.takes(key, Form::CountOrShare);
-    let Some(node) = fields.node(key) else { return };
-    let sound = match &node.value {
-        Value::Number(number) => {
-            number.as_i64().is_some_and(|count| (0..=i64::from(i32::MAX)).contains(&count))
-        }
+    let node = fields.node(key)?;
+    let amount = match &node.value {
+        Value::Number(number) => number
+            .as_i64()
+            .filter(|count| (0..=i64::from(i32::MAX)).contains(count))
+            .and_then(|count| usize::try_from(count).ok())
+            .map(Amount::Count),
         Value::String(text) => text
             .strip_suffix('%')
             .filter(|share| !share.is_empty() && share.bytes().all(|byte| byte.is_ascii_digit()))
             .and_then(|share| share.parse::<u32>().ok())
-            .is_some_and(|share| share <= 100),
-        _ => false,
+            .filter(|share| *share <= 100)
+            .map(Amount::Percent),
+        _ => None,
     };
-    if !sound {
+    if amount.is_none() {
         let message = format!("{} must be a count from 0 or a share from 0% to 100%", fields.path_of(key));
         fields.error_at(key, message);
     }
+    amount
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::Pos;
 use berth_base::meta;
+use berth_base::model::placement::Selection;
+use berth_base::model::rollout::Strategy;
 use berth_base::model::{Key, Policy};
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::Node;
@@ -23,8 +25,7 @@ pub(crate) struct PlacementSpec {
     pub selectors: Option<Selectors>,
     pub policy: Policy,
     pub sync_annotations: BTreeMap<String, String>,
-    /// Staged update runs roll it out.
-    pub external: bool,
+    pub strategy: Strategy,
 }
 
 impl PlacementSpec {
@@ -49,7 +50,14 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let selectors = select::read(&mut spec, cluster_scoped);
     let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
     let policy = policy::read(&mut spec, namespace);
-    let (sync_annotations, external) = strategy::read(&mut spec);
+    let (sync_annotations, mut strategy) = strategy::read(&mut spec);
+    if let Strategy::Rolling(rolling) = &mut strategy {
+        rolling.wanted = match &policy.selection {
+            Selection::All => None,
+            Selection::First(number) => Some(*number),
+            Selection::Exactly(names) => Some(names.len()),
+        };
+    }
     spec.int_in("revisionHistoryLimit", 1..=1000);
     status_scope(&mut spec, selectors.as_ref(), cluster_scoped);
     if let Some(blocked) = &policy.blocked {
@@ -58,7 +66,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     spec.finish();
     fields.finish();
     let origin = scope.pos(root.at);
-    Some(PlacementSpec { key: key.clone(), origin, selectors, policy, sync_annotations, external })
+    Some(PlacementSpec { key: key.clone(), origin, selectors, policy, sync_annotations, strategy })
 }
 
 /// A status that a namespace's readers may see needs one namespace to be in. A ResourcePlacement is in one.

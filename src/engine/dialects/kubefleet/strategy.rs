@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, ON_CONFLICT, ORPHAN, TAKE_OVER};
+use berth_base::model::rollout::{Amount, Rolling, Strategy};
 use berth_base::yaml::fields::Fields;
 
 use super::disruption::count_or_share;
@@ -15,13 +14,12 @@ const PERIOD: &str = "unavailablePeriodSeconds";
 
 type Annotations = BTreeMap<String, String>;
 
-/// Reads the field `strategy` of a spec; gives the annotations that its objects get, and whether staged update
-/// runs roll it out.
-pub fn read(spec: &mut Fields<'_>) -> (Annotations, bool) {
+/// Reads the field `strategy` of a spec; gives the annotations that its objects get, and how changes roll out.
+pub fn read(spec: &mut Fields<'_>) -> (Annotations, Strategy) {
     let mut annotations = Annotations::new();
     let Some(mut fields) = spec.fields("strategy") else {
         apply_strategy(None, &mut annotations);
-        return (annotations, false);
+        return (annotations, Strategy::Rolling(DEFAULT));
     };
     let kind = fields.choice("type", &["RollingUpdate", "External"]);
     let external = kind == Some("External");
@@ -29,35 +27,39 @@ pub fn read(spec: &mut Fields<'_>) -> (Annotations, bool) {
         let message = format!("{} does not go with type External", fields.path_of("rollingUpdate"));
         fields.error_at("rollingUpdate", message);
     }
-    rolling_update(&mut fields);
+    let rolling = rolling_update(&mut fields);
     apply_strategy(fields.fields("applyStrategy"), &mut annotations);
     if delete_strategy(&mut fields) == Some("Abandon") {
         set(&mut annotations, ORPHAN, "true");
     }
     report_back(&mut fields);
     fields.finish();
-    (annotations, external)
+    (annotations, if external { Strategy::Runs } else { Strategy::Rolling(rolling) })
 }
 
 fn set(annotations: &mut Annotations, name: &str, value: &str) {
     annotations.insert(name.to_owned(), value.to_owned());
 }
 
-fn rolling_update(strategy: &mut Fields<'_>) {
-    let at = strategy.place_of("rollingUpdate");
-    let Some(mut fields) = strategy.fields("rollingUpdate") else { return };
-    // What a hub fills in by itself is nobody's wish.
-    let filled_in = [("maxUnavailable", json!("25%")), ("maxSurge", json!("25%")), (PERIOD, json!(60))];
-    let asked =
-        filled_in.iter().any(|(key, value)| fields.node(key).is_some_and(|node| node.to_json() != *value));
-    count_or_share(&mut fields, "maxUnavailable");
-    count_or_share(&mut fields, "maxSurge");
-    fields.int_in(PERIOD, 0..=i64::from(i32::MAX));
-    if asked {
-        let message = format!("{} has no effect yet: changes go to all clusters at once", fields.path());
-        fields.scope().warning(at, message);
-    }
+/// The hub's default, which it writes into every placement.
+const DEFAULT: Rolling = Rolling {
+    max_unavailable: Amount::Percent(25),
+    max_surge: Amount::Percent(25),
+    period_seconds: 60,
+    wanted: None,
+    asked: false,
+};
+
+/// Reads the field `rollingUpdate`. The hub's default written out is nobody's wish.
+pub(crate) fn rolling_update(strategy: &mut Fields<'_>) -> Rolling {
+    let Some(mut fields) = strategy.fields("rollingUpdate") else { return DEFAULT };
+    let max_unavailable = count_or_share(&mut fields, "maxUnavailable").unwrap_or(DEFAULT.max_unavailable);
+    let max_surge = count_or_share(&mut fields, "maxSurge").unwrap_or(DEFAULT.max_surge);
+    let period = fields.int_in(PERIOD, 0..=i64::from(i32::MAX));
     fields.finish();
+    let period_seconds = period.unwrap_or(DEFAULT.period_seconds);
+    let rolling = Rolling { max_unavailable, max_surge, period_seconds, ..DEFAULT };
+    Rolling { asked: rolling != DEFAULT, ..rolling }
 }
 
 fn apply_strategy(fields: Option<Fields<'_>>, annotations: &mut Annotations) {

@@ -2,6 +2,7 @@
 
 use super::testing::{lower, lower_text, lower_with, messages, objects, policy, workload};
 use berth_base::model::cluster::Standing;
+use berth_base::model::rollout::Strategy;
 
 #[test]
 fn a_status_without_agents_or_conditions_says_nothing_of_health() {
@@ -74,18 +75,21 @@ fn what_a_strategy_says_becomes_annotations_with_the_defaults_of_a_hub() {
 }
 
 #[test]
-fn rollouts_that_are_asked_for_are_warned_of_with_what_happens_instead() {
-    for (strategy, warned) in [
-        ("{type: External}", false),
-        ("{type: RollingUpdate}", false),
-        ("{rollingUpdate: {maxUnavailable: 1}}", true),
-        ("{rollingUpdate: {maxUnavailable: 25%, maxSurge: 25%, unavailablePeriodSeconds: 60}}", false),
+fn strategies_are_read_and_a_hubs_defaults_are_nobodys_wish() {
+    for (strategy, asked) in [
+        ("{type: RollingUpdate}", Some(false)),
+        ("{rollingUpdate: {maxUnavailable: 25%, maxSurge: 25%, unavailablePeriodSeconds: 60}}", Some(false)),
+        ("{rollingUpdate: {maxUnavailable: 1}}", Some(true)),
+        ("{type: External}", None),
     ] {
         let lowered = lower_text(&format!("{ROLE}spec:\n  strategy: {strategy}\n{SELECTORS}"));
-        let said = messages(&lowered);
-        assert_eq!(said.len(), usize::from(warned), "{strategy}: {said:?}");
-        assert!(said.iter().all(|one| one.contains("go to all clusters at once")), "{said:?}");
-        assert_eq!(workload(&lowered, "roles").external, strategy.contains("External"));
+        assert_eq!(messages(&lowered), Vec::<String>::new(), "{strategy}");
+        let read = match &workload(&lowered, "roles").strategy {
+            Strategy::Rolling(rolling) => Some(rolling.asked),
+            Strategy::Runs => None,
+            other => panic!("{strategy}: {other:?}"),
+        };
+        assert_eq!(read, asked, "{strategy}");
     }
 }
 

@@ -14,7 +14,7 @@ use crate::dialects::{CarriedObject, Document};
 use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::Follow;
-use berth_base::model::rollout::{Pace, Rollout};
+use berth_base::model::rollout::{Rollout, Strategy};
 use berth_base::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
 use berth_base::yaml::{Fields, Node, Scope, Value};
 
@@ -28,11 +28,11 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
     spec.finish();
     fields.finish();
     let key = Key::new(WORK, "ManifestWorkReplicaSet", &metadata.namespace, &metadata.name);
-    let follow = Follow { placements, filters: Vec::new(), rollouts, condition };
+    let follow = Follow { placements, filters: Vec::new(), condition };
     let origin = document.at.clone();
     Some((
         Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
-        Workload::new(key, origin, templates),
+        Workload { strategy: Strategy::Progressive(rollouts), ..Workload::new(key, origin, templates) },
     ))
 }
 
@@ -59,9 +59,9 @@ fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> (Vec<Pla
             at: scope.pos(one.place_of("name")),
         });
         let strategy = one.fields("rolloutStrategy").map(rollout::read);
-        let (pace, first) = strategy.unwrap_or((Pace::Together, Vec::new()));
         if let Some(placement) = placement {
-            rollouts.push(Rollout { placement: placement.clone(), pace, first });
+            let strategy = strategy.unwrap_or(Rollout::TOGETHER);
+            rollouts.push(Rollout { placement: Some(placement.clone()), ..strategy });
             named.push(placement);
         }
         one.finish();

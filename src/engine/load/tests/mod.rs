@@ -57,21 +57,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     name: rule,
                     at: scope.pos(fields.place_of("rule")),
                 };
-                let follow = Follow {
-                    placements: vec![wanted],
-                    filters: Vec::new(),
-                    rollouts: Vec::new(),
-                    condition: |_| None,
-                };
-                let workload = Workload {
-                    key: key.clone(),
-                    origin: origin.clone(),
-                    templates: Vec::new(),
-                    overrides: Vec::new(),
-                    replicas: None,
-                    frozen: false,
-                    external: false,
-                };
+                let follow = Follow { placements: vec![wanted], filters: Vec::new(), condition: |_| None };
+                let workload = Workload::new(key.clone(), origin.clone(), Vec::new());
                 out.workloads.push(workload.into());
                 out.placements.push(Placement { key, origin, source: Source::Follows(follow) }.into());
             }

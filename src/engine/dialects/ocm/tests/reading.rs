@@ -3,7 +3,7 @@
 use crate::dialects::Claim;
 use crate::load::{History, Loaded, load};
 use berth_base::model::Source;
-use berth_base::model::rollout::{Amount, Pace};
+use berth_base::model::rollout::{Amount, Pace, Strategy};
 use berth_base::source::{SourceFile, SourceTree};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
@@ -114,7 +114,8 @@ fn a_work_set_follows_placements_of_its_namespace() {
     assert_eq!(workload.templates.len(), 1);
     let Source::Follows(follow) = &loaded.fleet.placements[key].source else { panic!("it follows") };
     assert_eq!(follow.placements[0].describe(), "Placement shop/web");
-    assert_eq!(follow.rollouts[0].pace, Pace::ByCluster(Some(Amount::Percent(25))));
+    let Strategy::Progressive(rollouts) = &workload.strategy else { panic!("it rolls out") };
+    assert_eq!(rollouts[0].pace, Pace::ByCluster(Some(Amount::Percent(25))));
 }
 
 #[test]
