@@ -6,6 +6,7 @@
 //! Health is not known at this stage. A released copy counts as in progress until every cluster has its
 //! copy: a rollout stops after its first wave. A cluster never loses its copy here.
 
+pub mod copies;
 pub mod progressive;
 pub mod rolling;
 pub mod turn;
