@@ -18,6 +18,7 @@ mod causes;
 mod chaos;
 mod cli;
 mod clones;
+mod copy_reports;
 mod counts;
 mod crash;
 mod daemon;

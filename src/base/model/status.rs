@@ -51,6 +51,12 @@ impl ClusterStatus {
         self.taints.extend(other.taints.clone());
     }
 
+    /// Clears what nobody can write into a file: verdicts on copies, and what only the hub may say.
+    pub fn keep_what_people_write(&mut self) {
+        self.copies.clear();
+        self.forget_first_seen();
+    }
+
     /// Clears what only the hub may say: a member's own word does not count.
     pub fn forget_first_seen(&mut self) {
         self.taints.clear();
@@ -96,6 +102,16 @@ pub struct Applied {
     pub waiting: Vec<ObjectId>,
     /// The fault that keeps the member from its folder. All other fields are then those of the last sync.
     pub failing: Option<Failing>,
+}
+
+/// The number of problems that a member names. Beyond it, any object may have a problem.
+pub const MOST_PROBLEMS: usize = 100;
+
+impl Applied {
+    /// Reports whether some problems are not named, so that the health of the other objects is unknown.
+    pub fn lacks_problems(&self) -> bool {
+        self.left_out > 0 && self.problems.len() >= MOST_PROBLEMS
+    }
 }
 
 /// A sync that fails as a whole.

@@ -83,7 +83,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             out.approvals.extend(approval::read(&scope, &document.root).filter(|_| !scope.has_errors()));
-        } else if let Some(status) = status::from_node(&scope, &document.root) {
+        } else if let Some(mut status) = status::from_node(&scope, &document.root) {
+            status.keep_what_people_write();
             out.statuses.insert(status.cluster.clone(), status);
         }
         if scope.has_errors() {

@@ -3,8 +3,33 @@
 //! Releases, reports and facts name copies by this digest. A verdict on other copies has another digest, so that it
 //! never counts for these.
 
-use berth_base::model::{ContentId, Digest};
+use berth_base::model::{ContentId, Digest, ObjectId, path};
 use sha2::{Digest as _, Sha256};
+
+/// The places of a workload's objects, which are the same in every cluster's folder.
+#[derive(Clone, Debug)]
+pub struct Places<'a>(Vec<(&'a ObjectId, String)>);
+
+/// A copy of an object in one cluster's folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copy<'a> {
+    pub object: &'a ObjectId,
+    pub path: &'a str,
+    pub content: ContentId,
+}
+
+impl<'a> Places<'a> {
+    /// Returns the places of these objects.
+    pub fn of(objects: &'a [ObjectId]) -> Places<'a> {
+        Places(objects.iter().map(|object| (object, path::of_object(object))).collect())
+    }
+
+    /// Returns the copies in a folder, given by its content at a path.
+    pub fn copies(&self, mut content_at: impl FnMut(&str) -> Option<ContentId>) -> Vec<Copy<'_>> {
+        let places = self.0.iter();
+        places.filter_map(|(object, path)| Some(Copy { object, path, content: content_at(path)? })).collect()
+    }
+}
 
 /// Returns the digest of a workload's copies in one cluster. Each is a path in the cluster's folder with its
 /// content, in any order.

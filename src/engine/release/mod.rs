@@ -11,6 +11,7 @@ pub mod progressive;
 pub mod rolling;
 pub mod turn;
 mod turns;
+pub mod verdict;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ mod access_rules;
 mod approvals;
 mod build_cache;
 mod causes;
+mod copy_reports;
 pub mod current_state;
 mod deadlines;
 mod error;
@@ -139,9 +140,9 @@ impl PassInputs {
         tree.rules_from = access_rules::of(&repo, ruling, kept, &tree, &mut git::Blobs::default())?;
         let mut inputs = PassInputs::with(&repo, current, tree, head, BuildCache::default())?;
         inputs.label = label;
-        inputs.take_reports(located.reports(&repo, &labels_of(current))?);
-        inputs.upon = Some(located.words());
         inputs.now = now;
+        inputs.take_reports(&repo, current, located.reports(&repo, &labels_of(current))?);
+        inputs.upon = Some(located.words());
         Ok(inputs)
     }
 
@@ -182,14 +183,10 @@ impl PassInputs {
     ) -> Result<PassInputs, InputError> {
         check_date(source.repo, source.commit, clock)?;
         let mut inputs = PassInputs::source(source, cache)?;
-        inputs.take_reports(reports);
-        inputs.at_the_latest_report(clock);
+        let reported = reports.statuses.values().filter_map(|status| status.reported);
+        inputs.now = reported.filter(|reported| *reported <= clock).fold(inputs.now, Timestamp::max);
+        inputs.take_reports(source.repo, source.current, reports);
         Ok(inputs)
-    }
-
-    fn at_the_latest_report(&mut self, clock: Timestamp) {
-        let reported = self.statuses.values().filter_map(|status| status.reported);
-        self.now = reported.filter(|reported| *reported <= clock).fold(self.now, Timestamp::max);
     }
 
     /// A commit with what was read of the reports back then: `facts` stand for the statuses, and `now` for the
@@ -223,8 +220,12 @@ impl PassInputs {
         Ok(inputs)
     }
 
-    fn take_reports(&mut self, reports: Reports) {
+    /// Takes the reports over, for the moment that is set.
+    fn take_reports(&mut self, repo: &Repo, current: Option<&CurrentState>, reports: Reports) {
         (self.statuses, self.odd_reports) = (reports.statuses, reports.odd);
+        if let Some(current) = current {
+            copy_reports::add(repo, &self.loaded.fleet, current, &mut self.statuses, self.now);
+        }
     }
 
     /// A tree with the last good forms of its files; `older` is the commit before it.

@@ -5,7 +5,7 @@
 
 use sha2::{Digest, Sha256};
 
-use berth_base::model::status::{Applied, Failing, Problem};
+use berth_base::model::status::{Applied, Failing, MOST_PROBLEMS, Problem};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_git::protocol::{Refs, STATUS_FILE, read_status};
 use berth_git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
@@ -22,8 +22,7 @@ pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i6
     }
 }
 
-/// The number of problems and of notes in a status, and the length of a message.
-const MOST_PROBLEMS: usize = 100;
+/// The number of notes in a status, and the length of a message.
 const MOST_NOTES: usize = 25;
 const LONGEST_MESSAGE: usize = 1_000;
 

@@ -1,0 +1,156 @@
+//! A member's account of the folder that it applied → its verdict on one workload's copies there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::copies::{self, Copy};
+use berth_base::model::ObjectId;
+use berth_base::model::release::{CopyReport, Health};
+use berth_base::model::status::Applied;
+use berth_base::text::some_of;
+
+/// The objects named in a message, and the length of what is said of each.
+const MOST_NAMED: usize = 3;
+const LONGEST_MESSAGE: usize = 300;
+
+/// A member's account of its folder, for questions about single workloads.
+#[derive(Clone, Debug)]
+pub struct Account<'a> {
+    problems: BTreeMap<&'a ObjectId, &'a str>,
+    waiting: BTreeSet<&'a ObjectId>,
+    /// Some objects are not named, so that nobody knows the health of those that are not named either.
+    incomplete: bool,
+}
+
+impl<'a> Account<'a> {
+    /// Reads a member's account. `None` while the member does not apply its folder: nothing it said before is sure
+    /// to hold then.
+    pub fn of(applied: &'a Applied) -> Option<Account<'a>> {
+        if applied.suspended.is_some() || applied.failing.is_some() {
+            return None;
+        }
+        // The first message of several counts.
+        let problems = applied.problems.iter().rev();
+        Some(Account {
+            problems: problems.map(|problem| (&problem.object, &*problem.message)).collect(),
+            waiting: applied.waiting.iter().collect(),
+            incomplete: applied.lacks_problems() || applied.progressing && applied.waiting.is_empty(),
+        })
+    }
+
+    /// Judges a workload's copies, which must be those of the folder that the account is about.
+    pub fn verdict(&self, copies: &[Copy<'_>]) -> CopyReport {
+        let failed: Vec<String> = copies.iter().filter_map(|copy| self.fault_of(copy.object)).collect();
+        let is_waited_for = |copy: &Copy<'_>| self.incomplete || self.waiting.contains(copy.object);
+        let health = match () {
+            () if !failed.is_empty() => Health::Failed,
+            () if copies.iter().any(is_waited_for) => Health::Progressing,
+            () => Health::Succeeded,
+        };
+        CopyReport {
+            digest: copies::digest(copies.iter().map(|copy| (copy.path, copy.content))),
+            health,
+            since: None,
+            message: some_of(failed, MOST_NAMED),
+        }
+    }
+
+    fn fault_of(&self, object: &ObjectId) -> Option<String> {
+        let message = self.problems.get(object)?;
+        let mut words = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = words.char_indices().nth(LONGEST_MESSAGE) {
+            words.truncate(end);
+            words.push('…');
+        }
+        Some(format!("{object}: {words}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_base::model::ContentId;
+    use berth_base::model::status::{Failing, MOST_PROBLEMS, Problem, Suspension};
+
+    fn object(name: &str) -> ObjectId {
+        ObjectId::new("apps", "Deployment", "shop", name)
+    }
+
+    fn problem(name: &str, message: &str) -> Problem {
+        Problem { object: object(name), message: message.to_owned() }
+    }
+
+    /// The verdict on the Deployments `web` and `cart`, which have the contents 1 and 2.
+    fn verdict(applied: &Applied) -> Option<CopyReport> {
+        let objects = [object("web"), object("cart")];
+        let places = copies::Places::of(&objects);
+        let copies = places.copies(|path| Some(ContentId([if path.contains("web") { 1 } else { 2 }; 20])));
+        assert_eq!(copies.len(), 2);
+        Some(Account::of(applied)?.verdict(&copies))
+    }
+
+    fn health(applied: &Applied) -> Option<Health> {
+        verdict(applied).map(|report| report.health)
+    }
+
+    #[test]
+    fn copies_that_nothing_is_said_of_succeeded() {
+        let silent = verdict(&Applied::default()).unwrap();
+        assert_eq!((silent.health, silent.since, &*silent.message), (Health::Succeeded, None, ""));
+        let digest = copies::digest([
+            ("shop/Deployment.apps_cart.yaml", ContentId([2; 20])),
+            ("shop/Deployment.apps_web.yaml", ContentId([1; 20])),
+        ]);
+        assert_eq!(silent.digest, digest);
+        let others = Applied { problems: vec![problem("blog", "failed: no")], ..Applied::default() };
+        assert_eq!(health(&others), Some(Health::Succeeded), "another workload's problem is its own");
+        let waits = Applied { progressing: true, waiting: vec![object("blog")], ..Applied::default() };
+        assert_eq!(health(&waits), Some(Health::Succeeded), "and so is its waiting");
+    }
+
+    #[test]
+    fn a_problem_fails_the_copies_with_the_members_words() {
+        let problems = vec![
+            problem("cart", "refused"),
+            problem("web", "failed: Progressing is False: ProgressDeadlineExceeded:\n timed out"),
+            problem("web", "and a remark"),
+        ];
+        let waiting = vec![object("web")];
+        let report =
+            verdict(&Applied { problems, progressing: true, waiting, ..Applied::default() }).unwrap();
+        assert_eq!(report.health, Health::Failed);
+        assert_eq!(
+            report.message,
+            "Deployment.apps shop/web: failed: Progressing is False: ProgressDeadlineExceeded: timed out, \
+             Deployment.apps shop/cart: refused"
+        );
+        let long = Applied { problems: vec![problem("web", &"é".repeat(5_000))], ..Applied::default() };
+        assert!(verdict(&long).unwrap().message.chars().count() < LONGEST_MESSAGE + 40);
+    }
+
+    #[test]
+    fn what_the_member_waits_for_progresses_also_where_it_names_none() {
+        let waiting = vec![object("web"), object("blog")];
+        let named = Applied { progressing: true, waiting, ..Applied::default() };
+        assert_eq!(health(&named), Some(Health::Progressing));
+        let unnamed = Applied { progressing: true, ..Applied::default() };
+        assert_eq!(health(&unnamed), Some(Health::Progressing));
+    }
+
+    #[test]
+    fn problems_that_were_left_out_may_be_of_any_object_and_notes_are_not_problems() {
+        let many: Vec<Problem> = (0..MOST_PROBLEMS).map(|n| problem(&format!("blog-{n}"), "no")).collect();
+        let cut = Applied { problems: many.clone(), left_out: 1, ..Applied::default() };
+        assert_eq!(health(&cut), Some(Health::Progressing));
+        assert_eq!(health(&Applied { problems: many, ..Applied::default() }), Some(Health::Succeeded));
+        let notes = Applied { problems: vec![problem("blog", "no")], left_out: 4, ..Applied::default() };
+        assert_eq!(health(&notes), Some(Health::Succeeded));
+    }
+
+    #[test]
+    fn a_member_that_applies_nothing_gives_no_verdict() {
+        let suspended = Applied { suspended: Some(Suspension::default()), ..Applied::default() };
+        assert_eq!(verdict(&suspended), None);
+        let failing = Applied { failing: Some(Failing::default()), ..Applied::default() };
+        assert_eq!(verdict(&failing), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! The members' reports → their verdicts on the copies of workloads that roll out step by step.
+//!
+//! A report is about the folder that the member applied, by its tree id. The copies are those of that very tree:
+//! usually the cluster's current folder, otherwise one read from the repository. A tree that is missing there is no
+//! report.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::publish::CurrentState;
+use berth_base::model::cluster::WorkloadName;
+use berth_base::model::rollout::Strategy;
+use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Timestamp};
+use berth_engine::release::copies::Places;
+use berth_engine::release::verdict::Account;
+use berth_git::{Entry, EntryKind, Repo, TreeId};
+
+/// The namespaces' folders that are remembered while reports on other trees are read. Most members that are behind
+/// are behind by the same publication, and share these.
+const MOST_REMEMBERED: usize = 4_096;
+
+/// Adds to each status the verdicts on workloads with a rollout strategy. Verdicts that a status brings along stay,
+/// with moments no later than `now`.
+pub(super) fn add(
+    repo: &Repo,
+    fleet: &Fleet,
+    current: &CurrentState,
+    statuses: &mut BTreeMap<String, ClusterStatus>,
+    now: Timestamp,
+) {
+    for report in statuses.values_mut().flat_map(|status| status.copies.values_mut()) {
+        report.since = report.since.map(|since| since.min(now));
+    }
+    let workloads = workloads(fleet, current);
+    let mut trees = Trees { repo, namespaces: BTreeMap::new() };
+    for (cluster, asked) in by_cluster(&workloads) {
+        let Some(status) = statuses.get_mut(cluster) else { continue };
+        let Some(applied) = &status.applied else { continue };
+        let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else { continue };
+        let Some(mut folder) = AppliedFolder::find(&mut trees, current, cluster, tree) else { continue };
+        for Asking { name, places, .. } in asked {
+            if !status.copies.contains_key(name) {
+                let verdict = account.verdict(&places.copies(|path| folder.content_at(path)));
+                status.copies.insert(name.clone(), verdict);
+            }
+        }
+    }
+}
+
+/// A workload that waits for verdicts.
+struct Asking<'a> {
+    name: WorkloadName,
+    places: Places<'a>,
+    clusters: Vec<&'a str>,
+}
+
+fn workloads<'a>(fleet: &Fleet, current: &'a CurrentState) -> Vec<Asking<'a>> {
+    let waits = fleet.workloads.values().filter(|workload| workload.strategy != Strategy::AtOnce);
+    let asking = waits.filter_map(|workload| {
+        let decision = current.state.decisions.get(&workload.key)?;
+        Some(Asking {
+            name: WorkloadName::of(&workload.key),
+            places: Places::of(&decision.objects),
+            clusters: decision.picks.iter().map(|pick| &*pick.cluster).collect(),
+        })
+    });
+    asking.collect()
+}
+
+fn by_cluster<'w, 'a>(workloads: &'w [Asking<'a>]) -> BTreeMap<&'a str, Vec<&'w Asking<'a>>> {
+    let mut by_cluster: BTreeMap<&str, Vec<&Asking<'_>>> = BTreeMap::new();
+    for workload in workloads {
+        for cluster in &workload.clusters {
+            by_cluster.entry(cluster).or_default().push(workload);
+        }
+    }
+    by_cluster
+}
+
+/// The folder that a member says it applied.
+enum AppliedFolder<'t, 'r> {
+    Current(&'t Folder),
+    /// Another folder, with those of its namespaces that were asked for.
+    Other {
+        trees: &'t mut Trees<'r>,
+        namespaces: BTreeMap<Vec<u8>, TreeId>,
+    },
+}
+
+impl<'t, 'r> AppliedFolder<'t, 'r> {
+    fn find(
+        trees: &'t mut Trees<'r>,
+        current: &'t CurrentState,
+        cluster: &str,
+        tree: TreeId,
+    ) -> Option<AppliedFolder<'t, 'r>> {
+        if current.ids.clusters.get(cluster) == Some(&tree) {
+            return current.state.folders.get(cluster).map(AppliedFolder::Current);
+        }
+        let entries = trees.repo.tree(tree).ok()?;
+        let folder = |entry: Entry| match entry.kind {
+            EntryKind::Folder(id) => Some((entry.name, id)),
+            EntryKind::File(_) | EntryKind::Other { .. } => None,
+        };
+        Some(AppliedFolder::Other { trees, namespaces: entries.into_iter().filter_map(folder).collect() })
+    }
+
+    fn content_at(&mut self, path: &str) -> Option<ContentId> {
+        match self {
+            AppliedFolder::Current(folder) => folder.get(path).copied(),
+            AppliedFolder::Other { trees, namespaces } => {
+                let (namespace, file) = path.split_once('/')?;
+                let id = namespaces.get(namespace.as_bytes())?;
+                trees.namespace(*id).get(file.as_bytes()).copied()
+            }
+        }
+    }
+}
+
+type Files = Rc<BTreeMap<Vec<u8>, ContentId>>;
+
+/// Reads the folders of earlier publications.
+struct Trees<'r> {
+    repo: &'r Repo,
+    namespaces: BTreeMap<TreeId, Files>,
+}
+
+impl Trees<'_> {
+    /// Returns the files of a namespace's folder; none of a folder that is missing.
+    fn namespace(&mut self, id: TreeId) -> Files {
+        if let Some(known) = self.namespaces.get(&id) {
+            return known.clone();
+        }
+        let file = |entry: Entry| match entry.kind {
+            EntryKind::File(id) => Some((entry.name, id)),
+            EntryKind::Folder(_) | EntryKind::Other { .. } => None,
+        };
+        let entries = self.repo.tree(id).unwrap_or_default();
+        let files: Files = Rc::new(entries.into_iter().filter_map(file).collect());
+        if self.namespaces.len() >= MOST_REMEMBERED {
+            self.namespaces.clear();
+        }
+        self.namespaces.insert(id, files.clone());
+        files
+    }
+}
