@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::key::Key;
 use super::placement::Placement;
 use super::placement_ref::PlacementRef;
+use super::rollout_policy::{PolicyName, RolloutPolicy, WorkloadPattern};
 use super::selector::Labels;
 use super::shared::Shared;
 use super::status::ClusterStatus;
@@ -24,6 +25,9 @@ pub struct Fleet {
     pub statuses: BTreeMap<String, ClusterStatus>,
     /// The removals that people approved.
     pub approvals: Vec<Approval>,
+    pub rollout_policies: BTreeMap<Key, Shared<RolloutPolicy>>,
+    /// The rollout policies that workloads name by annotation.
+    pub named_policies: BTreeMap<Key, PolicyName>,
     pub doubt: Doubt,
     /// Kinds, each with its API group, whose names end in `List` and that are no lists.
     pub list_kinds: BTreeSet<(String, String)>,
@@ -38,6 +42,55 @@ impl Fleet {
         let same =
             *key.kind == *wanted.kind && *key.namespace == *wanted.namespace && *key.name == *wanted.name;
         same.then_some(placement)
+    }
+}
+
+/// The rollout policies of workloads.
+impl Fleet {
+    /// Returns the policies for a workload: first the one that it names, then those whose `workloads` match, then
+    /// the defaults of the fleet, each by name.
+    pub fn policies_of(&self, workload: &Key) -> Vec<&RolloutPolicy> {
+        let named = self.named_policy(workload);
+        let is_named = |policy: &RolloutPolicy| named.is_some_and(|named| named.key == policy.key);
+        let all = self.rollout_policies.values().map(|policy| &**policy);
+        let mut found: Vec<&RolloutPolicy> =
+            all.filter(|policy| is_named(policy) || policy.is_for(workload)).collect();
+        found.sort_by_key(|policy| (!is_named(policy), policy.is_fleet_default(), policy.key.name.clone()));
+        found
+    }
+
+    /// Returns the policy that a workload names: of its own namespace, or else of none.
+    pub fn named_policy(&self, workload: &Key) -> Option<&RolloutPolicy> {
+        let name = &self.named_policies.get(workload)?.name;
+        let all = self.rollout_policies.values().map(|policy| &**policy);
+        // Policies of a namespace come after those of none.
+        all.filter(|policy| *policy.key.name == **name && policy.may_reach(workload)).last()
+    }
+
+    /// Returns the workloads that must be proven everywhere before this one goes on.
+    pub fn rolls_out_after(&self, workload: &Key) -> BTreeSet<&Key> {
+        let mut found = BTreeSet::new();
+        for policy in self.policies_of(workload) {
+            for pattern in &policy.after {
+                found.extend(self.workloads_of(pattern).into_iter().filter(|key| {
+                    let is_same_release = policy.together && policy.is_for(key);
+                    *key != workload && !is_same_release
+                }));
+            }
+        }
+        found
+    }
+
+    /// Returns the workloads that a pattern matches.
+    pub fn workloads_of(&self, pattern: &WorkloadPattern) -> Vec<&Key> {
+        let first = pattern.first_key();
+        let keys = self.workloads.range(first.clone().unwrap_or_else(Key::lowest)..).map(|(key, _)| key);
+        let is_near = |key: &&Key| {
+            first.as_ref().is_none_or(|first| {
+                (&key.kind, &key.namespace, &key.name) == (&first.kind, &first.namespace, &first.name)
+            })
+        };
+        keys.take_while(is_near).filter(|key| pattern.matches(key)).collect()
     }
 }
 

@@ -20,6 +20,11 @@ impl Key {
         Key { kind: kind.into(), namespace: namespace.into(), name: name.into(), group: group.into() }
     }
 
+    /// The key before all others.
+    pub fn lowest() -> Key {
+        Key::new("", "", "", "")
+    }
+
     /// `Kind.group`, or `Kind` for the core group.
     pub fn kind_and_group(&self) -> String {
         if self.group.is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group) }

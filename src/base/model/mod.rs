@@ -23,6 +23,8 @@ pub mod pointer;
 pub mod quantity;
 pub mod release;
 pub mod rollout;
+pub mod rollout_policy;
+pub mod schedule;
 pub mod selector;
 pub mod shared;
 pub mod status;

@@ -3,6 +3,9 @@
 use std::fmt::{Display, Write as _};
 
 pub mod base64;
+mod pattern;
+
+pub use pattern::fits;
 
 /// Writes two lower-case hexadecimal digits for each byte.
 pub fn hex(bytes: &[u8]) -> String {

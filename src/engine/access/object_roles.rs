@@ -9,6 +9,8 @@ pub(super) fn role<'k>(dialects: Dialects, key: &'k Key) -> AccessRole<'k> {
         // It deletes the object that it names, whoever owns it.
         (OWN_GROUP, "Approval") => AccessRole::FleetWide,
         (OWN_GROUP, "PolicyTest") => AccessRole::FleetWide,
+        // In a namespace it is for the workloads there.
+        (OWN_GROUP, "RolloutPolicy") if key.namespace.is_empty() => AccessRole::FleetWide,
         (OWN_GROUP, _) => AccessRole::Policy,
         _ => {
             let mut roles = dialects.iter().map(|dialect| (dialect.access_role)(key));

@@ -3,6 +3,8 @@
 //! `*` stands for any text within a name or a part of a path, never for a `/`. A folder includes all its
 //! files.
 
+use berth_base::text::fits;
+
 /// The API groups whose objects give rights themselves: no `*` in a kind's place takes them in.
 const RIGHTS: [&str; 2] = ["rbac.authorization.k8s.io", "authorization.openshift.io"];
 const RIGHTS_KINDS: [&str; 4] = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
@@ -101,36 +103,9 @@ impl Kinds {
     }
 }
 
-/// Reports whether a text matches a pattern in which `*` stands for any text.
-fn fits(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    // The earliest place for each part leaves the most for those after it.
-    for part in parts {
-        match rest.find(part) {
-            Some(start) => rest = &rest[start + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_star_stands_for_any_text() {
-        for (pattern, text) in
-            [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*b", "abxb"), ("x", "x")]
-        {
-            assert!(fits(pattern, text), "{pattern} {text}");
-        }
-        for (pattern, text) in [("", "a"), ("a", "ab"), ("a*a", "a"), ("*b", "abc"), ("a*b*b", "ab")] {
-            assert!(!fits(pattern, text), "{pattern} {text}");
-        }
-    }
 
     #[test]
     fn a_folder_is_all_that_is_in_it_and_nothing_that_only_begins_alike() {

@@ -14,6 +14,7 @@ pub mod ocm;
 mod placement_fields;
 mod read_kind;
 mod reading_cache;
+mod written_strategy;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -27,8 +28,10 @@ pub use described::{Described, Detail};
 pub use placement_fields::{PlacementFields, SetFields};
 pub use read_kind::ReadKind;
 pub use reading_cache::{ReadingCache, ReadingContext};
+pub(crate) use written_strategy::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
+use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::{
     Approval, Cluster, ClusterStatus, ContentId, Key, Object, Placement, Shared, Workload,
 };
@@ -186,6 +189,7 @@ pub struct Lowered {
     pub workloads: Vec<Shared<Workload>>,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub approvals: Vec<Approval>,
+    pub rollout_policies: Vec<RolloutPolicy>,
     /// See [`berth_base::model::Fleet::list_kinds`].
     pub list_kinds: BTreeSet<(String, String)>,
     pub diagnostics: Diagnostics,

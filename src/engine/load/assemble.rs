@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
-use super::{berth_kinds, merge_clusters};
+use super::{berth_kinds, merge_clusters, rollout_checks};
 use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingCache, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
@@ -88,6 +88,9 @@ pub(super) fn assemble(
     done.fleet.list_kinds.extend(defined);
     check_follows(&mut done);
     check_statuses(&mut done);
+    done.fleet.named_policies = rollout_checks::named_policies(documents, &done.fleet);
+    let found = rollout_checks::check(&done.fleet);
+    done.diagnostics.extend(found.iter().cloned());
     let unselected: Vec<&Document> = documents
         .iter()
         .zip(&done.claims)
@@ -179,6 +182,9 @@ fn take(done: &mut Assembled, lowered: Lowered) {
         done.fleet.workloads.entry(workload.key.clone()).or_insert(workload);
     }
     done.fleet.approvals.extend(lowered.approvals);
+    for policy in lowered.rollout_policies {
+        done.fleet.rollout_policies.entry(policy.key.clone()).or_insert(policy.into());
+    }
     done.fleet.list_kinds.extend(lowered.list_kinds);
     for (cluster, status) in lowered.statuses {
         // Scores come from objects of their own, separate from the cluster's status.

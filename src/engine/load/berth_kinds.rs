@@ -1,22 +1,32 @@
-//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval`, `AccessRule` and
-//! `PolicyTest`, and the roles that stand beside access rules.
+//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval`, `AccessRule`, `PolicyTest`
+//! and `RolloutPolicy`, and the roles that stand beside access rules.
 
 use super::approval::{self, APPROVAL_KIND, APPROVALS};
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
+use super::rollout_policies;
 use crate::access::{self, OWN_GROUP};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered, ReadKind};
 use crate::policy_tests;
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::API_VERSION;
 use berth_base::model::object::{group_of, version_of};
+use berth_base::model::rollout_policy;
 use berth_base::status;
 
 /// berth's own part of a fleet.
 pub const DIALECT: Dialect =
     Dialect { name: "berth", claim, groups: &["berth.dev"], kinds: KINDS, reads, lower, ..Dialect::BLANK };
 
-const KINDS: &[&str] =
-    &[status::KIND, CONFIG_KIND, APPROVAL_KIND, access::KIND, policy_tests::KIND, "OverrideList", "Template"];
+const KINDS: &[&str] = &[
+    status::KIND,
+    CONFIG_KIND,
+    APPROVAL_KIND,
+    access::KIND,
+    policy_tests::KIND,
+    rollout_policy::KIND,
+    "OverrideList",
+    "Template",
+];
 
 /// Returns the kinds that people write, and statuses, which other tools may write.
 fn reads() -> Vec<ReadKind> {
@@ -26,6 +36,7 @@ fn reads() -> Vec<ReadKind> {
         kind(access::KIND),
         kind(APPROVAL_KIND),
         kind(policy_tests::KIND),
+        kind(rollout_policy::KIND),
         kind(status::KIND),
     ]
 }
@@ -37,7 +48,9 @@ fn claim(documents: &[Document]) -> Vec<Claim> {
         // Their dialect reads the files that Federated objects name.
         "Template" | "OverrideList" => Claim::Foreign,
         status::KIND => Claim::Inventory,
-        CONFIG_KIND | APPROVAL_KIND | access::KIND | policy_tests::KIND => Claim::Policy,
+        CONFIG_KIND | APPROVAL_KIND | access::KIND | policy_tests::KIND | rollout_policy::KIND => {
+            Claim::Policy
+        }
         _ => Claim::Unknown,
     };
     documents.iter().map(claim_one).collect()
@@ -49,7 +62,9 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         let is_approval = *document.key.kind == *APPROVAL_KIND;
         let is_rule = *document.key.kind == *access::KIND;
         let is_test = *document.key.kind == *policy_tests::KIND;
-        let is_strict = is_config || is_approval || is_rule || is_test || access::is_role(document);
+        let is_rollout = *document.key.kind == *rollout_policy::KIND;
+        let is_own = is_config || is_approval || is_rule || is_test || is_rollout;
+        let is_strict = is_own || access::is_role(document);
         let unknown_fields = if is_strict { Severity::Error } else { input.unknown_fields };
         let scope = input.scope(document, unknown_fields);
         if access::is_role(document) {
@@ -83,6 +98,9 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             out.approvals.extend(approval::read(&scope, &document.root).filter(|_| !scope.has_errors()));
+        } else if is_rollout {
+            let policy = rollout_policies::read(&scope, &document.root, &document.key);
+            out.rollout_policies.extend(policy.filter(|_| !scope.has_errors()));
         } else if let Some(mut status) = status::from_node(&scope, &document.root) {
             status.keep_what_people_write();
             out.statuses.insert(status.cluster.clone(), status);

@@ -16,6 +16,8 @@ mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
 mod policy_tests;
+mod rollout_checks;
+mod rollout_policies;
 mod settings;
 mod survey;
 #[cfg(test)]

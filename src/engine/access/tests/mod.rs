@@ -75,6 +75,21 @@ pub(super) fn object(api_version: &str, kind: &str, namespace: &str, name: &str)
 const TEAM: &str = "{folders: [teams/a], clusterSets: {bind: [blue], join: [blue]}, namespaces: [shop]}";
 
 #[test]
+fn a_rollout_policy_reaches_no_further_than_its_folder() {
+    let before = [("access/a.yaml", &*rule_of("a", TEAM))];
+    let policy = |namespace: &str| object("berth.dev/v1alpha1", "RolloutPolicy", namespace, "rings");
+    let judged =
+        |namespace: &str| told(&judge(&before, &[before[0], ("teams/a/x.yaml", &policy(namespace))]));
+    assert!(judged("shop").is_empty());
+    assert!(judged("bank")[0].contains("may not place into the namespace `bank`"), "{:?}", judged("bank"));
+    let fleet = judged("");
+    assert!(
+        fleet[0].contains("may not write `RolloutPolicy` objects, which hold for the whole fleet"),
+        "{fleet:?}"
+    );
+}
+
+#[test]
 fn without_rules_everything_is_allowed_and_with_one_only_what_is_granted() {
     let map = object("v1", "ConfigMap", "shop", "x");
     let free = judge(&[], &[("teams/b/x.yaml", &map)]);

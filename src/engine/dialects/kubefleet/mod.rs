@@ -34,6 +34,8 @@ use berth_base::model::rollout::Strategy;
 use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
 use berth_base::yaml::Scope;
 
+pub(crate) use strategy::rolling_update;
+
 use envelope::Envelope;
 use kinds::Role;
 use overrides::OverrideSpec;

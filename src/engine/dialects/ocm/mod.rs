@@ -24,6 +24,8 @@ mod tests;
 
 use super::document_reader::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered};
+pub(crate) use rollout::{duration, read as rollout_strategy};
+
 use bindings::Bindings;
 use kinds::Role;
 use sets::Sets;

@@ -50,7 +50,7 @@ fn read_inner(mut inner: Fields<'_>, has_concurrency: bool, has_groups: bool) ->
 }
 
 /// Reads `90s`, `1h30m` and the like, in whole seconds; a deadline may be `None`.
-fn duration(fields: &mut Fields<'_>, key: &'static str) -> Option<i64> {
+pub(crate) fn duration(fields: &mut Fields<'_>, key: &'static str) -> Option<i64> {
     let text = fields.str(key)?;
     let mut seconds = 0.0;
     let mut sound = !text.is_empty();

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod keeping;
+mod rollout_policies;
 mod rules;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,346 @@
+//! Schedules: moments that come again, in the five fields of cron and a time zone.
+//!
+//! Fields are minute, hour, day of the month, month and day of the week, with names, ranges, lists and steps. Where
+//! neither day field begins with `*`, one of them is enough. A time that the clock skips counts at the end of the
+//! gap, and a time that it shows twice counts the first time. The time zones are those of the bundled database, so
+//! that every machine computes the same.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+use jiff::{Span, Timestamp};
+
+/// Two leap days can be eight years apart.
+const MOST_DAYS: usize = 366 * 9;
+
+/// A cron schedule. It has no time zone of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    text: String,
+    /// Ascending, as the hours.
+    minutes: Vec<i8>,
+    hours: Vec<i8>,
+    days: Field,
+    months: Field,
+    weekdays: Field,
+}
+
+/// The numbers of a field, a bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Field {
+    bits: u64,
+    /// The field begins with `*`, so that the other day field decides alone.
+    is_open: bool,
+}
+
+/// The form of one field.
+struct Form {
+    name: &'static str,
+    low: u8,
+    high: u8,
+    names: &'static [&'static str],
+}
+
+const MONTHS: [&str; 12] =
+    ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+const FORMS: [Form; 5] = [
+    Form { name: "minute", low: 0, high: 59, names: &[] },
+    Form { name: "hour", low: 0, high: 23, names: &[] },
+    Form { name: "day of the month", low: 1, high: 31, names: &[] },
+    Form { name: "month", low: 1, high: 12, names: &MONTHS },
+    Form { name: "day of the week", low: 0, high: 7, names: &WEEKDAYS },
+];
+
+impl Schedule {
+    /// Reads the five fields; the error says which one is wrong, as the end of a sentence.
+    pub fn parse(text: &str) -> Result<Schedule, String> {
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        let [minutes, hours, days, months, weekdays] = parts.as_slice() else {
+            return Err(format!(
+                "has {} fields, but needs five: minute, hour, day of the month, month, day of the week",
+                parts.len()
+            ));
+        };
+        let [minute, hour, day, month, weekday] = FORMS;
+        let (minutes, hours) = (minute.read(minutes)?.numbers(), hour.read(hours)?.numbers());
+        let (days, months) = (day.read(days)?, month.read(months)?);
+        let mut weekdays = weekday.read(weekdays)?;
+        // Sunday is 0 and 7.
+        weekdays.bits |= weekdays.bits >> 7;
+        let schedule = Schedule { text: text.to_owned(), minutes, hours, days, months, weekdays };
+        if !schedule.ever_comes() {
+            return Err("never comes: none of its months has such a day".to_owned());
+        }
+        Ok(schedule)
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the first moment after `moment`.
+    pub fn next(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let date = zone.to_datetime(moment).date();
+        let dates = std::iter::successors(Some(date), |date| date.tomorrow().ok()).take(MOST_DAYS);
+        dates.filter(|date| self.is_on(*date)).find_map(|date| {
+            let passed = self.passed(date, moment, zone);
+            (passed < self.times()).then(|| self.nth(date, passed, zone)).flatten()
+        })
+    }
+
+    /// Returns the last moment that is not after `moment`.
+    pub fn last(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        // Where the clock goes back over midnight, a time of tomorrow has been already.
+        let date = zone.to_datetime(moment).date();
+        let date = date.tomorrow().unwrap_or(date);
+        let dates = std::iter::successors(Some(date), |date| date.yesterday().ok()).take(MOST_DAYS);
+        dates.filter(|date| self.is_on(*date)).find_map(|date| {
+            let passed = self.passed(date, moment, zone);
+            passed.checked_sub(1).and_then(|index| self.nth(date, index, zone))
+        })
+    }
+
+    /// The number of times on each day.
+    fn times(&self) -> usize {
+        self.minutes.len() * self.hours.len()
+    }
+
+    /// The number of a day's times that are not after a moment. The times ascend, since the clock's jumps keep
+    /// their order.
+    fn passed(&self, date: Date, moment: Timestamp, zone: &TimeZone) -> usize {
+        let (mut low, mut high) = (0, self.times());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.nth(date, middle, zone).is_some_and(|time| time <= moment) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    fn nth(&self, date: Date, index: usize, zone: &TimeZone) -> Option<Timestamp> {
+        let hour = self.hours.get(index / self.minutes.len())?;
+        let minute = self.minutes.get(index % self.minutes.len())?;
+        moment_of(date.at(*hour, *minute, 0, 0), zone)
+    }
+
+    fn is_on(&self, date: Date) -> bool {
+        let has = |field: Field, number: i8| u8::try_from(number).is_ok_and(|number| field.has(number));
+        let day = has(self.days, date.day());
+        let weekday = has(self.weekdays, date.weekday().to_sunday_zero_offset());
+        let is_day = if self.days.is_open || self.weekdays.is_open { day && weekday } else { day || weekday };
+        is_day && has(self.months, date.month())
+    }
+
+    fn ever_comes(&self) -> bool {
+        let first = Date::constant(2000, 1, 1);
+        let dates = std::iter::successors(Some(first), |date| date.tomorrow().ok());
+        dates.take(MOST_DAYS).any(|date| self.is_on(date))
+    }
+}
+
+impl Field {
+    fn has(self, number: u8) -> bool {
+        self.bits >> number & 1 == 1
+    }
+
+    fn numbers(self) -> Vec<i8> {
+        (0..64_i8).filter(|number| self.bits >> number & 1 == 1).collect()
+    }
+}
+
+impl Form {
+    fn read(&self, text: &str) -> Result<Field, String> {
+        let mut bits = 0;
+        for part in text.split(',') {
+            let (range, step) = match part.split_once('/') {
+                Some((range, step)) => (range, Some(self.step(step)?)),
+                None => (part, None),
+            };
+            let (from, to) = match range.split_once('-') {
+                _ if range == "*" || range == "?" => (self.low, self.high),
+                Some((from, to)) => (self.number(from)?, self.number(to)?),
+                None if step.is_some() => (self.number(range)?, self.high),
+                None => (self.number(range)?, self.number(range)?),
+            };
+            if from > to {
+                let name = self.name;
+                return Err(format!("has the {name} `{range}`, whose end comes before its start"));
+            }
+            let numbers = (from..=to).step_by(usize::from(step.unwrap_or(1)));
+            bits |= numbers.fold(0, |bits, number| bits | 1 << number);
+        }
+        Ok(Field { bits, is_open: text.starts_with(['*', '?']) })
+    }
+
+    fn step(&self, text: &str) -> Result<u8, String> {
+        let step = text.parse().ok().filter(|step| *step > 0);
+        step.ok_or_else(|| {
+            format!("has the step `{text}` in its {}, but a step is a number from 1", self.name)
+        })
+    }
+
+    fn number(&self, text: &str) -> Result<u8, String> {
+        let named = self.names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        let named = named.and_then(|index| u8::try_from(index).ok()).map(|index| index + self.low);
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = named.or_else(|| text.parse().ok().filter(|_| is_number));
+        number.filter(|number| (self.low..=self.high).contains(number)).ok_or_else(|| {
+            let names = match self.names {
+                [first, .., last] => format!(" or {first} to {last}"),
+                _ => String::new(),
+            };
+            let Form { name, low, high, .. } = self;
+            format!("has the {name} `{text}`, but it must be from {low} to {high}{names}")
+        })
+    }
+}
+
+/// Returns the time zone of an IANA name.
+pub fn time_zone(name: &str) -> Option<TimeZone> {
+    TimeZoneDatabase::bundled().get(name).ok()
+}
+
+/// Returns the nearest name of a time zone.
+pub fn nearest_time_zone(name: &str) -> Option<String> {
+    let all: Vec<String> =
+        TimeZoneDatabase::bundled().available().map(|one| one.as_str().to_owned()).collect();
+    let same =
+        all.iter().find(|one| one.eq_ignore_ascii_case(name)).map(|one| format!("did you mean `{one}`?"));
+    same.or_else(|| crate::diag::did_you_mean(name, all.iter().map(String::as_str)))
+}
+
+/// Adds seconds as the clock on the wall shows them: 24 hours end at the same time of the next day, also where the
+/// clock is put forward or back between.
+pub fn add_on_the_wall(moment: Timestamp, seconds: i64, zone: &TimeZone) -> Timestamp {
+    let span = Span::new().try_seconds(seconds).ok();
+    let end = span.and_then(|span| zone.to_datetime(moment).checked_add(span).ok());
+    end.and_then(|end| moment_of(end, zone)).unwrap_or(Timestamp::MAX)
+}
+
+/// The moment at which a clock shows a time for the first time, or skips it.
+fn moment_of(time: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+    let moment = zone.to_ambiguous_timestamp(time);
+    let is_gap = matches!(moment.offset(), AmbiguousOffset::Gap { .. });
+    let moment = moment.compatible().ok()?;
+    let gap_end = || zone.preceding(moment).next().map(|transition| transition.timestamp());
+    if is_gap { gap_end().or(Some(moment)) } else { Some(moment) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a moment")
+    }
+
+    fn next(schedule: &str, zone: &str, after: &str) -> String {
+        let schedule = Schedule::parse(schedule).expect("a schedule");
+        let zone = time_zone(zone).expect("a time zone");
+        schedule.next(at(after), &zone).map_or("never".to_owned(), |moment| moment.to_string())
+    }
+
+    fn last(schedule: &str, zone: &str, before: &str) -> String {
+        let schedule = Schedule::parse(schedule).expect("a schedule");
+        let zone = time_zone(zone).expect("a time zone");
+        schedule.last(at(before), &zone).map_or("never".to_owned(), |moment| moment.to_string())
+    }
+
+    #[test]
+    fn fields_have_names_ranges_lists_and_steps() {
+        // 2026-01-01 is a Thursday.
+        let from = "2026-01-01T00:00:00Z";
+        for (schedule, moment) in [
+            ("0 14 * * FRI", "2026-01-02T14:00:00Z"),
+            ("0 14 * * 5", "2026-01-02T14:00:00Z"),
+            ("30 8 * feb mon-fri", "2026-02-02T08:30:00Z"),
+            ("*/20 * * * *", "2026-01-01T00:20:00Z"),
+            ("5/20 * * * *", "2026-01-01T00:05:00Z"),
+            ("10-40/15,50 3 * * *", "2026-01-01T03:10:00Z"),
+            ("0 0 29 2 *", "2028-02-29T00:00:00Z"),
+            ("0 0 * * 7", "2026-01-04T00:00:00Z"),
+            ("0 0 * * 0", "2026-01-04T00:00:00Z"),
+            ("0 0 31 * *", "2026-01-31T00:00:00Z"),
+            ("0 0 ? * ?", "2026-01-02T00:00:00Z"),
+        ] {
+            assert_eq!(next(schedule, "UTC", from), moment, "{schedule}");
+        }
+    }
+
+    #[test]
+    fn one_of_two_named_days_is_enough_and_a_star_leaves_the_other_to_decide() {
+        let from = "2026-01-01T00:00:00Z";
+        assert_eq!(next("0 0 15 * SUN", "UTC", from), "2026-01-04T00:00:00Z");
+        assert_eq!(next("0 0 3 * SUN", "UTC", from), "2026-01-03T00:00:00Z");
+        // Every second day, and only where it is a Sunday.
+        assert_eq!(next("0 0 */2 * SUN", "UTC", from), "2026-01-11T00:00:00Z");
+    }
+
+    #[test]
+    fn the_clock_of_the_place_counts() {
+        let zone = "Europe/Berlin";
+        assert_eq!(next("0 14 * * FRI", zone, "2026-01-01T00:00:00Z"), "2026-01-02T13:00:00Z");
+        assert_eq!(next("0 14 * * FRI", zone, "2026-07-01T00:00:00Z"), "2026-07-03T12:00:00Z");
+        assert_eq!(next("0 14 * * FRI", zone, "2026-01-02T13:00:00Z"), "2026-01-09T13:00:00Z");
+        assert_eq!(last("0 14 * * FRI", zone, "2026-01-02T13:00:00Z"), "2026-01-02T13:00:00Z");
+        assert_eq!(last("0 14 * * FRI", zone, "2026-01-02T12:59:59Z"), "2025-12-26T13:00:00Z");
+    }
+
+    #[test]
+    fn a_skipped_time_counts_at_the_end_of_the_gap_and_a_repeated_one_the_first_time() {
+        let zone = "Europe/Berlin";
+        // At 02:00 on 2026-03-29 the clock goes to 03:00.
+        assert_eq!(next("30 2 * * *", zone, "2026-03-28T12:00:00Z"), "2026-03-29T01:00:00Z");
+        assert_eq!(next("30 2 * * *", zone, "2026-03-29T01:00:00Z"), "2026-03-30T00:30:00Z");
+        // At 03:00 on 2026-10-25 it goes back to 02:00.
+        assert_eq!(next("30 2 * * *", zone, "2026-10-24T12:00:00Z"), "2026-10-25T00:30:00Z");
+        assert_eq!(next("30 2 * * *", zone, "2026-10-25T00:30:00Z"), "2026-10-26T01:30:00Z");
+        assert_eq!(last("30 2 * * *", zone, "2026-10-25T01:15:00Z"), "2026-10-25T00:30:00Z");
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_over_midnight_repeats_nothing() {
+        // At 00:00 on 2018-02-18 the clock of Sao Paulo goes back to 23:00 of the day before.
+        let zone = "America/Sao_Paulo";
+        assert_eq!(last("30 23 * * *", zone, "2018-02-18T02:10:00Z"), "2018-02-18T01:30:00Z");
+        assert_eq!(next("30 23 * * *", zone, "2018-02-18T01:30:00Z"), "2018-02-19T02:30:00Z");
+    }
+
+    #[test]
+    fn hours_are_those_on_the_wall() {
+        let zone = time_zone("Europe/Berlin").expect("a time zone");
+        // From Friday 14:00 to Monday 08:00, across the change to summer time.
+        let end = add_on_the_wall(at("2026-03-27T13:00:00Z"), 66 * 3_600, &zone);
+        assert_eq!(end, at("2026-03-30T06:00:00Z"));
+    }
+
+    #[test]
+    fn faults_name_the_field() {
+        let fault = |text| Schedule::parse(text).expect_err("a fault");
+        assert_eq!(
+            fault("0 14 * *"),
+            "has 4 fields, but needs five: minute, hour, day of the month, month, day of the week"
+        );
+        assert_eq!(
+            fault("0 14 * * FRY"),
+            "has the day of the week `FRY`, but it must be from 0 to 7 or SUN to SAT"
+        );
+        assert_eq!(fault("60 * * * *"), "has the minute `60`, but it must be from 0 to 59");
+        assert_eq!(fault("0 +1 * * *"), "has the hour `+1`, but it must be from 0 to 23");
+        assert_eq!(
+            fault("0 0 * * FRI-MON"),
+            "has the day of the week `FRI-MON`, whose end comes before its start"
+        );
+        assert_eq!(fault("*/0 * * * *"), "has the step `0` in its minute, but a step is a number from 1");
+        assert_eq!(fault("0 0 31 2,4 *"), "never comes: none of its months has such a day");
+    }
+
+    #[test]
+    fn unknown_time_zones_have_a_neighbour() {
+        assert_eq!(time_zone("Europe/Berlim"), None);
+        assert_eq!(nearest_time_zone("Europe/Berlim").as_deref(), Some("did you mean `Europe/Berlin`?"));
+    }
+}

@@ -1,0 +1,188 @@
+//! Rollout policies → the orders for one workload's rollout.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use berth_base::model::rollout::{Rolling, Rollout, Strategy};
+use berth_base::model::rollout_policy::{
+    Abort, Freeze, Moment, OnFailure, Pin, PolicyName, PolicyStrategy, RolloutPolicy, StageApproval,
+    WorkloadPattern,
+};
+use berth_base::model::selector::Labels;
+use berth_base::model::{Fleet, Key, Timestamp};
+use berth_base::text::fits;
+
+/// Maximal number of windows that are joined into one. What lasts longer is looked at again at its end.
+const MOST_WINDOWS: usize = 400;
+
+/// All that people said about one workload's rollout.
+#[derive(Clone, Debug)]
+pub struct Orders<'f> {
+    fleet: &'f Fleet,
+    workload: &'f Key,
+    /// In the order in which they count.
+    policies: Vec<&'f RolloutPolicy>,
+    /// A policy that the workload names and that does not exist.
+    missing: Option<&'f PolicyName>,
+}
+
+/// The reason why no cluster is told anything new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    pub reason: String,
+    /// `None` until somebody edits something.
+    pub until: Option<Timestamp>,
+}
+
+impl<'f> Orders<'f> {
+    /// Returns the orders for a workload. Without any policy they leave everything to the system.
+    pub fn of(fleet: &'f Fleet, workload: &'f Key) -> Orders<'f> {
+        let name = fleet.named_policies.get(workload);
+        let missing = name.filter(|_| fleet.named_policy(workload).is_none());
+        Orders { fleet, workload, policies: fleet.policies_of(workload), missing }
+    }
+
+    /// Returns the policies that count for the workload.
+    pub fn policies(&self) -> &[&'f RolloutPolicy] {
+        &self.policies
+    }
+
+    /// Returns the strategy: of the policy that the workload names; its own where somebody asked for it; of the
+    /// first policy that matches; of the fleet's default; its system's.
+    pub fn strategy(&self) -> Strategy {
+        let own = self.fleet.workloads.get(self.workload).map(|workload| &workload.strategy);
+        let own = own.unwrap_or(&Strategy::AtOnce);
+        match self.strategy_policy() {
+            Some((_, PolicyStrategy::Written(strategy))) => match (strategy, own) {
+                // Shares stay those of the number that the placement asks for.
+                (Strategy::Rolling(rolling), Strategy::Rolling(own)) => {
+                    Strategy::Rolling(Rolling { wanted: own.wanted, ..rolling.clone() })
+                }
+                _ => strategy.clone(),
+            },
+            Some((_, PolicyStrategy::Staged { .. })) => Strategy::Runs,
+            None => own.clone(),
+        }
+    }
+
+    /// Returns the policy whose strategy counts; `None` where the workload's own does.
+    pub fn strategy_policy(&self) -> Option<(&'f RolloutPolicy, &'f PolicyStrategy)> {
+        let named = self.fleet.named_policy(self.workload);
+        let with_strategy = |policy: &'f RolloutPolicy| Some((policy, policy.strategy.as_ref()?));
+        let own = self.fleet.workloads.get(self.workload).map(|workload| &workload.strategy);
+        named.and_then(with_strategy).or_else(|| {
+            let policies = || self.policies.iter().copied();
+            policies().find_map(with_strategy).filter(|_| !own.is_some_and(is_asked))
+        })
+    }
+
+    /// Returns the reason why no cluster may be told anything new now.
+    pub fn closed(&self, now: Timestamp) -> Option<Closed> {
+        if let Some(missing) = self.missing {
+            let reason = format!("the rollout policy `{}`, which it names, does not exist", missing.name);
+            return Some(Closed { reason, until: None });
+        }
+        if let Some(reason) = self.policies.iter().find_map(|policy| policy.paused.as_ref()) {
+            let reason = with_reason("paused".to_owned(), reason);
+            return Some(Closed { reason, until: None });
+        }
+        let (freeze, until) = self.freezes().find_map(|freeze| Some((freeze, freeze.end(now)?)))?;
+        let mut until = until;
+        for _ in 0..MOST_WINDOWS {
+            match self.freezes().filter_map(|freeze| freeze.end(until)).max() {
+                Some(later) => until = later,
+                None => break,
+            }
+        }
+        let shown = until.to_zoned(freeze.zone.clone()).strftime("%a %Y-%m-%d %H:%M").to_string();
+        let reason = format!("frozen until {shown} {}", freeze.zone_name);
+        Some(Closed { reason: with_reason(reason, &freeze.reason), until: Some(until) })
+    }
+
+    /// Returns the next moment at which a freeze begins or ends.
+    pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.closed(now) {
+            Some(closed) => closed.until,
+            None => self.freezes().filter_map(|freeze| freeze.next_start(now)).min(),
+        }
+    }
+
+    fn freezes(&self) -> impl Iterator<Item = &'f Freeze> {
+        self.policies.iter().flat_map(|policy| &policy.freezes)
+    }
+
+    /// Returns the pin of a cluster.
+    pub fn pin(&self, cluster: &str, labels: &Labels) -> Option<&'f Pin> {
+        let is_for = |pin: &&Pin| {
+            pin.clusters.iter().any(|name| fits(name, cluster))
+                || pin.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+        };
+        self.policies.iter().flat_map(|policy| &policy.pins).find(is_for)
+    }
+
+    /// Returns the workloads that must be proven everywhere before this one goes on.
+    pub fn after(&self) -> BTreeSet<&'f Key> {
+        self.fleet.rolls_out_after(self.workload)
+    }
+
+    /// Returns the workloads that are one release with this one, itself included.
+    pub fn together(&self) -> Option<BTreeSet<&'f Key>> {
+        let policy = self.policies.iter().find(|policy| policy.together)?;
+        let patterns = policy.workloads.as_ref()?;
+        let mut group: BTreeSet<&Key> =
+            patterns.iter().flat_map(|pattern| self.fleet.workloads_of(pattern)).collect();
+        group.insert(self.workload);
+        Some(group)
+    }
+
+    /// Returns the answer to a release that fails.
+    pub fn on_failure(&self) -> OnFailure {
+        self.policies.iter().find_map(|policy| policy.on_failure).unwrap_or_default()
+    }
+
+    /// Returns the approvals of the workload's releases.
+    pub fn approvals(&self) -> impl Iterator<Item = &'f StageApproval> {
+        let all = self.policies.iter().flat_map(|policy| &policy.approved);
+        all.filter(|approval| self.is_about(&approval.workload))
+    }
+
+    /// Reports whether somebody approved a step of a release.
+    pub fn is_approved(&self, release: u64, stage: &str, task: Moment) -> bool {
+        self.approvals().any(|one| one.release == release && one.stage == stage && one.task == task)
+    }
+
+    /// Returns the order to take a release back.
+    pub fn aborted(&self, release: u64) -> Option<&'f Abort> {
+        let mut all = self.policies.iter().flat_map(|policy| &policy.aborted);
+        all.find(|abort| abort.release == release && self.is_about(&abort.workload))
+    }
+
+    /// Returns the number of times that a release's deadlines and failures were told to count anew.
+    pub fn restarts(&self, release: u64) -> u64 {
+        let all = self.policies.iter().flat_map(|policy| &policy.restarted);
+        let of_this = all.filter(|one| one.release == release && self.is_about(&one.workload));
+        of_this.map(|one| one.times).max().unwrap_or(0)
+    }
+
+    fn is_about(&self, pattern: &WorkloadPattern) -> bool {
+        pattern.matches(self.workload)
+    }
+}
+
+/// Reports whether somebody asked for a workload's own strategy. A system's defaults are nobody's wish, also
+/// where its hub wrote them out.
+fn is_asked(strategy: &Strategy) -> bool {
+    let is_default = |rollout: &Rollout| Rollout { placement: None, ..rollout.clone() } == Rollout::TOGETHER;
+    match strategy {
+        Strategy::AtOnce => false,
+        Strategy::Progressive(rollouts) => !rollouts.iter().all(is_default),
+        Strategy::Rolling(rolling) => rolling.asked,
+        Strategy::Stages(_) | Strategy::Runs => true,
+    }
+}
+
+fn with_reason(words: String, reason: &str) -> String {
+    if reason.is_empty() { words } else { format!("{words}: {reason}") }
+}
