@@ -10,6 +10,7 @@ mod archive;
 mod decisions;
 mod objects;
 mod run;
+mod stages;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,8 +18,16 @@ use std::process::ExitCode;
 use archive::{Archive, archives};
 use libtest_mimic::{Arguments, Trial};
 
-const SYSTEMS: [&str; 7] =
-    ["kubefed", "kubefed-render", "kubefleet", "kubefleet-render", "ocm", "ocm-render", "rfc6902"];
+const SYSTEMS: [&str; 8] = [
+    "kubefed",
+    "kubefed-render",
+    "kubefleet",
+    "kubefleet-render",
+    "kubefleet-staged",
+    "ocm",
+    "ocm-render",
+    "rfc6902",
+];
 
 fn main() -> ExitCode {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
@@ -39,7 +48,11 @@ fn name(system: &str, path: &Path) -> String {
 fn check(path: &Path) -> Result<(), String> {
     let mut case = Archive::read(path);
     let rendered = case.files.iter().any(|(path, _)| path.starts_with("expected/"));
-    let found = if rendered { objects::check(&mut case) } else { decisions::check(&mut case) };
+    let found = match () {
+        () if rendered => objects::check(&mut case),
+        () if stages::is_one(&case) => stages::check(&mut case),
+        () => decisions::check(&mut case),
+    };
     if found.is_err() && std::env::var_os("BERTH_UPDATE").is_some() {
         return std::fs::write(path, case.text()).map_err(|error| error.to_string());
     }

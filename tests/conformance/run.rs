@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use berth_base::diag::Diagnostics;
 use berth_base::model::Timestamp;
 use berth_base::source::{SourceFile, SourceTree, wanted};
-use berth_engine::load::{self, History};
+use berth_engine::decide::Decided;
+use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Inputs};
 use berth_engine::render::MemoryContents;
 use berth_engine::state::{self, State};
@@ -29,6 +30,13 @@ pub fn decide(case: &Archive, previous: Option<&str>) -> (Json, Diagnostics) {
     let (_, decided, diagnostics) =
         with_inputs(case, &tree, &state, |inputs| pipeline::decide_loaded(loaded, inputs));
     (state::decisions_json(decided.decisions.values()), diagnostics)
+}
+
+/// The fleet and its decisions, with nothing in force.
+pub fn decide_fleet(case: &Archive) -> (Loaded, Decided, Diagnostics) {
+    let tree = tree(case);
+    let loaded = load::load(&tree, History::None);
+    with_inputs(case, &tree, &State::default(), |inputs| pipeline::decide_loaded(loaded, inputs))
 }
 
 /// The objects of each cluster's folder.

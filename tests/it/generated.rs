@@ -15,6 +15,9 @@ fn the_command_line_page_is_what_help_says() {
     add("berth", &["--help"]);
     for command in COMMANDS {
         add(&format!("berth {command}"), &[command, "--help"]);
+        if *command == *"rollout" {
+            add("berth rollout stages", &["rollout", "stages", "--help"]);
+        }
         if *command == *"import" {
             add("berth import kubefed", &["import", "kubefed", "--help"]);
             add("berth import kubefleet", &["import", "kubefleet", "--help"]);

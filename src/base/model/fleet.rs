@@ -10,6 +10,7 @@ use super::placement_ref::PlacementRef;
 use super::rollout_policy::{PolicyName, RolloutPolicy, WorkloadPattern};
 use super::selector::Labels;
 use super::shared::Shared;
+use super::staged::{Run, StageApproval, StageStrategy};
 use super::status::ClusterStatus;
 use super::workload::Workload;
 
@@ -28,6 +29,12 @@ pub struct Fleet {
     pub rollout_policies: BTreeMap<Key, Shared<RolloutPolicy>>,
     /// The rollout policies that workloads name by annotation.
     pub named_policies: BTreeMap<Key, PolicyName>,
+    /// The staged rollouts that people ask for.
+    pub runs: BTreeMap<Key, Run>,
+    /// The stages that runs refer to by name.
+    pub stage_strategies: BTreeMap<Key, StageStrategy>,
+    /// The requests for an approval of a stage, approved or not.
+    pub stage_approvals: BTreeMap<Key, StageApproval>,
     pub doubt: Doubt,
     /// Kinds, each with its API group, whose names end in `List` and that are no lists.
     pub list_kinds: BTreeSet<(String, String)>,

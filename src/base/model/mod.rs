@@ -27,6 +27,7 @@ pub mod rollout_policy;
 pub mod schedule;
 pub mod selector;
 pub mod shared;
+pub mod staged;
 pub mod status;
 pub mod workload;
 

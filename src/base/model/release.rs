@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::content::ContentId;
 use super::decision::Digest;
 use super::key::Key;
+use super::staged::RunProgress;
 
 /// A workload's releases, as the rendered branch keeps them.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,27 +48,6 @@ pub struct Halt {
     pub since: Timestamp,
     /// In plain words, with the member's own message.
     pub reason: String,
-}
-
-/// The progress of a staged rollout, stage by stage.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunProgress {
-    /// The run that drives it, where there is one.
-    pub run: Option<Key>,
-    pub stages: Vec<StageProgress>,
-}
-
-/// What happened in one stage.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StageProgress {
-    pub name: String,
-    /// The clusters, in the order in which they go. Fixed when the run begins.
-    pub clusters: Vec<String>,
-    pub started: Option<Timestamp>,
-    /// When its last cluster succeeded.
-    pub updated: Option<Timestamp>,
-    /// When its tasks were done as well.
-    pub finished: Option<Timestamp>,
 }
 
 /// A member's verdict on one workload's copies.

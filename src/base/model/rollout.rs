@@ -94,13 +94,13 @@ pub struct Stage {
     pub selector: Option<Selector>,
     /// The label whose integer value orders the clusters, before their names.
     pub sorted_by: Option<String>,
-    /// The clusters of the stage that may be under way at a time.
+    /// The clusters of the stage that may be under way at a time; see [`Amount::at_a_time_of`].
     pub at_a_time: Amount,
     pub before: Vec<StageTask>,
     pub after: Vec<StageTask>,
 }
 
-/// A condition of the step to the next stage.
+/// A condition of the step into a stage, or to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageTask {
     /// A person approves it.
@@ -123,6 +123,15 @@ impl Amount {
             Amount::Count(count) => count,
             Amount::Percent(percent) => share_of(percent, total),
         }
+    }
+
+    /// The clusters of a stage of so many that go at a time: a share is rounded down, and one always goes.
+    pub fn at_a_time_of(self, total: usize) -> usize {
+        let amount = match self {
+            Amount::Count(count) => count,
+            Amount::Percent(percent) => total.saturating_mul(percent as usize) / 100,
+        };
+        amount.max(1)
     }
 }
 

@@ -61,6 +61,7 @@ mod remedies;
 mod remote;
 mod render;
 mod review;
+mod rollout;
 mod run;
 mod schema;
 mod since;
@@ -119,6 +120,7 @@ enum Command {
     Plan(plan::PlanArgs),
     Review(Box<review::ReviewArgs>),
     Diff(diff::DiffArgs),
+    Rollout(rollout::RolloutArgs),
     Run(run::RunArgs),
     Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),
@@ -195,6 +197,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
         Command::Review(args) => review::cmd_review(args, ui, cli.verbose),
         Command::Diff(args) => diff::cmd_diff(args, ui, cli.verbose),
+        Command::Rollout(args) => rollout::cmd_rollout(args, ui),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),
         Command::Suspend(args) => suspend::cmd_suspend(args, ui),

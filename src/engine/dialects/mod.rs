@@ -32,6 +32,7 @@ pub(crate) use written_strategy::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::rollout_policy::RolloutPolicy;
+use berth_base::model::staged::{Run, StageApproval, StageStrategy};
 use berth_base::model::{
     Approval, Cluster, ClusterStatus, ContentId, Key, Object, Placement, Shared, Workload,
 };
@@ -190,6 +191,9 @@ pub struct Lowered {
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub approvals: Vec<Approval>,
     pub rollout_policies: Vec<RolloutPolicy>,
+    pub runs: Vec<Run>,
+    pub stage_strategies: Vec<StageStrategy>,
+    pub stage_approvals: Vec<StageApproval>,
     /// See [`berth_base::model::Fleet::list_kinds`].
     pub list_kinds: BTreeSet<(String, String)>,
     pub diagnostics: Diagnostics,

@@ -185,6 +185,15 @@ fn take(done: &mut Assembled, lowered: Lowered) {
     for policy in lowered.rollout_policies {
         done.fleet.rollout_policies.entry(policy.key.clone()).or_insert(policy.into());
     }
+    for run in lowered.runs {
+        done.fleet.runs.entry(run.key.clone()).or_insert(run);
+    }
+    for strategy in lowered.stage_strategies {
+        done.fleet.stage_strategies.entry(strategy.key.clone()).or_insert(strategy);
+    }
+    for approval in lowered.stage_approvals {
+        done.fleet.stage_approvals.entry(approval.key.clone()).or_insert(approval);
+    }
     done.fleet.list_kinds.extend(lowered.list_kinds);
     for (cluster, status) in lowered.statuses {
         // Scores come from objects of their own, separate from the cluster's status.

@@ -10,6 +10,8 @@ pub mod copies;
 pub mod policy;
 pub mod progressive;
 pub mod rolling;
+pub mod runs;
+pub mod stages;
 pub mod turn;
 mod turns;
 pub mod verdict;

@@ -231,7 +231,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 31] = [
+pub const COMMANDS: [&str; 32] = [
     "demo",
     "init",
     "validate",
@@ -243,6 +243,7 @@ pub const COMMANDS: [&str; 31] = [
     "plan",
     "review",
     "diff",
+    "rollout",
     "run",
     "sync",
     "suspend",

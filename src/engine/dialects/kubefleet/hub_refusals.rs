@@ -29,6 +29,11 @@ pub fn refused_by_hub(before: &[FileText], after: &[FileText]) -> Diagnostics {
             "ClusterResourceOverride" | "ResourceOverride" => {
                 fixed(&key, before, &after, "spec.placement", &mut found);
             }
+            "ClusterStagedUpdateRun" | "StagedUpdateRun" => run(&key, before, &after, &mut found),
+            "ClusterApprovalRequest" | "ApprovalRequest" => {
+                fixed(&key, before, &after, "spec.parentStageRollout", &mut found);
+                fixed(&key, before, &after, "spec.targetStage", &mut found);
+            }
             _ => {}
         }
     }
@@ -116,6 +121,22 @@ fn placement(key: &Key, before: &Written, after: &Written, found: &mut Diagnosti
     fixed(key, before, after, "spec.statusReportingScope", found);
 }
 
+/// Of a run only the state may change, and a run that has begun cannot be as before.
+fn run(key: &Key, before: &Written, after: &Written, found: &mut Diagnostics) {
+    for path in ["spec.placementName", "spec.stagedRolloutStrategyName", "spec.resourceSnapshotIndex"] {
+        fixed(key, before, after, path, found);
+    }
+    let path = "spec.state";
+    let state = |one: &Written| one.get(path).and_then(Node::as_str).unwrap_or("Initialize").to_owned();
+    let (old, new) = (state(before), state(after));
+    if matches!((&*old, &*new), ("Initialize", "Stop") | ("Run" | "Stop", "Initialize")) {
+        let message = format!("{key}: {path} changes from {old} to {new}, which a KubeFleet hub refuses");
+        let hint =
+            if old == "Initialize" { "leave the state at Initialize" } else { "use the states Run and Stop" };
+        found.push(Diagnostic::warning(after.pos(path), message).hint(hint));
+    }
+}
+
 /// A field that is fixed once the object is there.
 fn fixed(key: &Key, before: &Written, after: &Written, path: &str, found: &mut Diagnostics) {
     let value = |one: &Written| {
@@ -168,6 +189,20 @@ mod tests {
             assert!(found.len() == 1 && found[0].contains(part), "{before} {after}: {found:?}");
             assert!(found[0].starts_with("a.yaml:4:"), "{found:?}");
         }
+        const RUN: &str = "ClusterStagedUpdateRun";
+        for (before, after, part) in [
+            ("{placementName: a}", "{placementName: b}", "placementName changes"),
+            ("{stagedRolloutStrategyName: a}", "{stagedRolloutStrategyName: b}", "StrategyName changes"),
+            ("{resourceSnapshotIndex: '1'}", "{state: Run}", "resourceSnapshotIndex changes"),
+            ("{}", "{state: Stop}", "from Initialize to Stop"),
+            ("{state: Run}", "{state: Initialize}", "from Run to Initialize"),
+            ("{state: Stop}", "{}", "from Stop to Initialize"),
+        ] {
+            let found = found(&format!("{RUN} {before}"), &format!("{RUN} {after}"));
+            assert!(found.len() == 1 && found[0].contains(part), "{before} {after}: {found:?}");
+        }
+        let approval = |stage: &str| format!("ClusterApprovalRequest {{targetStage: {stage}}}");
+        assert!(found(&approval("a"), &approval("b"))[0].contains("targetStage changes"));
         let over = |name: &str| format!("ClusterResourceOverride {{placement: {{name: {name}}}}}");
         assert!(found(&over("a"), &over("b"))[0].contains("spec.placement changes"));
     }
@@ -188,6 +223,12 @@ mod tests {
             ("{}", "{statusReportingScope: ClusterScopeOnly}"),
         ] {
             let found = found(&format!("{CRP} {before}"), &format!("{CRP} {after}"));
+            assert!(found.is_empty(), "{before} {after}: {found:?}");
+        }
+        for (before, after) in
+            [("{}", "{state: Run}"), ("{state: Run}", "{state: Stop}"), ("{state: Stop}", "{state: Run}")]
+        {
+            let found = found(&format!("StagedUpdateRun {before}"), &format!("StagedUpdateRun {after}"));
             assert!(found.is_empty(), "{before} {after}: {found:?}");
         }
     }

@@ -25,6 +25,10 @@ pub enum Role {
     /// Checked, and without effect where no hub runs.
     Eviction,
     Budget,
+    /// A strategy or a run of staged updates.
+    StagedUpdate,
+    /// A request for an approval of a stage.
+    Approval,
     /// Known, but nothing is done about it yet: a warning says so.
     Later,
     Bookkeeping,
@@ -50,12 +54,12 @@ const ROWS: [Row; 29] = [
     Row(PLACEMENT_GROUP, "ResourceEnvelope", Role::Envelope, Scope::Namespaced),
     Row(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Eviction, Scope::Cluster),
     Row(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Budget, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::Later, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::Later, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Later, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "StagedUpdateRun", Role::Later, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "StagedUpdateStrategy", Role::Later, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ApprovalRequest", Role::Later, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::StagedUpdate, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::StagedUpdate, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Approval, Scope::Cluster),
+    Row(PLACEMENT_GROUP, "StagedUpdateRun", Role::StagedUpdate, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "StagedUpdateStrategy", Role::StagedUpdate, Scope::Namespaced),
+    Row(PLACEMENT_GROUP, "ApprovalRequest", Role::Approval, Scope::Namespaced),
     Row(PLACEMENT_GROUP, "ClusterResourcePlacementStatus", Role::Bookkeeping, Scope::Namespaced),
     Row(PLACEMENT_GROUP, "ClusterSchedulingPolicySnapshot", Role::Bookkeeping, Scope::Cluster),
     Row(PLACEMENT_GROUP, "SchedulingPolicySnapshot", Role::Bookkeeping, Scope::Namespaced),
@@ -101,6 +105,7 @@ pub(crate) const CLUSTER_SCOPED: &[(&str, &str)] = &[
     (PLACEMENT_GROUP, "ClusterResourceEnvelope"),
     (PLACEMENT_GROUP, "ClusterStagedUpdateRun"),
     (PLACEMENT_GROUP, "ClusterStagedUpdateStrategy"),
+    (PLACEMENT_GROUP, "ClusterApprovalRequest"),
 ];
 
 /// Claims KubeFleet's documents.
@@ -115,6 +120,7 @@ fn claim_one(group: &str, kind: &str) -> Claim {
     match role(group, kind) {
         Some(Role::Cluster) => Claim::Inventory,
         Some(Role::Placement | Role::Eviction | Role::Budget | Role::Later) => Claim::Policy,
+        Some(Role::StagedUpdate | Role::Approval) => Claim::Policy,
         Some(Role::Override | Role::Envelope) => Claim::Workload,
         Some(Role::Bookkeeping) => Claim::Bookkeeping,
         None => Claim::Unknown,
@@ -144,6 +150,8 @@ pub fn placement_fields(key: &Key) -> Option<&'static PlacementFields> {
 pub fn access_role(key: &Key) -> AccessRole<'_> {
     match &*key.group {
         PLACEMENT_GROUP if role(&key.group, &key.kind) == Some(Role::Placement) => AccessRole::Selector,
+        // Rules can keep the right to approve from those who write runs.
+        PLACEMENT_GROUP if role(&key.group, &key.kind) == Some(Role::Approval) => AccessRole::Plain,
         CLUSTER_GROUP | PLACEMENT_GROUP | NEXT_GROUP => AccessRole::Policy,
         _ => AccessRole::Plain,
     }

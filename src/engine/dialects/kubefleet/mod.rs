@@ -17,6 +17,7 @@ mod overrides;
 mod placement;
 mod policy;
 mod select;
+mod staged_updates;
 mod strategy;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ use kinds::Role;
 use overrides::OverrideSpec;
 use placement::PlacementSpec;
 use select::{Item, Selectable};
+use staged_updates::StagedUpdate;
 
 /// Replaces ConfigMaps marked as envelopes by their contents, as older KubeFleets did.
 const UNWRAP_CONFIG_MAPS: &str = "unwrapConfigMaps";
@@ -71,6 +73,7 @@ struct Read {
     placements: Vec<(usize, Shared<PlacementSpec>)>,
     overrides: Vec<(usize, Shared<OverrideSpec>)>,
     envelopes: Vec<Shared<Envelope>>,
+    staged: Vec<Shared<StagedUpdate>>,
 }
 
 /// The reading of one document by itself.
@@ -80,6 +83,7 @@ struct One {
     placement: Option<Shared<PlacementSpec>>,
     over: Option<Shared<OverrideSpec>>,
     envelope: Option<Shared<Envelope>>,
+    staged: Option<Shared<StagedUpdate>>,
     diagnostics: Diagnostics,
     faulty: bool,
 }
@@ -99,8 +103,10 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         read.placements.extend(one.placement.clone().map(|spec| (index, spec)));
         read.overrides.extend(one.over.clone().map(|spec| (index, spec)));
         read.envelopes.extend(one.envelope.clone());
+        read.staged.extend(one.staged.clone());
     }
     drop_rivals(&mut read, lowered);
+    take_staged_updates(input, &read, lowered);
     let mut workloads = place(input, &read, lowered);
     let keys: BTreeSet<Key> = read.placements.iter().map(|(_, spec)| spec.key.clone()).collect();
     let specs = read.overrides.into_iter().map(|(_, spec)| spec).collect();
@@ -123,6 +129,9 @@ fn read_one(input: &Input<'_>, document: &Document) -> One {
         Some(Role::Envelope) => {
             one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);
         }
+        Some(Role::StagedUpdate | Role::Approval) => {
+            one.staged = staged_updates::read(&scope, root, key).map(Into::into);
+        }
         Some(Role::Eviction) => disruption::eviction(&scope, root, key),
         Some(Role::Budget) => disruption::budget(&scope, root, key),
         Some(Role::Later) => {
@@ -144,6 +153,19 @@ fn settle(scope: Scope, index: usize, lowered: &mut Lowered) -> bool {
     }
     lowered.diagnostics.extend(scope.into_diagnostics());
     sound
+}
+
+fn take_staged_updates(input: &Input<'_>, read: &Read, lowered: &mut Lowered) {
+    let staged: Vec<&StagedUpdate> = read.staged.iter().map(|one| &**one).collect();
+    let placements = read.placements.iter().map(|(_, spec)| &**spec);
+    lowered.diagnostics.extend(staged_updates::check(&input.documents, placements, &staged));
+    for one in staged {
+        match one.clone() {
+            StagedUpdate::Strategy(strategy) => lowered.stage_strategies.push(strategy),
+            StagedUpdate::Run(run) => lowered.runs.push(run),
+            StagedUpdate::Approval(approval) => lowered.stage_approvals.push(approval),
+        }
+    }
 }
 
 fn drop_rivals(read: &mut Read, lowered: &mut Lowered) {

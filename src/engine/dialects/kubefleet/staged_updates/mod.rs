@@ -1,0 +1,80 @@
+//! Staged updates: strategies, runs and approval requests, of clusters and of namespaces.
+//!
+//! A kind of a namespace refers to objects of that namespace, and has the name of the other without `Cluster`.
+
+mod approval;
+mod references;
+mod run;
+mod strategy;
+mod wait_time;
+
+#[cfg(test)]
+mod tests;
+
+use berth_base::meta::{self, Metadata};
+use berth_base::model::Key;
+use berth_base::model::staged::{Run, StageApproval, StageStrategy};
+use berth_base::yaml::fields::Scope;
+use berth_base::yaml::node::Node;
+
+use super::kinds::PLACEMENT_GROUP;
+
+pub(crate) use references::check;
+
+const LONGEST_NAME: usize = 63;
+const LONGEST_PLACEMENT: usize = 255;
+
+/// One of the three kinds of staged updates.
+#[derive(Clone, Debug)]
+pub(crate) enum StagedUpdate {
+    Strategy(StageStrategy),
+    Run(Run),
+    Approval(StageApproval),
+}
+
+/// The key of an object that an object refers to by name: in the same namespace, or in none.
+fn beside(key: &Key, of_cluster: &str, of_namespace: &str, name: &str) -> Key {
+    let kind = if key.namespace.is_empty() { of_cluster } else { of_namespace };
+    Key::new(PLACEMENT_GROUP, kind, &key.namespace, name)
+}
+
+/// The key of an object of a kind, as its documents are known: without a namespace for kinds of clusters.
+fn key_of(key: &Key) -> Key {
+    let namespace = if key.kind.starts_with("Cluster") { "" } else { &*key.namespace };
+    Key::new(PLACEMENT_GROUP, &key.kind, namespace, &key.name)
+}
+
+/// Reads a strategy, run or approval request. Faults go to the scope; with any, what is returned is not to be used.
+pub(crate) fn read(scope: &Scope, root: &Node, key: &Key) -> Option<StagedUpdate> {
+    let key = &key_of(key);
+    let (mut fields, metadata) = meta::open(scope, root)?;
+    if !key.kind.starts_with("Cluster") && metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    let mut spec = fields.required_fields("spec")?;
+    let origin = scope.pos(root.at);
+    let read = match &*key.kind {
+        "ClusterStagedUpdateStrategy" | "StagedUpdateStrategy" => {
+            let stages = strategy::stages(&mut spec);
+            Some(StagedUpdate::Strategy(StageStrategy { key: key.clone(), origin, stages }))
+        }
+        "ClusterStagedUpdateRun" | "StagedUpdateRun" => {
+            check_length(scope, &metadata);
+            run::read(&mut spec, key, origin).map(StagedUpdate::Run)
+        }
+        _ => {
+            let status = root.get("status");
+            approval::read(&mut spec, status, &metadata, (key, origin)).map(StagedUpdate::Approval)
+        }
+    };
+    spec.finish();
+    fields.finish();
+    read
+}
+
+fn check_length(scope: &Scope, metadata: &Metadata) {
+    if metadata.name.len() > LONGEST_NAME {
+        let message = format!("metadata.name must not be longer than {LONGEST_NAME} characters");
+        scope.error(metadata.name_at, message);
+    }
+}

@@ -1,0 +1,113 @@
+//! Stages and the picked clusters with their labels → the clusters of each stage in order, or the faults.
+//!
+//! As KubeFleet plans a staged update run: each picked cluster must be in exactly one stage; in it, clusters go by the
+//! integer value of a label, then by name. A stage without clusters stays, with its tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::model::rollout::Stage;
+use berth_base::model::selector::Labels;
+use berth_base::model::staged::{StageCluster, StageProgress};
+use berth_base::text::some_quoted;
+
+/// The names of clusters that a message shows.
+const SHOWN: usize = 10;
+
+/// A reason for which stages cannot be worked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    InTwoStages {
+        cluster: String,
+        stages: [String; 2],
+    },
+    InNoStage {
+        clusters: Vec<String>,
+    },
+    /// The label that orders the stage's clusters is no integer; `None` where the cluster lacks it.
+    NoInteger {
+        cluster: String,
+        stage: String,
+        label: String,
+        value: Option<String>,
+    },
+}
+
+/// Returns the stages with their clusters, none of which has begun. `clusters` are those that are picked.
+pub fn plan<'c>(
+    stages: &[Stage],
+    clusters: impl IntoIterator<Item = (&'c str, &'c Labels)>,
+) -> Result<Vec<StageProgress>, Vec<Fault>> {
+    let clusters: BTreeMap<&str, &Labels> = clusters.into_iter().collect();
+    let mut faults = Vec::new();
+    let mut stage_of: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut planned = Vec::new();
+    for stage in stages {
+        let mut members: BTreeSet<(i64, &str)> = BTreeSet::new();
+        for (cluster, labels) in clusters.iter().filter(|(_, labels)| takes(stage, labels)) {
+            if let Some(first) = stage_of.insert(cluster, &stage.name) {
+                let stages = [first.to_owned(), stage.name.clone()];
+                faults.push(Fault::InTwoStages { cluster: (*cluster).to_owned(), stages });
+            }
+            match order(stage, labels) {
+                Ok(number) => drop(members.insert((number, cluster))),
+                Err((label, value)) => faults.push(Fault::NoInteger {
+                    cluster: (*cluster).to_owned(),
+                    stage: stage.name.clone(),
+                    label: label.to_owned(),
+                    value: value.map(str::to_owned),
+                }),
+            }
+        }
+        let members = members.into_iter().map(|(_, cluster)| StageCluster::waiting(cluster));
+        planned.push(StageProgress::new(stage, members.collect()));
+    }
+    let left: Vec<String> =
+        clusters.keys().filter(|cluster| !stage_of.contains_key(*cluster)).map(ToString::to_string).collect();
+    if !left.is_empty() {
+        faults.push(Fault::InNoStage { clusters: left });
+    }
+    if faults.is_empty() { Ok(planned) } else { Err(faults) }
+}
+
+/// Reports whether a stage takes clusters with these labels. Without a selector it takes none.
+pub(super) fn takes(stage: &Stage, labels: &Labels) -> bool {
+    stage.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+}
+
+/// The number by which a cluster goes in its stage, or the label that should say so, with its value.
+fn order<'a>(stage: &'a Stage, labels: &'a Labels) -> Result<i64, (&'a str, Option<&'a str>)> {
+    let Some(label) = stage.sorted_by.as_deref() else { return Ok(0) };
+    let value = labels.get(label).map(String::as_str);
+    value.and_then(|value| value.parse().ok()).ok_or((label, value))
+}
+
+impl Fault {
+    /// The fault as an error at the place of the stages.
+    pub fn diagnostic(&self, at: &Pos) -> Diagnostic {
+        let error = |message: String, hint: String| Diagnostic::error(at.clone(), message).hint(hint);
+        match self {
+            Fault::InTwoStages { cluster, stages: [first, second] } => error(
+                format!("cluster `{cluster}` is in two stages, `{first}` and `{second}`"),
+                format!("change the selector of one, so that only one of them matches `{cluster}`"),
+            ),
+            Fault::InNoStage { clusters } => error(
+                format!("no stage takes {}", some_quoted(clusters, SHOWN)),
+                "change a stage's selector, or add a stage for what is left".to_owned(),
+            ),
+            Fault::NoInteger { cluster, stage, label, value } => {
+                let message = match value {
+                    None => format!("cluster `{cluster}` of stage `{stage}` lacks the label `{label}`"),
+                    Some(value) => format!(
+                        "cluster `{cluster}` of stage `{stage}` has the label `{label}: {value}`, which is no \
+                         integer"
+                    ),
+                };
+                error(
+                    message,
+                    format!("give `{cluster}` an integer as its label `{label}`, since it orders the stage"),
+                )
+            }
+        }
+    }
+}
