@@ -11,6 +11,7 @@ pub mod policy;
 pub mod progressive;
 pub mod rolling;
 pub mod runs;
+pub mod staged;
 pub mod stages;
 pub mod turn;
 mod turns;

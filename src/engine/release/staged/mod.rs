@@ -1,0 +1,319 @@
+//! Stages one after the other: the progress of a staged rollout and its clusters' turns → who may go on now.
+//!
+//! As KubeFleet's update runs, with these differences. A failed cluster holds back all others of its stage, and what
+//! comes after. A cluster that leaves is skipped, and one that joins follows in its own stage, or after the last one
+//! if its stage has finished. The wait after a stage begins anew where one of its clusters fails meanwhile.
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::model::release::Health;
+use berth_base::model::rollout::{Amount, Stage, StageTask};
+use berth_base::model::selector::Labels;
+use berth_base::model::staged::{
+    RunProgress, RunState, Side, StageCluster, StageGate, StageProgress, Standing,
+};
+use berth_base::model::{Key, Timestamp};
+use berth_base::text::some_quoted;
+use jiff::SignedDuration;
+
+use super::stages::takes;
+use super::turn::{Failures, Has, Step, Turn};
+
+/// A cluster that is under way for longer makes its stage stuck, in seconds.
+const STUCK_AFTER: i64 = 300;
+
+/// The names of clusters that a reason shows.
+const SHOWN: usize = 3;
+
+/// The wishes of people for a staged rollout.
+#[derive(Clone, Copy)]
+pub struct Course<'c> {
+    /// The stages as the strategy has them now: a cluster that joins finds its own among them.
+    pub stages: &'c [Stage],
+    pub approved: &'c BTreeSet<StageGate>,
+    pub state: RunState,
+    /// The labels of a cluster.
+    pub labels: &'c dyn Fn(&str) -> Option<&'c Labels>,
+}
+
+impl std::fmt::Debug for Course<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Course").field("state", &self.state).field("approved", &self.approved).finish()
+    }
+}
+
+/// The answer for this moment, and the progress to record with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stepped<'a> {
+    pub step: Step<'a>,
+    pub progress: RunProgress,
+    pub standing: Standing,
+}
+
+/// Returns the progress of a rollout that begins now with these stages. `before` is the workload's progress that was
+/// recorded last; `exists` reports whether a run's document is still there.
+pub fn begin(
+    run: Option<Key>,
+    (release, stages): (u64, Vec<StageProgress>),
+    before: Option<&RunProgress>,
+    exists: impl Fn(&Key) -> bool,
+    now: Timestamp,
+) -> RunProgress {
+    let ended = before.into_iter().flat_map(|before| before.ended.iter().chain(&before.run));
+    let ended = ended.filter(|key| Some(*key) != run.as_ref() && exists(key)).cloned().collect();
+    RunProgress { run, release, begun: now, stages, finished: None, ended }
+}
+
+/// Says who may go on now. `turns` ascend by name.
+pub fn step<'a>(course: Course<'_>, turns: &[Turn<'a>], before: &RunProgress, now: Timestamp) -> Stepped<'a> {
+    let mut progress = before.clone();
+    queue_joined(course, turns, &mut progress);
+    let view = View { approved: course.approved, state: course.state, turns, now };
+    let mut step = Step::default();
+    let mut current = None;
+    for (index, stage) in progress.stages.iter_mut().enumerate() {
+        if stage.finished.is_none()
+            && let Some(standing) = view.advance(stage, &mut step)
+        {
+            current = Some((index, standing));
+            break;
+        }
+    }
+    let leaving = || turns.iter().filter(|turn| !turn.picked);
+    let standing = match current {
+        Some((index, standing)) => {
+            step.waits = view.waits(&progress.stages[index..], &standing, &step.give);
+            standing
+        }
+        None if course.state != RunState::Run => Standing::Stopped,
+        None => {
+            step.remove = leaving().filter(|turn| !turn.removing).map(|turn| turn.cluster).collect();
+            if leaving().next().is_none() { Standing::Succeeded } else { Standing::Removing }
+        }
+    };
+    let is_done = standing == Standing::Succeeded;
+    progress.finished = is_done.then(|| progress.finished.unwrap_or(now));
+    Stepped { step, progress, standing }
+}
+
+/// Puts picked clusters that have no turn to come into a stage: one that joined, or that left before its turn and is
+/// picked again.
+fn queue_joined(course: Course<'_>, turns: &[Turn<'_>], progress: &mut RunProgress) {
+    let stages = &progress.stages;
+    let mut stage_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, stage) in stages.iter().enumerate() {
+        stage_of.extend(stage.clusters.iter().map(|cluster| (cluster.name.as_str(), index)));
+    }
+    let is_open = |stage: &&StageProgress| stage.finished.is_none();
+    let open_stage_for = |cluster: &str| {
+        let labels = (course.labels)(cluster)?;
+        let of_now = course.stages.iter().filter(|stage| takes(stage, labels));
+        let names: BTreeSet<&str> = of_now.map(|stage| stage.name.as_str()).collect();
+        stages.iter().position(|stage| is_open(&stage) && names.contains(stage.name.as_str()))
+    };
+    let mut queued: Vec<(String, Option<usize>)> = Vec::new();
+    for turn in turns.iter().filter(|turn| turn.picked) {
+        let stage = match stage_of.get(turn.cluster) {
+            Some(index) if is_open(&&stages[*index]) || turn.has == Has::New => continue,
+            Some(_) => None,
+            None if turn.has == Has::New && !stages.iter().any(|stage| is_open(&stage)) => continue,
+            None => open_stage_for(turn.cluster),
+        };
+        queued.push((turn.cluster.to_owned(), stage));
+    }
+    let again: BTreeSet<&str> = queued.iter().map(|(cluster, _)| cluster.as_str()).collect();
+    if again.is_empty() {
+        return;
+    }
+    for stage in &mut progress.stages {
+        stage.clusters.retain(|cluster| !again.contains(cluster.name.as_str()));
+    }
+    for (cluster, stage) in queued {
+        let stage = stage.unwrap_or_else(|| last_stage(progress));
+        progress.stages[stage].clusters.push(StageCluster::waiting(cluster));
+    }
+}
+
+/// Opens the stage after all others; returns its index.
+fn last_stage(progress: &mut RunProgress) -> usize {
+    let pace = progress.stages.last().map_or(Amount::Count(1), |last| last.at_a_time);
+    if progress.stages.last().is_none_or(|last| last.name != StageProgress::JOINED) {
+        progress.stages.push(StageProgress::joined(pace));
+    }
+    let index = progress.stages.len() - 1;
+    progress.stages[index].finished = None;
+    index
+}
+
+/// The clusters of one stage, by what they do now.
+#[derive(Default)]
+struct Seen<'a> {
+    /// Told, and no success yet; the failed ones too.
+    under_way: usize,
+    failed: Vec<&'a str>,
+    stuck: Vec<&'a str>,
+    /// In the order in which they go.
+    ready: Vec<&'a str>,
+    /// Their old copy is being removed, so they cannot be told yet.
+    removing: usize,
+}
+
+struct View<'v, 'a> {
+    approved: &'v BTreeSet<StageGate>,
+    state: RunState,
+    turns: &'v [Turn<'a>],
+    now: Timestamp,
+}
+
+impl<'a> View<'_, 'a> {
+    fn turn(&self, cluster: &str) -> Option<&Turn<'a>> {
+        let index = self.turns.binary_search_by(|turn| turn.cluster.cmp(cluster)).ok()?;
+        Some(&self.turns[index])
+    }
+
+    fn is_approved(&self, stage: &StageProgress, side: Side) -> bool {
+        let tasks = if side == Side::Before { &stage.before } else { &stage.after };
+        let gate = || StageGate { stage: stage.name.clone(), side };
+        !tasks.contains(&StageTask::Approval) || self.approved.contains(&gate())
+    }
+
+    /// Takes a stage as far as it comes. Returns its standing where it is not finished.
+    fn advance(&self, stage: &mut StageProgress, step: &mut Step<'a>) -> Option<Standing> {
+        let is_running = self.state == RunState::Run;
+        let name = stage.name.clone();
+        if stage.started.is_none() {
+            if !is_running {
+                return Some(Standing::Stopped);
+            }
+            if !self.is_approved(stage, Side::Before) {
+                return Some(Standing::Waiting { gate: StageGate { stage: name, side: Side::Before } });
+            }
+            stage.started = Some(self.now);
+        }
+        let seen = self.look(stage);
+        let goes_on = is_running && seen.failed.is_empty();
+        let places = stage.most_at_a_time().saturating_sub(seen.under_way);
+        let told = seen.ready.iter().take(if goes_on { places } else { 0 }).copied();
+        step.give = told.collect();
+        for cluster in stage.clusters.iter_mut().filter(|one| step.give.contains(one.name.as_str())) {
+            cluster.started = Some(self.now);
+        }
+        if seen.under_way == 0 && seen.ready.is_empty() && seen.removing == 0 {
+            return self.finish(stage, step);
+        }
+        stage.updated = None;
+        let owned = |clusters: &[&str]| clusters.iter().map(ToString::to_string).collect();
+        if !seen.failed.is_empty() {
+            step.halted = Some(Failures { clusters: seen.failed.clone(), allowed: 0, group: None });
+            return Some(Standing::Failing { stage: name, clusters: owned(&seen.failed) });
+        }
+        Some(match () {
+            () if !seen.stuck.is_empty() => Standing::Stuck { stage: name, clusters: owned(&seen.stuck) },
+            () if is_running => Standing::Going { stage: name },
+            () if seen.under_way > 0 => Standing::Stopping { stage: name },
+            () => Standing::Stopped,
+        })
+    }
+
+    /// Looks at a stage's clusters, and records what they reached. One that is no longer picked is skipped.
+    fn look(&self, stage: &mut StageProgress) -> Seen<'a> {
+        let mut seen = Seen::default();
+        for cluster in &mut stage.clusters {
+            let Some(turn) = self.turn(&cluster.name).filter(|turn| turn.picked) else { continue };
+            if turn.has != Has::New {
+                (cluster.started, cluster.succeeded) = (None, None);
+                if turn.removing {
+                    seen.removing += 1
+                } else {
+                    seen.ready.push(turn.cluster)
+                }
+                continue;
+            }
+            let started = *cluster.started.get_or_insert(self.now);
+            if turn.health == Health::Succeeded {
+                let since = turn.since.or(cluster.succeeded).unwrap_or(self.now);
+                cluster.succeeded = Some(since.min(self.now).max(started));
+                continue;
+            }
+            cluster.succeeded = None;
+            seen.under_way += 1;
+            if turn.health == Health::Failed {
+                seen.failed.push(turn.cluster);
+            }
+            if later(started, STUCK_AFTER) < self.now {
+                seen.stuck.push(turn.cluster);
+            }
+        }
+        seen
+    }
+
+    /// Finishes a stage whose clusters all succeeded, if its tasks are done as well.
+    fn finish(&self, stage: &mut StageProgress, step: &mut Step<'a>) -> Option<Standing> {
+        let is_there = |cluster: &&StageCluster| self.turn(&cluster.name).is_some_and(|turn| turn.picked);
+        let succeeded = stage.clusters.iter().filter(is_there).filter_map(|cluster| cluster.succeeded);
+        let updated = succeeded.chain(stage.started).max().unwrap_or(self.now);
+        stage.updated = Some(updated);
+        if self.state != RunState::Run {
+            return Some(Standing::Stopped);
+        }
+        let ends = stage.after.iter().filter_map(|task| match task {
+            StageTask::Wait(seconds) => Some(later(updated, *seconds)),
+            StageTask::Approval => None,
+        });
+        let end = ends.max().filter(|end| self.now < *end);
+        step.next = end;
+        if end.is_some() || !self.is_approved(stage, Side::After) {
+            let gate = StageGate { stage: stage.name.clone(), side: Side::After };
+            return Some(Standing::Waiting { gate });
+        }
+        stage.finished = Some(self.now);
+        None
+    }
+
+    /// The reasons of the clusters that wait: those of the first stage here, which is the current one, and of the
+    /// stages after it.
+    fn waits(
+        &self,
+        stages: &[StageProgress],
+        standing: &Standing,
+        told: &BTreeSet<&'a str>,
+    ) -> BTreeMap<&'a str, String> {
+        let mut waits = BTreeMap::new();
+        let Some(current) = stages.first() else { return waits };
+        for stage in stages {
+            let reason = match stage.name == current.name {
+                true => reason(current, standing),
+                false => format!("stage `{}` comes after stage `{}`", stage.name, current.name),
+            };
+            for cluster in &stage.clusters {
+                let turn = self.turn(&cluster.name).filter(|turn| turn.picked && turn.has != Has::New);
+                if let Some(turn) = turn.filter(|turn| !told.contains(turn.cluster)) {
+                    waits.insert(turn.cluster, reason.clone());
+                }
+            }
+        }
+        waits
+    }
+}
+
+fn reason(stage: &StageProgress, standing: &Standing) -> String {
+    let name = &stage.name;
+    match standing {
+        Standing::Failing { clusters, .. } => {
+            format!("stage `{name}` does not go on: {} failed", some_quoted(clusters, SHOWN))
+        }
+        Standing::Waiting { .. } => format!("stage `{name}` begins when it is approved"),
+        Standing::Stopping { .. } | Standing::Stopped => "the run is stopped".to_owned(),
+        _ => format!("{} at a time in stage `{name}`", stage.most_at_a_time()),
+    }
+}
+
+/// A moment so many seconds later; the last one there is for more.
+fn later(from: Timestamp, seconds: i64) -> Timestamp {
+    from.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+}
