@@ -16,7 +16,9 @@ fn the_command_line_page_is_what_help_says() {
     for command in COMMANDS {
         add(&format!("berth {command}"), &[command, "--help"]);
         if *command == *"rollout" {
-            add("berth rollout stages", &["rollout", "stages", "--help"]);
+            for part in ["stages", "pause", "resume"] {
+                add(&format!("berth rollout {part}"), &["rollout", part, "--help"]);
+            }
         }
         if *command == *"import" {
             add("berth import kubefed", &["import", "kubefed", "--help"]);

@@ -120,7 +120,7 @@ enum Command {
     Plan(plan::PlanArgs),
     Review(Box<review::ReviewArgs>),
     Diff(diff::DiffArgs),
-    Rollout(rollout::RolloutArgs),
+    Rollout(Box<rollout::RolloutArgs>),
     Run(run::RunArgs),
     Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),

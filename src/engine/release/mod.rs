@@ -7,6 +7,7 @@
 //! copy: a rollout stops after its first wave. A cluster never loses its copy here.
 
 pub mod copies;
+pub mod outlook;
 pub mod policy;
 pub mod progressive;
 pub mod rolling;

@@ -242,6 +242,7 @@ pub const COMMANDS: [&str; 32] = [
     "render",
     "plan",
     "review",
+    "rollout",
     "diff",
     "rollout",
     "run",

@@ -1,5 +1,8 @@
 //! `berth rollout …`: how changes reach the clusters.
 
+mod commit;
+mod order;
+mod pause;
 mod stages;
 
 use clap::Subcommand;
@@ -7,8 +10,11 @@ use clap::Subcommand;
 use super::exit::Outcome;
 use super::ui::Ui;
 
-/// Show how changes reach the clusters
+/// Follow and steer how changes reach the clusters
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth rollout pause shop/web --reason \"waiting for legal\""
+)]
 pub(crate) struct RolloutArgs {
     #[command(subcommand)]
     command: RolloutCommand,
@@ -17,10 +23,14 @@ pub(crate) struct RolloutArgs {
 #[derive(Debug, Subcommand)]
 enum RolloutCommand {
     Stages(stages::StagesArgs),
+    Pause(pause::PauseArgs),
+    Resume(pause::ResumeArgs),
 }
 
 pub(crate) fn cmd_rollout(args: &RolloutArgs, ui: &Ui) -> Outcome {
     match &args.command {
         RolloutCommand::Stages(args) => stages::cmd_stages(args, ui),
+        RolloutCommand::Pause(args) => pause::cmd_pause(args, ui),
+        RolloutCommand::Resume(args) => pause::cmd_resume(args, ui),
     }
 }

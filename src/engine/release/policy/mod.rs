@@ -44,6 +44,14 @@ impl<'f> Orders<'f> {
         Orders { fleet, workload, policies: fleet.policies_of(workload), missing }
     }
 
+    pub fn fleet(&self) -> &'f Fleet {
+        self.fleet
+    }
+
+    pub fn workload(&self) -> &'f Key {
+        self.workload
+    }
+
     /// Returns the policies that count for the workload.
     pub fn policies(&self) -> &[&'f RolloutPolicy] {
         &self.policies

@@ -1,0 +1,213 @@
+//! The common part of the commands that steer a rollout: finds the workload and the policy that is for it alone,
+//! edits that policy or makes it, and commits the edit where asked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use clap_complete::engine::ArgValueCandidates;
+
+use super::super::exit::{CommandError, Exit, Outcome};
+use super::super::explain::find;
+use super::super::fleet::Format;
+use super::super::line_diff::coloured;
+use super::super::names;
+use super::super::ui::Ui;
+use super::super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use super::commit;
+use berth_base::edit::{self, Found, Step, keys};
+use berth_base::model::rollout_policy::{KIND, RolloutPolicy};
+use berth_base::model::{API_VERSION, Key};
+use berth_base::yaml::{Value, emit};
+
+/// The workload, and what to do with the edit
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OrderArgs {
+    /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
+    #[arg(add = ArgValueCandidates::new(names::placements))]
+    pub workload: String,
+    #[command(flatten)]
+    pub repo: RepoArg,
+    /// Commit the edit, and nothing else
+    #[arg(long)]
+    pub commit: bool,
+    /// Show the lines that would change, and write nothing
+    #[arg(long, conflicts_with = "commit")]
+    pub dry_run: bool,
+    /// Folder for the policy, where the workload has none of its own yet
+    #[arg(long, value_name = "DIR", default_value = "rollouts")]
+    pub dir: String,
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub output: Format,
+}
+
+/// A workload of a working tree.
+#[derive(Debug)]
+pub(super) struct Steered {
+    pub tree: WorkingTree,
+    pub key: Key,
+}
+
+/// A document of a working tree.
+pub(super) type Document<'t> = (&'t Arc<str>, &'t Found);
+
+/// An edit and its words.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// Empty where there is nothing to change.
+    pub edits: Vec<Edit>,
+    /// The effect, such as `paused`.
+    pub said: String,
+    /// The commit's subject, and what follows it.
+    pub subject: String,
+    pub body: String,
+    pub notes: Vec<String>,
+}
+
+impl Steered {
+    pub fn read(args: &OrderArgs, ui: &Ui) -> Result<Steered, CommandError> {
+        let tree = WorkingTree::read(&args.repo.repo)?;
+        ui.diagnostics(&tree.unreadable());
+        let keys = find(tree.loaded.fleet.workloads.keys().collect(), &args.workload)?;
+        let key = match keys.as_slice() {
+            [one] => (*one).clone(),
+            several => {
+                let names: Vec<String> =
+                    several.iter().map(|key| format!("{}/{}", key.kind, key.full_name())).collect();
+                let error = CommandError::usage(format!("several workloads are named `{}`", args.workload));
+                return Err(error.hint(format!("name one of {}", names.join(", "))));
+            }
+        };
+        Ok(Steered { tree, key })
+    }
+
+    /// Returns the policy whose only pattern spells out this workload, with its document.
+    pub fn own_policy(&self) -> Option<(&RolloutPolicy, Document<'_>)> {
+        let fleet = &self.tree.loaded.fleet;
+        fleet.policies_of(&self.key).into_iter().find_map(|policy| {
+            let [pattern] = policy.workloads.as_deref()? else { return None };
+            let is_own = pattern.is_exact() && fleet.workloads_of(pattern) == [&self.key];
+            is_own.then_some(())?;
+            Some((policy, self.document(&policy.key)?))
+        })
+    }
+
+    /// Returns the document with a key.
+    fn document(&self, key: &Key) -> Option<Document<'_>> {
+        let is_meant = |found: &Found| {
+            (found.group(), &*found.kind, &*found.namespace, &*found.name)
+                == (&*key.group, &*key.kind, &*key.namespace, &*key.name)
+        };
+        self.tree.objects().find(|(_, found)| is_meant(found))
+    }
+
+    /// Sets a field of the workload's own policy, which is made if there is none.
+    pub fn set(&self, args: &OrderArgs, path: &[Step], value: &Json) -> Result<Edit, CommandError> {
+        let Some((_, (file, found))) = self.own_policy() else { return self.new_policy(args, path, value) };
+        let text = edit::set(self.tree.text(file)?, found.document, &found.path_to(path), value);
+        let text = text.map_err(|error| refused(file, found, &error))?;
+        Ok(Edit { path: file.to_string(), text: Some(text) })
+    }
+
+    /// Takes a field out of the workload's own policy, and the policy if it then says nothing.
+    pub fn remove(&self, field: &str) -> Result<Vec<Edit>, CommandError> {
+        let Some((_, (file, found))) = self.own_policy() else { return Ok(Vec::new()) };
+        let spec = found.node.get("spec").map(|node| &node.value);
+        let is_last = match spec {
+            Some(Value::Map(entries)) => {
+                entries.iter().all(|entry| [field, "workloads"].contains(&&*entry.key))
+            }
+            _ => false,
+        };
+        if is_last {
+            return self.tree.without(&[(file, found)]);
+        }
+        let path = found.path_to(&keys(["spec", field]));
+        let text = edit::remove(self.tree.text(file)?, found.document, &path);
+        let text = text.map_err(|error| refused(file, found, &error))?;
+        Ok(vec![Edit { path: file.to_string(), text: Some(text) }])
+    }
+
+    fn new_policy(&self, args: &OrderArgs, path: &[Step], value: &Json) -> Result<Edit, CommandError> {
+        let Key { kind, namespace, name, .. } = &self.key;
+        let names = [
+            name.to_string(),
+            format!("{}-{name}", kind.to_lowercase()),
+            format!("{}-{namespace}-{name}", kind.to_lowercase()),
+        ];
+        let policies = &self.tree.loaded.fleet.rollout_policies;
+        let is_free = |one: &&String| {
+            let policy = Key::new("berth.dev", KIND, namespace, one);
+            let file = format!("{}/{one}.yaml", args.dir.trim_matches('/'));
+            !policies.contains_key(&policy) && !self.tree.tree.files.iter().any(|known| *known.path == *file)
+        };
+        let chosen = names.iter().find(is_free).unwrap_or(&names[2]);
+        let mut metadata = json!({"name": chosen});
+        let mut workload = json!({"kind": kind, "name": name});
+        if !namespace.is_empty() {
+            metadata["namespace"] = json!(namespace);
+            workload["namespace"] = json!(namespace);
+        }
+        let policy = json!({
+            "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {"workloads": [workload]},
+        });
+        let text = edit::set(&emit(&policy), 0, path, value);
+        let text = text.map_err(|error| CommandError::usage(format!("a new policy: {error}")))?;
+        Ok(Edit { path: self.tree.new_file(&args.dir, chosen)?, text: Some(text) })
+    }
+}
+
+impl Order {
+    /// Checks the edits, writes them, commits them where asked, and says so.
+    pub fn carry_out(self, steered: &Steered, args: &OrderArgs, ui: &Ui) -> Outcome {
+        let tree = &steered.tree;
+        let (_, new_errors) = tree.check(&self.edits);
+        if let Some(error) = would_be_faulty(&new_errors) {
+            return Err(error);
+        }
+        if !self.edits.is_empty() {
+            ui.diagnostics(&tree.lacking(&self.edits)?);
+        }
+        let (root, paths): (&Path, Vec<&str>) =
+            (&args.repo.repo, self.edits.iter().map(|edit| &*edit.path).collect());
+        let commits = args.commit && !self.edits.is_empty();
+        if commits {
+            commit::require_committed(root, &paths)?;
+        }
+        if !args.dry_run {
+            tree.write(&self.edits)?;
+        }
+        let message = format!("{}\n\n{}", self.subject, self.body);
+        let id = if commits { Some(commit::commit(root, &paths, message.trim_end())?) } else { None };
+        match args.output {
+            Format::Text if args.dry_run => {
+                for Edit { path, text } in &self.edits {
+                    let before = tree.text(path)?;
+                    ui.out(&coloured(before, text.as_deref().unwrap_or_default(), path, ui));
+                }
+            }
+            Format::Text => {
+                let files = if paths.is_empty() { String::new() } else { format!(" ({})", paths.join(", ")) };
+                ui.out(&format!("{}: {}{files}", steered.key, self.said));
+            }
+            format => {
+                let Key { group, kind, namespace, name } = &steered.key;
+                let workload = json!({"group": group, "kind": kind, "namespace": namespace, "name": name});
+                let data = json!({
+                    "workload": workload, "said": self.said, "files": paths, "notes": self.notes,
+                    "written": !args.dry_run && !self.edits.is_empty(), "commit": id,
+                });
+                format.write(&data, ui);
+            }
+        }
+        self.notes.iter().for_each(|note| ui.status(note));
+        ui.status(&match (&id, self.edits.is_empty(), args.dry_run) {
+            (_, true, _) => "nothing to change".to_owned(),
+            (_, _, true) => "nothing was written; run without --dry-run to edit the files".to_owned(),
+            (Some(id), ..) => format!("committed {id}: {}\nnext: push", self.subject),
+            (None, ..) => "next: commit and push, or run with `--commit`".to_owned(),
+        });
+        Ok(Exit::Done)
+    }
+}

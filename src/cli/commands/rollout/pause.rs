@@ -1,0 +1,78 @@
+//! `berth rollout pause` and `berth rollout resume`: no cluster is told anything new of a workload for a while.
+
+use serde_json::json;
+
+use super::super::exit::{CommandError, Outcome};
+use super::super::ui::Ui;
+use super::order::{Order, OrderArgs, Steered};
+use berth_base::edit::keys;
+use berth_base::model::rollout_policy::RolloutPolicy;
+
+/// Pause the rollout of a workload
+///
+/// Clusters keep what they have until the rollout is resumed. Writes `paused` into the RolloutPolicy that is for
+/// this workload alone, or makes one.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth rollout pause shop/web --reason \"waiting for legal\"\n  berth rollout pause web --reason \"errors in eu-1\" --commit"
+)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    order: OrderArgs,
+    /// Reason, shown to everybody who asks
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Go on with a rollout that was paused
+///
+/// Takes `paused` out of the RolloutPolicy that is for this workload alone. A policy that then says nothing is
+/// removed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth rollout resume shop/web --commit")]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    order: OrderArgs,
+}
+
+pub(crate) fn cmd_pause(args: &PauseArgs, ui: &Ui) -> Outcome {
+    let reason = args.reason.trim();
+    if reason.is_empty() {
+        return Err(CommandError::usage("a pause requires a reason").hint("give one: `--reason TEXT`"));
+    }
+    let steered = Steered::read(&args.order, ui)?;
+    let is_paused = |policy: &RolloutPolicy| policy.paused.as_deref() == Some(reason);
+    let edits = match steered.own_policy() {
+        Some((policy, _)) if is_paused(policy) => Vec::new(),
+        _ => vec![steered.set(&args.order, &keys(["spec", "paused", "reason"]), &json!(reason))?],
+    };
+    let said = if edits.is_empty() { "is paused already" } else { "paused" };
+    let subject = format!("Pause the rollout of {}", steered.key);
+    let order = Order { edits, said: said.to_owned(), subject, body: reason.to_owned(), ..Order::default() };
+    order.carry_out(&steered, &args.order, ui)
+}
+
+pub(crate) fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
+    let steered = Steered::read(&args.order, ui)?;
+    let fleet = &steered.tree.loaded.fleet;
+    let own = steered.own_policy().map(|(policy, _)| policy);
+    let is_own = |policy: &RolloutPolicy| own.is_some_and(|own| own.key == policy.key);
+    let others: Vec<String> = fleet
+        .policies_of(&steered.key)
+        .into_iter()
+        .filter(|policy| policy.paused.is_some() && !is_own(policy))
+        .map(|policy| format!("the policy `{}` ({})", policy.key.full_name(), policy.origin))
+        .collect();
+    let is_paused = own.is_some_and(|policy| policy.paused.is_some());
+    if !is_paused && !others.is_empty() {
+        let message = format!("{} is paused by {}", steered.key, others.join(" and "));
+        let hint = "that policy is for other workloads, too: remove `paused` there";
+        return Err(CommandError::usage(message).hint(hint));
+    }
+    let edits = if is_paused { steered.remove("paused")? } else { Vec::new() };
+    let said = if is_paused { "resumed" } else { "was not paused" };
+    let notes = others.iter().map(|other| format!("{} stays paused by {other}", steered.key)).collect();
+    let subject = format!("Resume the rollout of {}", steered.key);
+    let order = Order { edits, said: said.to_owned(), subject, notes, ..Order::default() };
+    order.carry_out(&steered, &args.order, ui)
+}

@@ -1,0 +1,132 @@
+//! `berth rollout pause`, `resume`, `abort`, `approve` and `restart`: small edits of rollout policies.
+
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run};
+
+const WEB: &str = "apiVersion: berth.dev/v1alpha1
+kind: RolloutPolicy
+metadata: {name: web, namespace: shop}
+spec:
+  # Careful: people look at this one.
+  workloads: [{kind: FederatedConfigMap, name: web}]   # and no other
+  freeze:
+  - {schedule: 0 14 * * FRI, for: 66h, timeZone: Europe/Berlin}
+";
+
+/// A fleet with the ConfigMaps `web` and `api`, and these files.
+fn fleet(more: &[(&str, &str)]) -> Repo {
+    let (web, api) = (
+        config_map("web", "one", "{clusterSelector: {}}"),
+        config_map("api", "one", "{clusterSelector: {}}"),
+    );
+    let (a, shop) = (cluster("a", &[]), namespace("shop"));
+    let files = [
+        ("clusters/a.yaml", &*a),
+        ("apps/shop.yaml", &*shop),
+        ("apps/web.yaml", &*web),
+        ("apps/api.yaml", &*api),
+    ];
+    Repo::with(&[&files, more].concat())
+}
+
+fn text(repo: &Repo, path: &str) -> String {
+    std::fs::read_to_string(repo.path().join(path)).unwrap()
+}
+
+fn go(repo: &Repo, args: &[&str]) -> Ran {
+    run(&[&["rollout"], args, &["--repo", repo.arg()]].concat())
+}
+
+#[test]
+fn a_pause_makes_a_policy_and_a_resume_removes_it() {
+    let repo = fleet(&[]);
+    let ran = go(&repo, &["pause", "web", "--reason", "waiting for legal"]).expect(0);
+    assert_eq!(ran.out, "FederatedConfigMap shop/web: paused (rollouts/web.yaml)\n");
+    assert!(ran.err.contains("next: commit and push"), "{}", ran.err);
+    assert_eq!(
+        text(&repo, "rollouts/web.yaml"),
+        "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\nmetadata:\n  name: web\n  namespace: shop\nspec:\n  \
+         workloads:\n  - kind: FederatedConfigMap\n    name: web\n    namespace: shop\n  paused:\n    \
+         reason: waiting for legal\n"
+    );
+    run(&["validate", "--repo", repo.arg()]).expect(0);
+    let again = go(&repo, &["pause", "web", "--reason", "waiting for legal"]).expect(0);
+    assert!(
+        again.out.contains("is paused already") && again.err.contains("nothing to change"),
+        "{}",
+        again.err
+    );
+    go(&repo, &["resume", "web"]).expect(0);
+    assert!(!repo.path().join("rollouts/web.yaml").exists());
+    let idle = go(&repo, &["resume", "web"]).expect(0);
+    assert!(idle.out.contains("was not paused"), "{}", idle.out);
+}
+
+#[test]
+fn a_policy_of_the_workload_is_edited_in_place() {
+    let repo = fleet(&[("teams/web.yaml", WEB)]);
+    go(&repo, &["pause", "shop/web", "--reason", "errors in a"]).expect(0);
+    assert_eq!(text(&repo, "teams/web.yaml"), format!("{WEB}  paused:\n    reason: errors in a\n"));
+    go(&repo, &["pause", "shop/web", "--reason", "errors in b"]).expect(0);
+    assert!(text(&repo, "teams/web.yaml").contains("reason: errors in b"));
+    go(&repo, &["resume", "shop/web"]).expect(0);
+    assert_eq!(text(&repo, "teams/web.yaml"), WEB);
+}
+
+#[test]
+fn a_commit_holds_the_edit_and_nothing_else() {
+    let repo = fleet(&[("teams/web.yaml", WEB)]);
+    repo.write("apps/api.yaml", config_map("api", "two", "{clusterSelector: {}}"));
+    let before = repo.id("HEAD");
+    let ran = go(&repo, &["pause", "web", "--reason", "errors in a", "--commit"]).expect(0);
+    assert!(ran.err.contains("committed ") && ran.err.contains("next: push"), "{}", ran.err);
+    assert_eq!(repo.id("HEAD^"), before);
+    assert_eq!(repo.git(&["show", "--format=", "--name-only", "HEAD"]), "teams/web.yaml");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%B"]).trim(),
+        "Pause the rollout of FederatedConfigMap shop/web\n\nerrors in a"
+    );
+    assert_eq!(repo.git(&["status", "--porcelain"]), " M apps/api.yaml");
+    // A new file is committed as well, and a removed one.
+    go(&repo, &["resume", "web", "--commit"]).expect(0);
+    repo.write("apps/api.yaml", config_map("api", "one", "{clusterSelector: {}}"));
+    go(&repo, &["pause", "api", "--reason", "x", "--commit"]).expect(0);
+    assert_eq!(repo.git(&["show", "--format=", "--name-status", "HEAD"]), "A\trollouts/api.yaml");
+    go(&repo, &["resume", "api", "--commit"]).expect(0);
+    assert_eq!(repo.git(&["show", "--format=", "--name-status", "HEAD"]), "D\trollouts/api.yaml");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_edit_of_a_changed_file_is_not_committed() {
+    let repo = fleet(&[("teams/web.yaml", WEB)]);
+    repo.write("teams/web.yaml", format!("{WEB}# mine\n"));
+    let ran = go(&repo, &["pause", "web", "--reason", "x", "--commit"]).expect(2);
+    assert!(ran.err.contains("teams/web.yaml has changes that are not committed"), "{}", ran.err);
+    assert_eq!(text(&repo, "teams/web.yaml"), format!("{WEB}# mine\n"));
+}
+
+#[test]
+fn a_pause_of_many_is_ended_where_it_is() {
+    let all = "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: all}\nspec:\n  \
+               paused: {reason: holidays}\n";
+    let repo = fleet(&[("all.yaml", all)]);
+    let ran = go(&repo, &["resume", "web"]).expect(2);
+    assert!(ran.err.contains("is paused by the policy `all` (all.yaml:1:1)"), "{}", ran.err);
+    go(&repo, &["pause", "web", "--reason", "mine"]).expect(0);
+    let ran = go(&repo, &["resume", "web"]).expect(0);
+    assert!(ran.err.contains("stays paused by the policy `all`"), "{}", ran.err);
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_json_says_it_all() {
+    let repo = fleet(&[]);
+    let ran = go(&repo, &["pause", "web", "--reason", "x", "--dry-run"]).expect(0);
+    assert!(ran.out.contains("+    reason: x"), "{}", ran.out);
+    assert!(!repo.path().join("rollouts").exists());
+    let json = go(&repo, &["pause", "web", "--reason", "x", "-o", "json"]).expect(0).json();
+    assert_eq!(json["workload"]["name"], "web");
+    assert_eq!((&json["files"][0], &json["written"]), (&"rollouts/web.yaml".into(), &true.into()));
+    let ran = go(&repo, &["pause", "wep", "--reason", "x"]).expect(2);
+    assert!(ran.err.contains("did you mean `web`?"), "{}", ran.err);
+    go(&repo, &["pause", "web", "--reason", " "]).expect(2);
+}
