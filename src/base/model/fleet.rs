@@ -88,6 +88,14 @@ impl Fleet {
         found
     }
 
+    /// Returns the stages of a name: of a namespace, or else of none.
+    pub fn stages_named(&self, name: &str, namespace: &str) -> Option<&StageStrategy> {
+        let named = self.stage_strategies.values().filter(|one| *one.key.name == *name);
+        named
+            .filter(|one| one.key.namespace.is_empty() || *one.key.namespace == *namespace)
+            .max_by_key(|one| !one.key.namespace.is_empty())
+    }
+
     /// Returns the workloads that a pattern matches.
     pub fn workloads_of(&self, pattern: &WorkloadPattern) -> Vec<&Key> {
         let first = pattern.first_key();

@@ -7,6 +7,7 @@ use super::key::Key;
 use super::rollout::Strategy;
 use super::schedule::{Schedule, add_on_the_wall};
 use super::selector::Selector;
+use super::staged::StageGate;
 use crate::diag::Pos;
 use crate::text::fits;
 
@@ -31,7 +32,7 @@ pub struct RolloutPolicy {
     pub after: Vec<WorkloadPattern>,
     /// The workloads are one release.
     pub together: bool,
-    pub approved: Vec<StageApproval>,
+    pub approved: Vec<GateApproval>,
     pub aborted: Vec<Abort>,
     pub restarted: Vec<Restart>,
 }
@@ -159,28 +160,12 @@ pub struct Pin {
     pub reason: String,
 }
 
-/// A person's approval of a step of one release.
+/// A person's approval of a gate between stages, for one release.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StageApproval {
+pub struct GateApproval {
     pub workload: WorkloadPattern,
     pub release: u64,
-    pub stage: String,
-    pub task: Moment,
-}
-
-/// The side of a stage that a task is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    Before,
-    After,
-}
-
-impl Moment {
-    pub const WORDS: [&'static str; 2] = ["before", "after"];
-
-    pub fn word(self) -> &'static str {
-        Moment::WORDS[self as usize]
-    }
+    pub gate: StageGate,
 }
 
 /// A release that is taken back.

@@ -65,6 +65,14 @@ pub enum Side {
     After,
 }
 
+impl Side {
+    pub const WORDS: [&'static str; 2] = ["before", "after"];
+
+    pub fn word(self) -> &'static str {
+        Side::WORDS[self as usize]
+    }
+}
+
 /// The progress of a staged rollout. Its stages are fixed when it begins: later edits of the strategy and of labels
 /// do not change them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use berth_base::yaml::Fields;
 
 pub(crate) use ocm::duration;
 
-const FORMS: [&str; 3] = ["rolloutStrategy", "rollingUpdate", "stagedStrategy"];
+const FORMS: [&str; 4] = ["rolloutStrategy", "rollingUpdate", "stages", "stagedStrategy"];
 
 /// Reads a strategy in one of its forms.
 pub fn written_strategy(mut fields: Fields<'_>) -> Option<PolicyStrategy> {
@@ -27,9 +27,13 @@ pub fn written_strategy(mut fields: Fields<'_>) -> Option<PolicyStrategy> {
         let rolling = kubefleet::rolling_update(&mut fields);
         PolicyStrategy::Written(Strategy::Rolling(Rolling { asked: true, ..rolling }))
     });
+    let stages = fields
+        .node("stages")
+        .is_some()
+        .then(|| PolicyStrategy::Written(Strategy::Stages(kubefleet::stages(&mut fields))));
     let at = fields.scope().pos(fields.place_of("stagedStrategy"));
     let staged = fields.str("stagedStrategy");
     let staged = staged.map(|name| PolicyStrategy::Staged { name: name.to_owned(), at });
     fields.finish();
-    waves.or(rolling).or(staged)
+    waves.or(rolling).or(stages).or(staged)
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
-use berth_base::model::rollout_policy::{ANNOTATION, KIND, PolicyName, RolloutPolicy, WorkloadPattern};
+use berth_base::model::rollout_policy::{
+    ANNOTATION, KIND, PolicyName, PolicyStrategy, RolloutPolicy, WorkloadPattern,
+};
 use berth_base::model::{Fleet, Key};
 
 use crate::dialects::Document;
@@ -41,6 +43,7 @@ pub(super) fn check(fleet: &Fleet) -> Diagnostics {
                 found.push(Diagnostic::warning(pattern.at.clone(), message).maybe_hint(near(fleet, pattern)));
             }
         }
+        found.extend(missing_stages(fleet, policy));
         found.extend(records_of_others(fleet, policy));
         if policy.together {
             for key in reached {
@@ -68,6 +71,16 @@ fn missing(fleet: &Fleet, workload: &Key, name: &PolicyName) -> Option<Diagnosti
     let message = format!("there is no {KIND} `{}`: {workload} stays as it is until there is one", name.name);
     let hint = did_you_mean(&name.name, reachable.map(|policy| &*policy.key.name));
     Some(Diagnostic::error(name.at.clone(), message).maybe_hint(hint))
+}
+
+fn missing_stages(fleet: &Fleet, policy: &RolloutPolicy) -> Option<Diagnostic> {
+    let Some(PolicyStrategy::Staged { name, at }) = &policy.strategy else { return None };
+    if fleet.stages_named(name, &policy.key.namespace).is_some() {
+        return None;
+    }
+    let message = format!("spec.strategy.stagedStrategy: there is no staged update strategy `{name}`");
+    let hint = did_you_mean(name, fleet.stage_strategies.keys().map(|key| &*key.name));
+    Some(Diagnostic::error(at.clone(), message).maybe_hint(hint))
 }
 
 /// Returns a hint at the workload whose name is nearest to a pattern's.

@@ -5,9 +5,10 @@ use berth_base::diag::Diagnostic;
 use berth_base::meta::{Metadata, label_selector, open};
 use berth_base::model::Key;
 use berth_base::model::rollout_policy::{
-    Abort, Freeze, Moment, OnFailure, Pin, Restart, RolloutPolicy, StageApproval, WorkloadPattern,
+    Abort, Freeze, GateApproval, OnFailure, Pin, Restart, RolloutPolicy, WorkloadPattern,
 };
 use berth_base::model::schedule::{self, Schedule};
+use berth_base::model::staged::{Side, StageGate};
 use berth_base::yaml::{Fields, Node, Scope};
 
 /// A year, the longest window of a freeze.
@@ -115,12 +116,14 @@ fn number(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
     fields.int_in(key, 1..=i64::MAX).and_then(|number| u64::try_from(number).ok())
 }
 
-fn approval(fields: &mut Fields<'_>, workload: WorkloadPattern, release: u64) -> Option<StageApproval> {
+fn approval(fields: &mut Fields<'_>, workload: WorkloadPattern, release: u64) -> Option<GateApproval> {
     let stage = fields.required_str("stage").map(str::to_owned);
     fields.require("task");
-    let task = fields.choice("task", &Moment::WORDS);
-    let task = if task? == "before" { Moment::Before } else { Moment::After };
-    Some(StageApproval { workload, release, stage: stage?, task })
+    let side = match fields.choice("task", &Side::WORDS)? {
+        "before" => Side::Before,
+        _ => Side::After,
+    };
+    Some(GateApproval { workload, release, gate: StageGate { stage: stage?, side } })
 }
 
 fn abort(fields: &mut Fields<'_>, workload: WorkloadPattern, release: u64) -> Option<Abort> {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::rollout::{Amount, GroupRef, Pace, Rolling, Rollout, Stage, StageTask, Strategy};
+use berth_base::model::rollout::{GroupRef, Pace, Rolling, Rollout, Stage, StageTask, Strategy};
 use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp};
 use berth_base::text::{counted, some_of};
 
 use super::policy::{Closed, Orders};
+use super::stages::takes;
 
 /// The future of a change, if all goes well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -187,11 +188,8 @@ fn by_stage(stages: &[Stage], fleet: &Fleet, picks: &[&Pick]) -> Outlook {
     let mut words = Vec::new();
     let mut left: BTreeSet<&str> = picks.iter().map(|pick| pick.cluster.as_str()).collect();
     for stage in stages {
-        let is_in = |name: &&str| {
-            let cluster = fleet.clusters.get(*name);
-            let selector = stage.selector.as_ref();
-            selector.zip(cluster).is_some_and(|(selector, cluster)| selector.matches(&cluster.labels))
-        };
+        let is_in =
+            |name: &&str| fleet.clusters.get(*name).is_some_and(|cluster| takes(stage, &cluster.labels));
         let clusters: Vec<&str> = left.iter().copied().filter(is_in).collect();
         left.retain(|name| !clusters.contains(name));
         let mut takes = |task: &StageTask| match task {
@@ -201,8 +199,7 @@ fn by_stage(stages: &[Stage], fleet: &Fleet, picks: &[&Pick]) -> Outlook {
         stage.before.iter().for_each(&mut takes);
         // After the last stage nobody waits for its tasks.
         stage.after.iter().for_each(&mut takes);
-        let most = amount(stage.at_a_time, clusters.len());
-        outlook.waves += clusters.len().div_ceil(most);
+        outlook.waves += clusters.len().div_ceil(stage.at_a_time.at_a_time_of(clusters.len()));
         words.push(format!("stage `{}` ({})", stage.name, counted(clusters.len(), "cluster")));
     }
     outlook.pace = words.join(", then ");
@@ -210,14 +207,6 @@ fn by_stage(stages: &[Stage], fleet: &Fleet, picks: &[&Pick]) -> Outlook {
         outlook.also.push(format!("{} in no stage: {}", counted(left.len(), "cluster"), some_of(left, 3)));
     }
     outlook
-}
-
-/// A share of a stage's clusters is rounded down, and is at least one.
-fn amount(amount: Amount, clusters: usize) -> usize {
-    match amount {
-        Amount::Count(count) => count.max(1),
-        Amount::Percent(percent) => (clusters * percent as usize / 100).max(1),
-    }
 }
 
 fn pinned(orders: &Orders<'_>, fleet: &Fleet, picks: &[&Pick]) -> Option<String> {
@@ -249,6 +238,7 @@ pub fn duration(seconds: i64) -> String {
 mod tests {
     use super::*;
     use berth_base::model::Group;
+    use berth_base::model::rollout::Amount;
 
     fn picks(groups: &[(&str, Option<(usize, &str)>)]) -> Vec<Pick> {
         let one = |(cluster, group): &(&str, Option<(usize, &str)>)| Pick {

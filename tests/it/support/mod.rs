@@ -242,7 +242,6 @@ pub const COMMANDS: [&str; 32] = [
     "render",
     "plan",
     "review",
-    "rollout",
     "diff",
     "rollout",
     "run",

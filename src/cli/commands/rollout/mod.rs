@@ -12,9 +12,7 @@ use super::ui::Ui;
 
 /// Follow and steer how changes reach the clusters
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  berth rollout pause shop/web --reason \"waiting for legal\""
-)]
+#[command(after_help = "Example:\n  berth rollout pause shop/web --reason \"waiting for legal\"")]
 pub(crate) struct RolloutArgs {
     #[command(subcommand)]
     command: RolloutCommand,

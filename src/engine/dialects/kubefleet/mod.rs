@@ -35,6 +35,7 @@ use berth_base::model::rollout::Strategy;
 use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
 use berth_base::yaml::Scope;
 
+pub(crate) use staged_updates::stages;
 pub(crate) use strategy::rolling_update;
 
 use envelope::Envelope;

@@ -61,7 +61,13 @@ fn faults_of_a_policy_have_places_and_hints() {
     assert_eq!(
         found("  strategy: {}\n"),
         [
-            "rollouts/rings.yaml:5:13: error: spec.strategy needs one of rolloutStrategy, rollingUpdate, stagedStrategy"
+            "rollouts/rings.yaml:5:13: error: spec.strategy needs one of rolloutStrategy, rollingUpdate, stages, stagedStrategy"
+        ]
+    );
+    assert_eq!(
+        found("  strategy: {stagedStrategy: rings}\n"),
+        [
+            "rollouts/rings.yaml:5:30: error: spec.strategy.stagedStrategy: there is no staged update strategy `rings`"
         ]
     );
     assert_eq!(

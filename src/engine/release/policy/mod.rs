@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use berth_base::model::rollout::{Rolling, Rollout, Strategy};
 use berth_base::model::rollout_policy::{
-    Abort, Freeze, Moment, OnFailure, Pin, PolicyName, PolicyStrategy, RolloutPolicy, StageApproval,
-    WorkloadPattern,
+    Abort, Freeze, GateApproval, OnFailure, Pin, PolicyName, PolicyStrategy, RolloutPolicy, WorkloadPattern,
 };
 use berth_base::model::selector::Labels;
+use berth_base::model::staged::StageGate;
 use berth_base::model::{Fleet, Key, Timestamp};
 use berth_base::text::fits;
 
@@ -70,7 +70,10 @@ impl<'f> Orders<'f> {
                 }
                 _ => strategy.clone(),
             },
-            Some((_, PolicyStrategy::Staged { .. })) => Strategy::Runs,
+            Some((policy, PolicyStrategy::Staged { name, .. })) => {
+                let stages = self.fleet.stages_named(name, &policy.key.namespace);
+                Strategy::Stages(stages.map(|found| found.stages.clone()).unwrap_or_default())
+            }
             None => own.clone(),
         }
     }
@@ -90,6 +93,12 @@ impl<'f> Orders<'f> {
     pub fn closed(&self, now: Timestamp) -> Option<Closed> {
         if let Some(missing) = self.missing {
             let reason = format!("the rollout policy `{}`, which it names, does not exist", missing.name);
+            return Some(Closed { reason, until: None });
+        }
+        if let Some((policy, PolicyStrategy::Staged { name, .. })) = self.strategy_policy()
+            && self.fleet.stages_named(name, &policy.key.namespace).is_none()
+        {
+            let reason = format!("the staged strategy `{name}`, which its policy names, does not exist");
             return Some(Closed { reason, until: None });
         }
         if let Some(reason) = self.policies.iter().find_map(|policy| policy.paused.as_ref()) {
@@ -151,14 +160,14 @@ impl<'f> Orders<'f> {
     }
 
     /// Returns the approvals of the workload's releases.
-    pub fn approvals(&self) -> impl Iterator<Item = &'f StageApproval> {
+    pub fn approvals(&self) -> impl Iterator<Item = &'f GateApproval> {
         let all = self.policies.iter().flat_map(|policy| &policy.approved);
         all.filter(|approval| self.is_about(&approval.workload))
     }
 
-    /// Reports whether somebody approved a step of a release.
-    pub fn is_approved(&self, release: u64, stage: &str, task: Moment) -> bool {
-        self.approvals().any(|one| one.release == release && one.stage == stage && one.task == task)
+    /// Reports whether somebody approved a gate of a release.
+    pub fn is_approved(&self, release: u64, gate: &StageGate) -> bool {
+        self.approvals().any(|one| one.release == release && one.gate == *gate)
     }
 
     /// Returns the order to take a release back.

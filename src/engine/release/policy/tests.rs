@@ -1,6 +1,8 @@
 use super::*;
 use crate::load::{History, load};
 use berth_base::model::rollout::Amount;
+use berth_base::model::rollout::Stage;
+use berth_base::model::staged::{Side, StageStrategy};
 use berth_base::source::{SourceFile, SourceTree};
 
 const WEB: &str = "FederatedConfigMap shop/web";
@@ -151,7 +153,8 @@ fn orders_of_all_policies_add_up() {
     assert_eq!(orders.pin("us-1", &lts).map(|pin| pin.release), Some(None));
     assert!(orders.pin("us-1", &Labels::new()).is_none());
     assert_eq!(orders.after(), [&database].into());
-    assert!(orders.is_approved(3, "eu", Moment::Before) && !orders.is_approved(3, "eu", Moment::After));
+    let gate = |side| StageGate { stage: "eu".to_owned(), side };
+    assert!(orders.is_approved(3, &gate(Side::Before)) && !orders.is_approved(3, &gate(Side::After)));
     assert!(orders.aborted(2).is_some() && orders.aborted(3).is_none());
     assert_eq!((orders.restarts(3), orders.restarts(2)), (2, 0));
     assert_eq!(orders.on_failure(), OnFailure::RollBack);
@@ -167,4 +170,37 @@ fn one_release_is_all_that_the_policy_lists() {
     let (web, database) = (key(&fleet, WEB), key(&fleet, "FederatedConfigMap shop/database"));
     assert_eq!(Orders::of(&fleet, &web).together(), Some([&web, &database].into()));
     assert_eq!(Orders::of(&fleet, &key(&fleet, "ClusterResourcePlacement all")).together(), None);
+}
+
+#[test]
+fn stages_are_written_out_or_named() {
+    let written =
+        "  strategy: {stages: [{name: canary, labelSelector: {}, afterStageTasks: [{type: Approval}]}]}";
+    let stages = |fleet: &Fleet| match Orders::of(fleet, &key(fleet, WEB)).strategy() {
+        Strategy::Stages(stages) => stages.into_iter().map(|stage| stage.name).collect(),
+        _ => Vec::new(),
+    };
+    assert_eq!(stages(&fleet(&[("written", written)])), ["canary"]);
+    let mut named = fleet(&[("named", "  strategy: {stagedStrategy: rings}")]);
+    let closed = |fleet: &Fleet| Orders::of(fleet, &key(fleet, WEB)).closed(at("2026-01-05T08:00:00Z"));
+    assert!(closed(&named).is_some_and(|closed| closed.reason.contains("`rings`")));
+    for (namespace, stage) in [("", "everywhere"), ("shop", "here"), ("bank", "elsewhere")] {
+        let strategy = Key::new("x", "Stages", namespace, "rings");
+        let found = StageStrategy {
+            key: strategy.clone(),
+            origin: berth_base::diag::Pos::file("x"),
+            stages: vec![Stage {
+                name: stage.to_owned(),
+                selector: None,
+                sorted_by: None,
+                at_a_time: Amount::Count(1),
+                before: Vec::new(),
+                after: Vec::new(),
+            }],
+        };
+        named.stage_strategies.insert(strategy, found);
+    }
+    // A policy of no namespace names stages of no namespace.
+    assert_eq!(stages(&named), ["everywhere"]);
+    assert_eq!(closed(&named), None);
 }

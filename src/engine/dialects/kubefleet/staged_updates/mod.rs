@@ -20,6 +20,7 @@ use berth_base::yaml::node::Node;
 use super::kinds::PLACEMENT_GROUP;
 
 pub(crate) use references::check;
+pub(crate) use strategy::stages;
 
 const LONGEST_NAME: usize = 63;
 const LONGEST_PLACEMENT: usize = 255;
@@ -55,7 +56,7 @@ pub(crate) fn read(scope: &Scope, root: &Node, key: &Key) -> Option<StagedUpdate
     let origin = scope.pos(root.at);
     let read = match &*key.kind {
         "ClusterStagedUpdateStrategy" | "StagedUpdateStrategy" => {
-            let stages = strategy::stages(&mut spec);
+            let stages = stages(&mut spec);
             Some(StagedUpdate::Strategy(StageStrategy { key: key.clone(), origin, stages }))
         }
         "ClusterStagedUpdateRun" | "StagedUpdateRun" => {

@@ -15,7 +15,7 @@ use super::wait_time::wait_time;
 
 const MOST_STAGES: usize = 31;
 
-pub(super) fn stages(spec: &mut Fields<'_>) -> Vec<Stage> {
+pub(crate) fn stages(spec: &mut Fields<'_>) -> Vec<Stage> {
     spec.require("stages");
     let found = spec.each("stages");
     if found.len() > MOST_STAGES {
