@@ -85,6 +85,7 @@ mod rollout_orders;
 mod roots;
 mod scores;
 mod signing;
+mod silence;
 mod slips;
 mod snapshots;
 #[cfg(unix)]

@@ -35,6 +35,10 @@ pub struct Cluster {
     /// Being removed from the fleet: not picked any more.
     pub leaving: bool,
     pub standing: Standing,
+    /// The taints that its systems give it while its member is silent.
+    pub taints_of_silence: Vec<Taint>,
+    /// Set while its member is silent.
+    pub silence: Option<Silence>,
 }
 
 impl Cluster {
@@ -127,6 +131,25 @@ pub struct Taint {
     /// The effect in the words of the file, which tolerations name.
     pub effect_word: String,
     pub since: Option<Timestamp>,
+    /// The moment at which tolerations of it stopped to run out.
+    pub frozen: Option<Timestamp>,
+}
+
+/// A silence of a cluster's member: its last report is overdue for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    pub since: Timestamp,
+    /// Since when nothing more is moved away for it.
+    pub frozen: Option<Timestamp>,
+}
+
+impl Silence {
+    /// Returns the moment after so many seconds of silence. `None` if the silence was frozen before.
+    pub fn lasts(self, seconds: i64) -> Option<Timestamp> {
+        let end = self.since.as_second().saturating_add(seconds);
+        let end = Timestamp::from_second(end).unwrap_or(Timestamp::MAX);
+        self.frozen.is_none_or(|frozen| end <= frozen).then_some(end)
+    }
 }
 
 /// The effect of an untolerated taint.

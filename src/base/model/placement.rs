@@ -47,6 +47,8 @@ pub struct Policy {
     pub ranking: Ranking,
     pub selection: Selection,
     pub retention: Retention,
+    /// The seconds of silence after which a cluster that would stay gives way to another one.
+    pub replace_after: Option<i64>,
     pub groups: Option<Grouping>,
     /// The division of replicas among the picked clusters, where there is a number to divide.
     pub division: Option<Box<Division>>,
@@ -68,6 +70,7 @@ impl Policy {
         ranking: Ranking::SumThenName,
         selection: Selection::All,
         retention: Retention::None,
+        replace_after: None,
         groups: None,
         division: None,
         blocked: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::cluster::{AddOnScore, Taint, WorkloadName, WorkloadReport};
+use super::cluster::{AddOnScore, Silence, Taint, WorkloadName, WorkloadReport};
 use super::object::ObjectId;
 use super::release::CopyReport;
 use super::selector::Labels;
@@ -28,6 +28,8 @@ pub struct ClusterStatus {
     pub copies: BTreeMap<WorkloadName, CopyReport>,
     /// Since when the member has been silent, where its last report is overdue for long. Only facts have this.
     pub silent: Option<Timestamp>,
+    /// Since when nothing more is moved away for the silence, because much of the fleet is silent. Only facts have this.
+    pub frozen: Option<Timestamp>,
     /// The times at which taints without a time of their own were first seen. Only facts have these.
     pub taints: BTreeMap<TaintName, Timestamp>,
 }
@@ -49,6 +51,14 @@ impl ClusterStatus {
         self.workloads.extend(other.workloads.clone());
         self.copies.extend(other.copies.clone());
         self.taints.extend(other.taints.clone());
+        if other.silent.is_some() {
+            (self.silent, self.frozen) = (other.silent, other.frozen);
+        }
+    }
+
+    /// The member's silence, if any.
+    pub fn silence(&self) -> Option<Silence> {
+        self.silent.map(|since| Silence { since, frozen: self.frozen })
     }
 
     /// Clears what nobody can write into a file: verdicts on copies, and what only the hub may say.
@@ -60,7 +70,7 @@ impl ClusterStatus {
     /// Clears what only the hub may say: a member's own word does not count.
     pub fn forget_first_seen(&mut self) {
         self.taints.clear();
-        self.silent = None;
+        (self.silent, self.frozen) = (None, None);
     }
 }
 

@@ -44,8 +44,10 @@ pub fn to_json(status: &ClusterStatus) -> Json {
     if !status.copies.is_empty() {
         root.insert("copies".to_owned(), status.copies.iter().map(copy_to_json).collect());
     }
-    if let Some(silent) = status.silent {
-        root.insert("silent".to_owned(), json!(silent.to_string()));
+    for (key, moment) in [("silent", status.silent), ("frozen", status.frozen)] {
+        if let Some(moment) = moment {
+            root.insert(key.to_owned(), json!(moment.to_string()));
+        }
     }
     if !status.taints.is_empty() {
         root.insert("taints".to_owned(), status.taints.iter().map(taint_to_json).collect());
@@ -173,6 +175,7 @@ pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
         workloads: fields.each("workloads").into_iter().filter_map(workload).collect(),
         copies: fields.each("copies").into_iter().filter_map(copy).collect(),
         silent: moment(&mut fields, "silent"),
+        frozen: moment(&mut fields, "frozen"),
         taints: fields.each("taints").into_iter().filter_map(taint).collect(),
     };
     fields.finish();

@@ -13,6 +13,8 @@ use super::trust::TrustArgs;
 use super::ui::Ui;
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
+use berth_engine::gate::limits::Limit;
+use berth_engine::gate::{Limits, Percent};
 use berth_git::Identity;
 use berth_git::protocol::Refs;
 use berth_git::signature::Signer;
@@ -55,6 +57,15 @@ pub(crate) struct RunArgs {
     trust: TrustArgs,
     #[command(flatten)]
     gate: GateArgs,
+    /// Move nothing away from silent clusters while more than this share of the members is late; the first two are free
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "20%",
+        env = "BERTH_MAX_SILENT_CLUSTERS",
+        help_heading = "Removals"
+    )]
+    max_silent_clusters: Percent,
     /// Begin with a first state, although the remote's rendered branch was not fetched
     #[arg(long)]
     first: bool,
@@ -96,6 +107,7 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         refs: Refs::default(),
         identity: Identity { signer, fleet: args.trust.fleet(), ..args.identity.clone() },
         limits: args.gate.limits(),
+        max_silent: Limit { share: args.max_silent_clusters, ..Limits::SILENT },
         allow_rewind: args.allow_rewind,
         allow_rewritten: args.allow_rewritten,
         allow_empty: args.allow_empty,

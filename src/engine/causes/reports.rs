@@ -26,6 +26,16 @@ pub fn words(cluster: &str, was: &ClusterStatus, is: &ClusterStatus) -> String {
         room.map(|(of, room)| (format!("{} {}/{}", of.kind, of.namespace, of.name), room)).collect()
     });
     add(&mut found, "room for", &old, &new);
+    found.extend(match (was.silent, is.silent) {
+        (None, Some(since)) => Some(format!("silent since {since}")),
+        (Some(_), None) => Some("no longer silent".to_owned()),
+        _ if was.frozen != is.frozen => Some(if is.frozen.is_some() {
+            "its silence moves nothing more while much of the fleet is silent".to_owned()
+        } else {
+            "its silence counts again".to_owned()
+        }),
+        _ => None,
+    });
     format!("report of {}: {}", harmless_line(cluster), some_of(found, MOST_NAMED))
 }
 

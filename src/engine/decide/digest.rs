@@ -122,10 +122,10 @@ fn encode_read(
             encoder.all(cluster.taints.iter(), |encoder, taint| {
                 encoder.tag(u8::from(open.iter().any(|one| std::ptr::eq(*one, taint))));
             });
-            let ends = cluster
-                .taints
-                .iter()
-                .flat_map(|taint| tolerations.iter().filter_map(move |toleration| expiry(toleration, taint)));
+            let ends =
+                cluster.taints.iter().filter(|taint| taint.frozen.is_none()).flat_map(|taint| {
+                    tolerations.iter().filter_map(move |toleration| expiry(toleration, taint))
+                });
             flips = ends.filter(|end| *end > table.now).min();
         }
         Read::Eligible(limits) => {
@@ -160,6 +160,11 @@ fn encode_read(
         Read::Room(workload) => {
             let room = cluster.workloads.get(*workload).and_then(|report| report.capacity);
             encoder.maybe(room, Encoder::number);
+        }
+        Read::Replaced(seconds) => {
+            let end = cluster.silence.and_then(|silence| silence.lasts(*seconds));
+            encoder.tag(u8::from(end.is_some_and(|end| end <= table.now)));
+            flips = end.filter(|end| *end > table.now);
         }
     }
     flips

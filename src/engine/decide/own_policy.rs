@@ -30,7 +30,7 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
         return stand_divided(case, &division.then, recorder);
     }
     let filters = divide::filters(case.policy, &divided);
-    let kept = kept(case);
+    let kept = kept(case, &filters);
     let passed = filter(case, &filters, &kept, recorder);
     let mut parts: Vec<Vec<i64>> = {
         let around =
@@ -126,7 +126,7 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
 }
 
 /// Returns the current picks that stay without passing the filters again.
-fn kept(case: &Case<'_>) -> Vec<Row> {
+fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
     let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
         return Vec::new();
     };
@@ -139,7 +139,29 @@ fn kept(case: &Case<'_>) -> Vec<Row> {
         Selection::All | Selection::First(_) => true,
     };
     let stays = |row: &Row| !case.table.cluster(*row).leaving && named(row);
-    case.current_rows.iter().copied().filter(stays).collect()
+    let mut kept: Vec<Row> = case.current_rows.iter().copied().filter(stays).collect();
+    let replaced = replaced(case, &kept, filters);
+    kept.retain(|row| replaced.binary_search(row).is_err());
+    kept
+}
+
+/// Returns the current picks whose members are silent for too long, as many as other clusters can take the place of.
+fn replaced(case: &Case<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
+    let (Some(seconds), Selection::First(_)) = (case.policy.replace_after, &case.policy.selection) else {
+        return Vec::new();
+    };
+    let is_lost = |row: &Row| {
+        let end = case.table.cluster(*row).silence.and_then(|silence| silence.lasts(seconds));
+        end.is_some_and(|end| end <= case.table.now)
+    };
+    let mut lost: Vec<Row> = kept.iter().copied().filter(is_lost).collect();
+    if !lost.is_empty() {
+        let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, &[])).collect();
+        let passes = |row: &&Row| checks.iter().all(|check| check.refuse(**row).is_none());
+        let others = case.candidates.iter().filter(|row| kept.binary_search(row).is_err());
+        lost.truncate(others.filter(passes).take(lost.len()).count());
+    }
+    lost
 }
 
 /// Keeps the current picks whose clusters still exist, or none.

@@ -83,6 +83,11 @@ pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
     if let Some(division) = &policy.division {
         divided(encoder, division);
     }
+    // Left out where it is unset, so that earlier decisions stay sticky.
+    if let Some(seconds) = policy.replace_after {
+        encoder.text("replace after");
+        encoder.number(seconds);
+    }
     encoder.text(&policy.text.to_string());
 }
 

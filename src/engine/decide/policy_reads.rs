@@ -27,6 +27,8 @@ pub(super) enum Read<'a> {
     Shown(View),
     /// The number of replicas of a workload that fit into the cluster.
     Room(&'a WorkloadName),
+    /// A silence of the member that lasts so many seconds, for which the cluster is replaced.
+    Replaced(i64),
 }
 
 pub(super) type Reads<'a> = BTreeSet<Read<'a>>;
@@ -65,6 +67,7 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
         of_filters(&division.then, reads);
         reads.insert(Read::Room(&division.workload));
     }
+    reads.extend(policy.replace_after.map(Read::Replaced));
     let named = policy.groups.iter().flat_map(|groups| &groups.named);
     named.for_each(|(_, term)| of_term(term, reads));
 }

@@ -7,8 +7,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::policy_reads::{Read, Reads};
+use berth_base::model::cluster::Silence;
 use berth_base::model::selector::{Labels, Measure};
-use berth_base::model::{Cluster, ClusterStatus, Fleet, Shared};
+use berth_base::model::status::TaintName;
+use berth_base::model::{Cluster, ClusterStatus, Fleet, Shared, Taint};
 
 /// Returns the clusters with the values of their statuses, by name ascending.
 pub fn overlay<'a>(fleet: &'a Fleet, statuses: &BTreeMap<String, ClusterStatus>) -> Vec<Cow<'a, Cluster>> {
@@ -31,6 +33,7 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && status.properties.is_empty()
         && status.scores.is_empty()
         && status.workloads.is_empty()
+        && status.silent.is_none()
 }
 
 /// Returns the parts of each status that are not empty.
@@ -46,6 +49,8 @@ pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
         scores: status.scores.clone(),
         workloads: status.workloads.clone(),
         taints: status.taints.clone(),
+        silent: status.silent,
+        frozen: status.frozen,
         ..ClusterStatus::default()
     };
     speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
@@ -59,6 +64,21 @@ fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) 
     cluster.properties.extend(newer(&status.properties));
     cluster.scores.extend(status.scores.clone());
     cluster.workloads.extend(status.workloads.clone());
+    if let Some(silence) = status.silence() {
+        fall_silent(cluster, silence);
+    }
+}
+
+/// Gives the cluster of a silent member the taints that its systems have for it. One that a file has already counts
+/// since the moment in the file.
+fn fall_silent(cluster: &mut Cluster, silence: Silence) {
+    cluster.silence = Some(silence);
+    for taint in &cluster.taints_of_silence {
+        if !cluster.taints.iter().any(|known| TaintName::of(known) == TaintName::of(taint)) {
+            let (since, frozen) = (Some(silence.since), silence.frozen);
+            cluster.taints.push(Taint { since, frozen, ..taint.clone() });
+        }
+    }
 }
 
 /// The part of the members' statuses that some policy looks at. Clusters without such a part are left out.
@@ -97,6 +117,11 @@ pub(super) fn facts(
                 Read::Room(workload) => {
                     let report = status.workloads.get(*workload).filter(|report| report.capacity.is_some());
                     fact.workloads.extend(report.map(|report| ((*workload).clone(), *report)));
+                    continue;
+                }
+                Read::Taints if cluster.taints_of_silence.is_empty() => continue,
+                Read::Taints | Read::Ready | Read::Eligible(_) | Read::Replaced(_) => {
+                    (fact.silent, fact.frozen) = (status.silent, status.frozen);
                     continue;
                 }
                 _ => continue,

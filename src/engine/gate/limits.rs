@@ -84,7 +84,7 @@ impl Percent {
 
 impl Limit {
     /// Reports whether the part exceeds the limit. The free number does not apply to a share of 0%.
-    pub(crate) fn is_exceeded(self, part: usize, whole: usize) -> bool {
+    pub fn is_exceeded(self, part: usize, whole: usize) -> bool {
         self.share_is_exceeded(part, whole) && (part > self.free || self.share.0 == 0)
     }
 
@@ -106,6 +106,10 @@ impl Limit {
 }
 
 impl Limits {
+    /// The share of late members beyond which nothing is moved away from silent clusters, unless a flag sets another.
+    /// It decides which facts a daemon records, so no commit names it.
+    pub const SILENT: Limit = Limit { share: Percent(20), free: 2 };
+
     /// The labels that members may report.
     pub fn member_labels(&self) -> LabelKeys {
         self.recall.as_ref().map(|recall| recall.labels.clone()).unwrap_or_default()

@@ -49,6 +49,11 @@ fn add(first: &mut Cluster, second: Cluster, found: &mut Diagnostics) {
     first.taints.extend(second.taints);
     first.taints.sort();
     first.taints.dedup_by(|a, b| (&a.key, &a.value, a.effect) == (&b.key, &b.value, b.effect));
+    for taint in second.taints_of_silence {
+        if !first.taints_of_silence.contains(&taint) {
+            first.taints_of_silence.push(taint);
+        }
+    }
     first.leaving |= second.leaving;
     first.origins.extend(second.origins);
 }

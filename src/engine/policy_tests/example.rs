@@ -199,7 +199,7 @@ fn cluster(fields: &mut Fields<'_>) -> Option<Cluster> {
             ["key", "value", "effect"].map(|key| fields.str(key).unwrap_or_default().to_owned());
         fields.finish();
         // Rules see the word alone.
-        Taint { key, value, effect: Effect::Prefer, effect_word, since: None }
+        Taint { key, value, effect: Effect::Prefer, effect_word, since: None, frozen: None }
     });
     let taints = taints.collect();
     Some(Cluster { name: name?, labels, claims, properties, taints, ..Cluster::default() })

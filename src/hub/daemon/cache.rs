@@ -1,12 +1,18 @@
 //! The cache that a pass leaves for the next one: parsed files, rendered objects and the current state. Losing it
 //! costs time only.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::cache_file;
 use super::error::PassError;
 use super::settings::Settings;
-use crate::inputs::BuildCache;
+use crate::inputs::hearing::Hearing;
+use crate::inputs::{BuildCache, Reports};
 use crate::publish::{self, CurrentState, cluster_refs};
 use crate::verify::trust::Untrusted;
+use berth_base::model::Timestamp;
+use berth_engine::gate::limits::Limit;
 use berth_engine::pipeline;
 use berth_git::{CommitId, Repo};
 
@@ -19,6 +25,8 @@ pub struct Cache {
     pub(super) cluster_refs: cluster_refs::ClusterRefCache,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
+    /// The memory of reports. Losing it gives every member a full grace again.
+    hearing: Arc<Hearing>,
     /// Set once the cache of an earlier process was looked for.
     begun: bool,
     /// The commit whose state the cache file holds.
@@ -29,6 +37,31 @@ impl Cache {
     /// Returns an empty cache that ignores the cache file.
     pub(crate) fn forgetful() -> Cache {
         Cache { begun: true, ..Cache::default() }
+    }
+
+    /// Returns an empty cache of a daemon that fetches at this interval.
+    pub(super) fn polled(self, poll: Duration) -> Cache {
+        let mut hearing = Hearing::default();
+        hearing.every(poll);
+        Cache { hearing: hearing.into(), ..self }
+    }
+
+    /// Notes that the refs of members could be read at this moment.
+    pub fn fetched(&mut self, clock: Timestamp) {
+        Arc::make_mut(&mut self.hearing).fetched(clock);
+    }
+
+    /// Notes the reports that arrived by this moment, and hands the memory on with them. Without a note that refs
+    /// could be read, nobody is judged.
+    pub(super) fn hear(&mut self, mut reports: Reports, clock: Timestamp, limit: Limit) -> Reports {
+        let judges = Arc::make_mut(&mut self.hearing).note(&reports.statuses, clock, limit);
+        reports.hearing = judges.then(|| self.hearing.clone());
+        reports
+    }
+
+    /// Gives every member a full grace: it may not have been at fault.
+    pub(super) fn forgive(&mut self, clock: Timestamp) {
+        Arc::make_mut(&mut self.hearing).begin(clock);
     }
 
     /// Returns the number of files parsed since this cache began.

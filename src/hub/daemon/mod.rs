@@ -92,7 +92,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
-    let mut state = LoopState::default();
+    let mut state = LoopState { poll, cache: Cache::default().polled(poll), ..LoopState::default() };
     let mut running: Option<JoinHandle<PassEnd>> = None;
     let mut pause: Option<tokio::time::Instant> = None;
     let mut backing_off = false;
@@ -142,6 +142,7 @@ struct LoopState {
     /// The refs when the last pass had nothing left to do.
     seen: Option<pass::RefSnapshot>,
     next_change: Option<Timestamp>,
+    poll: Duration,
     cache: Cache,
 }
 
@@ -176,7 +177,7 @@ impl LoopState {
             Err(problem) => {
                 error!(error = %problem, "pass crashed: a bug in berth");
                 // The cache may be the cause of the crash.
-                self.cache = Cache::forgetful();
+                self.cache = Cache::forgetful().polled(self.poll);
                 Event::Failed
             }
         }
@@ -216,6 +217,7 @@ fn start(settings: &Settings, mirror: Option<SharedMirror>, state: &mut LoopStat
         {
             return (Err(problem), cache);
         }
+        cache.fetched(Timestamp::now());
         if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
             return (Ok(None), cache);
         }

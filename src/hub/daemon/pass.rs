@@ -149,14 +149,15 @@ fn attempt_pass(
         Some(current) => Some(refuse_untrusted(&repo, settings, current, source, clock, cache)?),
         None => None,
     };
+    let reports = Reports::read(&repo, refs, &settings.limits.member_labels(), current.as_ref())
+        .map_err(NextCommitError::from)?;
     let start = StepInputs {
         name: &name,
         source,
         current: current.as_ref(),
         processed: before.as_ref(),
         refs,
-        reports: Reports::read(&repo, refs, &settings.limits.member_labels(), current.as_ref())
-            .map_err(NextCommitError::from)?,
+        reports: cache.hear(reports, clock, settings.max_silent),
         identity: &settings.identity,
         limits: &settings.limits,
         exemptions: settings.exemptions(),
@@ -208,8 +209,13 @@ fn attempt_pass(
     diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
     let seen = RefSnapshot { asked, own: own_refs(&repo, settings)? };
+    if inputs.silences.outage.is_some() {
+        cache.forgive(clock);
+    }
+    let next_silence = inputs.silences.next;
     cache.keep(inputs.into_cache(), rendered);
-    let next_change = built.next_change.into_iter().chain(beat.map(|(_, next)| next)).min();
+    let timed = built.next_change.into_iter().chain(next_silence);
+    let next_change = timed.chain(beat.map(|(_, next)| next)).min();
     let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
     Ok(PassResult { source, outcome, plan, held, diagnostics, next_change, seen })
 }

@@ -7,6 +7,7 @@ use crate::verify::trust::Anchors;
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_engine::gate::Limits;
+use berth_engine::gate::limits::Limit;
 use berth_git::Identity;
 use berth_git::protocol::Refs;
 
@@ -20,6 +21,8 @@ pub struct Settings {
     pub identity: Identity,
     /// The removals that need no approval.
     pub limits: Limits,
+    /// The share of late members beyond which nothing is moved away from silent clusters.
+    pub max_silent: Limit,
     /// Lets the source go back, or be another branch.
     pub allow_rewind: bool,
     /// Lets the rendered branch be another than the one processed last.
@@ -47,6 +50,7 @@ impl Settings {
             refs: Refs::default(),
             identity: Identity::default(),
             limits: Limits::default(),
+            max_silent: Limits::SILENT,
             allow_rewind: false,
             allow_rewritten: false,
             allow_empty: false,

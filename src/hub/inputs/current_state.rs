@@ -5,8 +5,10 @@
 
 use berth_git::protocol::Refs;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::error::InputError;
+use super::hearing::Hearing;
 use crate::publish::{self, CurrentState, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ClusterStatus, LabelKeys};
@@ -52,6 +54,8 @@ pub struct Reports {
     pub statuses: BTreeMap<String, ClusterStatus>,
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd: Diagnostics,
+    /// The memory of a daemon that hears the members. Without it, the silences of the current state stay.
+    pub(crate) hearing: Option<Arc<Hearing>>,
 }
 
 impl Reports {
@@ -73,7 +77,12 @@ impl Reports {
             status.forget_first_seen();
             status.labels.retain(|key, _| labels.allow(key));
         }
-        Ok(Reports { statuses, odd })
+        for (cluster, fact) in current.iter().flat_map(|current| &current.state.facts) {
+            if let Some(status) = statuses.get_mut(cluster) {
+                (status.silent, status.frozen) = (fact.silent, fact.frozen);
+            }
+        }
+        Ok(Reports { statuses, odd, hearing: None })
     }
 }
 
@@ -129,7 +138,7 @@ impl LocatedState {
 
     /// The members' reports. A clone that has the state of a remote and no reports goes by those in the state.
     pub fn reports(&self, repo: &Repo, labels: &LabelKeys) -> Result<Reports, InputError> {
-        let Reports { mut statuses, mut odd } =
+        let Reports { mut statuses, mut odd, hearing } =
             Reports::read(repo, &self.refs, labels, self.current.as_ref())?;
         let facts = self.current.as_ref().map(|current| &current.state.facts);
         if let (Some(remote), Some(facts)) = (&self.remote, facts)
@@ -143,7 +152,7 @@ impl LocatedState {
             let hint = format!("fetch them: git fetch {remote} '+refs/berth/*:refs/berth/*'");
             odd.push(Diagnostic::note(message).hint(hint));
         }
-        Ok(Reports { statuses, odd })
+        Ok(Reports { statuses, odd, hearing })
     }
 
     /// The state in a few words.

@@ -13,10 +13,12 @@ mod deadlines;
 mod error;
 pub mod gate;
 pub mod gate_inputs;
+pub(crate) mod hearing;
 mod hypothetical;
 mod last_good;
 mod past_removals;
 mod policy_tests;
+mod silence;
 
 pub use build_cache::BuildCache;
 pub use current_state::{LocatedState, Reports, Search};
@@ -39,6 +41,7 @@ use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
 use last_good::{FormSearch, GoodForms};
+use silence::Silences;
 
 /// A commit of the source, and the state to go on from.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +68,8 @@ pub struct PassInputs {
     pub diagnostics: Diagnostics,
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd_reports: Diagnostics,
+    /// The verdict on members that are overdue, where somebody listens to them.
+    pub(crate) silences: Silences,
     history: GoodForms,
     /// The source commit of the current state.
     pub(crate) published: Option<CommitId>,
@@ -121,6 +126,7 @@ impl PassInputs {
                 now,
                 diagnostics: Diagnostics::new(),
                 odd_reports: Diagnostics::new(),
+                silences: Silences::default(),
                 history: GoodForms::None,
                 published: None,
                 then: None,
@@ -141,7 +147,7 @@ impl PassInputs {
         let mut inputs = PassInputs::with(&repo, current, tree, head, BuildCache::default())?;
         inputs.label = label;
         inputs.now = now;
-        inputs.take_reports(&repo, current, located.reports(&repo, &labels_of(current))?);
+        inputs.take_reports(&repo, current, located.reports(&repo, &labels_of(current))?, now);
         inputs.upon = Some(located.words());
         Ok(inputs)
     }
@@ -185,7 +191,7 @@ impl PassInputs {
         let mut inputs = PassInputs::source(source, cache)?;
         let reported = reports.statuses.values().filter_map(|status| status.reported);
         inputs.now = reported.filter(|reported| *reported <= clock).fold(inputs.now, Timestamp::max);
-        inputs.take_reports(source.repo, source.current, reports);
+        inputs.take_reports(source.repo, source.current, reports, clock);
         Ok(inputs)
     }
 
@@ -220,9 +226,21 @@ impl PassInputs {
         Ok(inputs)
     }
 
-    /// Takes the reports over, for the moment that is set.
-    fn take_reports(&mut self, repo: &Repo, current: Option<&CurrentState>, reports: Reports) {
+    /// Takes the reports over, for the moment that is set or the last at which a member fell silent.
+    fn take_reports(
+        &mut self,
+        repo: &Repo,
+        current: Option<&CurrentState>,
+        reports: Reports,
+        clock: Timestamp,
+    ) {
         (self.statuses, self.odd_reports) = (reports.statuses, reports.odd);
+        if let Some(hearing) = &reports.hearing {
+            let (fleet, statuses) = (&self.loaded.fleet, &mut self.statuses);
+            self.silences = Silences::judge(hearing, fleet, statuses, self.then, clock);
+            self.odd_reports.extend(self.silences.warning());
+            self.now = self.silences.last.map_or(self.now, |last| last.max(self.now));
+        }
         if let Some(current) = current {
             copy_reports::add(repo, &self.loaded.fleet, current, &mut self.statuses, self.now);
         }
@@ -252,6 +270,7 @@ impl PassInputs {
             now: Timestamp::UNIX_EPOCH,
             diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
             odd_reports: Diagnostics::new(),
+            silences: Silences::default(),
             history,
             published: current.and_then(|current| current.trailers.source),
             then: current.and_then(|current| current.trailers.now),

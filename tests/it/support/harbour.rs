@@ -104,7 +104,14 @@ fn read_quay(scope: &Scope, document: &Document) -> Option<Cluster> {
         let key = fields.required_str("key")?.to_owned();
         let effect_word = fields.choice("effect", QUAY.effects)?.to_owned();
         fields.finish();
-        Some(Taint { key, value: String::new(), effect: Effect::Refuse, effect_word, since: None })
+        Some(Taint {
+            key,
+            value: String::new(),
+            effect: Effect::Refuse,
+            effect_word,
+            since: None,
+            frozen: None,
+        })
     };
     let taints = spec.each("taints").into_iter().filter_map(taint).collect();
     spec.finish();

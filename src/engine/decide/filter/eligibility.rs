@@ -38,8 +38,12 @@ impl Check for Ready<'_> {
     }
 }
 
-/// Reports whether the cluster is ready by its last report. A cluster without a report counts as ready.
+/// Reports whether the cluster is ready by its last report. A cluster without a report counts as ready, one whose
+/// member is silent does not.
 pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
+    if cluster.silence.is_some() {
+        return false;
+    }
     let Standing::Reported(report) = &cluster.standing else { return true };
     let agent_is_well = report
         .agent
@@ -54,7 +58,7 @@ pub(super) struct Eligible<'a> {
 }
 
 /// By code: what is wrong with the cluster.
-const REASONS: [&str; 7] = [
+const REASONS: [&str; 8] = [
     "leaving the fleet",
     "its agent has not joined",
     "its agent has sent no heartbeat",
@@ -62,6 +66,7 @@ const REASONS: [&str; 7] = [
     "its agent does not say whether it is healthy",
     "its agent has been unhealthy for too long",
     "reported as not ready",
+    "its member is silent",
 ];
 
 /// Returns the current fault of a cluster, and the moment at which it may change by itself.
@@ -72,6 +77,9 @@ pub(in crate::decide) fn eligibility(
 ) -> (Option<Code>, Option<Timestamp>) {
     if cluster.leaving {
         return (Some(0), None);
+    }
+    if cluster.silence.is_some() {
+        return (Some(7), None);
     }
     let Standing::Reported(report) = &cluster.standing else { return (None, None) };
     let Some(agent) = &report.agent else { return ((report.ready == Some(false)).then_some(6), None) };
@@ -125,7 +133,11 @@ impl Check for Eligible<'_> {
 
     fn detail(&self, code: Code, row: Row) -> String {
         let summary = self.summary(code);
-        let Standing::Reported(report) = &self.table.cluster(row).standing else { return summary };
+        let cluster = self.table.cluster(row);
+        if let Some(silence) = cluster.silence {
+            return format!("{summary} since {}", silence.since);
+        }
+        let Standing::Reported(report) = &cluster.standing else { return summary };
         let since = report.agent.as_ref().and_then(|agent| match code {
             3 => agent.heartbeat,
             5 => agent.healthy.and_then(|(_, since)| since),

@@ -64,6 +64,7 @@ pub(in crate::decide) fn untolerated<'a>(
     now: Timestamp,
 ) -> impl Iterator<Item = &'a Taint> {
     let tolerated = move |taint: &Taint| {
+        let now = taint.frozen.map_or(now, |frozen| frozen.min(now));
         let lets_pass = |toleration: &Toleration| {
             fits(toleration, taint)
                 && (toleration.seconds.is_none() || expiry(toleration, taint).is_some_and(|end| now < end))

@@ -40,6 +40,7 @@ pub fn taint(key: &str, effect: Effect, since: Option<i64>) -> Taint {
         effect,
         effect_word: effect_word.to_owned(),
         since: since.map(second),
+        frozen: None,
     }
 }
 

@@ -78,6 +78,7 @@ fn taints(spec: &mut Fields<'_>) -> Vec<Taint> {
             effect: Effect::RefuseNew,
             effect_word: effect.to_owned(),
             since: None,
+            frozen: None,
         };
         if taints.contains(&taint) {
             fields.scope().error(fields.at(), format!("{} repeats an earlier taint", fields.path()));

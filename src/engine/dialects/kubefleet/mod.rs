@@ -16,6 +16,7 @@ mod make;
 mod overrides;
 mod placement;
 mod policy;
+mod replacement;
 mod select;
 mod staged_updates;
 mod strategy;

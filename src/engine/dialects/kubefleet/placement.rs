@@ -11,7 +11,7 @@ use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::Node;
 
 use super::select::Selectors;
-use super::{policy, select, strategy};
+use super::{policy, replacement, select, strategy};
 
 /// Longer names do not fit the labels that KubeFleet makes of them.
 const LONGEST_NAME: usize = 63;
@@ -49,7 +49,8 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let mut spec = fields.required_fields("spec")?;
     let selectors = select::read(&mut spec, cluster_scoped);
     let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
-    let policy = policy::read(&mut spec, namespace);
+    let mut policy = policy::read(&mut spec, namespace);
+    replacement::read(scope, root, &mut policy);
     let (sync_annotations, mut strategy) = strategy::read(&mut spec);
     if let Strategy::Rolling(rolling) = &mut strategy {
         rolling.wanted = match &policy.selection {

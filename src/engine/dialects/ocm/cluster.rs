@@ -11,7 +11,7 @@ use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::selector::Labels;
-use berth_base::model::{Cluster, Effect, Quantity, Taint};
+use berth_base::model::{Cluster, Effect, Quantity, Taint, Timestamp};
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Fields, Scope};
 
@@ -23,6 +23,9 @@ pub(super) const EFFECT_WORDS: [&str; 3] = [EFFECTS[0].0, EFFECTS[1].0, EFFECTS[
 
 const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 
+/// The taint of a cluster whose lease is overdue.
+const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
+
 pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
     let (mut fields, metadata) = open_named(scope, &document.root)?;
     let mut cluster = Cluster {
@@ -30,6 +33,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
         labels: metadata.labels,
         leaving: metadata.deleting,
         origins: vec![document.at.clone()],
+        taints_of_silence: vec![taint(UNREACHABLE, "", EFFECTS[0], None)],
         ..Cluster::default()
     };
     if cluster.labels.get(SET_LABEL).is_none_or(String::is_empty) {
@@ -86,14 +90,19 @@ fn read_taint(mut fields: Fields<'_>) -> Option<Taint> {
         ));
     }
     fields.finish();
-    let (word, effect) = EFFECTS.iter().find(|(known, _)| Some(*known) == word)?;
-    Some(Taint {
-        key: key?.to_owned(),
+    let effect = EFFECTS.iter().find(|(known, _)| Some(*known) == word)?;
+    Some(taint(key?, value, *effect, since))
+}
+
+fn taint(key: &str, value: &str, (word, effect): (&str, Effect), since: Option<Timestamp>) -> Taint {
+    Taint {
+        key: key.to_owned(),
         value: value.to_owned(),
-        effect: *effect,
-        effect_word: (*word).to_owned(),
+        effect,
+        effect_word: word.to_owned(),
         since,
-    })
+        frozen: None,
+    }
 }
 
 /// Only what a placement may look at is read; what else a status has is the hub's.

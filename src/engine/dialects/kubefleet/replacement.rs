@@ -1,0 +1,86 @@
+//! The annotation `berth.dev/replace-after` → the silence after which a cluster gives way to another one.
+//!
+//! KubeFleet never replaces a cluster that it picked once, so berth does only where somebody asks for it.
+
+use berth_base::diag::Diagnostic;
+use berth_base::model::Policy;
+use berth_base::model::placement::Selection;
+use berth_base::yaml::fields::Scope;
+use berth_base::yaml::node::Node;
+
+const REPLACE_AFTER: &str = "berth.dev/replace-after";
+
+/// Reads the annotation of a placement into its policy.
+pub fn read(scope: &Scope, root: &Node, policy: &mut Policy) {
+    let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let Some(node) = annotations.and_then(|annotations| annotations.get(REPLACE_AFTER)) else { return };
+    let text = node.as_str().unwrap_or_default();
+    let Some(seconds) = seconds(text) else {
+        let message = format!("{REPLACE_AFTER} is `{text}`, but must be a duration");
+        let at = scope.pos(node.at);
+        scope.report(Diagnostic::error(at, message).hint("write a duration such as `30m` or `1h30m`"));
+        return;
+    };
+    if matches!(policy.selection, Selection::First(_)) {
+        policy.replace_after = Some(seconds);
+    } else {
+        scope.warning(node.at, format!("{REPLACE_AFTER} has an effect only with the placement type PickN"));
+    }
+}
+
+/// Reads `30m`, `1h30m` and the like; nothing that lasts no time.
+fn seconds(text: &str) -> Option<i64> {
+    let mut total: i64 = 0;
+    for part in text.split_inclusive(['d', 'h', 'm', 's']) {
+        let unit = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+        let (letter, size) = unit.into_iter().find(|(letter, _)| part.ends_with(*letter))?;
+        let count: u32 = part.strip_suffix(letter)?.parse().ok()?;
+        total = total.checked_add(i64::from(count) * size)?;
+    }
+    (total > 0).then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::kubefleet::placement;
+    use berth_base::diag::Severity;
+    use berth_base::model::Key;
+    use berth_base::yaml;
+
+    /// The seconds that a placement is read with, and what is said about it.
+    fn read(policy: &str, value: &str) -> (Option<i64>, Vec<String>) {
+        let text = format!(
+            "apiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterResourcePlacement\n\
+             metadata:\n  name: web\n  annotations:\n    berth.dev/replace-after: {value}\n\
+             spec: {{resourceSelectors: [{{group: '', version: v1, kind: Namespace, name: shop}}], policy: {policy}}}\n"
+        );
+        let read = yaml::read(text.as_bytes(), &yaml::Limits::default());
+        let scope = Scope::new("web.yaml".into(), Severity::Error);
+        let key = Key::new("placement.kubernetes-fleet.io", "ClusterResourcePlacement", "", "web");
+        let spec = placement::read(&scope, &read.documents[0].root, &key);
+        let said = scope.into_diagnostics().iter().map(ToString::to_string).collect();
+        (spec.and_then(|spec| spec.policy.replace_after), said)
+    }
+
+    #[test]
+    fn a_placement_that_picks_a_number_may_replace_silent_clusters() {
+        let pick_n = "{placementType: PickN, numberOfClusters: 2}";
+        assert_eq!(read(pick_n, "30m"), (Some(1_800), Vec::new()));
+        assert_eq!(read(pick_n, "1h30m"), (Some(5_400), Vec::new()));
+        for wrong in ["'30'", "soon", "''", "0s", "-5m", "1.5h", "5m30", "99999999999999999999s"] {
+            let (seconds, said) = read(pick_n, wrong);
+            assert_eq!(seconds, None, "{wrong}");
+            assert!(said[0].starts_with("web.yaml:6:30: error: berth.dev/replace-after is `"), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn others_are_told_that_nothing_is_replaced() {
+        for policy in ["{placementType: PickAll}", "{placementType: PickFixed, clusterNames: [a]}"] {
+            let (seconds, said) = read(policy, "30m");
+            assert_eq!(seconds, None);
+            assert!(said[0].contains("has an effect only with the placement type PickN"), "{said:?}");
+        }
+    }
+}
