@@ -1,4 +1,5 @@
-//! The whole pure pipeline: a source tree, the current state, and the moment → the next state.
+//! The whole pure pipeline: a source tree, the current state, and the moment → the next state, by loading, deciding,
+//! rendering all as desired, and releasing what clusters may have now.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub struct Built {
     pub diagnostics: Diagnostics,
     /// The next moment at which the state changes by itself and must be built again.
     pub next_change: Option<Timestamp>,
+    /// The reasons of rollouts, by workload.
+    pub rollouts: BTreeMap<Key, release::Trace>,
 }
 
 /// Loads the tree and decides, without rendering.
@@ -64,7 +67,6 @@ fn decide_after(
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
-    diagnostics.extend(release::release(&loaded.fleet, &inputs.current.decisions, &mut decided.decisions));
     diagnostics.sort();
     (loaded, decided, diagnostics, cache)
 }
@@ -148,13 +150,25 @@ pub fn build_loaded(
     let (rendered, render_cache) =
         render::render_after(cache, &loaded.fleet, &mut decisions, current, contents)?;
     diagnostics.extend(rendered.diagnostics);
-    diagnostics.sort();
     let mut kept = BTreeMap::new();
     for (path, bytes) in loaded.kept {
         kept.insert(path, contents.put(&bytes)?);
     }
-    let state = State { decisions: decisions.into(), folders: rendered.folders, facts: decided.facts, kept };
+    let mut state = State {
+        decisions: decisions.into(),
+        folders: rendered.folders,
+        facts: decided.facts,
+        releases: BTreeMap::new(),
+        kept,
+    };
+    let Inputs { current, statuses, now, .. } = inputs;
+    let given = release::Given { fleet: &loaded.fleet, current, statuses, now };
+    let released = release::release(given, &mut state, contents)?;
+    diagnostics.extend(released.diagnostics);
+    diagnostics.sort();
+    let next_change = decided.next_change.into_iter().chain(released.next_change).min();
     let cache =
         PipelineCache { decided: Some(decision_cache), rendered: render::RenderCache::Process(render_cache) };
-    Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change: decided.next_change }, cache))
+    let rollouts = released.traces;
+    Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change, rollouts }, cache))
 }

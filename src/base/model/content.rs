@@ -39,6 +39,9 @@ impl fmt::Display for ContentId {
 pub trait Contents {
     /// Takes the bytes and names them. Called once for identical copies.
     fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError>;
+
+    /// Returns the bytes behind an id, of contents that were put here or that the store had before.
+    fn get(&self, id: ContentId) -> Result<Vec<u8>, ContentError>;
 }
 
 /// The store behind [`Contents`] failed; says how.

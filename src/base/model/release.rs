@@ -15,15 +15,16 @@ pub struct Releases {
     pub key: Key,
     /// The release that is rolled out, or that all clusters have.
     pub current: Release,
-    /// The newest release that all its clusters reported as a success, where that is another one.
-    /// Clusters that join get it until their turn comes.
-    pub good: Option<Release>,
-    /// The last step's moment of each cluster that was told to take the current release. A cluster that is not
-    /// here keeps what it has.
-    pub told: BTreeMap<String, Timestamp>,
-    /// Whether the current release was proven: every cluster reported success.
-    pub proven: bool,
-    /// The reason why the rollout does not go on, and since when.
+    /// The number of the newest proven release: every cluster that should have it reported success. Clusters that
+    /// join begin with it.
+    pub good: Option<u64>,
+    /// Earlier releases that may be needed again, by number ascending.
+    pub earlier: Vec<Release>,
+    /// The clusters that were told of another release than the good one.
+    pub told: BTreeMap<String, Told>,
+    /// The current release was taken back: clusters return to the good one, until there is a newer one.
+    pub taken_back: bool,
+    /// The reason why the rollout does not go on.
     pub halted: Option<Halt>,
     /// The progress of a staged rollout.
     pub run: Option<RunProgress>,
@@ -34,12 +35,39 @@ pub struct Releases {
 pub struct Release {
     /// Counted from 1 for each workload.
     pub number: u64,
-    /// Of templates and overrides.
-    pub version: Digest,
-    /// The stored inputs, from which a copy can be rendered again.
-    pub inputs: ContentId,
     /// The moment its rollout began.
     pub begun: Timestamp,
+    /// The stored inputs, from which copies can be rendered again. Equal inputs have equal ids.
+    pub inputs: ContentId,
+}
+
+/// The release that a cluster was told to take, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Told {
+    pub release: u64,
+    pub at: Timestamp,
+}
+
+impl Releases {
+    /// Returns a release that is still kept.
+    pub fn get(&self, number: u64) -> Option<&Release> {
+        self.all().find(|release| release.number == number)
+    }
+
+    /// Returns the newest proven release.
+    pub fn good(&self) -> Option<&Release> {
+        self.get(self.good?)
+    }
+
+    /// Reports whether every cluster has the current release and reported success.
+    pub fn is_proven(&self) -> bool {
+        self.good == Some(self.current.number)
+    }
+
+    /// Returns all releases that are kept, the current one last.
+    pub fn all(&self) -> impl Iterator<Item = &Release> {
+        self.earlier.iter().chain([&self.current])
+    }
 }
 
 /// A rollout that does not go on.

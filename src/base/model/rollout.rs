@@ -117,7 +117,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// As a number of so many; a share is rounded up.
+    /// As a number of so many; a share is rounded up as OCM does, see [`share_of`].
     pub fn of(self, total: usize) -> usize {
         match self {
             Amount::Count(count) => count,
@@ -132,6 +132,14 @@ impl Amount {
             Amount::Percent(percent) => total.saturating_mul(percent as usize) / 100,
         };
         amount.max(1)
+    }
+
+    /// As a number of so many; a share is rounded up in whole numbers, as Kubernetes does: 7% of 100 are 7.
+    pub fn rounded_up(self, total: usize) -> usize {
+        match self {
+            Amount::Count(count) => count,
+            Amount::Percent(percent) => total.saturating_mul(percent as usize).div_ceil(100),
+        }
     }
 }
 

@@ -135,7 +135,7 @@ impl<'u> Demo<'u> {
         let plan = plan(&inputs.current, &built.state);
         self.ui.out(&plan_text(&plan, self.ui));
         for change in plan.changes().filter(|change| change.change == Change::Changed) {
-            let read = |id: Option<berth_base::model::ContentId>| id.map(|id| contents.get(id)).transpose();
+            let read = |id: Option<berth_base::model::ContentId>| id.map(|id| contents.bytes(id)).transpose();
             self.ui.out(&object_diff(change, read(change.before)?, read(change.after)?, self.ui));
         }
         self.heading("6. Merged: berth publishes, the members follow");

@@ -89,6 +89,7 @@ pub(crate) fn first_state(
     report_doubts(fleet, placed, &mut diagnostics);
     diagnostics.sort();
     let state = State {
+        releases: Default::default(),
         decisions: decisions.into(),
         folders: rendered.folders,
         facts: decided.facts,

@@ -71,6 +71,10 @@ fn put_back(states: &Comparison<'_>, held: &BTreeMap<Key, Vec<Why>>, state: &mut
             Some(decision) => state.decisions.insert(key.clone(), decision.clone()),
             None => state.decisions.remove(key),
         };
+        match states.current.releases.get(key) {
+            Some(releases) => state.releases.insert(key.clone(), releases.clone()),
+            None => state.releases.remove(key),
+        };
         for (cluster, path) in states.owners.places(key, states.current) {
             let content = states.current.folders.get(cluster).and_then(|folder| folder.get(&path));
             let folder = match state.folders.get_mut(cluster) {

@@ -1,16 +1,175 @@
 //! Budgets of unavailable and surplus copies, as KubeFleet's RollingUpdate has them.
+//!
+//! The rules are those of KubeFleet's rollout controller, with clusters in the order of their names: a copy may be
+//! removed or updated while more than the smallest number are available, removals first; a failed copy is updated at
+//! once, since nothing can be lost; a cluster that joins gets its copy while fewer than the largest number may become
+//! available.
 
-use super::turn::{Has, Step, Turn};
+use super::changes::seconds_after;
+use super::turn::{Has, MOST_NAMES, Step, Turn};
 use berth_base::model::Timestamp;
+use berth_base::model::release::Health;
 use berth_base::model::rollout::Rolling;
+use berth_base::text::{counted, some_of};
 
 /// Says who may go on now. `turns` ascend by name.
-pub fn step<'a>(_rolling: &Rolling, turns: &[Turn<'a>], _now: Timestamp) -> Step<'a> {
-    let new = turns.iter().filter(|turn| turn.picked && turn.has != Has::New);
-    let gone = turns.iter().filter(|turn| !turn.picked);
-    Step {
-        give: new.map(|turn| turn.cluster).collect(),
-        remove: gone.map(|turn| turn.cluster).collect(),
-        ..Step::default()
+pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'a> {
+    let returning: Vec<&str> =
+        turns.iter().filter(|turn| turn.picked && turn.removing).map(|turn| turn.cluster).collect();
+    if !returning.is_empty() {
+        let names = some_of(returning, MOST_NAMES);
+        return Step::all_wait(
+            turns,
+            &format!("the copies that are being removed must be gone first: {names}"),
+        );
+    }
+    let counts = Counts::of(rolling, turns, now);
+    let mut step = Step::default();
+    let leaving = turns.iter().filter(|turn| turn.is_left_over());
+    let has_old = |turn: &&Turn<'_>| turn.picked && turn.has == Has::Old;
+    let (failed, updates): (Vec<_>, Vec<_>) =
+        turns.iter().filter(has_old).partition(|turn| turn.health == Health::Failed);
+    step.give.extend(failed.iter().map(|turn| turn.cluster));
+    let losable: Vec<&Turn<'_>> = leaving.chain(updates).collect();
+    let (now_lost, rest) = losable.split_at(counts.losable().min(losable.len()));
+    for turn in now_lost {
+        if turn.picked {
+            step.give.insert(turn.cluster)
+        } else {
+            step.remove.insert(turn.cluster)
+        };
+    }
+    if !rest.is_empty() {
+        let reason = counts.why_not_lost(now_lost);
+        step.waits.extend(rest.iter().map(|turn| (turn.cluster, reason.clone())));
+        step.next = counts.next();
+    }
+    let joins: Vec<&Turn<'_>> = turns.iter().filter(|turn| turn.picked && turn.has == Has::Nothing).collect();
+    let (now_joining, rest) = joins.split_at(counts.room().min(joins.len()));
+    step.give.extend(now_joining.iter().map(|turn| turn.cluster));
+    if !rest.is_empty() {
+        let reason = counts.why_no_room(now_joining);
+        step.waits.extend(rest.iter().map(|turn| (turn.cluster, reason.clone())));
+    }
+    step
+}
+
+/// The availability of a cluster's copy.
+enum Availability {
+    Available,
+    /// Counts as available from this moment on.
+    From(Timestamp),
+    Missing,
+}
+
+impl Availability {
+    fn of(turn: &Turn<'_>, period_seconds: i64, now: Timestamp) -> Availability {
+        if turn.has == Has::Nothing || turn.health != Health::Succeeded {
+            return Availability::Missing;
+        }
+        if turn.measured {
+            return Availability::Available;
+        }
+        match turn.since.and_then(|since| settled(since, period_seconds)) {
+            Some(from) if from <= now => Availability::Available,
+            Some(from) => Availability::From(from),
+            None => Availability::Missing,
+        }
+    }
+}
+
+/// The first full second after a period: a copy that was applied exactly so long ago does not count yet.
+fn settled(since: Timestamp, period_seconds: i64) -> Option<Timestamp> {
+    let end = seconds_after(since, period_seconds)?;
+    Timestamp::from_second(end.as_second().checked_add(1)?).ok()
+}
+
+/// The numbers that the budgets are made of.
+struct Counts {
+    /// The clusters that should have a copy.
+    wanted: i64,
+    /// The fewest copies that must stay available. Below zero, copies that are not available may go as well.
+    fewest: i64,
+    /// The most copies that may exist.
+    most: i64,
+    /// The copies that are available and not being removed.
+    available: i64,
+    /// The copies that are or may become available.
+    hopeful: i64,
+    /// The picked clusters without an available copy, with a word on each.
+    missing: Vec<String>,
+    /// The moments at which copies count as available, ascending.
+    settling: Vec<Timestamp>,
+}
+
+impl Counts {
+    fn of(rolling: &Rolling, turns: &[Turn<'_>], now: Timestamp) -> Counts {
+        let wanted = rolling.wanted.unwrap_or_else(|| turns.iter().filter(|turn| turn.picked).count());
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX / 4);
+        let mut counts = Counts {
+            wanted: count(wanted),
+            fewest: count(wanted) - count(rolling.max_unavailable.rounded_up(wanted)),
+            most: count(wanted) + count(rolling.max_surge.rounded_up(wanted)),
+            available: 0,
+            hopeful: 0,
+            missing: Vec::new(),
+            settling: Vec::new(),
+        };
+        for turn in turns {
+            if turn.has != Has::Nothing && turn.health != Health::Failed {
+                counts.hopeful += 1;
+            }
+            // Copies that are being removed may be gone at any time.
+            match Availability::of(turn, rolling.period_seconds, now) {
+                _ if turn.removing => {}
+                Availability::Available => counts.available += 1,
+                Availability::From(moment) => {
+                    counts.settling.push(moment);
+                    counts.miss(turn, &format!("counts from {moment}"));
+                }
+                Availability::Missing if turn.has == Has::Nothing => counts.miss(turn, "has no copy yet"),
+                Availability::Missing => counts.miss(turn, turn.health.word()),
+            }
+        }
+        counts.settling.sort_unstable();
+        counts
+    }
+
+    fn miss(&mut self, turn: &Turn<'_>, word: &str) {
+        if turn.picked {
+            self.missing.push(format!("{} ({word})", turn.cluster));
+        }
+    }
+
+    /// The number of copies that may become unavailable now.
+    fn losable(&self) -> usize {
+        usize::try_from(self.available - self.fewest).unwrap_or(0)
+    }
+
+    /// The number of clusters that may join now.
+    fn room(&self) -> usize {
+        usize::try_from(self.most - self.hopeful).unwrap_or(0)
+    }
+
+    /// The moment at which one more copy may become unavailable.
+    fn next(&self) -> Option<Timestamp> {
+        self.settling.get(usize::try_from(self.fewest - self.available).unwrap_or(0)).copied()
+    }
+
+    fn why_not_lost(&self, first: &[&Turn<'_>]) -> String {
+        if !first.is_empty() {
+            let names = some_of(first.iter().map(|turn| turn.cluster), MOST_NAMES);
+            return format!("{} may be unavailable now: {names}", counted(first.len(), "more cluster"));
+        }
+        let (fewest, wanted, available) = (self.fewest.max(0), self.wanted, self.available);
+        let without = some_of(&self.missing, MOST_NAMES);
+        let without = if without.is_empty() { without } else { format!(", without {without}") };
+        format!("{fewest} of {wanted} copies must stay available, and {available} are{without}")
+    }
+
+    fn why_no_room(&self, first: &[&Turn<'_>]) -> String {
+        let names = some_of(first.iter().map(|turn| turn.cluster), MOST_NAMES);
+        let first = if names.is_empty() { names } else { format!("; first {names}") };
+        format!("{} of at most {} copies exist already{first}", self.hopeful, self.most)
     }
 }

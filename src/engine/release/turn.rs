@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::release::Health;
 use berth_base::model::{Group, Timestamp};
+use berth_base::text::{counted, some_of};
 
 /// The content that a cluster has of a workload, against the wanted one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +37,18 @@ pub struct Turn<'a> {
     pub removing: bool,
 }
 
+impl Turn<'_> {
+    /// Reports whether the cluster should have the wanted content and does not have it yet.
+    pub fn wants(&self) -> bool {
+        self.picked && self.has != Has::New
+    }
+
+    /// Reports whether the cluster has a copy that nobody wants any more, and whose removal is not under way.
+    pub fn is_left_over(&self) -> bool {
+        !self.picked && self.has != Has::Nothing && !self.removing
+    }
+}
+
 /// A strategy's answer for this moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step<'a> {
@@ -45,20 +58,52 @@ pub struct Step<'a> {
     pub remove: BTreeSet<&'a str>,
     /// Of the clusters with the wanted content, those that took too long.
     pub timed_out: BTreeSet<&'a str>,
-    /// Too many clusters failed, so that no further one is told.
+    /// Too many clusters failed, so that no further wave begins. In OCM's groups, the clusters of the group that failed
+    /// are told nevertheless.
     pub halted: Option<Failures<'a>>,
-    /// The reason for each picked cluster that must wait, for people.
+    /// The reason for each cluster that must wait, for people: for the wanted content or, where it is no longer
+    /// picked, for the removal of its copy.
     pub waits: BTreeMap<&'a str, String>,
-    /// The next moment at which the answer changes by itself.
+    /// The next moment at which the answer changes by time alone, its words aside. With several placements, the first
+    /// of theirs.
     pub next: Option<Timestamp>,
+    /// The parts of the strategy that do not do what their author may expect.
+    pub notes: BTreeSet<String>,
 }
 
 /// The failures that halt a rollout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failures<'a> {
-    /// The clusters that failed or took too long, by name.
-    pub clusters: Vec<&'a str>,
+    /// The clusters that failed, by name.
+    pub failed: Vec<&'a str>,
+    /// Those that took too long, by name.
+    pub timed_out: Vec<&'a str>,
     pub allowed: usize,
-    /// The mandatory group that allows none, where that halts.
-    pub group: Option<&'a str>,
+    /// The group whose failures are counted; `None` for all clusters.
+    pub group: Option<&'a Group>,
+}
+
+impl Failures<'_> {
+    /// The failures in plain words: `eu-2 failed, and none may in group canary`.
+    pub fn words(&self) -> String {
+        let some = |names: &[&str], verb: &str| match names {
+            [] => None,
+            names => Some(format!("{} {verb}", some_of(names, MOST_NAMES))),
+        };
+        let parts = [some(&self.failed, "failed"), some(&self.timed_out, "took too long")];
+        let what = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let place = self.group.map(|group| format!(" in {}", group_name(group))).unwrap_or_default();
+        match self.allowed {
+            0 => format!("{what}, and none may{place}"),
+            allowed => format!("{what}, and at most {} may{place}", counted(allowed, "cluster")),
+        }
+    }
+}
+
+/// The most clusters that a reason names.
+pub(super) const MOST_NAMES: usize = 5;
+
+/// `group canary`, or `group 2` for a group without a name.
+pub(super) fn group_name(group: &Group) -> String {
+    if group.name.is_empty() { format!("group {}", group.index) } else { format!("group {}", group.name) }
 }

@@ -80,20 +80,32 @@ pub(super) fn group<'a>(
         let stand_in = frozen.next_if(|stand_in| stand_in.key == workload.key);
         let workload = stand_in.unwrap_or(workload);
         let Some(picks) = picks.get(&workload.key) else { continue };
-        for template in &workload.templates {
-            let own = Cow::Borrowed(&template.object.id);
-            let mut claims = vec![(own, picks.clone())];
-            if moves_group(workload) {
-                claims = by_group(fleet, workload, template, picks);
-            }
-            for (id, picks) in claims {
-                let path = path::of_object(&id);
-                let group = groups.entry(path.to_lowercase()).or_default();
-                group.push(Claim { workload, template, id, path: path.into(), picks });
-            }
+        for claim in of_workload(fleet, workload, picks) {
+            groups.entry(claim.path.to_lowercase()).or_default().push(claim);
         }
     }
     groups
+}
+
+/// Returns the claims of one workload on the clusters picked for it.
+pub(super) fn of_workload<'a>(
+    fleet: &Fleet,
+    workload: &'a Workload,
+    picks: &Shared<Vec<Pick>>,
+) -> Vec<Claim<'a>> {
+    let mut all = Vec::new();
+    for template in &workload.templates {
+        let own = Cow::Borrowed(&template.object.id);
+        let mut claims = vec![(own, picks.clone())];
+        if moves_group(workload) {
+            claims = by_group(fleet, workload, template, picks);
+        }
+        for (id, picks) in claims {
+            let path = path::of_object(&id).into();
+            all.push(Claim { workload, template, id, path, picks });
+        }
+    }
+    all
 }
 
 /// Reports whether some override sets an API version.

@@ -23,4 +23,9 @@ impl Contents for MemoryContents {
         self.by_id.entry(id).or_insert_with(|| bytes.into());
         Ok(id)
     }
+
+    fn get(&self, id: ContentId) -> Result<Vec<u8>, ContentError> {
+        let bytes = self.by_id.get(&id).map(|bytes| bytes.to_vec());
+        bytes.ok_or_else(|| ContentError(format!("{id} was never put here")))
+    }
 }

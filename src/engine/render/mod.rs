@@ -24,7 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
-use berth_base::model::{ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, ObjectId, Shared};
+use berth_base::model::{
+    ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, ObjectId, Pick, Shared, Workload,
+};
 use cache::Reused;
 use claims::{Claim, Picks};
 use copies::{Copies, Made, Store};
@@ -197,6 +199,26 @@ impl<'a> Rendering<'a> {
         }
         Ok(())
     }
+}
+
+/// Renders one workload alone. Copies that cannot be made are left out.
+pub(crate) fn copies_of(
+    fleet: &Fleet,
+    workload: &Workload,
+    picks: &Shared<Vec<Pick>>,
+    contents: &mut dyn Contents,
+) -> Result<Folders, ContentError> {
+    let (mut folders, mut store) = (Folders::new(), Store::new(contents));
+    for claim in claims::of_workload(fleet, workload, picks) {
+        let mut copies = Copies::new(fleet, &claim);
+        for cluster in claim.clusters() {
+            if let Made::Copy(draft) = copies.make(cluster, &mut Diagnostics::new()) {
+                put(&mut folders, cluster, &claim.path, draft.id(&workload.key, &mut store)?);
+            }
+        }
+        store.forget();
+    }
+    Ok(folders)
 }
 
 /// Puts a copy into a folder. A cluster missing from the inventory keeps its folder too.

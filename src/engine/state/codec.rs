@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::State;
+use super::{State, releases_file};
 use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::release::Releases;
 use berth_base::model::{
     Condition, ContentId, Decision, Digest, Failure, Folder, Group, Key, ObjectId, Pick, Refused, Shared,
 };
@@ -19,6 +20,14 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
     });
     encoder.list(state.facts.values(), |encoder, status| {
         encoder.text(&berth_base::status::write_status(status));
+    });
+    encoder.list(state.releases.values(), |encoder, releases| {
+        encoder.text(&releases_file::write(releases));
+        let all: Vec<_> = releases.all().collect();
+        encoder.list(all.into_iter(), |encoder, release| {
+            encoder.signed(i64::try_from(release.number).unwrap_or(i64::MAX));
+            encoder.raw(&release.inputs.0);
+        });
     });
     encoder.list(state.kept.iter(), |encoder, (path, id)| {
         encoder.text(path);
@@ -36,11 +45,18 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
     })?;
     let facts: Vec<_> =
         decoder.list(|decoder| berth_base::status::read_status(decoder.text()?.as_bytes()).ok())?;
+    let releases: Vec<Releases> = decoder.list(|decoder| {
+        let text = decoder.text()?;
+        let inputs: BTreeMap<_, _> = decoder
+            .list(|decoder| Some((u64::try_from(decoder.signed()?).ok()?, ContentId(decoder.raw()?))))?;
+        releases_file::read(text.as_bytes(), &inputs).ok()
+    })?;
     let kept = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
     Some(State {
         decisions: decisions.into_iter().map(|one| (one.key.clone(), one)).collect(),
         folders,
         facts: facts.into_iter().map(|one| (one.cluster.clone(), one)).collect(),
+        releases: releases.into_iter().map(|one| (one.key.clone(), one)).collect(),
         kept,
     })
 }

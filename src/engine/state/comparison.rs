@@ -86,6 +86,14 @@ impl<'a> PlaceOwners<'a> {
         if sound.is_empty() { failed } else { sound }
     }
 
+    /// Reports whether a workload's copy is at a place.
+    pub fn owns(&self, key: &Key, cluster: &str, path: &str) -> bool {
+        match self.claims(path) {
+            [only] => only.key() == key && only.decision.serves(cluster),
+            _ => self.holders(cluster, path).iter().any(|holder| holder.key() == key),
+        }
+    }
+
     fn claims(&self, path: &str) -> &[Owner<'a>] {
         self.by_path.get(path).map(Vec::as_slice).unwrap_or_default()
     }

@@ -51,7 +51,7 @@ struct MetadataForm {
 }
 
 #[derive(Serialize, Deserialize)]
-struct NameForm {
+pub(super) struct NameForm {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     group: String,
     kind: String,
@@ -87,11 +87,37 @@ struct PickedForm {
     /// Not picked any more; it keeps its copy for now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     leaving: bool,
+    #[serde(flatten)]
+    clusters: Names,
+}
+
+/// Names of clusters, in buckets where they are many.
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct Names {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
     /// Names by the first digits of their hash: a cluster that joins changes one bucket.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     buckets: BTreeMap<String, Vec<String>>,
+}
+
+impl Names {
+    pub(super) fn of(names: Vec<&str>) -> Names {
+        let mut form = Names::default();
+        let split = names.len() > LARGEST_LIST;
+        for name in names {
+            if split {
+                form.buckets.entry(bucket(name)).or_default().push(name.to_owned());
+            } else {
+                form.names.push(name.to_owned());
+            }
+        }
+        form
+    }
+
+    pub(super) fn into_iter(self) -> impl Iterator<Item = String> {
+        self.names.into_iter().chain(self.buckets.into_values().flatten())
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,7 +151,7 @@ pub fn to_json(decision: &Decision) -> Json {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         metadata: MetadataForm { name: key.name.to_string(), namespace: key.namespace.to_string() },
-        placement: NameForm::new(&key.group, &key.kind, &key.namespace, &key.name),
+        placement: NameForm::of_key(key),
         source: decision.source.clone(),
         digest: decision.digest.map(|digest| digest.to_string()),
         policy: decision.policy.clone(),
@@ -163,12 +189,7 @@ pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
     }
     let digest = form.digest.map(|text| text.parse().map_err(|()| format!("`{text}` is no digest")));
     Ok(Decision {
-        key: Key::new(
-            &form.placement.group,
-            &form.placement.kind,
-            &form.placement.namespace,
-            &form.placement.name,
-        ),
+        key: form.placement.key(),
         source: form.source,
         picks: picks(form.clusters)?.into(),
         refused: form
@@ -221,6 +242,14 @@ impl NameForm {
         NameForm::new(&id.group, &id.kind, &id.namespace, &id.name)
     }
 
+    pub(super) fn of_key(key: &Key) -> NameForm {
+        NameForm::new(&key.group, &key.kind, &key.namespace, &key.name)
+    }
+
+    pub(super) fn key(&self) -> Key {
+        Key::new(&self.group, &self.kind, &self.namespace, &self.name)
+    }
+
     fn id(&self) -> ObjectId {
         ObjectId::new(&self.group, &self.kind, &self.namespace, &self.name)
     }
@@ -235,7 +264,7 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
     }
     let form = |picks: Vec<&Pick>| {
         let first = picks.first()?;
-        let mut form = PickedForm {
+        Some(PickedForm {
             reason: first.reason.clone(),
             replicas: first.replicas,
             scores: first.scores.clone(),
@@ -245,16 +274,8 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
                 .map(|group| GroupForm { index: group.index, name: group.name.clone() }),
             pending: first.pending,
             leaving: first.leaving,
-            names: Vec::new(),
-            buckets: BTreeMap::new(),
-        };
-        let names = picks.iter().map(|pick| pick.cluster.clone());
-        if picks.len() > LARGEST_LIST {
-            names.for_each(|name| form.buckets.entry(bucket(&name)).or_default().push(name));
-        } else {
-            form.names = names.collect();
-        }
-        Some(form)
+            clusters: Names::of(picks.iter().map(|pick| pick.cluster.as_str()).collect()),
+        })
     };
     alike.into_values().filter_map(form).collect()
 }
@@ -263,7 +284,7 @@ fn picks(forms: Vec<PickedForm>) -> Result<Vec<Pick>, String> {
     let mut picks = Vec::new();
     for form in forms {
         let group = form.group.map(|group| Group { index: group.index, name: group.name });
-        for cluster in form.names.into_iter().chain(form.buckets.into_values().flatten()) {
+        for cluster in form.clusters.into_iter() {
             picks.push(Pick {
                 cluster,
                 reason: form.reason.clone(),

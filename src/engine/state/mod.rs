@@ -2,6 +2,7 @@
 //!
 //! - [`decision`]: a decision ↔ the value in its file. [`decision_file`]: that file ↔ bytes.
 //! - [`placement_decision`]: files beside a decision for OCM's consumers. [`layout`]: paths on the branch.
+//! - [`releases_file`]: a workload's releases ↔ bytes.
 //! - [`decisions_json`]: all decisions as `berth decide -o json` prints them. [`codec`]: compact bytes.
 //! - [`comparison`]: the files that differ between two states, and their owners.
 
@@ -12,11 +13,13 @@ pub mod decision_file;
 pub mod decisions_json;
 pub mod layout;
 pub mod placement_decision;
+pub mod releases_file;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
+use berth_base::model::release::Releases;
 use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Shared};
 
 pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners};
@@ -29,6 +32,8 @@ pub struct State {
     pub folders: Folders,
     /// The facts: members' statuses as decisions have read them, by cluster.
     pub facts: BTreeMap<String, ClusterStatus>,
+    /// The releases of workloads that roll out step by step.
+    pub releases: BTreeMap<Key, Releases>,
     /// The last good forms of unreadable source files, by source path.
     pub kept: BTreeMap<String, ContentId>,
 }

@@ -41,6 +41,10 @@ impl Contents for BlobIds {
             .map_err(|error| ContentError(error.message().to_owned()))?;
         Ok(ContentId(bytes_of(id)))
     }
+
+    fn get(&self, id: ContentId) -> Result<Vec<u8>, ContentError> {
+        Err(ContentError(format!("{id} was only named, not kept")))
+    }
 }
 
 impl<'r> GitContents<'r> {
@@ -56,7 +60,7 @@ impl<'r> GitContents<'r> {
     }
 
     /// The bytes behind an id, from memory or the repository.
-    pub fn get(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
+    pub fn bytes(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
         match &self.mode {
             Mode::Remembering { new, .. } if new.contains_key(&id) => Ok(new[&id].to_vec()),
             _ => self.repo.blob(id),
@@ -84,5 +88,9 @@ impl Contents for GitContents<'_> {
                 Ok(content)
             }
         }
+    }
+
+    fn get(&self, id: ContentId) -> Result<Vec<u8>, ContentError> {
+        self.bytes(id).map_err(|error| ContentError(error.to_string()))
     }
 }

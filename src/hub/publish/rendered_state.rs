@@ -11,7 +11,7 @@ use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Folder, Key, path};
-use berth_engine::state::{State, decision_file, layout, placement_decision};
+use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
 /// Commits of others in a row that are skipped. More of them are an attack.
@@ -42,6 +42,7 @@ pub struct Ids {
     pub clusters: BTreeMap<String, TreeId>,
     pub decisions: BTreeMap<Key, ContentId>,
     pub facts: BTreeMap<String, ContentId>,
+    pub releases: BTreeMap<Key, ContentId>,
 }
 
 /// The state of a single commit.
@@ -156,7 +157,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
     reader.check_beside();
     reader.files(folder(layout::FACTS), layout::FACTS, 0, &mut Reader::facts)?;
     reader.files(folder(layout::KEPT), layout::KEPT, 0, &mut Reader::kept)?;
-    reader.files(folder(layout::RELEASES), layout::RELEASES, 0, &mut |_, _, _| Ok(false))?;
+    reader.releases(folder(layout::RELEASES))?;
     reader.clusters(folder(layout::CLUSTERS))?;
     reader.read.foreign.sort();
     Ok(reader.read)
@@ -255,6 +256,38 @@ impl<'r> Reader<'r> {
         self.read.ids.facts.insert(status.cluster.clone(), id);
         self.read.state.facts.insert(status.cluster.clone(), status);
         Ok(true)
+    }
+
+    /// Reads the releases with the ids of their inputs. Inputs that no release names are foreign.
+    fn releases(&mut self, id: TreeId) -> Result<(), PublishError> {
+        let mut files = BTreeMap::new();
+        self.files(id, layout::RELEASES, 0, &mut |_, below, id| {
+            files.insert(below.to_owned(), id);
+            Ok(true)
+        })?;
+        let mut inputs: BTreeMap<String, BTreeMap<u64, ContentId>> = BTreeMap::new();
+        for (path, id) in &files {
+            if let Some((file, number)) = releases_file::of_inputs_file(path) {
+                inputs.entry(file).or_default().insert(number, *id);
+            }
+        }
+        let mut known = BTreeSet::new();
+        for (path, id) in &files {
+            let Some(inputs) = inputs.get(path) else { continue };
+            let Ok(releases) = releases_file::read(&self.repo.blob(*id)?, inputs) else { continue };
+            let key = releases.key.clone();
+            if releases_file::file(&key) != *path {
+                continue;
+            }
+            known.insert(path.clone());
+            known.extend(releases.all().map(|release| releases_file::inputs_file(&key, release.number)));
+            self.read.ids.releases.insert(key.clone(), *id);
+            self.read.state.releases.insert(key, releases);
+        }
+        for path in files.keys().filter(|path| !known.contains(*path)) {
+            self.foreign(&format!("{}/{path}", layout::RELEASES));
+        }
+        Ok(())
     }
 
     fn kept(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {

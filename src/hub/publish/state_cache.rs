@@ -21,6 +21,10 @@ pub fn encode_current(encoder: &mut Encoder, current: &CurrentState) -> Option<(
         codec::put_key(encoder, key);
         encoder.raw(&id.0);
     });
+    encoder.list(current.ids.releases.iter(), |encoder, (key, id)| {
+        codec::put_key(encoder, key);
+        encoder.raw(&id.0);
+    });
     encoder.list(current.ids.facts.iter(), |encoder, (cluster, id)| {
         encoder.text(cluster);
         encoder.raw(&id.0);
@@ -46,6 +50,7 @@ fn decode(decoder: &mut Decoder<'_>) -> Option<(berth_engine::state::State, Ids)
     let state = codec::decode(decoder)?;
     let clusters = decoder.list(|decoder| Some((decoder.string()?, TreeId(decoder.raw()?))))?;
     let decisions = decoder.list(|decoder| Some((codec::key(decoder)?, ContentId(decoder.raw()?))))?;
+    let releases = decoder.list(|decoder| Some((codec::key(decoder)?, ContentId(decoder.raw()?))))?;
     let facts = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
-    Some((state, Ids { clusters, decisions, facts }))
+    Some((state, Ids { clusters, decisions, facts, releases }))
 }

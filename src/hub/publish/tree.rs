@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::error::PublishError;
 use super::rendered_state::{CurrentState, Ids};
+use berth_base::model::release::Release;
 use berth_base::model::{ContentId, Decision, Folder, Key, differences, path};
-use berth_engine::state::{State, decision_file, layout, placement_decision};
+use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{Entry, EntryKind, TreeId, Writer};
 
 /// The entries of the branch's root that are berth's, and the ids below them.
@@ -43,6 +44,18 @@ pub(super) fn write(
         };
         ids.facts.insert(cluster.clone(), id);
     }
+    let mut releases = BTreeMap::new();
+    for (key, one) in &next.releases {
+        let same = current.filter(|current| current.state.releases.get(key) == Some(one));
+        let id = match same.and_then(|current| current.ids.releases.get(key)) {
+            Some(id) => *id,
+            None => writer.blob(releases_file::write(one).as_bytes())?,
+        };
+        ids.releases.insert(key.clone(), id);
+        releases.insert(releases_file::file(key), id);
+        let inputs = |release: &Release| (releases_file::inputs_file(key, release.number), release.inputs);
+        releases.extend(one.all().map(inputs));
+    }
     let mut kept = BTreeMap::new();
     for (source, id) in &next.kept {
         if !writer.has_blob(*id) {
@@ -64,6 +77,7 @@ pub(super) fn write(
         (layout::CLUSTERS, clusters),
         (layout::DECISIONS, folder(writer, decisions)?),
         (layout::FACTS, folder(writer, facts)?),
+        (layout::RELEASES, folder(writer, releases)?),
         (layout::KEPT, folder(writer, kept)?),
     ];
     let mut entries = vec![Entry {

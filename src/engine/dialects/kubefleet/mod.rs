@@ -32,7 +32,6 @@ use std::sync::Arc;
 use super::{Dialect, Document, Input, Lowered, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::placement::Source;
-use berth_base::model::rollout::Strategy;
 use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
 use berth_base::yaml::Scope;
 
@@ -214,7 +213,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
             lowered.selected.extend(items.into_iter().filter_map(Item::plain));
             let (key, origin) = (key.clone(), origin.clone());
             workloads.push(Workload {
-                frozen: frozen || spec.strategy == Strategy::Runs,
+                frozen,
                 strategy: spec.strategy.clone(),
                 ..Workload::new(key, origin, templates)
             });

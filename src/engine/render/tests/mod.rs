@@ -29,6 +29,10 @@ impl Contents for Memory {
         self.puts += 1;
         Ok(id)
     }
+
+    fn get(&self, id: ContentId) -> Result<Vec<u8>, ContentError> {
+        self.kept.get(&id).cloned().ok_or_else(|| ContentError(id.to_string()))
+    }
 }
 
 #[derive(Default)]

@@ -1,0 +1,115 @@
+//! A strategy is asked until it has nothing more to give at this moment, so that a second step over the same facts
+//! gives nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::model::release::{Health, Releases};
+use berth_base::model::rollout::Strategy;
+use berth_base::model::{Pick, Timestamp, Workload};
+
+use super::sight::Sight;
+use super::strategies;
+use super::turn::{Has, Step, Turn};
+
+/// A strategy's whole answer for this moment.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) give: BTreeSet<String>,
+    pub(super) remove: BTreeSet<String>,
+    pub(super) timed_out: BTreeSet<String>,
+    /// Too many clusters failed, in plain words.
+    pub(super) halted: Option<String>,
+    pub(super) waits: BTreeMap<String, String>,
+    pub(super) notes: BTreeSet<String>,
+    pub(super) next: Option<Timestamp>,
+}
+
+/// Asks who may go on now.
+pub(super) fn ask(
+    workload: &Workload,
+    sights: &BTreeMap<String, Sight<'_>>,
+    releases: &Releases,
+    followed: &[&[Pick]],
+    now: Timestamp,
+) -> Answer {
+    let strategy = &workload.strategy;
+    let mut turns = turns(sights, releases, strategy);
+    let mut answer = Answer::default();
+    if matches!(strategy, Strategy::Rolling(_)) {
+        let broken: BTreeSet<&str> = broken(sights, releases).collect();
+        go_on(&mut turns, &broken, &mut answer);
+    }
+    loop {
+        let step = strategies::step(strategy, &turns, followed, now);
+        let (give, remove) = (step.give.clone(), step.remove.clone());
+        if give.is_empty() && remove.is_empty() {
+            answer.take(step);
+            return answer;
+        }
+        answer.remove.extend(remove.iter().map(|cluster| (*cluster).to_owned()));
+        turns.retain(|turn| !remove.contains(turn.cluster));
+        go_on(&mut turns, &give, &mut answer);
+    }
+}
+
+/// Marks clusters as told.
+fn go_on(turns: &mut [Turn<'_>], give: &BTreeSet<&str>, answer: &mut Answer) {
+    for turn in turns.iter_mut().filter(|turn| give.contains(turn.cluster)) {
+        (turn.has, turn.health, turn.since) = (Has::New, Health::Applying, None);
+    }
+    answer.give.extend(give.iter().map(|cluster| (*cluster).to_owned()));
+}
+
+impl Answer {
+    fn take(&mut self, step: Step<'_>) {
+        self.timed_out = step.timed_out.into_iter().map(str::to_owned).collect();
+        self.halted = step.halted.map(|failures| failures.words());
+        self.waits.extend(step.waits.into_iter().map(|(cluster, reason)| (cluster.to_owned(), reason)));
+        self.notes = step.notes;
+        self.next = step.next;
+    }
+}
+
+/// Returns the turns. A cluster that begins with the proven release, and has not reported on it yet, is not asked
+/// about: to budgets it counts as one whose copy is under way.
+fn turns<'s>(
+    sights: &'s BTreeMap<String, Sight<'_>>,
+    releases: &Releases,
+    strategy: &Strategy,
+) -> Vec<Turn<'s>> {
+    let is_rolling = matches!(strategy, Strategy::Rolling(_));
+    let good = releases.good.filter(|good| *good != releases.current.number);
+    let begins = |cluster: &str, sight: &Sight<'_>| match sight.has() {
+        Has::Nothing => good.is_some(),
+        Has::Old => {
+            let told = releases.told.get(cluster).map(|told| told.release);
+            good.is_some() && told == good && sight.health() == Health::Applying
+        }
+        Has::New => false,
+    };
+    let turn = |(cluster, sight): (&'s String, &'s Sight<'_>)| Turn {
+        cluster,
+        group: sight.group,
+        picked: sight.picked,
+        has: if begins(cluster, sight) { Has::New } else { sight.has() },
+        health: sight.health(),
+        since: sight.since(),
+        measured: true,
+        removing: false,
+    };
+    let asked = sights.iter().filter(|(cluster, sight)| is_rolling || !begins(cluster, sight));
+    asked.map(turn).collect()
+}
+
+/// Returns the clusters that are out of order by a release that was never proven. The next one cannot make them worse,
+/// so that they need not wait for each other.
+fn broken<'s>(sights: &'s BTreeMap<String, Sight<'_>>, releases: &Releases) -> impl Iterator<Item = &'s str> {
+    let is_unproven = |cluster: &str| {
+        let told = releases.told.get(cluster).map(|told| told.release);
+        told.is_some_and(|told| told != releases.current.number && Some(told) != releases.good)
+    };
+    let broken = sights.iter().filter(move |(cluster, sight)| {
+        sight.picked && sight.has() == Has::Old && sight.health() != Health::Succeeded && is_unproven(cluster)
+    });
+    broken.map(|(cluster, _)| cluster.as_str())
+}

@@ -1,0 +1,115 @@
+//! The workloads' steps → the state that clusters get now: folders, marks in the decisions, facts, releases.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use berth_base::model::cluster::WorkloadName;
+use berth_base::model::{ClusterStatus, ContentId, Decision, Pick};
+
+use super::advance::{Advance, Fate};
+use super::places::{CopySet, Places};
+use super::{Given, Released};
+use crate::state::State;
+
+const LEAVING: &str = "not picked any more; the removal waits for its turn";
+
+/// Applies all steps to the desired state.
+pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State) -> Released {
+    let mut released = Released::default();
+    let changes: Vec<Vec<Change>> = {
+        let (current, desired) = (Places::of(given.current), Places::of(state));
+        advances.iter().map(|advance| changes(advance, &current, &desired)).collect()
+    };
+    for change in changes.into_iter().flatten() {
+        let folder = match state.folders.get_mut(&change.cluster) {
+            Some(folder) => folder,
+            None => state.folders.entry(change.cluster).or_default(),
+        };
+        match change.content {
+            Some(content) => drop(folder.insert(change.path, content)),
+            None => drop(folder.remove(&change.path)),
+        }
+    }
+    for advance in advances {
+        released.diagnostics.extend(advance.diagnostics.iter().cloned());
+        released.next_change = released.next_change.into_iter().chain(advance.next_change).min();
+        mark(&advance, given, state);
+        let name = WorkloadName::of(&advance.key);
+        for (cluster, report) in advance.reports {
+            let fact = state
+                .facts
+                .entry(cluster.clone())
+                .or_insert_with(|| ClusterStatus { cluster, ..ClusterStatus::default() });
+            fact.copies.insert(name.clone(), report);
+        }
+        released.traces.insert(advance.key.clone(), advance.trace);
+        state.releases.insert(advance.key, advance.releases);
+    }
+    released
+}
+
+/// A place whose content is not the desired one.
+struct Change {
+    cluster: String,
+    path: Arc<str>,
+    content: Option<ContentId>,
+}
+
+fn changes(advance: &Advance, current: &Places<'_>, desired: &Places<'_>) -> Vec<Change> {
+    let key = &advance.key;
+    let (paths_now, paths_next) = (current.paths(key), desired.paths(key));
+    let mut changes = Vec::new();
+    for (cluster, fate) in &advance.fates {
+        let instead: CopySet = match fate {
+            Fate::Desired => continue,
+            Fate::Stays | Fate::Leaves => current.copies(key, cluster, &paths_now),
+            Fate::Gets(copies) => copies.clone(),
+            Fate::Waits => CopySet::new(),
+        };
+        let own = desired.copies(key, cluster, &paths_next);
+        let stays: BTreeSet<&Arc<str>> = instead.iter().map(|(path, _)| path).collect();
+        let gone = own.iter().filter(|(path, _)| !stays.contains(path));
+        changes.extend(gone.map(|(path, _)| Change {
+            cluster: cluster.clone(),
+            path: path.clone(),
+            content: None,
+        }));
+        let folder = desired.state.folders.get(cluster);
+        for (path, content) in instead {
+            // Another workload's copy is there already: it wins, as between any two.
+            let is_theirs = folder.is_some_and(|folder| folder.contains_key(&path))
+                && !own.iter().any(|(mine, _)| *mine == path);
+            if !is_theirs {
+                changes.push(Change { cluster: cluster.clone(), path, content: Some(content) });
+            }
+        }
+    }
+    changes
+}
+
+/// Marks the picks that wait, adds those that leave, and the objects that clusters still have.
+fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
+    let before = given.current.decisions.get(&advance.key);
+    let Some(decision) = state.decisions.get_mut(&advance.key) else { return };
+    let mut picks: Vec<Pick> = decision.picked().cloned().collect();
+    for pick in &mut picks {
+        pick.pending = advance.fates.get(&pick.cluster) == Some(&Fate::Waits);
+    }
+    let leaves = |pick: &&Pick| advance.fates.get(&pick.cluster) == Some(&Fate::Leaves);
+    let leaving = before.into_iter().flat_map(|before| before.picks.iter()).filter(leaves);
+    picks.extend(leaving.map(|pick| Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() }));
+    picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    if *decision.picks != picks {
+        decision.picks = picks.into();
+    }
+    if advance.fates.values().any(|fate| !matches!(fate, Fate::Desired)) {
+        keep_objects(decision, before);
+    }
+}
+
+/// Lets the decision name the objects of all releases that clusters have.
+fn keep_objects(decision: &mut Decision, before: Option<&Decision>) {
+    decision.objects.extend(before.into_iter().flat_map(|before| before.objects.iter().cloned()));
+    decision.objects.sort();
+    decision.objects.dedup();
+}

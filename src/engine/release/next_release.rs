@@ -1,0 +1,94 @@
+//! A workload's inputs → its releases: the one that is wanted now, and those that may be needed again.
+
+use std::collections::BTreeMap;
+
+use berth_base::model::release::{Release, Releases};
+use berth_base::model::{ContentId, Key, Timestamp};
+
+/// The earlier releases that are kept beside the good one, for pins and for a look back.
+const KEPT: usize = 3;
+
+/// Returns the releases with these inputs as the current one. Inputs that are those of the last good release
+/// are that release again, so that a revert is no new release.
+pub(super) fn with_inputs(
+    key: &Key,
+    before: Option<&Releases>,
+    inputs: ContentId,
+    now: Timestamp,
+) -> Releases {
+    let Some(before) = before else {
+        return Releases {
+            key: key.clone(),
+            current: Release { number: 1, begun: now, inputs },
+            good: None,
+            earlier: Vec::new(),
+            told: BTreeMap::new(),
+            taken_back: false,
+            halted: None,
+            run: None,
+        };
+    };
+    if before.current.inputs == inputs {
+        return before.clone();
+    }
+    let again = before.good().filter(|good| good.inputs == inputs);
+    let newest = before.all().map(|release| release.number).max().unwrap_or_default();
+    let current = match again {
+        Some(good) => Release { begun: now, ..good.clone() },
+        None => Release { number: newest + 1, begun: now, inputs },
+    };
+    let mut earlier: Vec<Release> =
+        before.all().filter(|release| release.number != current.number).cloned().collect();
+    earlier.sort_by_key(|release| release.number);
+    Releases { current, earlier, taken_back: false, halted: None, run: None, ..before.clone() }
+}
+
+/// Drops the earlier releases that nobody needs: neither proven last, nor pinned or told to a cluster, nor among
+/// the newest few.
+pub(super) fn forget_old(releases: &mut Releases, is_needed: impl Fn(u64) -> bool) {
+    let newest: Vec<u64> = releases.earlier.iter().rev().take(KEPT).map(|release| release.number).collect();
+    let good = releases.good;
+    releases.earlier.retain(|release| {
+        let number = release.number;
+        Some(number) == good || newest.contains(&number) || is_needed(number)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(before: Option<&Releases>, inputs: u8) -> Releases {
+        let key = Key::new("", "Workload", "shop", "web");
+        with_inputs(&key, before, ContentId([inputs; 20]), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn new_inputs_are_a_new_release_and_those_of_the_good_one_are_that_release_again() {
+        let mut first = step(None, 1);
+        assert_eq!((first.current.number, first.good), (1, None));
+        first.good = Some(1);
+        assert_eq!(step(Some(&first), 1), first);
+        let second = step(Some(&first), 2);
+        assert_eq!((second.current.number, second.good), (2, Some(1)));
+        assert_eq!(second.good().map(|good| good.inputs), Some(ContentId([1; 20])));
+        let third = step(Some(&second), 3);
+        assert_eq!((third.current.number, third.earlier.len()), (3, 2));
+        let reverted = step(Some(&third), 1);
+        assert_eq!((reverted.current.number, reverted.is_proven()), (1, true));
+        // A number is never used twice for other inputs.
+        assert_eq!(step(Some(&reverted), 4).current.number, 4);
+    }
+
+    #[test]
+    fn few_earlier_releases_are_kept() {
+        let mut releases = step(None, 0);
+        releases.good = Some(1);
+        for inputs in 1..20 {
+            releases = step(Some(&releases), inputs);
+            forget_old(&mut releases, |number| number == 2);
+        }
+        let numbers: Vec<u64> = releases.earlier.iter().map(|release| release.number).collect();
+        assert_eq!(numbers, [1, 2, 17, 18, 19]);
+    }
+}

@@ -1,0 +1,100 @@
+//! One workload's clusters: the copies that each has and should have, and what its member reports on them.
+
+use std::collections::BTreeMap;
+
+use berth_base::model::cluster::WorkloadName;
+use berth_base::model::release::{CopyReport, Health, Releases};
+use berth_base::model::{Decision, Digest, Group, Timestamp};
+
+use super::places::{CopySet, Places};
+use super::turn::Has;
+use super::{Given, copies};
+
+/// One cluster as the step sees it.
+#[derive(Default)]
+pub(super) struct Sight<'a> {
+    pub(super) picked: bool,
+    pub(super) serves: bool,
+    pub(super) have: CopySet,
+    pub(super) want: CopySet,
+    pub(super) report: Option<CopyReport>,
+    /// Nobody reported on the copies; they were proven earlier.
+    pub(super) is_assumed: bool,
+    pub(super) group: Option<&'a Group>,
+}
+
+/// Looks at every cluster that is picked or has a copy.
+pub(super) fn sights<'a>(
+    releases: &Releases,
+    given: Given<'a>,
+    places: [&Places<'a>; 2],
+) -> BTreeMap<String, Sight<'a>> {
+    let key = &releases.key;
+    let [current, desired] = places;
+    let (paths_now, paths_next) = (current.paths(key), desired.paths(key));
+    let mut sights = BTreeMap::new();
+    let served = current.state.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
+    let served = served.filter(|pick| !pick.pending && given.fleet.clusters.contains_key(&pick.cluster));
+    for pick in served {
+        let have = current.copies(key, &pick.cluster, &paths_now);
+        sights.insert(pick.cluster.clone(), Sight { serves: true, have, ..Sight::default() });
+    }
+    for pick in desired.state.decisions.get(key).into_iter().flat_map(Decision::picked) {
+        let want = desired.copies(key, &pick.cluster, &paths_next);
+        let sight: &mut Sight<'_> = sights.entry(pick.cluster.clone()).or_default();
+        (sight.picked, sight.want, sight.group) = (true, want, pick.group.as_ref());
+    }
+    let name = WorkloadName::of(key);
+    let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
+    for (cluster, sight) in &mut sights {
+        let Some(status) = given.statuses.get(cluster) else { continue };
+        let Some(report) = status.copies.get(&name) else { continue };
+        if !known.contains_key(&sight.have) {
+            let digest = copies::digest(sight.have.iter().map(|(path, id)| (&**path, *id)));
+            known.insert(sight.have.clone(), digest);
+        }
+        let since = report.since.or(status.reported).unwrap_or(given.now).min(given.now);
+        // A report from before the cluster was told is about the same copies at an earlier time.
+        let is_stale = releases.told.get(cluster).is_some_and(|told| since < told.at);
+        if is_stale || known.get(&sight.have) != Some(&report.digest) {
+            continue;
+        }
+        let earlier = given.current.facts.get(cluster).and_then(|fact| fact.copies.get(&name));
+        let same = earlier.filter(|one| one.digest == report.digest && one.health == report.health);
+        let message = if report.health == Health::Failed { report.message.clone() } else { String::new() };
+        let fresh = CopyReport { since: Some(since), message, ..report.clone() };
+        sight.report = Some(same.filter(|same| same.since.is_some()).cloned().unwrap_or(fresh));
+    }
+    sights
+}
+
+/// Takes copies of the proven release as a success where no report says otherwise: they were one.
+pub(super) fn assume(sights: &mut BTreeMap<String, Sight<'_>>, releases: &Releases) {
+    let Some(good) = releases.good() else { return };
+    for (cluster, sight) in sights {
+        if sight.serves && sight.report.is_none() && !releases.told.contains_key(cluster) {
+            let health = Health::Succeeded;
+            let (digest, since) = (Digest([0; 16]), Some(good.begun));
+            sight.report = Some(CopyReport { digest, health, since, message: String::new() });
+            sight.is_assumed = true;
+        }
+    }
+}
+
+impl Sight<'_> {
+    pub(super) fn has(&self) -> Has {
+        match (self.serves, self.have == self.want) {
+            (false, _) => Has::Nothing,
+            (true, true) if self.picked => Has::New,
+            (true, _) => Has::Old,
+        }
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.report.as_ref().map(|report| report.health).unwrap_or_default()
+    }
+
+    pub(super) fn since(&self) -> Option<Timestamp> {
+        self.report.as_ref()?.since
+    }
+}

@@ -1,0 +1,110 @@
+//! Every strategy behind one question: which clusters of a workload may go on now?
+
+use std::collections::BTreeMap;
+
+use super::turn::{Step, Turn};
+use super::{progressive, rolling};
+use berth_base::model::rollout::{Rollout, Strategy};
+use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp, Workload};
+
+/// Returns the picks that each rollout of a progressive strategy is about: those of the placement that it follows,
+/// or the workload's own. Empty for other strategies.
+pub fn followed<'d>(
+    fleet: &Fleet,
+    decisions: &'d BTreeMap<Key, Decision>,
+    workload: &Workload,
+) -> Vec<&'d [Pick]> {
+    let Strategy::Progressive(rollouts) = &workload.strategy else { return Vec::new() };
+    let picks = |rollout: &Rollout| {
+        let key = match &rollout.placement {
+            Some(placement) => &fleet.find(placement)?.key,
+            None => &workload.key,
+        };
+        Some(&**decisions.get(key)?.picks)
+    };
+    rollouts.iter().map(|rollout| picks(rollout).unwrap_or_default()).collect()
+}
+
+/// Puts a decision's picked clusters and the copies that exist into one list by name. `copies` need not say which
+/// clusters are picked.
+pub fn turns<'a>(
+    decision: Option<&'a Decision>,
+    copies: impl IntoIterator<Item = Turn<'a>>,
+) -> Vec<Turn<'a>> {
+    let mut turns: BTreeMap<&str, Turn<'a>> =
+        copies.into_iter().map(|turn| (turn.cluster, Turn { picked: false, ..turn })).collect();
+    for pick in decision.into_iter().flat_map(Decision::picked) {
+        let turn = turns.entry(&pick.cluster).or_default();
+        (turn.cluster, turn.picked, turn.group) = (&pick.cluster, true, pick.group.as_ref());
+    }
+    turns.into_values().collect()
+}
+
+/// Says who may go on now. `turns` ascend by name; `followed` is as [`followed`] returns it.
+pub fn step<'a>(
+    strategy: &Strategy,
+    turns: &[Turn<'a>],
+    followed: &[&'a [Pick]],
+    now: Timestamp,
+) -> Step<'a> {
+    match strategy {
+        Strategy::AtOnce => Step {
+            give: turns.iter().filter(|turn| turn.wants()).map(|turn| turn.cluster).collect(),
+            ..removals(turns)
+        },
+        Strategy::Progressive(rollouts) => of_all(rollouts, turns, followed, now),
+        Strategy::Rolling(budgets) => rolling::step(budgets, turns, now),
+        Strategy::Stages(_) | Strategy::Runs => Step::all_wait(turns, "no staged run takes it further now"),
+    }
+}
+
+/// Each rollout goes by itself over its own clusters. A cluster of several is told as soon as any of them lets it.
+fn of_all<'a>(rollouts: &[Rollout], turns: &[Turn<'a>], followed: &[&'a [Pick]], now: Timestamp) -> Step<'a> {
+    let mut all = removals(turns);
+    for (rollout, picks) in rollouts.iter().zip(followed) {
+        let own = of_one(turns, picks);
+        let step = progressive::step(rollout, &own, now);
+        all.give.extend(step.give);
+        all.timed_out.extend(step.timed_out);
+        all.notes.extend(step.notes);
+        all.halted = all.halted.or(step.halted);
+        all.next = all.next.into_iter().chain(step.next).min();
+        for (cluster, reason) in step.waits {
+            all.waits.entry(cluster).or_insert(reason);
+        }
+    }
+    for turn in turns.iter().filter(|turn| turn.wants()) {
+        if all.give.contains(turn.cluster) {
+            all.waits.remove(turn.cluster);
+        } else {
+            let reason = || "no placement of the strategy picks the cluster".to_owned();
+            all.waits.entry(turn.cluster).or_insert_with(reason);
+        }
+    }
+    all
+}
+
+/// The turns of one placement's clusters, with their groups there. Both lists ascend by name.
+fn of_one<'a>(turns: &[Turn<'a>], picks: &'a [Pick]) -> Vec<Turn<'a>> {
+    let mut picks = picks.iter().filter(|pick| !pick.leaving).peekable();
+    let own = turns.iter().filter(|turn| turn.picked).filter_map(|turn| {
+        while picks.next_if(|pick| pick.cluster.as_str() < turn.cluster).is_some() {}
+        let pick = picks.next_if(|pick| pick.cluster == turn.cluster)?;
+        Some(Turn { group: pick.group.as_ref(), ..turn.clone() })
+    });
+    own.collect()
+}
+
+/// Copies that nobody wants may go at once.
+fn removals<'a>(turns: &[Turn<'a>]) -> Step<'a> {
+    let remove = turns.iter().filter(|turn| turn.is_left_over()).map(|turn| turn.cluster).collect();
+    Step { remove, ..Step::default() }
+}
+
+impl<'a> Step<'a> {
+    /// Nobody goes on, all for one reason.
+    pub(super) fn all_wait(turns: &[Turn<'a>], reason: &str) -> Step<'a> {
+        let waiting = turns.iter().filter(|turn| turn.wants() || turn.is_left_over());
+        Step { waits: waiting.map(|turn| (turn.cluster, reason.to_owned())).collect(), ..Step::default() }
+    }
+}

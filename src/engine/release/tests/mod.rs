@@ -1,0 +1,3 @@
+mod simulation;
+mod stories;
+mod world;

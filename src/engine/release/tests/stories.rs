@@ -1,0 +1,143 @@
+//! Rollouts as people tell them.
+
+use berth_base::model::release::Health;
+use berth_base::model::rollout::{Amount, Pace, Rolling, Rollout, Strategy};
+
+use super::world::World;
+
+fn one_at_a_time() -> Strategy {
+    let pace = Pace::ByCluster(Some(Amount::Count(1)));
+    Strategy::Progressive(vec![Rollout { pace, ..Rollout::TOGETHER }])
+}
+
+fn rolling(max_unavailable: usize) -> Strategy {
+    Strategy::Rolling(Rolling {
+        max_unavailable: Amount::Count(max_unavailable),
+        max_surge: Amount::Count(0),
+        period_seconds: 60,
+        wanted: None,
+        asked: true,
+    })
+}
+
+/// Three clusters on version 1, proven.
+fn proven(strategy: Strategy) -> World {
+    let mut world = World::new(strategy, &["a", "b", "c"]);
+    world.edit("1");
+    for _ in 0..4 {
+        world.settle();
+        world.now += 100;
+        world.report_all(Health::Succeeded);
+    }
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=1 c=1");
+    assert!(world.releases().is_proven(), "{:?}", world.releases());
+    world
+}
+
+#[test]
+fn a_change_goes_on_as_members_report_success_on_that_very_content() {
+    let mut world = proven(one_at_a_time());
+    world.edit("2");
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=1 c=1");
+    // Their reports of old are still there, and move nothing.
+    world.now += 1_000;
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=1 c=1");
+    for (cluster, shown) in [("a", "a=2 b=2 c=1"), ("b", "a=2 b=2 c=2")] {
+        world.report(cluster, Health::Succeeded, "");
+        world.settle();
+        assert_eq!(world.shown(), shown);
+        assert!(!world.releases().is_proven());
+    }
+    world.report("c", Health::Succeeded, "");
+    world.settle();
+    assert_eq!((world.releases().good, world.releases().told.len()), (Some(2), 0));
+}
+
+#[test]
+fn a_failure_halts_and_says_why_and_the_fix_does_not_wait_for_it() {
+    for strategy in [one_at_a_time(), rolling(1)] {
+        let mut world = proven(strategy);
+        world.edit("2");
+        world.settle();
+        world.report("a", Health::Failed, "cannot pull image `web:2`");
+        world.settle();
+        assert_eq!(world.shown(), "a=2 b=1 c=1");
+        let halted = world.releases().halted.clone().expect("it halts");
+        assert_eq!(halted.reason, "a failed: cannot pull image `web:2`");
+        assert!(
+            world.warnings[0].contains("release 2 is halted: a failed: cannot pull"),
+            "{:?}",
+            world.warnings
+        );
+        world.edit("3");
+        world.settle();
+        assert_eq!(world.shown(), "a=3 b=1 c=1");
+        assert_eq!(world.releases().halted, None);
+        for _ in 0..3 {
+            world.report_all(Health::Succeeded);
+            world.settle();
+        }
+        assert_eq!(world.shown(), "a=3 b=3 c=3");
+    }
+}
+
+#[test]
+fn an_unready_workload_does_not_block_its_own_fix() {
+    let mut world = proven(rolling(1));
+    world.edit("2");
+    world.settle();
+    world.report("a", Health::Progressing, "0 of 3 ready");
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=1 c=1");
+    world.edit("3");
+    world.settle();
+    assert_eq!(world.shown(), "a=3 b=1 c=1");
+}
+
+#[test]
+fn a_cluster_that_joins_gets_the_proven_release_and_then_takes_its_turn() {
+    let mut world = proven(one_at_a_time());
+    world.edit("2");
+    world.settle();
+    world.join("d");
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=1 c=1 d=1");
+    for _ in 0..5 {
+        world.report_all(Health::Succeeded);
+        world.settle();
+    }
+    assert_eq!(world.shown(), "a=2 b=2 c=2 d=2");
+    assert!(world.releases().is_proven());
+}
+
+#[test]
+fn a_revert_in_the_middle_is_the_proven_release_again() {
+    let mut world = proven(one_at_a_time());
+    world.edit("2");
+    world.settle();
+    world.report("a", Health::Failed, "no");
+    world.settle();
+    world.edit("1");
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=1 c=1");
+    assert_eq!(world.releases().current.number, 1);
+    world.report_all(Health::Succeeded);
+    world.settle();
+    assert!(world.releases().is_proven() && world.releases().told.is_empty());
+    world.edit("4");
+    world.settle();
+    assert_eq!(world.releases().current.number, 3);
+}
+
+#[test]
+fn a_cluster_that_leaves_does_not_hold_up_the_others() {
+    let mut world = proven(one_at_a_time());
+    world.edit("2");
+    world.settle();
+    world.leave("a");
+    world.settle();
+    assert_eq!(world.version("b").as_deref(), Some("2"));
+}

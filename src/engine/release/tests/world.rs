@@ -1,0 +1,174 @@
+//! A fleet in memory with members that apply their folders and report on them, under a clock of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use berth_base::diag::Pos;
+use berth_base::model::cluster::WorkloadName;
+use berth_base::model::release::{CopyReport, Health, Releases};
+use berth_base::model::rollout::Strategy;
+use berth_base::model::{
+    Cluster, ClusterStatus, Decision, Fleet, Group, Key, Object, ObjectId, Pick, Template, Timestamp,
+    Workload,
+};
+use serde_json::json;
+
+use crate::release::{self, Given, copies};
+use crate::render::{self, MemoryContents, Previous};
+use crate::state::{State, codec};
+use berth_base::codec::{Decoder, Encoder};
+
+pub(super) struct World {
+    pub(super) fleet: Fleet,
+    pub(super) state: State,
+    contents: MemoryContents,
+    pub(super) now: i64,
+    /// The reports that the hub has, by cluster.
+    pub(super) statuses: BTreeMap<String, ClusterStatus>,
+    pub(super) warnings: Vec<String>,
+    /// The next moment at which something happens by itself.
+    pub(super) next_change: Option<Timestamp>,
+    /// The decision groups by cluster.
+    pub(super) groups: BTreeMap<String, usize>,
+}
+
+pub(super) fn key() -> Key {
+    Key::new("", "Workload", "shop", "web")
+}
+
+pub(super) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).expect("a moment")
+}
+
+impl World {
+    pub(super) fn new(strategy: Strategy, clusters: &[&str]) -> World {
+        let mut world = World {
+            fleet: Fleet::default(),
+            state: State::default(),
+            contents: MemoryContents::default(),
+            now: 0,
+            statuses: BTreeMap::new(),
+            warnings: Vec::new(),
+            next_change: None,
+            groups: BTreeMap::new(),
+        };
+        let workload = Workload { strategy, ..Workload::new(key(), Pos::file("web.yaml"), Vec::new()) };
+        world.fleet.workloads.insert(key(), workload.into());
+        clusters.iter().for_each(|name| world.join(name));
+        world
+    }
+
+    pub(super) fn join(&mut self, name: &str) {
+        let cluster = Cluster { name: name.to_owned(), ..Cluster::default() };
+        self.fleet.clusters.insert(name.to_owned(), cluster.into());
+    }
+
+    pub(super) fn leave(&mut self, name: &str) {
+        self.fleet.clusters.remove(name);
+        self.statuses.remove(name);
+    }
+
+    /// Wants this version of the workload.
+    pub(super) fn edit(&mut self, version: &str) {
+        let content = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "web", "namespace": "shop" },
+            "data": { "version": version },
+        });
+        let id = ObjectId::of(&content).expect("an object");
+        let template = Template {
+            object: Arc::new(Object { id, origin: Pos::file("web.yaml"), content }),
+            final_labels: BTreeMap::new(),
+            sync_annotations: BTreeMap::new(),
+            retained: Vec::new(),
+        };
+        let before = self.fleet.workloads[&key()].clone();
+        let workload = Workload { templates: vec![template], ..(*before).clone() };
+        self.fleet.workloads.insert(key(), workload.into());
+    }
+
+    /// One pass of the hub; true if it changed the state.
+    pub(super) fn pass(&mut self) -> bool {
+        let next = self.next_state();
+        let is_new = next != self.state;
+        self.state = stored(&next);
+        is_new
+    }
+
+    /// The state that a pass would publish.
+    pub(super) fn next_state(&mut self) -> State {
+        let picks = self.fleet.clusters.keys();
+        let group = |name| self.groups.get(name).map(|index| Group { index: *index, name: String::new() });
+        let picks = picks.map(|name| Pick { cluster: name.clone(), group: group(name), ..Pick::default() });
+        let picks: Vec<Pick> = picks.collect();
+        let decision = Decision { picks: picks.into(), ..Decision::new(key(), "web.yaml") };
+        let mut decisions = BTreeMap::from([(key(), decision)]);
+        let previous = Previous { decisions: &self.state.decisions, folders: &self.state.folders };
+        let rendered = render::render(&self.fleet, &mut decisions, previous, &mut self.contents);
+        let folders = rendered.expect("memory never fails").folders;
+        let mut next = State { decisions: decisions.into(), folders, ..State::default() };
+        let given =
+            Given { fleet: &self.fleet, current: &self.state, statuses: &self.statuses, now: at(self.now) };
+        let released = release::release(given, &mut next, &mut self.contents).expect("memory never fails");
+        self.warnings = released.diagnostics.iter().map(ToString::to_string).collect();
+        self.next_change = released.next_change;
+        next
+    }
+
+    /// Passes until nothing changes; a second pass over the same inputs never does.
+    pub(super) fn settle(&mut self) {
+        self.pass();
+        assert!(!self.pass(), "a second pass over the same inputs changed the state");
+    }
+
+    /// A member reports on the copies in its folder.
+    pub(super) fn report(&mut self, cluster: &str, health: Health, message: &str) {
+        let status = self.status(cluster, health, message);
+        self.statuses.insert(cluster.to_owned(), status);
+    }
+
+    /// The status of a member on the copies in its folder now.
+    pub(super) fn status(&self, cluster: &str, health: Health, message: &str) -> ClusterStatus {
+        let folder = self.state.folders.get(cluster);
+        let files = folder.into_iter().flat_map(|folder| folder.iter());
+        let digest = copies::digest(files.map(|(path, id)| (&**path, *id)));
+        let report = CopyReport { digest, health, since: None, message: message.to_owned() };
+        ClusterStatus {
+            cluster: cluster.to_owned(),
+            reported: Some(at(self.now)),
+            copies: BTreeMap::from([(WorkloadName::of(&key()), report)]),
+            ..ClusterStatus::default()
+        }
+    }
+
+    pub(super) fn report_all(&mut self, health: Health) {
+        let names: Vec<String> = self.fleet.clusters.keys().cloned().collect();
+        names.iter().for_each(|name| self.report(name, health, ""));
+    }
+
+    /// The versions that clusters have, such as `a=1 b=1 c=-`.
+    pub(super) fn shown(&self) -> String {
+        let names: BTreeSet<&String> = self.fleet.clusters.keys().chain(self.state.folders.keys()).collect();
+        let one = |name: &String| format!("{name}={}", self.version(name).unwrap_or("-".to_owned()));
+        names.into_iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The version in a cluster's folder.
+    pub(super) fn version(&self, cluster: &str) -> Option<String> {
+        let id = *self.state.folders.get(cluster)?.values().next()?;
+        let text = String::from_utf8_lossy(self.contents.bytes(&id)?).into_owned();
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("version: "))?;
+        Some(line.trim_matches('"').to_owned())
+    }
+
+    pub(super) fn releases(&self) -> &Releases {
+        &self.state.releases[&key()]
+    }
+}
+
+/// A state as the next process reads it from its stored form.
+fn stored(state: &State) -> State {
+    let mut encoder = Encoder::default();
+    codec::encode(&mut encoder, state);
+    let bytes = encoder.into_bytes();
+    codec::decode(&mut Decoder::new(&bytes)).expect("what is written is read back")
+}
