@@ -247,7 +247,8 @@ impl StageForm {
             Some(percent) => percent.parse().ok().map(Amount::Percent),
             None => text.parse().ok().map(Amount::Count),
         };
-        let no_amount = || format!("maxConcurrency is `{}`, which is no number or share", self.max_concurrency);
+        let no_amount =
+            || format!("maxConcurrency is `{}`, which is no number or share", self.max_concurrency);
         let cluster = |one: StageClusterForm| StageCluster {
             name: one.name,
             started: one.started,
