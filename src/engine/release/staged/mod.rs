@@ -209,7 +209,7 @@ impl<'a> View<'_, 'a> {
         stage.updated = None;
         let owned = |clusters: &[&str]| clusters.iter().map(ToString::to_string).collect();
         if !seen.failed.is_empty() {
-            step.halted = Some(Failures { clusters: seen.failed.clone(), allowed: 0, group: None });
+            step.halted = Some(Failures { failed: seen.failed.clone(), ..Failures::default() });
             return Some(Standing::Failing { stage: name, clusters: owned(&seen.failed) });
         }
         Some(match () {
