@@ -109,7 +109,7 @@ fn a_wait_counts_from_the_success_of_the_last_cluster() {
     // A cluster that fails meanwhile stops the wait, and it begins anew.
     let (step, standing) = rollout.step(&[failed("a1"), done("a2", 20), old("b1")], 70);
     assert_eq!(standing, Standing::Failing { stage: "a".to_owned(), clusters: vec!["a1".to_owned()] });
-    assert_eq!(step.halted.map(|failures| failures.clusters), Some(vec!["a1"]));
+    assert_eq!(step.halted.map(|failures| failures.failed), Some(vec!["a1"]));
     let turns = [done("a1", 75), done("a2", 20), old("b1")];
     assert_eq!(rollout.step(&turns, 80).0.next, Some(at(135)));
     assert_eq!(rollout.given(&turns, 134), Vec::<String>::new());
