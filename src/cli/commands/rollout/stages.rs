@@ -11,7 +11,7 @@ use berth_base::model::Fleet;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{Run, StageProgress};
 use berth_base::text::some_of;
-use berth_engine::release::runs::plan_run;
+use berth_engine::release::runs;
 
 /// The clusters that a row shows.
 const SHOWN: usize = 8;
@@ -42,12 +42,11 @@ pub(super) fn cmd_stages(args: &StagesArgs, ui: &Ui) -> Outcome {
             return Err(error);
         }
     };
-    let planned = plan_run(&loaded.fleet, decided.decisions.get(&run.workload), run);
+    let planned = runs::plan_run(&loaded.fleet, decided.decisions.get(&run.workload), run);
     let stages = match planned {
         Ok(stages) => stages,
         Err(faults) => {
-            let at = loaded.fleet.stage_strategies.get(&run.strategy).map_or(&run.origin, |one| &one.origin);
-            diagnostics.extend(faults.iter().map(|fault| fault.diagnostic(at)));
+            diagnostics.extend(runs::diagnostics(&loaded.fleet, run, &faults));
             diagnostics.sort();
             ui.diagnostics(&diagnostics);
             return Ok(Exit::Faulty);

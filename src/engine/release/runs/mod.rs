@@ -1,0 +1,175 @@
+//! The staged runs of a fleet: which one drives a workload, the content that it is for, and its next step.
+//!
+//! One run drives a workload at a time. It is for the release that was made of the files when it began: what is
+//! edited later waits for the next run. A newer run takes the place of one that is not finished, so that a fix does
+//! not wait for what it mends; a run that was finished or replaced does not begin again.
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::model::rollout::{Stage, Strategy};
+use berth_base::model::selector::Labels;
+use berth_base::model::staged::{Run, RunProgress, RunState, StageGate, StageProgress, Standing};
+use berth_base::model::{Cluster, Decision, Fleet, Key, Shared, Timestamp, Workload};
+
+use super::staged::{self, Course};
+use super::stages::{Fault, plan};
+use super::turn::{Step, Turn};
+
+/// The content that a staged rollout is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunContent {
+    /// What the files say now, as a release of its own if it differs from the current one.
+    Files,
+    /// The release with this number, whatever the files say.
+    Release(u64),
+}
+
+/// A staged rollout, ready for a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Staged<'f> {
+    /// `None` for stages that each release goes through by itself.
+    pub run: Option<&'f Run>,
+    pub content: RunContent,
+    /// The rollout begins with the next step. The number of its release is then still to be set.
+    pub begins: bool,
+    /// To be recorded after each step.
+    pub progress: RunProgress,
+    stages: &'f [Stage],
+    approved: BTreeSet<StageGate>,
+    state: RunState,
+    clusters: &'f BTreeMap<String, Shared<Cluster>>,
+}
+
+impl Staged<'_> {
+    /// Says who may go on now, and takes the progress further. `turns` ascend by name.
+    pub fn step<'a>(&mut self, turns: &[Turn<'a>], now: Timestamp) -> (Step<'a>, Standing) {
+        let labels = |cluster: &str| self.clusters.get(cluster).map(|cluster| &cluster.labels);
+        let course =
+            Course { stages: self.stages, approved: &self.approved, state: self.state, labels: &labels };
+        let stepped = staged::step(course, turns, &self.progress, now);
+        self.progress = stepped.progress;
+        (stepped.step, stepped.standing)
+    }
+}
+
+/// The run that drives a workload, and the faults of runs that cannot begin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Driven<'f> {
+    /// Without one, every cluster keeps what it has, and new content is no release yet.
+    pub staged: Option<Staged<'f>>,
+    pub faults: Diagnostics,
+}
+
+/// Finds the run that drives a workload now. `recorded` is the progress that was recorded last; `is_kept` reports
+/// whether the release with a number is still kept. A run that cannot begin is skipped.
+pub fn drive<'f>(
+    fleet: &'f Fleet,
+    workload: &Workload,
+    decision: Option<&Decision>,
+    (recorded, is_kept): (Option<&RunProgress>, &dyn Fn(u64) -> bool),
+    now: Timestamp,
+) -> Driven<'f> {
+    let mut driven = Driven::default();
+    let current = recorded.and_then(|progress| progress.run.as_ref());
+    let is_ended = |key: &Key| recorded.is_some_and(|progress| progress.ended.contains(key));
+    let own = fleet.runs.values().filter(|run| run.workload == workload.key);
+    let is_new = |run: &&Run| run.state == RunState::Run && current != Some(&run.key) && !is_ended(&run.key);
+    let mut new: Vec<&Run> = own.filter(is_new).collect();
+    new.sort_by(|a, b| by_number(&a.key, &b.key));
+    while let Some(run) = new.pop() {
+        if let Some(number) = run.release.filter(|number| !is_kept(*number)) {
+            let message = format!("{}: there is no release {number} of {} any more", run.key, workload.key);
+            let hint = "name a release that `berth rollout show` lists, or leave `resourceSnapshotIndex` out";
+            driven.faults.push(Diagnostic::error(run.origin.clone(), message).hint(hint));
+            continue;
+        }
+        match plan_run(fleet, decision, run) {
+            Ok(stages) => {
+                let before = recorded.into_iter().flat_map(|progress| &progress.ended).chain(current);
+                let replaced = before.chain(new.iter().map(|run| &run.key));
+                let ended = replaced.filter(|key| fleet.runs.contains_key(*key)).cloned().collect();
+                let progress = staged::begin(Some(run.key.clone()), stages, ended, now);
+                let content = run.release.map_or(RunContent::Files, RunContent::Release);
+                driven.staged = Some(Staged { begins: true, ..staged_run(fleet, run, content, progress) });
+                return driven;
+            }
+            Err(faults) => driven.faults.extend(diagnostics(fleet, run, &faults)),
+        }
+    }
+    let going = recorded.filter(|progress| progress.finished.is_none());
+    driven.staged = going.and_then(|progress| {
+        let run = fleet.runs.get(current?).filter(|run| run.workload == workload.key)?;
+        Some(staged_run(fleet, run, RunContent::Release(progress.release), progress.clone()))
+    });
+    driven
+}
+
+fn staged_run<'f>(fleet: &'f Fleet, run: &'f Run, content: RunContent, progress: RunProgress) -> Staged<'f> {
+    // Without its strategy a run goes on by its plan; clusters that join go after the last stage.
+    let strategy = fleet.stage_strategies.get(&run.strategy);
+    let stages = strategy.map(|strategy| strategy.stages.as_slice()).unwrap_or_default();
+    let requests = fleet.stage_approvals.values().filter(|one| one.approved && one.run == run.key);
+    let approved = requests.map(|one| one.gate.clone()).collect();
+    let (begins, clusters, state) = (false, &fleet.clusters, run.state);
+    Staged { run: Some(run), content, begins, progress, stages, approved, state, clusters }
+}
+
+/// Takes a release through stages without any run. `approved` are the gates that people opened for this release.
+pub fn by_stages<'f>(
+    fleet: &'f Fleet,
+    stages: &'f [Stage],
+    decision: &Decision,
+    (recorded, release, approved): (Option<&RunProgress>, u64, BTreeSet<StageGate>),
+    now: Timestamp,
+) -> Result<Staged<'f>, Vec<Fault>> {
+    let going = recorded.filter(|progress| progress.run.is_none() && progress.release == release);
+    let (begins, progress) = match going {
+        Some(progress) => (false, progress.clone()),
+        None => {
+            let planned = plan(stages, labelled(fleet, decision))?;
+            (true, RunProgress { release, ..staged::begin(None, planned, BTreeSet::new(), now) })
+        }
+    };
+    let (run, content, state) = (None, RunContent::Release(release), RunState::Run);
+    Ok(Staged { run, content, begins, progress, stages, approved, state, clusters: &fleet.clusters })
+}
+
+/// Orders names as people count: `web-9` comes before `web-10`.
+fn by_number(a: &Key, b: &Key) -> Ordering {
+    let split = |key: &Key| {
+        let name = key.name.trim_end_matches(|c: char| c.is_ascii_digit());
+        (name.to_owned(), key.name[name.len()..].parse::<u128>().unwrap_or_default())
+    };
+    split(a).cmp(&split(b)).then_with(|| a.cmp(b))
+}
+
+/// Works out a run's stages over the clusters that its workload is decided for. Without any fault in the error, the
+/// run names something that does not exist or does not fit: the loader has reported it.
+pub fn plan_run(
+    fleet: &Fleet,
+    decision: Option<&Decision>,
+    run: &Run,
+) -> Result<Vec<StageProgress>, Vec<Fault>> {
+    let strategy = fleet.stage_strategies.get(&run.strategy).ok_or_else(Vec::new)?;
+    let workload = fleet.workloads.get(&run.workload).filter(|one| one.strategy == Strategy::Runs);
+    let (_, decision) = workload.zip(decision).ok_or_else(Vec::new)?;
+    plan(&strategy.stages, labelled(fleet, decision))
+}
+
+/// The faults of a run's stages, as errors at its strategy.
+pub fn diagnostics(fleet: &Fleet, run: &Run, faults: &[Fault]) -> Vec<Diagnostic> {
+    let at = fleet.stage_strategies.get(&run.strategy).map_or(&run.origin, |strategy| &strategy.origin);
+    faults.iter().map(|fault| fault.diagnostic(at)).collect()
+}
+
+fn labelled<'f>(fleet: &'f Fleet, decision: &'f Decision) -> impl Iterator<Item = (&'f str, &'f Labels)> {
+    decision.picked().filter_map(|pick| {
+        let cluster = fleet.clusters.get(&pick.cluster)?;
+        Some((pick.cluster.as_str(), &cluster.labels))
+    })
+}
