@@ -26,7 +26,7 @@ mod record;
 pub mod rolling;
 pub mod runs;
 mod sight;
-mod staged;
+pub mod staged;
 pub mod stages;
 pub mod strategies;
 pub mod turn;

@@ -20,6 +20,39 @@ use super::staged::{self, Course};
 use super::stages::{Fault, plan};
 use super::turn::{Step, Turn};
 
+/// The run that drives a workload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Driver<'f> {
+    pub run: &'f Run,
+    pub content: RunContent,
+    /// The run is not in the record yet: its stages are worked out now.
+    pub begins: bool,
+}
+
+/// Returns the run that drives a workload now. Without one, every cluster keeps what it has, and new content is no
+/// release yet. `recorded` is the progress that was recorded last.
+pub fn driver<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>) -> Option<Driver<'f>> {
+    let current = recorded.and_then(|progress| Some((progress, progress.run.as_ref()?)));
+    if let Some(run) = new_runs(fleet, workload, recorded).pop() {
+        let content = run.release.map_or(RunContent::Files, RunContent::Release);
+        return Some(Driver { run, content, begins: true });
+    }
+    let (progress, key) = current?;
+    let run = fleet.runs.get(key).filter(|run| run.workload == *workload && progress.finished.is_none())?;
+    Some(Driver { run, content: RunContent::Release(progress.release), begins: false })
+}
+
+/// The runs that would begin now, the newest last.
+fn new_runs<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>) -> Vec<&'f Run> {
+    let is_known = |key: &Key| {
+        recorded.is_some_and(|progress| progress.run.as_ref() == Some(key) || progress.ended.contains(key))
+    };
+    let own = fleet.runs.values().filter(|run| run.workload == *workload && run.state == RunState::Run);
+    let mut new: Vec<&Run> = own.filter(|run| !is_known(&run.key)).collect();
+    new.sort_by(|a, b| by_number(&a.key, &b.key));
+    new
+}
+
 /// The content that a staged rollout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunContent {
@@ -76,11 +109,7 @@ pub fn drive<'f>(
 ) -> Driven<'f> {
     let mut driven = Driven::default();
     let current = recorded.and_then(|progress| progress.run.as_ref());
-    let is_ended = |key: &Key| recorded.is_some_and(|progress| progress.ended.contains(key));
-    let own = fleet.runs.values().filter(|run| run.workload == workload.key);
-    let is_new = |run: &&Run| run.state == RunState::Run && current != Some(&run.key) && !is_ended(&run.key);
-    let mut new: Vec<&Run> = own.filter(is_new).collect();
-    new.sort_by(|a, b| by_number(&a.key, &b.key));
+    let mut new = new_runs(fleet, &workload.key, recorded);
     while let Some(run) = new.pop() {
         if let Some(number) = run.release.filter(|number| !is_kept(*number)) {
             let message = format!("{}: there is no release {number} of {} any more", run.key, workload.key);
@@ -90,10 +119,9 @@ pub fn drive<'f>(
         }
         match plan_run(fleet, decision, run) {
             Ok(stages) => {
-                let before = recorded.into_iter().flat_map(|progress| &progress.ended).chain(current);
-                let replaced = before.chain(new.iter().map(|run| &run.key));
-                let ended = replaced.filter(|key| fleet.runs.contains_key(*key)).cloned().collect();
-                let progress = staged::begin(Some(run.key.clone()), stages, ended, now);
+                let exists = |key: &Key| fleet.runs.contains_key(key);
+                let mut progress = staged::begin(Some(run.key.clone()), (0, stages), recorded, exists, now);
+                progress.ended.extend(new.iter().map(|run| run.key.clone()));
                 let content = run.release.map_or(RunContent::Files, RunContent::Release);
                 driven.staged = Some(Staged { begins: true, ..staged_run(fleet, run, content, progress) });
                 return driven;
@@ -132,7 +160,7 @@ pub fn by_stages<'f>(
         Some(progress) => (false, progress.clone()),
         None => {
             let planned = plan(stages, labelled(fleet, decision))?;
-            (true, RunProgress { release, ..staged::begin(None, planned, BTreeSet::new(), now) })
+            (true, staged::begin(None, (release, planned), None, |_| false, now))
         }
     };
     let (run, content, state) = (None, RunContent::Release(release), RunState::Run);

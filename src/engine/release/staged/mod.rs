@@ -32,7 +32,7 @@ const SHOWN: usize = 3;
 
 /// The wishes of people for a staged rollout.
 #[derive(Clone, Copy)]
-pub(super) struct Course<'c> {
+pub struct Course<'c> {
     /// The stages as the strategy has them now: a cluster that joins finds its own among them.
     pub stages: &'c [Stage],
     pub approved: &'c BTreeSet<StageGate>,
@@ -49,30 +49,28 @@ impl std::fmt::Debug for Course<'_> {
 
 /// The answer for this moment, and the progress to record with it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stepped<'a> {
+pub struct Stepped<'a> {
     pub step: Step<'a>,
     pub progress: RunProgress,
     pub standing: Standing,
 }
 
-/// Returns the progress of a rollout that begins now with these stages. The number of its release is still to be set.
-/// `ended` are the workload's other runs that do not begin again.
-pub(super) fn begin(
+/// Returns the progress of a rollout that begins now with these stages. `before` is the workload's progress that was
+/// recorded last; `exists` reports whether a run's document is still there.
+pub fn begin(
     run: Option<Key>,
-    stages: Vec<StageProgress>,
-    ended: BTreeSet<Key>,
+    (release, stages): (u64, Vec<StageProgress>),
+    before: Option<&RunProgress>,
+    exists: impl Fn(&Key) -> bool,
     now: Timestamp,
 ) -> RunProgress {
-    RunProgress { run, release: 0, begun: now, stages, finished: None, ended }
+    let ended = before.into_iter().flat_map(|before| before.ended.iter().chain(&before.run));
+    let ended = ended.filter(|key| Some(*key) != run.as_ref() && exists(key)).cloned().collect();
+    RunProgress { run, release, begun: now, stages, finished: None, ended }
 }
 
 /// Says who may go on now. `turns` ascend by name.
-pub(super) fn step<'a>(
-    course: Course<'_>,
-    turns: &[Turn<'a>],
-    before: &RunProgress,
-    now: Timestamp,
-) -> Stepped<'a> {
+pub fn step<'a>(course: Course<'_>, turns: &[Turn<'a>], before: &RunProgress, now: Timestamp) -> Stepped<'a> {
     let mut progress = before.clone();
     queue_joined(course, turns, &mut progress);
     let view = View { approved: course.approved, state: course.state, turns, now };

@@ -91,7 +91,7 @@ impl World {
         let planned = plan(&stages, members.iter().map(|(name, member)| (name.as_str(), &member.labels)));
         let now = "2026-06-01T12:00:00Z".parse().expect("a moment");
         World {
-            progress: begin(None, planned.expect("each ring is a stage"), BTreeSet::new(), now),
+            progress: begin(None, (2, planned.expect("each ring is a stage")), None, |_| true, now),
             stages,
             joined: members.len(),
             members,

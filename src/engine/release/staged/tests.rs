@@ -60,7 +60,7 @@ impl Rollout {
     fn new(stages: Vec<Stage>, clusters: &[&str]) -> Rollout {
         let labels: Vec<Labels> = clusters.iter().map(|name| ring(&name[..name.len() - 1])).collect();
         let planned = plan(&stages, clusters.iter().copied().zip(&labels)).expect("sound stages");
-        let progress = begin(None, planned, BTreeSet::new(), at(0));
+        let progress = begin(None, (2, planned), None, |_| true, at(0));
         Rollout { stages, progress, approved: BTreeSet::new(), state: RunState::Run }
     }
 
