@@ -24,6 +24,8 @@ pub struct Releases {
     pub told: BTreeMap<String, Told>,
     /// The current release was taken back: clusters return to the good one, until there is a newer one.
     pub taken_back: bool,
+    /// The number of times that people let the current release's failures and deadlines count anew.
+    pub restarts: u64,
     /// The reason why the rollout does not go on.
     pub halted: Option<Halt>,
     /// The progress of a staged rollout.

@@ -5,21 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Releases};
+use berth_base::model::rollout::Strategy;
 use berth_base::model::{ContentError, Contents, Decision, Folders, Key, Pick, Shared, Timestamp, Workload};
 
-use super::next_release::with_inputs;
+use super::answer::{self, Answer};
+use super::course::{self, Course};
 use super::places::{CopySet, Places};
-use super::record::Rolled;
+use super::policy::Closed;
 use super::sight::{Sight, assume, sights};
 use super::turn::Has;
-use super::{Given, Trace, answer, inputs, strategies};
+use super::{Given, Trace, inputs, record, strategies};
 use crate::render;
 
 /// A workload's step, to be applied to the desired state.
 #[derive(Debug)]
 pub(super) struct Advance {
     pub(super) key: Key,
-    pub(super) releases: Releases,
+    /// `None` where there is no release yet.
+    pub(super) releases: Option<Releases>,
     /// By cluster. One that is absent gets nothing and loses what it has.
     pub(super) fates: BTreeMap<String, Fate>,
     /// The reports that were read, for the facts.
@@ -44,103 +47,216 @@ pub(super) enum Fate {
     Leaves,
 }
 
-/// Makes one workload's step. `places` are those of the current and of the desired state.
-pub(super) fn advance(
-    workload: &Workload,
-    given: Given<'_>,
-    places: [&Places<'_>; 2],
-    contents: &mut dyn Contents,
-) -> Result<Advance, ContentError> {
-    let key = &workload.key;
-    let before = super::releases_of(key, given);
-    let stored = contents.put(inputs::write(workload).as_bytes())?;
-    let mut releases = with_inputs(key, before, stored, given.now);
-    let mut diagnostics = Diagnostics::new();
-    let mut sights = sights(&releases, given, places);
-    let mut served = sights.values().filter(|one| one.serves).peekable();
-    if before.is_none() && served.peek().is_some() && served.all(|one| one.picked && one.have == one.want) {
-        // What was everywhere before anybody looked is taken as proven.
-        releases.good = Some(releases.current.number);
-    }
-    let is_same = sights.values().all(|one| one.picked && one.serves && one.have == one.want);
-    if is_same && before == Some(&releases) && releases.is_proven() && releases.told.is_empty() {
-        let fates = sights.into_keys().map(|cluster| (cluster, Fate::Desired)).collect();
-        let reports = carried(key, given);
-        let trace = Trace::default();
-        let next_change = None;
-        return Ok(Advance { key: key.clone(), releases, fates, reports, trace, next_change, diagnostics });
-    }
-    let target = target(&releases);
-    let is_current = target == releases.current.number;
-    if !is_current {
-        let picks = picks_of(&places[1].state.decisions, key, |_| true);
-        let again = again(&releases, target, given, &picks, contents);
-        let again = again.unwrap_or_else(|fault| {
-            diagnostics.push(lost(workload, target, &fault));
-            Folders::new()
-        });
-        for (cluster, sight) in &mut sights {
-            let copies = again.get(cluster).map(|folder| folder.iter());
-            sight.want = copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect();
-        }
-    }
-    assume(&mut sights, &releases);
-    let followed = strategies::followed(given.fleet, &places[1].state.decisions, workload);
-    let answer = answer::ask(workload, &sights, &releases, &followed, given.now);
-    let good = releases.good.filter(|good| *good != target);
-    let mut fates: BTreeMap<String, Fate> = BTreeMap::new();
-    let mut joins: BTreeSet<String> = BTreeSet::new();
-    for (cluster, sight) in &sights {
-        let wanted = |sight: &Sight<'_>| match is_current {
-            true => Fate::Desired,
-            false => Fate::Gets(sight.want.clone()),
-        };
-        let fate = match (sight.picked, sight.has()) {
-            (true, Has::New) => wanted(sight),
-            // Nobody begins with a release that is not proven, whatever the strategy says of newcomers.
-            (true, Has::Nothing) if good.is_some() => {
-                joins.insert(cluster.clone());
-                Fate::Waits
-            }
-            (true, _) if releases.taken_back || answer.give.contains(cluster) => wanted(sight),
-            (true, Has::Old) => Fate::Stays,
-            (true, Has::Nothing) => Fate::Waits,
-            (false, _) if answer.remove.contains(cluster) => continue,
-            (false, _) => Fate::Leaves,
-        };
-        fates.insert(cluster.clone(), fate);
-    }
-    if let Some(good) = good.filter(|_| !joins.is_empty()) {
-        let picks = picks_of(&places[1].state.decisions, key, |cluster| joins.contains(cluster));
-        match again(&releases, good, given, &picks, contents) {
-            Ok(folders) => fates.extend(folders.into_iter().map(|(cluster, folder)| {
-                let copies = folder.iter().map(|(path, id)| (path.clone(), *id));
-                (cluster, Fate::Gets(copies.collect()))
-            })),
-            Err(fault) => diagnostics.push(lost(workload, good, &fault)),
-        }
-    }
-    let rolled = Rolled { workload, sights: &sights, fates: &fates, answer: &answer, target, joins: &joins };
-    let settles = rolled.record(&mut releases, given.now);
-    if let Some(halt) = &releases.halted {
-        let number = releases.current.number;
-        let message = format!("{key}: release {number} is halted: {}", halt.reason);
-        diagnostics.push(Diagnostic::warning(workload.origin.clone(), message));
-    }
-    let next_change = answer.next.into_iter().chain(settles).filter(|at| *at > given.now).min();
-    let mut reports = carried(key, given);
-    reports.retain(|cluster, _| sights.contains_key(cluster));
-    let read = sights.into_iter().filter(|(_, sight)| !sight.is_assumed);
-    reports.extend(read.filter_map(|(cluster, sight)| Some((cluster, sight.report?))));
-    let trace = Trace { waits: answer.waits, notes: answer.notes, next: next_change };
-    Ok(Advance { key: key.clone(), releases, fates, reports, trace, next_change, diagnostics })
+/// A workload whose step is under way: asked, and not recorded yet.
+pub(super) struct Asked<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) course: Course<'a>,
+    pub(super) sights: BTreeMap<String, Sight<'a>>,
+    pub(super) answer: Answer,
+    /// The clusters keep what they have: the release that they should go to cannot be rendered.
+    is_lost: bool,
+    closed: Option<Closed>,
 }
 
-/// The release that clusters go to.
-fn target(releases: &Releases) -> u64 {
-    match releases.good.filter(|_| releases.taken_back) {
-        Some(good) => good,
-        None => releases.current.number,
+/// Looks at a workload and asks its strategy. `places` are those of the current and of the desired state; `blocked` is
+/// the reason why another workload must go first.
+pub(super) fn ask<'a>(
+    workload: &'a Workload,
+    given: Given<'a>,
+    places: [&'a Places<'a>; 2],
+    blocked: Option<String>,
+    take_back: bool,
+    contents: &mut dyn Contents,
+) -> Result<Asked<'a>, ContentError> {
+    let key = &workload.key;
+    let desired = &places[1].state.decisions;
+    let stored = contents.put(inputs::write(workload).as_bytes())?;
+    let mut course = course::course(workload, given, desired.get(key), stored);
+    if take_back {
+        course.take_back(true);
+    }
+    let mut sights = sights(&course.releases, given, places);
+    let mut served = sights.values().filter(|one| one.serves).peekable();
+    let is_first = !given.current.releases.contains_key(key);
+    if is_first && served.peek().is_some() && served.all(|one| one.picked && one.have == one.want) {
+        // What was everywhere before anybody looked is taken as proven.
+        course.releases.good = Some(course.releases.current.number);
+    }
+    let mut is_lost = false;
+    if let Some(target) = course.target.filter(|target| *target != course.releases.current.number) {
+        let picks = picks_of(desired, key, |_| true);
+        match again(&course.releases, target, given, &picks, contents) {
+            Ok(folders) => want(&mut sights, &folders),
+            Err(fault) => {
+                is_lost = true;
+                course.diagnostics.push(lost(workload, target, &fault));
+            }
+        }
+    }
+    pin(&mut sights, &mut course, workload, (given, contents), desired);
+    assume(&mut sights, &course.releases);
+    let closed = course.orders.closed(given.now);
+    let frozen = closed.as_ref().map(|closed| closed.reason.clone());
+    let reason = frozen.or(blocked).filter(|_| !course.releases.taken_back);
+    let followed = match &course.strategy {
+        // The workload's own placements count only for its own strategy.
+        Strategy::Progressive(_) if course.strategy == workload.strategy => {
+            strategies::followed(given.fleet, desired, workload)
+        }
+        Strategy::Progressive(rollouts) => {
+            let own = desired.get(key).map(|decision| &**decision.picks).unwrap_or_default();
+            rollouts.iter().map(|_| own).collect()
+        }
+        _ => Vec::new(),
+    };
+    let answer = answer::ask(&mut course, &sights, &followed, reason.as_deref(), given.now);
+    Ok(Asked { workload, course, sights, answer, is_lost, closed })
+}
+
+/// Sets the copies that clusters should have.
+fn want(sights: &mut BTreeMap<String, Sight<'_>>, folders: &Folders) {
+    for (cluster, sight) in sights {
+        let copies = folders.get(cluster).map(|folder| folder.iter());
+        sight.want = copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect();
+    }
+}
+
+/// Finds the clusters that keep a release, and what they should have then.
+fn pin(
+    sights: &mut BTreeMap<String, Sight<'_>>,
+    course: &mut Course<'_>,
+    workload: &Workload,
+    (given, contents): (Given<'_>, &mut dyn Contents),
+    desired: &BTreeMap<Key, Decision>,
+) {
+    let mut by_release: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    for (cluster, sight) in sights.iter_mut().filter(|(_, sight)| sight.picked) {
+        let Some(known) = given.fleet.clusters.get(cluster) else { continue };
+        let Some(pin) = course.orders.pin(cluster, &known.labels) else { continue };
+        match pin.release {
+            Some(number) if Some(number) == course.target => continue,
+            Some(number) => drop(by_release.entry(number).or_default().insert(cluster.clone())),
+            None if !sight.serves => continue,
+            None => sight.want = sight.have.clone(),
+        }
+        sight.is_pinned = true;
+    }
+    for (number, clusters) in by_release {
+        let picks = picks_of(desired, &workload.key, |cluster| clusters.contains(cluster));
+        let found = again(&course.releases, number, given, &picks, contents);
+        if let Err(fault) = &found {
+            course.diagnostics.push(lost(workload, number, fault));
+        }
+        for cluster in clusters {
+            let Some(sight) = sights.get_mut(&cluster) else { continue };
+            sight.want = match &found {
+                Ok(folders) => {
+                    let copies = folders.get(&cluster).map(|folder| folder.iter());
+                    copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect()
+                }
+                Err(_) => sight.have.clone(),
+            };
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Returns the moment from which the workload counts as proven, if nothing changes until then; `None` while
+    /// something is missing.
+    pub(super) fn settles(&self) -> Option<Timestamp> {
+        record::settles(self)
+    }
+
+    /// Turns the answer into the fate of each cluster, and writes down the releases. `settles` is the moment from
+    /// which all that goes together is proven.
+    pub(super) fn finish(
+        mut self,
+        given: Given<'_>,
+        desired: &BTreeMap<Key, Decision>,
+        settles: Option<Timestamp>,
+        contents: &mut dyn Contents,
+    ) -> Advance {
+        let key = self.workload.key.clone();
+        let good = self.course.releases.good.filter(|good| Some(*good) != self.course.target);
+        let joins: BTreeSet<String> = match good {
+            Some(_) => self.joins().cloned().collect(),
+            None => BTreeSet::new(),
+        };
+        let mut fates = self.fates(&joins);
+        if let Some(good) = good.filter(|_| !joins.is_empty()) {
+            let picks = picks_of(desired, &key, |cluster| joins.contains(cluster));
+            match again(&self.course.releases, good, given, &picks, contents) {
+                Ok(folders) => fates.extend(folders.into_iter().map(|(cluster, folder)| {
+                    let copies = folder.iter().map(|(path, id)| (path.clone(), *id));
+                    (cluster, Fate::Gets(copies.collect()))
+                })),
+                Err(fault) => self.course.diagnostics.push(lost(self.workload, good, &fault)),
+            }
+        }
+        record::record(&mut self, &fates, &joins, settles, given.now);
+        if let Some(halt) = &self.course.releases.halted {
+            let number = self.course.releases.current.number;
+            let message = format!("{key}: release {number} is halted: {}", halt.reason);
+            self.course.diagnostics.push(Diagnostic::warning(self.workload.origin.clone(), message));
+        }
+        let waits = !self.answer.waits.is_empty();
+        let orders = self.course.orders.next_change(given.now).filter(|_| waits || self.closed.is_some());
+        let moments = self.answer.next.into_iter().chain(settles).chain(orders);
+        let next_change = moments.filter(|at| *at > given.now).min();
+        let mut reports = carried(&key, given);
+        reports.retain(|cluster, _| self.sights.contains_key(cluster));
+        let is_settled = self.is_settled(given);
+        let read = self.sights.into_iter().filter(|(_, sight)| !sight.is_assumed && !is_settled);
+        reports.extend(read.filter_map(|(cluster, sight)| Some((cluster, sight.report?))));
+        let Answer { waits, notes, standing, .. } = self.answer;
+        let trace = Trace { waits, notes, standing, next: next_change };
+        let Course { releases, diagnostics, .. } = self.course;
+        let is_recorded =
+            releases.good.is_some() || !releases.told.is_empty() || self.course.target.is_some();
+        let releases = is_recorded.then_some(releases);
+        Advance { key, releases, fates, reports, trace, next_change, diagnostics }
+    }
+
+    /// Reports whether nothing moved and nothing will, so that no report matters.
+    fn is_settled(&self, given: Given<'_>) -> bool {
+        let releases = &self.course.releases;
+        let is_same = |sight: &Sight<'_>| sight.picked && sight.serves && sight.have == sight.want;
+        given.current.releases.get(&releases.key) == Some(releases)
+            && releases.is_proven()
+            && releases.told.is_empty()
+            && self.sights.values().all(is_same)
+    }
+
+    /// The clusters that have nothing yet, and begin with the proven release: nobody begins with another one,
+    /// whatever the strategy says of newcomers.
+    fn joins(&self) -> impl Iterator<Item = &String> {
+        let joins = self.sights.iter().filter(|(_, sight)| sight.picked && sight.has() == Has::Nothing);
+        joins.filter(|(_, sight)| !sight.is_pinned).map(|(cluster, _)| cluster)
+    }
+
+    fn fates(&self, joins: &BTreeSet<String>) -> BTreeMap<String, Fate> {
+        let Course { releases, target, .. } = &self.course;
+        let is_current = target.is_none_or(|target| target == releases.current.number);
+        let mut fates = BTreeMap::new();
+        for (cluster, sight) in &self.sights {
+            let wanted = || match is_current && !sight.is_pinned {
+                true => Fate::Desired,
+                false => Fate::Gets(sight.want.clone()),
+            };
+            let fate = match (sight.picked, sight.has()) {
+                (true, _) if sight.is_pinned => wanted(),
+                (true, Has::New) => wanted(),
+                (true, Has::Nothing) if joins.contains(cluster) => Fate::Waits,
+                (true, Has::Old) if self.is_lost => Fate::Stays,
+                (true, _) if releases.taken_back || self.answer.give.contains(cluster) => wanted(),
+                (true, Has::Old) => Fate::Stays,
+                (true, Has::Nothing) => Fate::Waits,
+                (false, _) if self.answer.remove.contains(cluster) => continue,
+                (false, _) => Fate::Leaves,
+            };
+            fates.insert(cluster.clone(), fate);
+        }
+        fates
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::release::{Health, Releases};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{Pick, Timestamp, Workload};
+use berth_base::model::staged::{RunState, Standing};
+use berth_base::model::{Pick, Timestamp};
 
+use super::course::Course;
 use super::sight::Sight;
 use super::strategies;
 use super::turn::{Has, Step, Turn};
@@ -22,34 +24,56 @@ pub(super) struct Answer {
     pub(super) waits: BTreeMap<String, String>,
     pub(super) notes: BTreeSet<String>,
     pub(super) next: Option<Timestamp>,
+    /// The standing of a staged rollout.
+    pub(super) standing: Option<Standing>,
 }
 
-/// Asks who may go on now.
+/// Asks who may go on now. While the rollout is `closed`, for this reason, nobody may.
 pub(super) fn ask(
-    workload: &Workload,
+    course: &mut Course<'_>,
     sights: &BTreeMap<String, Sight<'_>>,
-    releases: &Releases,
     followed: &[&[Pick]],
+    closed: Option<&str>,
     now: Timestamp,
 ) -> Answer {
-    let strategy = &workload.strategy;
-    let mut turns = turns(sights, releases, strategy);
     let mut answer = Answer::default();
-    if matches!(strategy, Strategy::Rolling(_)) {
-        let broken: BTreeSet<&str> = broken(sights, releases).collect();
+    let mut turns = turns(sights, course);
+    if course.target.is_none() {
+        let reason = closed.unwrap_or("it rolls out by staged update runs, and none of them goes on now");
+        answer.take(Step::all_wait(&turns, reason));
+        return answer;
+    }
+    if matches!(course.strategy, Strategy::Rolling(_)) && closed.is_none() {
+        let broken: BTreeSet<&str> = broken(sights, &course.releases).collect();
         go_on(&mut turns, &broken, &mut answer);
     }
+    if let (Some(staged), Some(_)) = (&mut course.staged, closed) {
+        staged.state = RunState::Stop;
+    }
     loop {
-        let step = strategies::step(strategy, &turns, followed, now);
+        let step = match &mut course.staged {
+            Some(staged) => {
+                let (step, standing) = staged.step(&turns, now);
+                answer.standing = Some(standing);
+                step
+            }
+            None => strategies::step(&course.strategy, &turns, followed, now),
+        };
         let (give, remove) = (step.give.clone(), step.remove.clone());
+        if let Some(reason) = closed {
+            let waits = Step::all_wait(&turns, reason).waits;
+            answer.take(Step { waits, ..step });
+            break;
+        }
         if give.is_empty() && remove.is_empty() {
             answer.take(step);
-            return answer;
+            break;
         }
         answer.remove.extend(remove.iter().map(|cluster| (*cluster).to_owned()));
         turns.retain(|turn| !remove.contains(turn.cluster));
         go_on(&mut turns, &give, &mut answer);
     }
+    answer
 }
 
 /// Marks clusters as told.
@@ -72,13 +96,10 @@ impl Answer {
 
 /// Returns the turns. A cluster that begins with the proven release, and has not reported on it yet, is not asked
 /// about: to budgets it counts as one whose copy is under way.
-fn turns<'s>(
-    sights: &'s BTreeMap<String, Sight<'_>>,
-    releases: &Releases,
-    strategy: &Strategy,
-) -> Vec<Turn<'s>> {
-    let is_rolling = matches!(strategy, Strategy::Rolling(_));
-    let good = releases.good.filter(|good| *good != releases.current.number);
+fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Vec<Turn<'s>> {
+    let releases = &course.releases;
+    let is_rolling = matches!(course.strategy, Strategy::Rolling(_));
+    let good = releases.good.filter(|good| Some(*good) != course.target);
     let begins = |cluster: &str, sight: &Sight<'_>| match sight.has() {
         Has::Nothing => good.is_some(),
         Has::Old => {
@@ -97,7 +118,8 @@ fn turns<'s>(
         measured: true,
         removing: false,
     };
-    let asked = sights.iter().filter(|(cluster, sight)| is_rolling || !begins(cluster, sight));
+    let free = sights.iter().filter(|(_, sight)| !sight.is_pinned);
+    let asked = free.filter(|(cluster, sight)| is_rolling || !begins(cluster, sight));
     asked.map(turn).collect()
 }
 

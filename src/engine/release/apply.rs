@@ -43,7 +43,7 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
             fact.copies.insert(name.clone(), report);
         }
         released.traces.insert(advance.key.clone(), advance.trace);
-        state.releases.insert(advance.key, advance.releases);
+        state.releases.extend(advance.releases.map(|releases| (advance.key, releases)));
     }
     released
 }

@@ -8,14 +8,16 @@
 //! - [`turn`]: a cluster as a strategy sees it, and the answer. [`strategies`]: every strategy behind one question;
 //!   [`progressive`], [`rolling`]: each of them.
 //! - [`copies`]: the digest that names copies. [`inputs`]: a release's inputs as they are stored.
-//! - [`advance`]: one workload's step. [`next_release`]: its releases where its inputs changed. [`places`]: the
-//!   copies that a workload has in a cluster. [`apply`]: the steps become the state.
+//! - [`units`]: workloads that go as one, in their order. [`advance`]: one workload's step. [`course`]: its strategy and
+//!   the release that clusters go to. [`sight`]: its clusters. [`answer`]: what its strategy gives. [`record`]: its
+//!   releases after the step. [`apply`]: the steps become the state.
 
 mod advance;
 mod answer;
 mod apply;
 mod changes;
 pub mod copies;
+mod course;
 mod inputs;
 mod next_release;
 pub mod outlook;
@@ -30,6 +32,7 @@ pub mod staged;
 pub mod stages;
 pub mod strategies;
 pub mod turn;
+mod units;
 pub mod verdict;
 
 #[cfg(test)]
@@ -38,14 +41,13 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::Diagnostics;
-use berth_base::model::release::Releases;
 use berth_base::model::rollout::{Pace, Strategy};
+use berth_base::model::staged::Standing;
 use berth_base::model::{
     ClusterStatus, ContentError, Contents, Fleet, Key, Timestamp, Workload, cluster::WorkloadName,
 };
 
 use crate::state::State;
-use advance::Advance;
 use places::Places;
 
 /// All that a step reads beside the desired state.
@@ -74,6 +76,8 @@ pub struct Trace {
     pub waits: BTreeMap<String, String>,
     /// The parts of the strategy that do not do what their author may expect.
     pub notes: BTreeSet<String>,
+    /// The standing of a staged rollout.
+    pub standing: Option<Standing>,
     /// The next moment at which the workload goes on by itself.
     pub next: Option<Timestamp>,
 }
@@ -84,42 +88,55 @@ pub fn release(
     desired: &mut State,
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
-    let workloads: Vec<&Workload> =
-        given.fleet.workloads.values().map(|one| &**one).filter(|one| is_rolled(one, given)).collect();
+    let workloads: BTreeMap<&Key, &Workload> = observed(given.fleet)
+        .filter(|workload| !workload.frozen && is_rolled(workload, given))
+        .map(|workload| (&workload.key, workload))
+        .collect();
     if workloads.is_empty() {
         return Ok(Released::default());
     }
-    let mut advances: Vec<Advance> = Vec::new();
-    {
+    let advances = {
         let (current, wanted) = (Places::of(given.current), Places::of(desired));
-        for workload in workloads {
-            advances.push(advance::advance(workload, given, [&current, &wanted], contents)?);
-        }
-    }
+        units::advance(&workloads, given, [&current, &wanted], contents)?
+    };
     Ok(apply::apply(advances, given, desired))
 }
 
-/// Reports whether a workload's changes go step by step. A strategy that nobody asked for counts once a member has
-/// reported on the workload: without any report there is nothing to go by.
+/// Returns the workloads whose members' reports matter to releases, with any strategy that goes step by step.
+pub fn observed(fleet: &Fleet) -> impl Iterator<Item = &Workload> {
+    let firsts = gone_first(fleet);
+    let is_observed = move |workload: &&Workload| {
+        let orders = policy::Orders::of(fleet, &workload.key);
+        firsts.contains(&workload.key)
+            || !orders.policies().is_empty()
+            || match orders.strategy() {
+                Strategy::AtOnce => false,
+                Strategy::Progressive(rollouts) => rollouts.iter().any(|one| one.pace != Pace::Together),
+                Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs => true,
+            }
+    };
+    fleet.workloads.values().map(|workload| &**workload).filter(is_observed)
+}
+
+/// Returns the workloads that others wait for: these must be observed, whatever their strategy.
+fn gone_first(fleet: &Fleet) -> BTreeSet<&Key> {
+    let policies = || fleet.rollout_policies.values();
+    let after = policies().flat_map(|policy| &policy.after);
+    let together =
+        policies().filter(|policy| policy.together).flat_map(|policy| policy.workloads.iter().flatten());
+    after.chain(together).flat_map(|pattern| fleet.workloads_of(pattern)).collect()
+}
+
+/// Reports whether an observed workload goes step by step now. A strategy that nobody asked for counts once a member
+/// has reported on the workload: without any report there is nothing to go by.
 fn is_rolled(workload: &Workload, given: Given<'_>) -> bool {
-    if workload.frozen {
-        return false;
-    }
-    match &workload.strategy {
-        Strategy::AtOnce => false,
-        Strategy::Progressive(rollouts) => rollouts.iter().any(|one| one.pace != Pace::Together),
-        Strategy::Rolling(rolling) => rolling.asked || is_reported(&workload.key, given),
-        Strategy::Stages(_) | Strategy::Runs => true,
-    }
+    let orders = policy::Orders::of(given.fleet, &workload.key);
+    let is_default = matches!(orders.strategy(), Strategy::Rolling(rolling) if !rolling.asked);
+    !is_default || !orders.policies().is_empty() || is_reported(&workload.key, given)
 }
 
 fn is_reported(key: &Key, given: Given<'_>) -> bool {
     let name = WorkloadName::of(key);
     given.current.releases.contains_key(key)
         || given.statuses.values().any(|status| status.copies.contains_key(&name))
-}
-
-/// The releases of a workload before a step, if there are any.
-fn releases_of<'a>(key: &Key, given: Given<'a>) -> Option<&'a Releases> {
-    given.current.releases.get(key)
 }

@@ -24,6 +24,7 @@ pub(super) fn with_inputs(
             earlier: Vec::new(),
             told: BTreeMap::new(),
             taken_back: false,
+            restarts: 0,
             halted: None,
             run: None,
         };
@@ -40,7 +41,7 @@ pub(super) fn with_inputs(
     let mut earlier: Vec<Release> =
         before.all().filter(|release| release.number != current.number).cloned().collect();
     earlier.sort_by_key(|release| release.number);
-    Releases { current, earlier, taken_back: false, halted: None, run: None, ..before.clone() }
+    Releases { current, earlier, taken_back: false, restarts: 0, halted: None, ..before.clone() }
 }
 
 /// Drops the earlier releases that nobody needs: neither proven last, nor pinned or told to a cluster, nor among

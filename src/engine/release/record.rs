@@ -2,94 +2,115 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_base::model::Timestamp;
 use berth_base::model::release::{Halt, Health, Releases, Told};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{Timestamp, Workload};
 
-use super::advance::Fate;
-use super::answer::Answer;
+use super::advance::{Asked, Fate};
 use super::changes::seconds_after;
 use super::next_release::forget_old;
 use super::sight::Sight;
 use super::turn::Has;
 
-/// A step, to be recorded.
-pub(super) struct Rolled<'r> {
-    pub(super) workload: &'r Workload,
-    pub(super) sights: &'r BTreeMap<String, Sight<'r>>,
-    pub(super) fates: &'r BTreeMap<String, Fate>,
-    pub(super) answer: &'r Answer,
-    pub(super) target: u64,
-    pub(super) joins: &'r BTreeSet<String>,
+/// Writes down who was told what. `settles` is the moment from which the release is proven.
+pub(super) fn record(
+    asked: &mut Asked<'_>,
+    fates: &BTreeMap<String, Fate>,
+    joins: &BTreeSet<String>,
+    settles: Option<Timestamp>,
+    now: Timestamp,
+) {
+    let halted = halt(asked, fates, now);
+    let target = asked.course.target;
+    let releases = &mut asked.course.releases;
+    for (cluster, fate) in fates {
+        let sight = asked.sights.get(cluster);
+        let release = match fate {
+            Fate::Desired | Fate::Gets(_) if joins.contains(cluster) => releases.good,
+            Fate::Desired | Fate::Gets(_) if sight.is_some_and(|sight| sight.is_pinned) => None,
+            Fate::Desired | Fate::Gets(_) => target,
+            Fate::Stays | Fate::Leaves | Fate::Waits => continue,
+        };
+        let is_new = sight.is_none_or(|sight| sight.has() != Has::New);
+        match release.filter(|_| is_new) {
+            Some(release) => drop(releases.told.insert(cluster.clone(), Told { release, at: now })),
+            None if sight.is_some_and(|sight| sight.is_pinned) => drop(releases.told.remove(cluster)),
+            None => {}
+        }
+    }
+    releases.told.retain(|cluster, _| fates.contains_key(cluster));
+    if let Some(staged) = asked.course.staged.take() {
+        releases.run = Some(staged.progress);
+    }
+    if settles.is_some_and(|at| at <= now) {
+        releases.good = target;
+        releases.told.clear();
+    }
+    releases.halted = halted;
+    let mut needed: BTreeSet<u64> = releases.told.values().map(|told| told.release).collect();
+    needed.extend(releases.run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release));
+    let policies = asked.course.orders.policies().iter();
+    needed.extend(policies.flat_map(|policy| &policy.pins).filter_map(|pin| pin.release));
+    forget_old(releases, |number| needed.contains(&number));
 }
 
-impl Rolled<'_> {
-    /// Writes down who was told what. Returns the moment at which the release may be proven by time alone.
-    pub(super) fn record(&self, releases: &mut Releases, now: Timestamp) -> Option<Timestamp> {
-        for (cluster, fate) in self.fates {
-            let release = match fate {
-                Fate::Desired | Fate::Gets(_) if self.joins.contains(cluster) => releases.good,
-                Fate::Desired | Fate::Gets(_) => Some(self.target),
-                Fate::Stays | Fate::Leaves | Fate::Waits => continue,
-            };
-            let is_new = self.sights.get(cluster).is_none_or(|sight| sight.has() != Has::New);
-            if let Some(release) = release.filter(|_| is_new) {
-                releases.told.insert(cluster.clone(), Told { release, at: now });
-            }
-        }
-        releases.told.retain(|cluster, _| self.fates.contains_key(cluster));
-        let settles = self.settles(releases);
-        if settles.is_some_and(|at| at <= now) {
-            releases.good = Some(releases.current.number);
-            releases.told.clear();
-        }
-        releases.halted = self.halt(releases, now);
-        let told: BTreeSet<u64> = releases.told.values().map(|told| told.release).collect();
-        forget_old(releases, |number| told.contains(&number));
-        settles
+/// Returns the moment from which the release that clusters go to counts as proven, if nothing changes until then.
+pub(super) fn settles(asked: &Asked<'_>) -> Option<Timestamp> {
+    let releases = &asked.course.releases;
+    let target = asked.course.target?;
+    if releases.good == Some(target) && releases.told.is_empty() {
+        return None;
     }
+    if asked.course.staged.as_ref().is_some_and(|staged| staged.progress.finished.is_none()) {
+        return None;
+    }
+    let begun = releases.get(target)?.begun;
+    let mut picked = asked.sights.values().filter(|sight| sight.picked && !sight.is_pinned).peekable();
+    picked.peek()?;
+    let quiet = quiet_seconds(&asked.course.strategy);
+    let mut latest = begun;
+    for sight in picked {
+        let succeeded = sight.has() == Has::New && sight.health() == Health::Succeeded;
+        let since = sight.since().filter(|_| succeeded)?;
+        latest = latest.max(seconds_after(since, quiet).unwrap_or(Timestamp::MAX));
+    }
+    Some(latest)
+}
 
-    /// Returns the moment from which the current release counts as proven, if nothing changes until then.
-    fn settles(&self, releases: &Releases) -> Option<Timestamp> {
-        let is_settled = releases.is_proven() && releases.told.is_empty();
-        if is_settled || self.target != releases.current.number {
-            return None;
-        }
-        let mut picked = self.sights.values().filter(|sight| sight.picked).peekable();
-        picked.peek()?;
-        let quiet = quiet_seconds(&self.workload.strategy);
-        let mut latest = releases.current.begun;
-        for sight in picked {
-            let succeeded = sight.has() == Has::New && sight.health() == Health::Succeeded;
-            let since = sight.since().filter(|_| succeeded)?;
-            latest = latest.max(seconds_after(since, quiet).unwrap_or(Timestamp::MAX));
-        }
-        Some(latest)
+/// Returns the reason why the rollout does not go on although clusters wait.
+fn halt(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> Option<Halt> {
+    let releases: &Releases = &asked.course.releases;
+    if releases.taken_back {
+        // The reason for which it was taken back stays.
+        return releases.halted.clone();
     }
-
-    /// Returns the reason why the rollout does not go on although clusters wait.
-    fn halt(&self, releases: &Releases, now: Timestamp) -> Option<Halt> {
-        let waits = !self.joins.is_empty()
-            || self.fates.values().any(|fate| matches!(fate, Fate::Stays | Fate::Waits));
-        let failed = self.sights.iter().filter(|(cluster, sight)| {
-            sight.has() == Has::New
-                && (sight.health() == Health::Failed || self.answer.timed_out.contains(*cluster))
-        });
-        let failed: Vec<(&String, &Sight<'_>)> = failed.collect();
-        let (first, sight) = failed.first()?;
-        if !(releases.taken_back || waits || self.answer.halted.is_some()) {
-            return None;
-        }
-        let said = sight.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default();
-        let said = if said.is_empty() { "it took too long" } else { said };
-        let others = match failed.len() {
-            1 => String::new(),
-            more => format!(" (and {} more)", more - 1),
-        };
-        let reason = format!("{first} failed: {said}{others}");
-        let since = releases.halted.as_ref().map_or(now, |halt| halt.since);
-        Some(Halt { since, reason })
+    let is_behind = |(cluster, fate): (&String, &Fate)| match fate {
+        Fate::Stays | Fate::Waits => true,
+        Fate::Gets(copies) => asked.sights.get(cluster).is_some_and(|sight| sight.want != *copies),
+        Fate::Desired | Fate::Leaves => false,
+    };
+    let failed = asked.sights.iter().filter(|(cluster, sight)| {
+        sight.has() == Has::New
+            && !sight.is_pinned
+            && (sight.health() == Health::Failed || asked.answer.timed_out.contains(*cluster))
+    });
+    let failed: Vec<(&String, &Sight<'_>)> = failed.collect();
+    let (first, sight) = failed.first()?;
+    if asked.answer.halted.is_none() && !fates.iter().any(is_behind) {
+        return None;
     }
+    let said = sight.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default();
+    let said = match said {
+        "" if sight.health() == Health::Failed => String::new(),
+        "" => ": it took too long".to_owned(),
+        said => format!(": {said}"),
+    };
+    let others = match failed.len() {
+        1 => String::new(),
+        more => format!(" (and {} more)", more - 1),
+    };
+    let since = releases.halted.as_ref().map_or(now, |halt| halt.since);
+    Some(Halt { since, reason: format!("{first} failed{said}{others}") })
 }
 
 /// How long a success must last before the release counts as proven.

@@ -20,6 +20,8 @@ pub(super) struct Sight<'a> {
     pub(super) report: Option<CopyReport>,
     /// Nobody reported on the copies; they were proven earlier.
     pub(super) is_assumed: bool,
+    /// People ordered that the cluster keeps a release.
+    pub(super) is_pinned: bool,
     pub(super) group: Option<&'a Group>,
 }
 

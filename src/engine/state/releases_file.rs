@@ -32,6 +32,8 @@ struct Form {
     told: Vec<ToldForm>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     taken_back: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    restarts: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     halted: Option<HaltForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,6 +117,10 @@ struct StageClusterForm {
     succeeded: Option<Timestamp>,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// Returns the path of a workload's releases in their folder.
 pub fn file(key: &Key) -> String {
     path::of_key(key)
@@ -153,6 +159,7 @@ pub fn write(releases: &Releases) -> String {
             .map(|(Told { release, at }, names)| ToldForm { release, at, clusters: Names::of(names) })
             .collect(),
         taken_back: releases.taken_back,
+        restarts: releases.restarts,
         halted: releases
             .halted
             .as_ref()
@@ -185,6 +192,7 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
         earlier: form.earlier.into_iter().map(release).collect::<Result<_, _>>()?,
         told,
         taken_back: form.taken_back,
+        restarts: form.restarts,
         halted: form.halted.map(|halt| Halt { since: halt.since, reason: halt.reason }),
         run: form.run.map(RunForm::read).transpose()?,
     })

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::rollout::Strategy;
 use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Timestamp};
+use berth_engine::release;
 use berth_engine::release::copies::Places;
 use berth_engine::release::verdict::Account;
 use berth_git::{Entry, EntryKind, Repo, TreeId};
@@ -55,8 +55,7 @@ struct Asking<'a> {
 }
 
 fn workloads<'a>(fleet: &Fleet, current: &'a CurrentState) -> Vec<Asking<'a>> {
-    let waits = fleet.workloads.values().filter(|workload| workload.strategy != Strategy::AtOnce);
-    let asking = waits.filter_map(|workload| {
+    let asking = release::observed(fleet).filter_map(|workload| {
         let decision = current.state.decisions.get(&workload.key)?;
         Some(Asking {
             name: WorkloadName::of(&workload.key),

@@ -1,0 +1,148 @@
+//! Workloads that roll out → units in the order in which they are asked: a unit goes as a whole, after those that must
+//! be proven first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
+
+use super::Given;
+use super::advance::{Advance, Asked, ask};
+use super::places::Places;
+use super::policy::Orders;
+use berth_base::model::rollout_policy::OnFailure;
+
+/// Makes the steps of all workloads.
+pub(super) fn advance<'a>(
+    workloads: &BTreeMap<&'a Key, &'a Workload>,
+    given: Given<'a>,
+    places: [&'a Places<'a>; 2],
+    contents: &mut dyn Contents,
+) -> Result<Vec<Advance>, ContentError> {
+    let mut done: Vec<Advance> = Vec::new();
+    let mut proven: BTreeMap<&Key, bool> = BTreeMap::new();
+    for unit in in_order(workloads, given) {
+        let steps = step(&unit, given, places, &proven, contents)?;
+        for (workload, step) in unit.iter().zip(&steps) {
+            let releases = step.releases.as_ref();
+            let is_proven = releases.is_some_and(|one| one.is_proven() && one.told.is_empty());
+            proven.insert(&workload.key, is_proven);
+        }
+        done.extend(steps);
+    }
+    Ok(done)
+}
+
+/// Returns the units. One that waits for others comes after them; the loader has reported circles.
+fn in_order<'a>(workloads: &BTreeMap<&'a Key, &'a Workload>, given: Given<'a>) -> Vec<Vec<&'a Workload>> {
+    let mut units: Vec<Vec<&Workload>> = Vec::new();
+    let mut met: BTreeSet<&Key> = BTreeSet::new();
+    for key in workloads.keys() {
+        visit(key, workloads, given, &mut met, &mut units);
+    }
+    units
+}
+
+fn visit<'a>(
+    key: &'a Key,
+    workloads: &BTreeMap<&'a Key, &'a Workload>,
+    given: Given<'a>,
+    met: &mut BTreeSet<&'a Key>,
+    units: &mut Vec<Vec<&'a Workload>>,
+) {
+    if !workloads.contains_key(key) || met.contains(key) {
+        return;
+    }
+    let group = Orders::of(given.fleet, key).together().unwrap_or_else(|| BTreeSet::from([key]));
+    met.extend(group.iter().copied());
+    for member in &group {
+        for earlier in Orders::of(given.fleet, member).after() {
+            visit(earlier, workloads, given, met, units);
+        }
+    }
+    units.push(group.iter().filter_map(|member| workloads.get(*member).copied()).collect());
+}
+
+/// Makes the steps of one unit. Where a release that fails is to be rolled back, it is in the same step.
+fn step<'a>(
+    unit: &[&'a Workload],
+    given: Given<'a>,
+    places: [&'a Places<'a>; 2],
+    proven: &BTreeMap<&Key, bool>,
+    contents: &mut dyn Contents,
+) -> Result<Vec<Advance>, ContentError> {
+    let mut take_back = false;
+    loop {
+        let mut asked: Vec<Asked<'a>> = Vec::new();
+        for workload in unit {
+            let blocked = blocked(workload, given, proven);
+            asked.push(ask(workload, given, places, blocked, take_back, contents)?);
+        }
+        keep_together(&mut asked);
+        let settles = settles(&asked);
+        let desired = &places[1].state.decisions;
+        let rolls_back = asked.iter().any(|one| one.course.orders.on_failure() == OnFailure::RollBack);
+        let has_way_back = |one: &Asked<'_>| {
+            let releases = &one.course.releases;
+            !releases.taken_back && releases.good.is_some() && !releases.is_proven()
+        };
+        let may_go_back = !take_back && rolls_back && asked.iter().any(has_way_back);
+        let mut steps: Vec<Advance> = Vec::new();
+        for one in asked {
+            steps.push(one.finish(given, desired, settles, contents));
+        }
+        let halt = steps.iter().filter_map(|step| step.releases.as_ref()?.halted.clone()).next();
+        match halt.filter(|_| may_go_back) {
+            Some(_) if !take_back => take_back = true,
+            _ => return Ok(steps),
+        }
+    }
+}
+
+/// Returns the reason why a workload must wait for another one.
+fn blocked(workload: &Workload, given: Given<'_>, proven: &BTreeMap<&Key, bool>) -> Option<String> {
+    let orders = Orders::of(given.fleet, &workload.key);
+    let first = orders.after().into_iter().find(|key| proven.get(key) == Some(&false))?;
+    Some(format!("{first} goes first, and is not proven everywhere yet"))
+}
+
+/// Takes back what one workload of a unit would give to a cluster where another one must wait.
+fn keep_together(asked: &mut [Asked<'_>]) {
+    if asked.len() < 2 {
+        return;
+    }
+    loop {
+        let waits: BTreeSet<String> = asked
+            .iter()
+            .flat_map(|one| {
+                one.sights.iter().filter(|(cluster, sight)| {
+                    sight.picked
+                        && !one.answer.give.contains(*cluster)
+                        && sight.has() != super::turn::Has::New
+                })
+            })
+            .map(|(cluster, _)| cluster.clone())
+            .collect();
+        let mut changed = false;
+        for one in asked.iter_mut() {
+            let before = one.answer.give.len();
+            one.answer.give.retain(|cluster| !waits.contains(cluster));
+            changed |= one.answer.give.len() != before;
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Returns the moment from which all workloads of a unit are proven.
+fn settles(asked: &[Asked<'_>]) -> Option<Timestamp> {
+    let is_done = |one: &Asked<'_>| {
+        let releases = &one.course.releases;
+        releases.is_proven() && releases.told.is_empty()
+    };
+    let mut latest = None;
+    for one in asked.iter().filter(|one| !is_done(one)) {
+        latest = latest.max(Some(one.settles()?));
+    }
+    latest
+}
