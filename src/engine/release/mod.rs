@@ -20,6 +20,7 @@ pub mod copies;
 mod course;
 mod inputs;
 mod next_release;
+pub mod next_step;
 pub mod outlook;
 mod places;
 pub mod policy;
@@ -34,7 +35,10 @@ pub mod strategies;
 pub mod turn;
 mod units;
 pub mod verdict;
+pub mod works;
 
+#[cfg(test)]
+mod strategy_tests;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,7 @@
-//! `berth rollout …`: how changes reach the clusters.
+//! `berth rollout`: how changes reach the clusters.
 
 mod commit;
+mod next;
 mod order;
 mod pause;
 mod stages;
@@ -12,7 +13,9 @@ use super::ui::Ui;
 
 /// Follow and steer how changes reach the clusters
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth rollout pause shop/web --reason \"waiting for legal\"")]
+#[command(
+    after_help = "Example:\n  berth rollout next --works works.json\n  berth rollout pause shop/web --reason \"waiting for legal\""
+)]
 pub(crate) struct RolloutArgs {
     #[command(subcommand)]
     command: RolloutCommand,
@@ -20,6 +23,7 @@ pub(crate) struct RolloutArgs {
 
 #[derive(Debug, Subcommand)]
 enum RolloutCommand {
+    Next(next::NextArgs),
     Stages(stages::StagesArgs),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
@@ -27,6 +31,7 @@ enum RolloutCommand {
 
 pub(crate) fn cmd_rollout(args: &RolloutArgs, ui: &Ui) -> Outcome {
     match &args.command {
+        RolloutCommand::Next(args) => next::cmd_next(args, ui),
         RolloutCommand::Stages(args) => stages::cmd_stages(args, ui),
         RolloutCommand::Pause(args) => pause::cmd_pause(args, ui),
         RolloutCommand::Resume(args) => pause::cmd_resume(args, ui),
