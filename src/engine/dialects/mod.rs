@@ -32,7 +32,7 @@ pub(crate) use written_strategy::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::rollout_policy::RolloutPolicy;
-use berth_base::model::staged::{Run, StageApproval, StageStrategy};
+use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
 use berth_base::model::{
     Approval, Cluster, ClusterStatus, ContentId, Key, Object, Placement, Shared, Workload,
 };
@@ -117,6 +117,9 @@ pub struct Dialect {
     pub switches: &'static [&'static str],
     /// Returns the status of a placement in the system's words; `None` for another system's placement.
     pub describe: fn(&Described<'_>) -> Option<Json>,
+    /// Returns the status of a staged run in the system's words; `None` for another system's run. The progress is
+    /// absent before the run begins.
+    pub describe_run: fn(&Run, Option<&RunProgress>, &Standing) -> Option<Json>,
     /// Returns the status that the fleet report shows of a workload, if any.
     pub report: fn(&Described<'_>) -> Option<Json>,
     /// Returns the advice for a plain object that a hub would act on: the way to do the same with berth.
@@ -145,6 +148,7 @@ impl Dialect {
         carried_objects: |_| Vec::new(),
         switches: &[],
         describe: |_| None,
+        describe_run: |_, _, _| None,
         report: |_| None,
         acted_on_by_hub: |_| None,
         refused_by_hub: |_, _| Diagnostics::new(),

@@ -64,6 +64,10 @@ pub const DIALECT: Dialect = Dialect {
     carried_objects: carried_objects::carried_objects,
     switches: &[UNWRAP_CONFIG_MAPS],
     describe: describe::describe,
+    describe_run: |run, progress, standing| {
+        let is_own = *run.key.group == *kinds::PLACEMENT_GROUP;
+        is_own.then(|| staged_updates::status(run, progress, standing))
+    },
     refused_by_hub: hub_refusals::refused_by_hub,
     ..Dialect::BLANK
 };

@@ -5,6 +5,7 @@
 mod approval;
 mod references;
 mod run;
+mod status;
 mod strategy;
 mod wait_time;
 
@@ -20,6 +21,7 @@ use berth_base::yaml::node::Node;
 use super::kinds::PLACEMENT_GROUP;
 
 pub(crate) use references::check;
+pub(crate) use status::status;
 pub(crate) use strategy::stages;
 
 const LONGEST_NAME: usize = 63;
