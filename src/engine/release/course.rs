@@ -1,21 +1,16 @@
 //! The course of one workload: its strategy, what people ordered, and the release that clusters go to.
 
-use std::collections::BTreeSet;
-
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::release::Releases;
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
-use berth_base::model::selector::Labels;
-use berth_base::model::staged::{Run, RunProgress, RunState, Side, StageGate};
-use berth_base::model::{ContentId, Decision, Fleet, Timestamp, Workload};
+use berth_base::model::staged::{Side, StageGate};
+use berth_base::model::{ContentId, Decision, Timestamp, Workload};
 
 use super::Given;
 use super::next_release::with_inputs;
 use super::policy::Orders;
-use super::runs::{self, Driver, RunContent};
-use super::staged;
-use super::stages::{self, Fault};
+use super::runs::{self, RunContent, Staged};
 
 /// A workload's course at one moment.
 #[derive(Debug)]
@@ -26,18 +21,8 @@ pub(super) struct Course<'f> {
     /// The number of the release that clusters go to; `None` where every cluster keeps what it has.
     pub(super) target: Option<u64>,
     /// The stages that are gone through, for a staged rollout.
-    pub(super) staged: Option<StagedCourse<'f>>,
+    pub(super) staged: Option<Staged<'f>>,
     pub(super) diagnostics: Diagnostics,
-}
-
-/// A staged rollout on its way.
-#[derive(Debug)]
-pub(super) struct StagedCourse<'f> {
-    fleet: &'f Fleet,
-    stages: Vec<Stage>,
-    approved: BTreeSet<StageGate>,
-    pub(super) state: RunState,
-    pub(super) progress: RunProgress,
 }
 
 /// Finds the course. `stored` are the workload's inputs as the files have them.
@@ -108,52 +93,25 @@ impl<'f> Course<'f> {
         stored: ContentId,
     ) {
         let key = &workload.key;
-        let Some(Driver { run, content, begins }) =
-            runs::driver(given.fleet, key, self.releases.run.as_ref())
-        else {
-            return;
-        };
-        if begins {
-            let planned = match runs::plan_run(given.fleet, decision, run) {
-                Ok(planned) => planned,
-                Err(faults) => return self.report(faults, run),
-            };
-            let before = self.releases.run.take();
-            if content == RunContent::Files {
+        let driven = runs::drive(given.fleet, workload, decision, &self.releases, given.now);
+        self.diagnostics.extend(driven.faults);
+        let Some(mut staged) = driven.staged else { return };
+        staged.progress.release = match staged.content {
+            RunContent::Release(number) => number,
+            RunContent::Files => {
                 self.releases = with_inputs(key, Some(&self.releases), stored, given.now);
+                self.releases.current.number
             }
-            let number = match content {
-                RunContent::Files => self.releases.current.number,
-                RunContent::Release(number) => number,
-            };
-            let exists = |run: &_| given.fleet.runs.contains_key(run);
-            let begun =
-                staged::begin(Some(run.key.clone()), (number, planned), before.as_ref(), exists, given.now);
-            self.releases.run = Some(begun);
-        }
-        let Some(progress) = self.releases.run.clone() else { return };
-        if self.releases.get(progress.release).is_none() {
-            let kept: Vec<String> = self.releases.all().map(|release| release.number.to_string()).collect();
-            let message = format!("{}: release {} of {key} is not kept", run.key, progress.release);
-            let hint = format!("the releases that are kept: {}", kept.join(", "));
-            self.diagnostics.push(Diagnostic::warning(run.origin.clone(), message).hint(hint));
+        };
+        let number = staged.progress.release;
+        self.releases.run = Some(staged.progress.clone());
+        if self.releases.get(number).is_some() {
+            (self.target, self.staged) = (Some(number), Some(staged));
             return;
         }
-        let strategy = given.fleet.stage_strategies.get(&run.strategy);
-        let approvals = given.fleet.stage_approvals.values();
-        let approvals = approvals.filter(|one| one.approved && one.run == run.key);
-        self.target = Some(progress.release);
-        self.staged = Some(StagedCourse {
-            fleet: given.fleet,
-            stages: strategy.map(|strategy| strategy.stages.clone()).unwrap_or_default(),
-            approved: approvals.map(|one| one.gate.clone()).collect(),
-            state: run.state,
-            progress,
-        });
-    }
-
-    fn report(&mut self, faults: Vec<Fault>, run: &Run) {
-        self.diagnostics.extend(faults.iter().map(|fault| fault.diagnostic(&run.origin)));
+        let message = format!("{key}: release {number}, which a staged run rolls out, is not kept any more");
+        let hint = "begin another run for the content that is wanted now";
+        self.diagnostics.push(Diagnostic::warning(workload.origin.clone(), message).hint(hint));
     }
 
     /// Each release goes through the stages by itself.
@@ -165,49 +123,19 @@ impl<'f> Course<'f> {
         stages: Vec<Stage>,
     ) {
         let number = self.releases.current.number;
-        if self.releases.run.as_ref().is_none_or(|run| run.release != number || run.run.is_some()) {
-            let picked = decision.into_iter().flat_map(Decision::picked);
-            let clusters = picked.filter_map(|pick| {
-                Some((pick.cluster.as_str(), &given.fleet.clusters.get(&pick.cluster)?.labels))
-            });
-            match stages::plan(&stages, clusters) {
-                Ok(planned) => {
-                    let begun = staged::begin(None, (number, planned), None, |_| false, given.now);
-                    self.releases.run = Some(begun);
-                }
-                Err(faults) => {
-                    let faults = faults.iter().map(|fault| fault.diagnostic(&workload.origin));
-                    return self.diagnostics.extend(faults);
-                }
-            }
-        }
-        let Some(progress) = self.releases.run.clone() else { return };
         let gates = stages.iter().flat_map(|stage| {
             [Side::Before, Side::After].map(|side| StageGate { stage: stage.name.clone(), side })
         });
         let approved = gates.filter(|gate| self.orders.is_approved(number, gate)).collect();
-        self.target = Some(number);
-        self.staged =
-            Some(StagedCourse { fleet: given.fleet, stages, approved, state: RunState::Run, progress });
-    }
-}
-
-impl StagedCourse<'_> {
-    /// Makes a step, and remembers the progress.
-    pub(super) fn step<'a>(
-        &mut self,
-        turns: &[super::turn::Turn<'a>],
-        now: Timestamp,
-    ) -> (super::turn::Step<'a>, berth_base::model::staged::Standing) {
-        let labels = |cluster: &str| -> Option<&Labels> { Some(&self.fleet.clusters.get(cluster)?.labels) };
-        let course = staged::Course {
-            stages: &self.stages,
-            approved: &self.approved,
-            state: self.state,
-            labels: &labels,
-        };
-        let stepped = staged::step(course, turns, &self.progress, now);
-        self.progress = stepped.progress;
-        (stepped.step, stepped.standing)
+        let staged = runs::by_stages(given.fleet, (stages, approved), decision, &self.releases, given.now);
+        match staged {
+            Ok(staged) => {
+                self.releases.run = Some(staged.progress.clone());
+                (self.target, self.staged) = (Some(number), Some(staged));
+            }
+            Err(faults) => {
+                self.diagnostics.extend(faults.iter().map(|fault| fault.diagnostic(&workload.origin)));
+            }
+        }
     }
 }

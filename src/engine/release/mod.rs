@@ -29,7 +29,7 @@ mod record;
 pub mod rolling;
 pub mod runs;
 mod sight;
-pub mod staged;
+mod staged;
 pub mod stages;
 pub mod strategies;
 pub mod turn;

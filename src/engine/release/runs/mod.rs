@@ -11,36 +11,16 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::model::release::Releases;
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::selector::Labels;
 use berth_base::model::staged::{Run, RunProgress, RunState, StageGate, StageProgress, Standing};
 use berth_base::model::{Cluster, Decision, Fleet, Key, Shared, Timestamp, Workload};
+use berth_base::text::some_of;
 
 use super::staged::{self, Course};
 use super::stages::{Fault, plan};
 use super::turn::{Step, Turn};
-
-/// The run that drives a workload.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Driver<'f> {
-    pub run: &'f Run,
-    pub content: RunContent,
-    /// The run is not in the record yet: its stages are worked out now.
-    pub begins: bool,
-}
-
-/// Returns the run that drives a workload now. Without one, every cluster keeps what it has, and new content is no
-/// release yet. `recorded` is the progress that was recorded last.
-pub fn driver<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>) -> Option<Driver<'f>> {
-    let current = recorded.and_then(|progress| Some((progress, progress.run.as_ref()?)));
-    if let Some(run) = new_runs(fleet, workload, recorded).pop() {
-        let content = run.release.map_or(RunContent::Files, RunContent::Release);
-        return Some(Driver { run, content, begins: true });
-    }
-    let (progress, key) = current?;
-    let run = fleet.runs.get(key).filter(|run| run.workload == *workload && progress.finished.is_none())?;
-    Some(Driver { run, content: RunContent::Release(progress.release), begins: false })
-}
 
 /// The runs that would begin now, the newest last.
 fn new_runs<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>) -> Vec<&'f Run> {
@@ -52,6 +32,9 @@ fn new_runs<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>
     new.sort_by(|a, b| by_number(&a.key, &b.key));
     new
 }
+
+/// The numbers of releases that a hint shows.
+const SHOWN: usize = 10;
 
 /// The content that a staged rollout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +55,10 @@ pub struct Staged<'f> {
     pub begins: bool,
     /// To be recorded after each step.
     pub progress: RunProgress,
-    stages: &'f [Stage],
+    /// The wish of people for the rollout.
+    pub state: RunState,
+    stages: Vec<Stage>,
     approved: BTreeSet<StageGate>,
-    state: RunState,
     clusters: &'f BTreeMap<String, Shared<Cluster>>,
 }
 
@@ -83,7 +67,7 @@ impl Staged<'_> {
     pub fn step<'a>(&mut self, turns: &[Turn<'a>], now: Timestamp) -> (Step<'a>, Standing) {
         let labels = |cluster: &str| self.clusters.get(cluster).map(|cluster| &cluster.labels);
         let course =
-            Course { stages: self.stages, approved: &self.approved, state: self.state, labels: &labels };
+            Course { stages: &self.stages, approved: &self.approved, state: self.state, labels: &labels };
         let stepped = staged::step(course, turns, &self.progress, now);
         self.progress = stepped.progress;
         (stepped.step, stepped.standing)
@@ -98,30 +82,33 @@ pub struct Driven<'f> {
     pub faults: Diagnostics,
 }
 
-/// Finds the run that drives a workload now. `recorded` is the progress that was recorded last; `is_kept` reports
-/// whether the release with a number is still kept. A run that cannot begin is skipped.
+/// Finds the run that drives a workload now. `releases` are the workload's as they were recorded last. A run that
+/// cannot begin is skipped.
 pub fn drive<'f>(
     fleet: &'f Fleet,
     workload: &Workload,
     decision: Option<&Decision>,
-    (recorded, is_kept): (Option<&RunProgress>, &dyn Fn(u64) -> bool),
+    releases: &Releases,
     now: Timestamp,
 ) -> Driven<'f> {
     let mut driven = Driven::default();
+    let recorded = releases.run.as_ref();
     let current = recorded.and_then(|progress| progress.run.as_ref());
     let mut new = new_runs(fleet, &workload.key, recorded);
     while let Some(run) = new.pop() {
-        if let Some(number) = run.release.filter(|number| !is_kept(*number)) {
-            let message = format!("{}: there is no release {number} of {} any more", run.key, workload.key);
-            let hint = "name a release that `berth rollout show` lists, or leave `resourceSnapshotIndex` out";
+        if let Some(number) = run.release.filter(|number| releases.get(*number).is_none()) {
+            let message = format!("{}: release {number} of {} is not kept", run.key, workload.key);
+            let kept = some_of(releases.all().map(|release| release.number), SHOWN);
+            let hint = format!("name a release that is kept: {kept}");
             driven.faults.push(Diagnostic::error(run.origin.clone(), message).hint(hint));
             continue;
         }
         match plan_run(fleet, decision, run) {
             Ok(stages) => {
-                let exists = |key: &Key| fleet.runs.contains_key(key);
-                let mut progress = staged::begin(Some(run.key.clone()), (0, stages), recorded, exists, now);
-                progress.ended.extend(new.iter().map(|run| run.key.clone()));
+                let before = recorded.into_iter().flat_map(|progress| &progress.ended).chain(current);
+                let others = before.chain(new.iter().map(|run| &run.key));
+                let ended = others.filter(|key| fleet.runs.contains_key(*key)).cloned().collect();
+                let progress = begin(Some(run.key.clone()), stages, ended, now);
                 let content = run.release.map_or(RunContent::Files, RunContent::Release);
                 driven.staged = Some(Staged { begins: true, ..staged_run(fleet, run, content, progress) });
                 return driven;
@@ -140,7 +127,7 @@ pub fn drive<'f>(
 fn staged_run<'f>(fleet: &'f Fleet, run: &'f Run, content: RunContent, progress: RunProgress) -> Staged<'f> {
     // Without its strategy a run goes on by its plan; clusters that join go after the last stage.
     let strategy = fleet.stage_strategies.get(&run.strategy);
-    let stages = strategy.map(|strategy| strategy.stages.as_slice()).unwrap_or_default();
+    let stages = strategy.map(|strategy| strategy.stages.clone()).unwrap_or_default();
     let requests = fleet.stage_approvals.values().filter(|one| one.approved && one.run == run.key);
     let approved = requests.map(|one| one.gate.clone()).collect();
     let (begins, clusters, state) = (false, &fleet.clusters, run.state);
@@ -150,21 +137,29 @@ fn staged_run<'f>(fleet: &'f Fleet, run: &'f Run, content: RunContent, progress:
 /// Takes a release through stages without any run. `approved` are the gates that people opened for this release.
 pub fn by_stages<'f>(
     fleet: &'f Fleet,
-    stages: &'f [Stage],
-    decision: &Decision,
-    (recorded, release, approved): (Option<&RunProgress>, u64, BTreeSet<StageGate>),
+    (stages, approved): (Vec<Stage>, BTreeSet<StageGate>),
+    decision: Option<&Decision>,
+    releases: &Releases,
     now: Timestamp,
 ) -> Result<Staged<'f>, Vec<Fault>> {
-    let going = recorded.filter(|progress| progress.run.is_none() && progress.release == release);
-    let (begins, progress) = match going {
-        Some(progress) => (false, progress.clone()),
+    let release = releases.current.number;
+    let is_going = |progress: &&RunProgress| progress.run.is_none() && progress.release == release;
+    let going = releases.run.as_ref().filter(is_going);
+    let progress = match going {
+        Some(progress) => progress.clone(),
         None => {
-            let planned = plan(stages, labelled(fleet, decision))?;
-            (true, staged::begin(None, (release, planned), None, |_| false, now))
+            let planned = plan(&stages, decision.into_iter().flat_map(|one| labelled(fleet, one)))?;
+            RunProgress { release, ..begin(None, planned, BTreeSet::new(), now) }
         }
     };
     let (run, content, state) = (None, RunContent::Release(release), RunState::Run);
-    Ok(Staged { run, content, begins, progress, stages, approved, state, clusters: &fleet.clusters })
+    let (begins, clusters) = (going.is_none(), &fleet.clusters);
+    Ok(Staged { run, content, begins, progress, stages, approved, state, clusters })
+}
+
+/// The progress of a rollout that begins now. `ended` are the workload's other runs, which do not begin again.
+fn begin(run: Option<Key>, stages: Vec<StageProgress>, ended: BTreeSet<Key>, now: Timestamp) -> RunProgress {
+    RunProgress { run, release: 0, begun: now, stages, finished: None, ended }
 }
 
 /// Orders names as people count: `web-9` comes before `web-10`.

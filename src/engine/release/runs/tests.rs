@@ -3,9 +3,10 @@
 use super::*;
 use crate::release::turn::Has;
 use berth_base::diag::Pos;
+use berth_base::model::release::Release;
 use berth_base::model::rollout::Amount;
 use berth_base::model::staged::{Side, StageApproval, StageStrategy};
-use berth_base::model::{Pick, Requirement, Selector};
+use berth_base::model::{ContentId, Pick, Requirement, Selector};
 
 use RunState::{Initialize, Stop};
 
@@ -76,7 +77,21 @@ fn decision() -> Decision {
 
 fn driven<'f>(fleet: &'f Fleet, recorded: Option<&RunProgress>) -> Driven<'f> {
     let workload = &fleet.workloads[&key("Workload", "web")];
-    drive(fleet, workload, Some(&decision()), (recorded, &|number| number == 7), now())
+    drive(fleet, workload, Some(&decision()), &releases(7, recorded), now())
+}
+
+fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
+    Releases {
+        key: key("Workload", "web"),
+        current: Release { number, begun: now(), inputs: ContentId([1; 20]) },
+        good: None,
+        earlier: Vec::new(),
+        told: BTreeMap::new(),
+        taken_back: false,
+        restarts: 0,
+        halted: None,
+        run: recorded.cloned(),
+    }
 }
 
 /// The name of the run that drives, its content, and whether it begins.
@@ -129,7 +144,9 @@ fn a_run_may_name_a_release_that_is_kept() {
     let driven = driven(&fleet, None);
     let errors: Vec<String> = driven.faults.iter().map(ToString::to_string).collect();
     assert!(
-        errors.len() == 1 && errors[0].starts_with("runs.yaml:3:1: error: Run web-2: there is no release 6")
+        errors.len() == 1
+            && errors[0]
+                .starts_with("runs.yaml:3:1: error: Run web-2: release 6 of Workload web is not kept")
     );
     // What cannot begin does not stand in the way of others.
     assert_eq!(driven.staged.and_then(|staged| Some(&*staged.run?.key.name)), Some("web-1"));
@@ -197,7 +214,9 @@ fn each_release_goes_through_stages_without_a_run() {
         sides.iter().map(|stage| StageGate { stage: (*stage).to_owned(), side: Side::Before }).collect()
     };
     let go = |recorded: Option<&RunProgress>, release: u64, approved: BTreeSet<StageGate>| {
-        by_stages(&fleet, &stages, &decision(), (recorded, release, approved), now()).expect("sound stages")
+        let releases = releases(release, recorded);
+        by_stages(&fleet, (stages.to_vec(), approved), Some(&decision()), &releases, now())
+            .expect("sound stages")
     };
     let mut first = go(None, 1, open(&["a"]));
     assert!(first.begins && first.progress.release == 1);
@@ -207,6 +226,7 @@ fn each_release_goes_through_stages_without_a_run() {
     // The next release begins anew, and asks for approvals of its own.
     let mut second = go(Some(&first.progress), 2, open(&[]));
     assert!(second.begins && second.step(&turns, now()).0.give.is_empty());
-    let faults = by_stages(&fleet, &stages[..1], &decision(), (None, 1, open(&[])), now());
+    let one = (stages[..1].to_vec(), open(&[]));
+    let faults = by_stages(&fleet, one, Some(&decision()), &releases(1, None), now());
     assert_eq!(faults.expect_err("a fault"), [Fault::InNoStage { clusters: vec!["b1".to_owned()] }]);
 }

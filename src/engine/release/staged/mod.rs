@@ -2,7 +2,8 @@
 //!
 //! As KubeFleet's update runs, with these differences. A failed cluster holds back all others of its stage, and what
 //! comes after. A cluster that leaves is skipped, and one that joins follows in its own stage, or after the last one
-//! if its stage has finished. The wait after a stage begins anew where one of its clusters fails meanwhile.
+//! if its stage has finished. The wait after a stage begins anew where one of its clusters fails meanwhile, and a rollout
+//! is done only when all of its clusters are well.
 
 #[cfg(test)]
 mod simulation;
@@ -11,13 +12,13 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_base::model::Timestamp;
 use berth_base::model::release::Health;
 use berth_base::model::rollout::{Amount, Stage, StageTask};
 use berth_base::model::selector::Labels;
 use berth_base::model::staged::{
     RunProgress, RunState, Side, StageCluster, StageGate, StageProgress, Standing,
 };
-use berth_base::model::{Key, Timestamp};
 use berth_base::text::some_quoted;
 use jiff::SignedDuration;
 
@@ -32,7 +33,7 @@ const SHOWN: usize = 3;
 
 /// The wishes of people for a staged rollout.
 #[derive(Clone, Copy)]
-pub struct Course<'c> {
+pub(super) struct Course<'c> {
     /// The stages as the strategy has them now: a cluster that joins finds its own among them.
     pub stages: &'c [Stage],
     pub approved: &'c BTreeSet<StageGate>,
@@ -49,28 +50,19 @@ impl std::fmt::Debug for Course<'_> {
 
 /// The answer for this moment, and the progress to record with it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stepped<'a> {
+pub(super) struct Stepped<'a> {
     pub step: Step<'a>,
     pub progress: RunProgress,
     pub standing: Standing,
 }
 
-/// Returns the progress of a rollout that begins now with these stages. `before` is the workload's progress that was
-/// recorded last; `exists` reports whether a run's document is still there.
-pub fn begin(
-    run: Option<Key>,
-    (release, stages): (u64, Vec<StageProgress>),
-    before: Option<&RunProgress>,
-    exists: impl Fn(&Key) -> bool,
-    now: Timestamp,
-) -> RunProgress {
-    let ended = before.into_iter().flat_map(|before| before.ended.iter().chain(&before.run));
-    let ended = ended.filter(|key| Some(*key) != run.as_ref() && exists(key)).cloned().collect();
-    RunProgress { run, release, begun: now, stages, finished: None, ended }
-}
-
 /// Says who may go on now. `turns` ascend by name.
-pub fn step<'a>(course: Course<'_>, turns: &[Turn<'a>], before: &RunProgress, now: Timestamp) -> Stepped<'a> {
+pub(super) fn step<'a>(
+    course: Course<'_>,
+    turns: &[Turn<'a>],
+    before: &RunProgress,
+    now: Timestamp,
+) -> Stepped<'a> {
     let mut progress = before.clone();
     queue_joined(course, turns, &mut progress);
     let view = View { approved: course.approved, state: course.state, turns, now };
@@ -93,7 +85,13 @@ pub fn step<'a>(course: Course<'_>, turns: &[Turn<'a>], before: &RunProgress, no
         None if course.state != RunState::Run => Standing::Stopped,
         None => {
             step.remove = leaving().filter(|turn| !turn.removing).map(|turn| turn.cluster).collect();
-            if leaving().next().is_none() { Standing::Succeeded } else { Standing::Removing }
+            let is_left = leaving().next().is_some();
+            let unwell = view.unwell(&progress.stages).filter(|_| progress.finished.is_none());
+            match unwell.filter(|_| !is_left) {
+                _ if is_left => Standing::Removing,
+                Some(standing) => standing,
+                None => Standing::Succeeded,
+            }
         }
     };
     let is_done = standing == Standing::Succeeded;
@@ -273,6 +271,22 @@ impl<'a> View<'_, 'a> {
         }
         stage.finished = Some(self.now);
         None
+    }
+
+    /// Looks once more at all clusters, before the rollout counts as done: one may have failed after its stage.
+    fn unwell(&self, stages: &[StageProgress]) -> Option<Standing> {
+        stages.iter().find_map(|stage| {
+            let turns = stage.clusters.iter().filter_map(|cluster| self.turn(&cluster.name));
+            let unwell = turns.filter(|turn| turn.picked && turn.health != Health::Succeeded);
+            let unwell: Vec<&Turn<'_>> = unwell.collect();
+            let failed = unwell.iter().filter(|turn| turn.health == Health::Failed);
+            let failed: Vec<String> = failed.map(|turn| turn.cluster.to_owned()).collect();
+            let (stage, is_any) = (stage.name.clone(), !unwell.is_empty());
+            is_any.then(|| match failed.is_empty() {
+                true => Standing::Going { stage },
+                false => Standing::Failing { stage, clusters: failed },
+            })
+        })
     }
 
     /// The reasons of the clusters that wait: those of the first stage here, which is the current one, and of the

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::tests::begun;
 use super::*;
 use crate::release::stages::plan;
 use berth_base::model::Selector;
@@ -91,7 +92,7 @@ impl World {
         let planned = plan(&stages, members.iter().map(|(name, member)| (name.as_str(), &member.labels)));
         let now = "2026-06-01T12:00:00Z".parse().expect("a moment");
         World {
-            progress: begin(None, (2, planned.expect("each ring is a stage")), None, |_| true, now),
+            progress: begun(planned.expect("each ring is a stage"), now),
             stages,
             joined: members.len(),
             members,
@@ -198,6 +199,11 @@ impl World {
         }
         assert!(step.remove.is_empty() || all_finished);
         assert_eq!(progress.finished.is_some(), *standing == Standing::Succeeded);
+        if progress.finished.is_some() && self.progress.finished.is_none() {
+            let own = progress.stages.iter().flat_map(|stage| &stage.clusters);
+            let mut own = own.filter_map(|cluster| member(&cluster.name));
+            assert!(own.all(|member| member.has == Has::New && member.health == Health::Succeeded));
+        }
         for name in &step.give {
             let of = progress
                 .stages

@@ -48,6 +48,11 @@ fn left(cluster: &str, has: Has) -> Turn<'_> {
     Turn { picked: false, ..turn(cluster, has, Health::Succeeded, Some(at(-600))) }
 }
 
+/// The progress of a rollout that begins now.
+pub(super) fn begun(stages: Vec<StageProgress>, now: Timestamp) -> RunProgress {
+    RunProgress { run: None, release: 2, begun: now, stages, finished: None, ended: BTreeSet::new() }
+}
+
 /// A rollout over clusters that begin with the name of their ring.
 struct Rollout {
     stages: Vec<Stage>,
@@ -60,7 +65,7 @@ impl Rollout {
     fn new(stages: Vec<Stage>, clusters: &[&str]) -> Rollout {
         let labels: Vec<Labels> = clusters.iter().map(|name| ring(&name[..name.len() - 1])).collect();
         let planned = plan(&stages, clusters.iter().copied().zip(&labels)).expect("sound stages");
-        let progress = begin(None, (2, planned), None, |_| true, at(0));
+        let progress = begun(planned, at(0));
         Rollout { stages, progress, approved: BTreeSet::new(), state: RunState::Run }
     }
 
@@ -114,9 +119,13 @@ fn a_wait_counts_from_the_success_of_the_last_cluster() {
     assert_eq!(rollout.step(&turns, 80).0.next, Some(at(135)));
     assert_eq!(rollout.given(&turns, 134), Vec::<String>::new());
     assert_eq!(rollout.given(&turns, 135), ["b1"]);
-    // The stage has passed: what its clusters do now holds nothing back.
-    let (_, standing) = rollout.step(&[failed("a1"), done("a2", 20), done("b1", 140)], 150);
-    assert_eq!(standing, Standing::Succeeded);
+    // The stage has passed, and what its clusters do now holds nothing back. But the rollout is not done.
+    let turns = |a1| [a1, done("a2", 20), done("b1", 140)];
+    let (_, standing) = rollout.step(&turns(failed("a1")), 150);
+    assert_eq!(standing, Standing::Failing { stage: "a".to_owned(), clusters: vec!["a1".to_owned()] });
+    assert_eq!(rollout.step(&turns(done("a1", 160)), 160).1, Standing::Succeeded);
+    // Once done, it stays done.
+    assert_eq!(rollout.step(&turns(failed("a1")), 170).1, Standing::Succeeded);
 }
 
 #[test]
