@@ -130,3 +130,129 @@ fn a_dry_run_writes_nothing_and_json_says_it_all() {
     assert!(ran.err.contains("did you mean `web`?"), "{}", ran.err);
     go(&repo, &["pause", "web", "--reason", " "]).expect(2);
 }
+
+const STAGED: &str = "apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: shop}
+spec:
+  resourceSelectors: [{group: '', version: v1, kind: Namespace, name: shop}]
+  policy: {placementType: PickAll}
+  strategy: {type: External}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ClusterStagedUpdateStrategy
+metadata: {name: rings}
+spec:
+  stages:
+  - name: canary
+    labelSelector: {}
+    afterStageTasks: [{type: Approval}]
+  - name: rest
+    beforeStageTasks: [{type: Approval}]
+";
+
+const RUN: &str = "apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ClusterStagedUpdateRun
+metadata: {name: shop-1}
+spec:
+  placementName: shop
+  stagedRolloutStrategyName: rings
+  state: Run   # since Monday
+";
+
+fn staged() -> Repo {
+    let member = "apiVersion: cluster.kubernetes-fleet.io/v1beta1\nkind: MemberCluster\nmetadata: {name: a}\n\
+                  spec: {identity: {kind: ServiceAccount, name: a}}\n";
+    Repo::with(&[("a.yaml", member), ("shop.yaml", STAGED), ("runs/shop-1.yaml", RUN)])
+}
+
+#[test]
+fn a_staged_run_is_stopped_and_goes_on() {
+    let repo = staged();
+    let ran = go(&repo, &["pause", "crp/shop", "--reason", "errors in a"]).expect(0);
+    assert_eq!(ran.out, "ClusterResourcePlacement shop: paused (runs/shop-1.yaml)\n");
+    assert_eq!(text(&repo, "runs/shop-1.yaml"), RUN.replace("state: Run ", "state: Stop "));
+    assert!(go(&repo, &["pause", "crp/shop", "--reason", "x"]).expect(0).out.contains("is paused already"));
+    go(&repo, &["resume", "crp/shop"]).expect(0);
+    assert_eq!(text(&repo, "runs/shop-1.yaml"), RUN);
+    assert!(go(&repo, &["resume", "crp/shop"]).expect(0).out.contains("was not paused"));
+}
+
+#[test]
+fn a_stage_of_a_run_is_approved_with_the_request_that_a_hub_makes() {
+    let repo = staged();
+    let ran = go(&repo, &["approve", "crp/shop"]).expect(2);
+    assert!(
+        ran.err.contains("name one of `--stage canary --task after`, `--stage rest --task before`"),
+        "{}",
+        ran.err
+    );
+    let ran = go(&repo, &["approve", "crp/shop", "--stage", "canary", "--task", "before"]).expect(2);
+    assert!(ran.err.contains("no such stage needs an approval"), "{}", ran.err);
+    let approve = ["approve", "crp/shop", "--stage", "canary", "--now", "2026-01-31T12:00:00Z", "--commit"];
+    let ran = go(&repo, &approve).expect(0);
+    assert_eq!(
+        ran.out,
+        "ClusterResourcePlacement shop: approved after the stage `canary` of ClusterStagedUpdateRun shop-1 \
+         (rollouts/shop-1-after-canary.yaml)\n"
+    );
+    assert_eq!(
+        text(&repo, "rollouts/shop-1-after-canary.yaml"),
+        "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterApprovalRequest\nmetadata:\n  \
+         name: shop-1-after-canary\nspec:\n  parentStageRollout: shop-1\n  targetStage: canary\nstatus:\n  \
+         conditions:\n  - lastTransitionTime: \"2026-01-31T12:00:00Z\"\n    message: approved\n    \
+         reason: Approved\n    status: \"True\"\n    type: Approved\n"
+    );
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%s"]),
+        "Approve after canary of ClusterResourcePlacement shop"
+    );
+    run(&["validate", "--repo", repo.arg()]).expect(0);
+    assert!(go(&repo, &approve).expect(0).err.contains("nothing to change"));
+    // A request that somebody committed without an answer gets one.
+    let request = "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterApprovalRequest\n\
+                   metadata: {name: shop-1-before-rest}\nspec: {parentStageRollout: shop-1, targetStage: rest}\n";
+    repo.write("requests.yaml", request);
+    go(&repo, &["approve", "crp/shop", "--stage", "rest"]).expect(0);
+    let answered = text(&repo, "requests.yaml");
+    assert!(answered.starts_with(request) && answered.contains("type: Approved"), "{answered}");
+}
+
+#[test]
+fn releases_are_aborted_restarted_and_approved_by_number() {
+    let stages =
+        "  strategy: {stages: [{name: canary, labelSelector: {}, afterStageTasks: [{type: Approval}]}]}\n";
+    let policy = format!("{WEB}{stages}");
+    let repo = fleet(&[("teams/web.yaml", &policy)]);
+    let ran = go(&repo, &["abort", "web", "--release", "12", "--reason", "errors in a"]).expect(0);
+    assert_eq!(ran.out, "FederatedConfigMap shop/web: release 12 aborted (teams/web.yaml)\n");
+    let ran = go(&repo, &["abort", "web", "--release", "12"]).expect(0);
+    assert!(ran.out.contains("is aborted already"), "{}", ran.out);
+    go(&repo, &["abort", "web", "--release", "13"]).expect(0);
+    go(&repo, &["restart", "web", "--release", "13"]).expect(0);
+    go(&repo, &["restart", "web", "--release", "13"]).expect(0);
+    go(&repo, &["approve", "web", "--release", "13"]).expect(0);
+    let edited = text(&repo, "teams/web.yaml");
+    assert!(edited.starts_with(&policy), "{edited}");
+    let json = run(&["validate", "--repo", repo.arg()]).expect(0);
+    assert!(!json.err.contains("has no effect"), "{}", json.err);
+    for wanted in ["release: 12", "release: 13", "times: 2", "stage: canary", "task: after", "errors in a"] {
+        assert!(edited.contains(wanted), "{wanted}: {edited}");
+    }
+    assert_eq!(edited.matches("workload:").count(), 4, "{edited}");
+}
+
+#[test]
+fn the_published_release_is_meant_where_none_is_named() {
+    let waves = "  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}}\n";
+    let repo = fleet(&[("teams/web.yaml", &format!("{WEB}{waves}"))]);
+    let ran = go(&repo, &["abort", "web"]).expect(2);
+    assert!(ran.err.contains("no release of FederatedConfigMap shop/web is published yet"), "{}", ran.err);
+    repo.publish().expect(0);
+    let ran = go(&repo, &["abort", "web"]).expect(0);
+    assert!(ran.out.contains("release 1 aborted"), "{}", ran.out);
+}

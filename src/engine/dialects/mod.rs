@@ -14,6 +14,7 @@ pub mod ocm;
 mod placement_fields;
 mod read_kind;
 mod reading_cache;
+mod staged_runs;
 mod written_strategy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ pub use described::{Described, Detail};
 pub use placement_fields::{PlacementFields, SetFields};
 pub use read_kind::ReadKind;
 pub use reading_cache::{ReadingCache, ReadingContext};
+pub use staged_runs::{RunApproval, StagedRuns};
 pub(crate) use written_strategy::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
@@ -105,6 +107,8 @@ pub struct Dialect {
     pub short_names: &'static [(&'static str, &'static str)],
     /// The kind that describes clusters.
     pub cluster_kind: Option<&'static ClusterKind>,
+    /// The documents that steer its staged runs.
+    pub staged_runs: Option<&'static StagedRuns>,
     /// Returns the fields of a placement that `explain` suggests edits of; `None` for another kind.
     pub placement_fields: fn(&Key) -> Option<&'static PlacementFields>,
     /// Groups and kinds without a namespace.
@@ -142,6 +146,7 @@ impl Dialect {
         reads: Vec::new,
         short_names: &[],
         cluster_kind: None,
+        staged_runs: None,
         placement_fields: |_| None,
         cluster_scoped: &[],
         access_role: |_| AccessRole::Plain,

@@ -1,9 +1,12 @@
 //! `berth rollout`: how changes reach the clusters.
 
+mod approve;
 mod commit;
 mod next;
 mod order;
 mod pause;
+mod records;
+mod runs;
 mod stages;
 
 use clap::Subcommand;
@@ -27,6 +30,9 @@ enum RolloutCommand {
     Stages(stages::StagesArgs),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
+    Approve(approve::ApproveArgs),
+    Abort(records::AbortArgs),
+    Restart(records::RestartArgs),
 }
 
 pub(crate) fn cmd_rollout(args: &RolloutArgs, ui: &Ui) -> Outcome {
@@ -35,5 +41,8 @@ pub(crate) fn cmd_rollout(args: &RolloutArgs, ui: &Ui) -> Outcome {
         RolloutCommand::Stages(args) => stages::cmd_stages(args, ui),
         RolloutCommand::Pause(args) => pause::cmd_pause(args, ui),
         RolloutCommand::Resume(args) => pause::cmd_resume(args, ui),
+        RolloutCommand::Approve(args) => approve::cmd_approve(args, ui),
+        RolloutCommand::Abort(args) => records::cmd_abort(args, ui),
+        RolloutCommand::Restart(args) => records::cmd_restart(args, ui),
     }
 }

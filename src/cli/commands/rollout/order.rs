@@ -94,7 +94,7 @@ impl Steered {
     }
 
     /// Returns the document with a key.
-    fn document(&self, key: &Key) -> Option<Document<'_>> {
+    pub fn document(&self, key: &Key) -> Option<Document<'_>> {
         let is_meant = |found: &Found| {
             (found.group(), &*found.kind, &*found.namespace, &*found.name)
                 == (&*key.group, &*key.kind, &*key.namespace, &*key.name)

@@ -1,9 +1,10 @@
-//! A new member → its MemberCluster.
+//! A new member → its MemberCluster; a person's approval → its request.
 
 use serde_json::{Value as Json, json};
 
-use super::kinds::CLUSTER_GROUP;
-use crate::dialects::{ClusterKind, NewCluster};
+use super::kinds::{CLUSTER_GROUP, PLACEMENT_GROUP};
+use crate::dialects::{ClusterKind, NewCluster, RunApproval, StagedRuns};
+use berth_base::model::staged::RunState;
 
 /// The marks that a MemberCluster may have.
 pub(super) const CLUSTER_KIND: ClusterKind = ClusterKind {
@@ -30,6 +31,39 @@ fn cluster(new: &NewCluster) -> Json {
     });
     if !new.labels.is_empty() {
         document["metadata"]["labels"] = json!(new.labels);
+    }
+    document
+}
+
+/// The documents that steer staged update runs.
+pub(super) const STAGED_RUNS: StagedRuns = StagedRuns {
+    group: PLACEMENT_GROUP,
+    state: ["spec", "state"],
+    word: |state| match state {
+        RunState::Initialize => "Initialize",
+        RunState::Run => "Run",
+        RunState::Stop => "Stop",
+    },
+    approval,
+};
+
+/// The approval request as the hub makes it, with the condition that a person sets.
+fn approval(given: &RunApproval<'_>) -> Json {
+    let RunApproval { run, gate, message, now } = given;
+    let kind = if run.namespace.is_empty() { "ClusterApprovalRequest" } else { "ApprovalRequest" };
+    let name = format!("{}-{}-{}", run.name, gate.side.word(), gate.stage);
+    let mut document = json!({
+        "apiVersion": format!("{PLACEMENT_GROUP}/v1beta1"),
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {"parentStageRollout": run.name, "targetStage": gate.stage},
+        "status": {"conditions": [{
+            "type": "Approved", "status": "True", "reason": "Approved", "message": message,
+            "lastTransitionTime": now.to_string(),
+        }]},
+    });
+    if !run.namespace.is_empty() {
+        document["metadata"]["namespace"] = json!(run.namespace);
     }
     document
 }

@@ -58,6 +58,7 @@ pub const DIALECT: Dialect = Dialect {
     reads: kinds::reads,
     short_names: kinds::SHORT_NAMES,
     cluster_kind: Some(&make::CLUSTER_KIND),
+    staged_runs: Some(&make::STAGED_RUNS),
     placement_fields: kinds::placement_fields,
     cluster_scoped: kinds::CLUSTER_SCOPED,
     access_role: kinds::access_role,

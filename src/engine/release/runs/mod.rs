@@ -163,7 +163,7 @@ fn begin(run: Option<Key>, stages: Vec<StageProgress>, ended: BTreeSet<Key>, now
 }
 
 /// Orders names as people count: `web-9` comes before `web-10`.
-fn by_number(a: &Key, b: &Key) -> Ordering {
+pub fn by_number(a: &Key, b: &Key) -> Ordering {
     let split = |key: &Key| {
         let name = key.name.trim_end_matches(|c: char| c.is_ascii_digit());
         (name.to_owned(), key.name[name.len()..].parse::<u128>().unwrap_or_default())

@@ -1,0 +1,121 @@
+//! `berth rollout approve`: a staged rollout that waits for a person goes on.
+
+use serde_json::json;
+
+use super::super::exit::{CommandError, Outcome};
+use super::super::fleet::moment;
+use super::super::ui::Ui;
+use super::order::{Order, OrderArgs, Steered};
+use super::records::{append, released};
+use super::runs::{self, approval, newest_run};
+use berth_base::model::Timestamp;
+use berth_base::model::rollout::{Stage, StageTask, Strategy};
+use berth_base::model::staged::{Side, StageGate};
+use berth_engine::release::policy::Orders;
+
+/// Approve a stage of a workload's rollout
+///
+/// For a staged update run, commits the approval request with its condition `Approved`. For stages of a
+/// RolloutPolicy, adds an entry under `approved`, for one release.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth rollout approve web --stage canary --task after --commit\n  berth rollout approve shop/web --stage eu --release 12 --reason \"looks good\""
+)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    order: OrderArgs,
+    /// Name of the stage; needed where several wait for approvals
+    #[arg(long, value_name = "NAME")]
+    stage: Option<String>,
+    /// The side of the stage that is approved
+    #[arg(long, value_name = "SIDE", value_parser = side)]
+    task: Option<Side>,
+    /// Number of the release; default: the one that is rolled out
+    #[arg(long, value_name = "NUMBER")]
+    release: Option<u64>,
+    /// Reason, for people
+    #[arg(long, value_name = "TEXT", default_value = "approved")]
+    reason: String,
+    /// Date the approval at this moment (RFC 3339), in place of now
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+}
+
+fn side(word: &str) -> Result<Side, String> {
+    match word {
+        "before" => Ok(Side::Before),
+        "after" => Ok(Side::After),
+        _ => Err("write `before` or `after`".to_owned()),
+    }
+}
+
+pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
+    let steered = Steered::read(&args.order, ui)?;
+    let fleet = &steered.tree.loaded.fleet;
+    let strategy = Orders::of(fleet, &steered.key).strategy();
+    let run = newest_run(&steered).filter(|_| strategy == Strategy::Runs);
+    let stages: Vec<Stage> = match (&strategy, run) {
+        (Strategy::Stages(stages), _) => stages.clone(),
+        (_, Some(run)) => {
+            fleet.stage_strategies.get(&run.strategy).map(|found| found.stages.clone()).unwrap_or_default()
+        }
+        _ => {
+            let error = CommandError::usage(format!("the rollout of {} has no stages", steered.key));
+            return Err(error.hint("nothing waits for an approval"));
+        }
+    };
+    let gate = choose(&stages, args)?;
+    let mut order = Order {
+        said: format!("approved {} the stage `{}`", gate.side.word(), gate.stage),
+        subject: format!("Approve {} {} of {}", gate.side.word(), gate.stage, steered.key),
+        body: args.reason.clone(),
+        ..Order::default()
+    };
+    let edit = match run {
+        Some(run) => {
+            order.said = format!("{} of {}", order.said, run.key);
+            let given = approval(run, &gate, &args.reason, args.now);
+            runs::approve(&steered, &args.order, &given)?
+        }
+        None => {
+            let release = released(&steered, &args.order, args.release)?;
+            order.said = format!("{} for release {release}", order.said);
+            let is_new = !Orders::of(fleet, &steered.key).is_approved(release, &gate);
+            let more = json!({"stage": gate.stage, "task": gate.side.word()});
+            is_new.then(|| append(&steered, &args.order, "approved", (release, more))).transpose()?
+        }
+    };
+    order.edits.extend(edit);
+    order.carry_out(&steered, &args.order, ui)
+}
+
+/// Returns the one gate that is meant.
+fn choose(stages: &[Stage], args: &ApproveArgs) -> Result<StageGate, CommandError> {
+    let gates = stages.iter().flat_map(|stage| {
+        let sides = [(Side::Before, &stage.before), (Side::After, &stage.after)];
+        let asked = sides.into_iter().filter(|(_, tasks)| tasks.contains(&StageTask::Approval));
+        asked.map(|(side, _)| StageGate { stage: stage.name.clone(), side })
+    });
+    let gates: Vec<StageGate> = gates.collect();
+    let is_meant = |gate: &&StageGate| {
+        args.stage.as_ref().is_none_or(|stage| *stage == gate.stage)
+            && args.task.is_none_or(|side| side == gate.side)
+    };
+    let meant: Vec<&StageGate> = gates.iter().filter(is_meant).collect();
+    let names = |gates: &[&StageGate]| {
+        let one = |gate: &&StageGate| format!("`--stage {} --task {}`", gate.stage, gate.side.word());
+        gates.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    match meant.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] if gates.is_empty() => Err(CommandError::usage("no stage needs an approval")),
+        [] => {
+            let error = CommandError::usage("no such stage needs an approval");
+            Err(error.hint(format!("name one of {}", names(&gates.iter().collect::<Vec<_>>()))))
+        }
+        several => {
+            let error = CommandError::usage("several stages need approvals");
+            Err(error.hint(format!("name one of {}", names(several))))
+        }
+    }
+}
