@@ -1,164 +1,7 @@
 //! Members that fall silent: their workloads move as their systems have it, and not for a fault of the hub.
 
-use berth_base::model::{ClusterStatus, Timestamp};
-use berth_hub::daemon::{Cache, PassResult, Settings, pass_with_cache};
-use berth_member::sync::status;
-
-use crate::support::removals::{GLOBAL_SET, managed, work};
-use crate::support::{RENDERED, Repo, run};
-
-/// The moment of the tests' first commit.
-const START: i64 = 1_767_225_600;
-
-/// The seconds in which members promise their next report.
-const INTERVAL: i64 = 600;
-
-fn moment(seconds: i64) -> Timestamp {
-    Timestamp::from_second(START + seconds).expect("a moment")
-}
-
-/// A fleet in virtual time: members that report, or do not, and a daemon that polls each minute.
-struct World {
-    repo: Repo,
-    names: Vec<String>,
-    /// Whether each member reports.
-    alive: Vec<bool>,
-    /// Seconds since the start.
-    now: i64,
-    cache: Cache,
-    settings: Settings,
-    /// The Git server answers.
-    up: bool,
-    next: Option<Timestamp>,
-    last: Option<PassResult>,
-}
-
-impl World {
-    /// Managed clusters with one workload on `picks` of them, whose placement tolerates `unreachable` for some seconds.
-    fn of(clusters: usize, picks: usize, tolerated: Option<i64>) -> World {
-        let repo = Repo::new();
-        let names: Vec<String> = (0..clusters).map(|n| format!("c{n:02}")).collect();
-        for name in &names {
-            repo.write(&format!("clusters/{name}.yaml"), managed(name, ""));
-        }
-        repo.write("sets.yaml", GLOBAL_SET);
-        repo.write("apps/placement.yaml", placement(picks, tolerated));
-        repo.write("apps/work.yaml", work(1));
-        repo.commit("start");
-        World::over(repo, names)
-    }
-
-    fn over(repo: Repo, names: Vec<String>) -> World {
-        let settings = Settings::of(repo.path());
-        let alive = vec![true; names.len()];
-        let mut world = World {
-            repo,
-            names,
-            alive,
-            now: 0,
-            cache: Cache::default(),
-            settings,
-            up: true,
-            next: None,
-            last: None,
-        };
-        (0..world.names.len()).for_each(|index| world.report(index));
-        world.cache.fetched(moment(0));
-        world.pass();
-        world
-    }
-
-    /// Lets minutes pass. Each member reports in its own minute of ten.
-    fn minutes(&mut self, minutes: i64) {
-        for _ in 0..minutes {
-            self.now += 60;
-            let mut reported = false;
-            for index in 0..self.names.len() {
-                let turn = (self.now / 60) % 10 == i64::try_from(index).expect("few") % 10;
-                if self.up && self.alive[index] && turn {
-                    self.report(index);
-                    reported = true;
-                }
-            }
-            let clock = moment(self.now);
-            if self.up {
-                self.cache.fetched(clock);
-                if reported || self.next.is_some_and(|next| next <= clock) {
-                    self.pass();
-                }
-            }
-        }
-    }
-
-    fn pass(&mut self) {
-        let passed = pass_with_cache(&self.settings, moment(self.now), &mut self.cache).expect("a pass");
-        self.next = passed.next_change;
-        self.last = Some(passed);
-    }
-
-    fn report(&self, index: usize) {
-        let cluster = self.names[index].clone();
-        let (reported, next_due) = (Some(moment(self.now)), Some(moment(self.now + INTERVAL)));
-        let status = ClusterStatus { cluster, reported, next_due, ..ClusterStatus::default() };
-        let repo = berth_git::Repo::open(self.repo.path()).expect("a repository");
-        status::write(&repo, &self.settings.refs, &status, moment(self.now)).expect("a report");
-    }
-
-    fn kill(&mut self, cluster: &str) {
-        let index = self.names.iter().position(|name| name == cluster).expect("a cluster");
-        self.alive[index] = false;
-    }
-
-    fn revive(&mut self, cluster: &str) {
-        let index = self.names.iter().position(|name| name == cluster).expect("a cluster");
-        self.alive[index] = true;
-    }
-
-    /// A daemon that knows nothing of before.
-    fn restart(&mut self) {
-        self.cache = Cache::default();
-        self.next = Some(Timestamp::MIN);
-    }
-
-    /// The clusters with a copy.
-    fn placed(&self) -> Vec<String> {
-        let files = self.repo.files(RENDERED);
-        let with_copy =
-            files.keys().filter(|path| path.starts_with("clusters/") && path.contains("ConfigMap"));
-        with_copy.filter_map(|path| path.split('/').nth(1).map(str::to_owned)).collect()
-    }
-
-    fn tip(&self) -> String {
-        self.repo.id(RENDERED)
-    }
-
-    fn facts(&self, cluster: &str) -> Option<String> {
-        self.repo.files(RENDERED).get(&format!("facts/{cluster}.yaml")).cloned()
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let passed = self.last.as_ref().expect("a pass");
-        passed.diagnostics.iter().map(|one| one.message.clone()).collect()
-    }
-
-    #[track_caller]
-    fn verify(&self) {
-        run(&["verify", "--repo", self.repo.arg()]).expect(0);
-    }
-}
-
-fn placement(picks: usize, tolerated: Option<i64>) -> String {
-    let tolerations = tolerated.map_or_else(String::new, |seconds| {
-        format!(
-            "  tolerations:\n  - {{key: cluster.open-cluster-management.io/unreachable, operator: Exists, \
-             tolerationSeconds: {seconds}}}\n"
-        )
-    });
-    format!(
-        "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
-         metadata: {{name: web, namespace: shop}}\nspec:\n  numberOfClusters: {picks}\n{tolerations}"
-    )
-}
+use crate::support::silence::{World, moment, placement};
+use crate::support::{RENDERED, Repo, cluster, namespace, run};
 
 #[test]
 fn a_workload_moves_after_the_toleration_and_not_before() {
@@ -178,6 +21,10 @@ fn a_workload_moves_after_the_toleration_and_not_before() {
             moment(50 * 60)
         ))
     );
+    let status = run(&["status", "--repo", world.repo.arg()]).expect(0).out;
+    assert!(status.contains("c00: unreachable since 2026-01-01T00:50:00Z\n"), "{status}");
+    let status = run(&["status", "--repo", world.repo.arg(), "-o", "json"]).expect(0).out;
+    assert_eq!(status.matches("\"unreachableSince\": \"2026-01-01T00:50:00Z\"").count(), 1, "{status}");
     world.minutes(59);
     assert_eq!(world.placed(), ["c00", "c01"], "its toleration lasts until minute 110");
     world.minutes(1);
@@ -414,5 +261,79 @@ fn a_silent_cluster_without_a_replacement_keeps_its_copy() {
     world.kill("c");
     world.minutes(120);
     assert_eq!(namespaces(&world), ["b", "c"]);
+    world.verify();
+}
+
+/// A KubeFed fleet whose nine replicas a preference divides among three clusters.
+fn divided(spec: &str) -> World {
+    let deployment = "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedDeployment\nmetadata: {name: web, namespace: shop}\n\
+         spec:\n  template:\n    spec: {replicas: 1, selector: {matchLabels: {app: web}}}\n";
+    let preference = format!(
+        "apiVersion: scheduling.kubefed.io/v1alpha1\nkind: ReplicaSchedulingPreference\n\
+         metadata: {{name: web, namespace: shop}}\nspec:\n  targetKind: FederatedDeployment\n  totalReplicas: 9\n{spec}"
+    );
+    let repo = Repo::with(&[
+        ("clusters/a.yaml", &cluster("a", &[])),
+        ("clusters/b.yaml", &cluster("b", &[])),
+        ("clusters/c.yaml", &cluster("c", &[])),
+        ("apps/shop.yaml", &namespace("shop")),
+        ("apps/web.yaml", deployment),
+        ("apps/spread.yaml", &preference),
+    ]);
+    World::over(repo, ["a", "b", "c"].map(str::to_owned).to_vec())
+}
+
+fn replicas(world: &World) -> Vec<String> {
+    let files = world.repo.files(RENDERED);
+    let of = |cluster: &str| {
+        let text = files.get(&format!("clusters/{cluster}/shop/Deployment.apps_web.yaml"))?;
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("replicas: "))?;
+        Some(format!("{cluster} {line}"))
+    };
+    ["a", "b", "c"].iter().filter_map(|cluster| of(cluster)).collect()
+}
+
+#[test]
+fn a_preference_divides_the_replicas_of_a_silent_cluster_among_the_others() {
+    for rebalance in [false, true] {
+        let mut world = divided(&format!("  rebalance: {rebalance}\n"));
+        world.minutes(20);
+        assert_eq!(replicas(&world), ["a 3", "b 3", "c 3"]);
+        world.kill("c");
+        // Its last report was in minute 12.
+        world.minutes(21);
+        assert_eq!(replicas(&world), ["a 3", "b 3", "c 3"]);
+        world.minutes(1);
+        let numbers = replicas(&world);
+        assert_eq!(numbers.iter().filter_map(|text| text[2..].parse::<i64>().ok()).sum::<i64>(), 9);
+        assert_eq!(numbers.len(), 2, "{numbers:?}");
+        world.verify();
+    }
+}
+
+#[test]
+fn a_placement_that_tolerates_for_ever_stays_and_one_of_another_system_picks_elsewhere() {
+    let mut world = World::of(8, 2, None);
+    let tolerant = placement(2, None)
+        + "  tolerations:\n  - {key: cluster.open-cluster-management.io/unreachable, operator: Exists}\n";
+    world.repo.write("apps/placement.yaml", tolerant);
+    world.repo.commit("edge sites are often away");
+    world.minutes(20);
+    world.kill("c00");
+    world.minutes(300);
+    assert_eq!(world.placed(), ["c00", "c01"]);
+    world.repo.write(
+        "apps/fixed.yaml",
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: edge}\n---\n\
+         apiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterResourcePlacement\nmetadata: {name: edge}\n\
+         spec:\n  resourceSelectors: [{group: '', version: v1, kind: Namespace, name: edge, selectionScope: NamespaceOnly}]\n",
+    );
+    world.repo.commit("another system's placement");
+    world.minutes(10);
+    assert_eq!(
+        namespaces(&world),
+        ["c01", "c02", "c03", "c04", "c05", "c06", "c07"],
+        "all but the silent one"
+    );
     world.verify();
 }

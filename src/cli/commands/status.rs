@@ -141,6 +141,9 @@ impl<'s> Status<'s> {
         let mut fleet = report::summarize(decisions, known, Detail::Full);
         for cluster in &mut fleet.clusters {
             tell_dead_from_behind(repo, &located.refs, cluster, now)?;
+            let facts = located.current.as_ref().and_then(|current| current.state.facts.get(cluster.name));
+            cluster.unreachable_since = facts.and_then(|facts| facts.silent);
+            cluster.frozen_since = facts.and_then(|facts| facts.frozen);
         }
         let rendered = located.current.as_ref().map(|current| Rendered {
             name: &located.refs.rendered,
@@ -283,6 +286,12 @@ impl Status<'_> {
             ));
         }
         for cluster in &self.fleet.clusters {
+            if let Some(since) = cluster.unreachable_since {
+                let frozen = cluster.frozen_since.map_or_else(String::new, |frozen| {
+                    format!("; nothing is moved away from it since {frozen}")
+                });
+                out.push_str(&format!("{}: unreachable since {since}{frozen}\n", cluster.name));
+            }
             for why in [&cluster.failing, &cluster.suspended].into_iter().flatten() {
                 out.push_str(&format!("{}: {why}\n", cluster.name));
             }

@@ -42,6 +42,12 @@ pub struct ClusterLine<'s> {
     pub state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended: Option<String>,
+    /// Since when decisions take the cluster for silent. Set where a report is shown.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub unreachable_since: Option<Timestamp>,
+    /// Since when nothing more is moved away for it. Set where a report is shown.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub frozen_since: Option<Timestamp>,
 }
 
 /// A workload in the report.
@@ -91,6 +97,8 @@ fn cluster<'s>(member: &Member<'s>) -> ClusterLine<'s> {
         reported_seconds_ago: None,
         state: member.state.word(),
         suspended: applied.and_then(|applied| applied.suspended.as_ref()).map(ToString::to_string),
+        unreachable_since: None,
+        frozen_since: None,
     }
 }
 

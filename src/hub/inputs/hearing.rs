@@ -10,7 +10,7 @@ use berth_base::model::{ClusterStatus, Timestamp};
 use berth_engine::gate::Limits;
 use berth_engine::gate::limits::Limit;
 
-/// The shortest break between two fetches that counts as one: members may have been cut off as well.
+/// The pause between two fetches from which on members get a full grace: they may have been cut off as well.
 const SHORTEST_BREAK_SECONDS: i64 = 120;
 
 /// What the daemon has heard of its members.
@@ -20,8 +20,8 @@ pub struct Hearing {
     pub(super) since: Option<Timestamp>,
     /// The last fetch.
     last: Timestamp,
-    /// A longer time between two fetches is a break.
-    longest_pause: i64,
+    /// The usual pause between two fetches, in seconds.
+    poll: i64,
     /// The share of members that may be late before nothing more is moved away from silent ones.
     pub(super) limit: Limit,
     pub(super) members: BTreeMap<String, Heard>,
@@ -46,7 +46,7 @@ impl Default for Hearing {
         Hearing {
             since: None,
             last: Timestamp::MIN,
-            longest_pause: SHORTEST_BREAK_SECONDS,
+            poll: 60,
             limit: Limits::SILENT,
             members: BTreeMap::new(),
         }
@@ -56,16 +56,23 @@ impl Default for Hearing {
 impl Hearing {
     /// Sets the interval at which the daemon fetches.
     pub(crate) fn every(&mut self, poll: Duration) {
-        let poll = i64::try_from(poll.as_secs()).unwrap_or(i64::MAX);
-        self.longest_pause = poll.saturating_mul(3).max(SHORTEST_BREAK_SECONDS);
+        self.poll = i64::try_from(poll.as_secs()).unwrap_or(i64::MAX);
     }
 
-    /// Notes that the daemon could fetch.
+    /// Notes that the daemon could fetch. The time in which it could not counts for nobody.
     pub(crate) fn fetched(&mut self, clock: Timestamp) {
         let pause = clock.as_second().saturating_sub(self.last.as_second());
-        if self.since.is_none() || !(0..=self.longest_pause).contains(&pause) {
+        let longest = self.poll.saturating_mul(3).max(SHORTEST_BREAK_SECONDS);
+        if self.since.is_none() || !(0..longest).contains(&pause) {
             self.begin(clock);
             self.members.values_mut().for_each(|heard| heard.steady = clock);
+        } else if pause > self.poll.saturating_add(self.poll / 2) {
+            let lost = pause - self.poll;
+            self.since = self.since.map(|since| after(since, lost));
+            for heard in self.members.values_mut() {
+                heard.arrived = after(heard.arrived, lost);
+                heard.frozen = heard.frozen.map(|frozen| after(frozen, lost));
+            }
         }
         self.last = clock;
     }

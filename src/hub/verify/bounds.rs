@@ -87,6 +87,7 @@ impl Check<'_> {
     fn all(&mut self, current: Option<&CurrentState>) -> Result<(), GitError> {
         self.moment();
         self.labels();
+        self.silences();
         let trailers = self.claims.trailers;
         if let (Some(wanted), Some(fleet)) = (&self.expected.fleet, trailers.fleet())
             && wanted != fleet
@@ -167,6 +168,17 @@ impl Check<'_> {
                     "it has the label `{key}` from a status of `{cluster}`, and members may report \
                      `labels={allowed}`"
                 ));
+            }
+        }
+    }
+
+    /// A silence that a decision reads began before the moment of the decision, and so did its freeze.
+    fn silences(&mut self) {
+        let Claims { trailers, facts, .. } = self.claims;
+        let Some(now) = trailers.now else { return };
+        for (cluster, fact) in facts {
+            if fact.silent.max(fact.frozen).is_some_and(|moment| moment > now) {
+                self.find(format!("its facts say that `{cluster}` falls silent after {now}, its own moment"));
             }
         }
     }

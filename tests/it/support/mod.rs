@@ -22,6 +22,7 @@ pub mod random;
 pub mod remote;
 pub mod removals;
 pub mod running_member;
+pub mod silence;
 pub mod wait;
 pub mod workflow;
 

@@ -119,6 +119,8 @@ pub(super) const RULES: &[Rule] = &[
                 is: "ProgressDeadlineExceeded",
                 verdict: Failed,
             },
+            // A quota or a webhook that refuses pods says so here only. It may let them through later.
+            is_true("ReplicaFailure", Progressing),
             Check::AtLeast(Count {
                 at: "/status/updatedReplicas",
                 of: "/spec/replicas",

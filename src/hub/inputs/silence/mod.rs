@@ -153,3 +153,6 @@ fn next_silence(
         None => Some(Silence { frozen: Some(outside.then.unwrap_or(clock).max(silence.since)), ..silence }),
     }
 }
+
+#[cfg(test)]
+mod tests;
