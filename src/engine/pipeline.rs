@@ -67,6 +67,7 @@ fn decide_after(
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
+    decided.decisions.values_mut().for_each(release::forget_turns);
     diagnostics.sort();
     (loaded, decided, diagnostics, cache)
 }

@@ -108,7 +108,7 @@ fn a_progressive_rollout_serves_its_first_wave_and_takes_nothing_away() {
     let repo = three("{}", "{type: Progressive, progressive: {maxConcurrency: 2}}");
     let ran = repo.publish().expect(0);
     assert_eq!(served(&repo), "ab");
-    assert!(ran.err.contains("1 of 3 clusters wait for the first wave"), "{}", ran.err);
+    assert!(ran.err.contains("release 1: 1 of 3 clusters wait"), "{}", ran.err);
     let before = repo.id(RENDERED);
     repo.publish().expect(0);
     assert_eq!(repo.id(RENDERED), before, "a second run changes nothing");
@@ -116,7 +116,7 @@ fn a_progressive_rollout_serves_its_first_wave_and_takes_nothing_away() {
     repo.commit("all");
     repo.publish().expect(0);
     assert_eq!(served(&repo), "abc");
-    // Once all have it, a slower strategy keeps nobody waiting but newcomers beyond the first ones.
+    // Once all have it, a slower strategy keeps nobody waiting but newcomers, who go one at a time.
     repo.write("work.yaml", work("{type: Progressive, progressive: {maxConcurrency: 1}}", "one"));
     for name in ["d", "e"] {
         repo.write(&format!("{name}.yaml"), managed(name, "{}"));

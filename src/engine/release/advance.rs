@@ -77,7 +77,9 @@ pub(super) fn ask<'a>(
     }
     let mut sights = sights(&course.releases, given, places);
     let mut served = sights.values().filter(|one| one.serves).peekable();
-    let is_first = !given.current.releases.contains_key(key);
+    let was_waiting = |decision: &Decision| decision.picks.iter().any(|pick| pick.pending);
+    let is_first = !given.current.releases.contains_key(key)
+        && !given.current.decisions.get(key).is_some_and(was_waiting);
     if is_first && served.peek().is_some() && served.all(|one| one.picked && one.have == one.want) {
         // What was everywhere before anybody looked is taken as proven.
         course.releases.good = Some(course.releases.current.number);
@@ -199,6 +201,7 @@ impl Asked<'_> {
             let message = format!("{key}: release {number} is halted: {}", halt.reason);
             self.course.diagnostics.push(Diagnostic::warning(self.workload.origin.clone(), message));
         }
+        self.course.diagnostics.extend(self.progress_note(&fates));
         let waits = !self.answer.waits.is_empty();
         let orders = self.course.orders.next_change(given.now).filter(|_| waits || self.closed.is_some());
         let moments = self.answer.next.into_iter().chain(settles).chain(orders);
@@ -215,6 +218,27 @@ impl Asked<'_> {
             releases.good.is_some() || !releases.told.is_empty() || self.course.target.is_some();
         let releases = is_recorded.then_some(releases);
         Advance { key, releases, fates, reports, trace, next_change, diagnostics }
+    }
+
+    /// Says how far the rollout is, where clusters wait.
+    fn progress_note(&self, fates: &BTreeMap<String, Fate>) -> Option<Diagnostic> {
+        let (key, releases) = (&self.workload.key, &self.course.releases);
+        let (cluster, reason) = self.answer.waits.first_key_value()?;
+        let waits = self.answer.waits.len();
+        if self.course.target.is_none() {
+            let message = format!(
+                "{key} rolls out by staged update runs, and none goes on: every cluster keeps its copy ({waits} wait)"
+            );
+            let hint =
+                "add a ClusterStagedUpdateRun with `state: Run`, or use `strategy.type: RollingUpdate`";
+            return Some(Diagnostic::warning(self.workload.origin.clone(), message).hint(hint));
+        }
+        let picked = fates.values().filter(|fate| !matches!(fate, Fate::Leaves)).count();
+        let message = format!(
+            "{key}: release {}: {waits} of {picked} clusters wait; {cluster}: {reason}",
+            releases.current.number
+        );
+        Some(Diagnostic { at: Some(self.workload.origin.clone()), ..Diagnostic::note(message) })
     }
 
     /// Reports whether nothing moved and nothing will, so that no report matters.

@@ -48,7 +48,8 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::rollout::{Pace, Strategy};
 use berth_base::model::staged::Standing;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Fleet, Key, Timestamp, Workload, cluster::WorkloadName,
+    ClusterStatus, ContentError, Contents, Decision, Fleet, Key, Pick, Timestamp, Workload,
+    cluster::WorkloadName,
 };
 
 use crate::state::State;
@@ -84,6 +85,14 @@ pub struct Trace {
     pub standing: Option<Standing>,
     /// The next moment at which the workload goes on by itself.
     pub next: Option<Timestamp>,
+}
+
+/// Forgets which clusters waited for their turn when a decision was made that stands.
+pub fn forget_turns(decision: &mut Decision) {
+    if decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
+        let picked = decision.picked().cloned();
+        decision.picks = picked.map(|pick| Pick { pending: false, ..pick }).collect::<Vec<_>>().into();
+    }
 }
 
 /// Turns the desired state into the one that clusters get now.

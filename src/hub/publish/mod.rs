@@ -19,6 +19,7 @@ pub mod processed;
 pub(crate) mod rendered_state;
 pub mod report;
 pub mod rollback;
+mod rollout_lines;
 pub(crate) mod source_trailers;
 mod state_cache;
 pub mod summary;

@@ -5,10 +5,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::rollout_lines;
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::model::Key;
 use berth_base::text::counted;
 use berth_engine::plan::{ClusterChange, Counts, ObjectChange, Plan, count};
+use berth_engine::state::State;
 use berth_git::protocol::trailers::one_line;
 
 /// The most workloads, or problems, that are listed by name.
@@ -24,6 +26,8 @@ pub struct Summary {
     pub others: Counts,
     /// Workloads and clusters of the first commit of a branch.
     pub first: Option<(usize, usize)>,
+    /// A line for each workload whose rollout went on or halted.
+    pub rollouts: Vec<String>,
     pub errors: usize,
     pub warnings: usize,
     pub problems: Vec<String>,
@@ -54,6 +58,14 @@ impl Summary {
             first: first.then_some((plan.workloads.len(), plan.clusters.gained.len())),
             ..Summary::default()
         }
+    }
+
+    /// Adds the steps of rollouts between two states.
+    #[must_use]
+    pub fn with_rollouts(mut self, before: &State, after: &State) -> Summary {
+        let lines = rollout_lines::lines(&before.releases, &after.releases);
+        self.rollouts = lines.iter().map(|line| shorten(&one_line(line), LONGEST_PROBLEM)).collect();
+        self
     }
 
     /// Adds what was wrong on the way.
@@ -88,6 +100,15 @@ impl Summary {
         if let Some(more @ 1..) = self.changes.len().checked_sub(LONGEST_LIST) {
             let _ = writeln!(out, "and {more} more");
         }
+        if !self.rollouts.is_empty() {
+            out.push('\n');
+        }
+        for line in self.rollouts.iter().take(LONGEST_LIST) {
+            let _ = writeln!(out, "{line}");
+        }
+        if let Some(more @ 1..) = self.rollouts.len().checked_sub(LONGEST_LIST) {
+            let _ = writeln!(out, "and {} of rollouts", counted(more, "more step"));
+        }
         if self.errors + self.warnings > 0 {
             let _ = writeln!(
                 out,
@@ -118,7 +139,13 @@ impl Summary {
             }
             (Some(main), _) => main.headline(),
             (None, Some(others)) => format!("other files: {others}"),
-            (None, None) => "state brought up to date".to_owned(),
+            (None, None) => match self.rollouts.as_slice() {
+                [] => "state brought up to date".to_owned(),
+                [only] => shorten(only, LONGEST_NAME * 2),
+                [first, ..] => {
+                    format!("{} and {} more", shorten(first, LONGEST_NAME), self.rollouts.len() - 1)
+                }
+            },
         }
     }
 }
