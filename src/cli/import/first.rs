@@ -76,7 +76,12 @@ pub(crate) fn first_state(
     let mut moves = Vec::new();
     let mut decisions = BTreeMap::new();
     for (key, live) in live {
-        let Some(wanted) = decided.decisions.remove(&key) else { continue };
+        let Some(mut wanted) = decided.decisions.remove(&key) else { continue };
+        // Clusters that the hub's rollout has not reached wait on.
+        let waits = |cluster: &str| live.pick(cluster).is_some_and(|pick| pick.pending);
+        if wanted.picks.iter().any(|pick| waits(&pick.cluster)) {
+            wanted.picks.iter_mut().for_each(|pick| pick.pending = waits(&pick.cluster));
+        }
         let found = compare(&live, &wanted, placed.get(&key));
         decisions.insert(key, if found.is_some() { live } else { wanted });
         moves.extend(found);
