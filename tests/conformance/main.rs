@@ -9,6 +9,7 @@
 mod archive;
 mod decisions;
 mod objects;
+mod rollouts;
 mod run;
 mod stages;
 
@@ -18,14 +19,16 @@ use std::process::ExitCode;
 use archive::{Archive, archives};
 use libtest_mimic::{Arguments, Trial};
 
-const SYSTEMS: [&str; 8] = [
+const SYSTEMS: [&str; 10] = [
     "kubefed",
     "kubefed-render",
     "kubefleet",
     "kubefleet-render",
+    "kubefleet-rollout",
     "kubefleet-staged",
     "ocm",
     "ocm-render",
+    "ocm-rollout",
     "rfc6902",
 ];
 
@@ -50,6 +53,7 @@ fn check(path: &Path) -> Result<(), String> {
     let rendered = case.files.iter().any(|(path, _)| path.starts_with("expected/"));
     let found = match () {
         () if rendered => objects::check(&mut case),
+        () if case.file("works.json").is_some() => rollouts::check(&mut case),
         () if stages::is_one(&case) => stages::check(&mut case),
         () => decisions::check(&mut case),
     };

@@ -19,6 +19,12 @@ const NOW: &str = "2026-01-01T00:00:00Z";
 
 /// The decisions, in the form of `berth decide -o json`, upon those in force.
 pub fn decide(case: &Archive, previous: Option<&str>) -> (Json, Diagnostics) {
+    let (_, decided, diagnostics) = decide_fleet(case, previous);
+    (state::decisions_json(decided.decisions.values()), diagnostics)
+}
+
+/// The fleet and its decisions, upon those in force.
+pub fn decide_fleet(case: &Archive, previous: Option<&str>) -> (Loaded, Decided, Diagnostics) {
     let tree = tree(case);
     let loaded = load::load(&tree, History::None);
     let mut state = State::default();
@@ -27,16 +33,7 @@ pub fn decide(case: &Archive, previous: Option<&str>) -> (Json, Diagnostics) {
         let decisions = state::decisions_from_json(&printed).expect("previous.json has decisions");
         state.decisions = state::adopt(decisions, loaded.fleet.placements.keys()).into();
     }
-    let (_, decided, diagnostics) =
-        with_inputs(case, &tree, &state, |inputs| pipeline::decide_loaded(loaded, inputs));
-    (state::decisions_json(decided.decisions.values()), diagnostics)
-}
-
-/// The fleet and its decisions, with nothing in force.
-pub fn decide_fleet(case: &Archive) -> (Loaded, Decided, Diagnostics) {
-    let tree = tree(case);
-    let loaded = load::load(&tree, History::None);
-    with_inputs(case, &tree, &State::default(), |inputs| pipeline::decide_loaded(loaded, inputs))
+    with_inputs(case, &tree, &state, |inputs| pipeline::decide_loaded(loaded, inputs))
 }
 
 /// The objects of each cluster's folder.
@@ -60,8 +57,12 @@ fn with_inputs<T>(
     current: &State,
     run: impl FnOnce(Inputs<'_>) -> T,
 ) -> T {
-    let now: Timestamp = case.says("now").unwrap_or(NOW).parse().expect("a moment");
-    run(Inputs { tree, history: History::None, current, statuses: &BTreeMap::new(), now })
+    run(Inputs { tree, history: History::None, current, statuses: &BTreeMap::new(), now: now(case) })
+}
+
+/// The moment of a case.
+pub fn now(case: &Archive) -> Timestamp {
+    case.says("now").unwrap_or(NOW).parse().expect("a moment")
 }
 
 fn tree(case: &Archive) -> SourceTree {

@@ -38,7 +38,7 @@ pub fn check(case: &mut Archive) -> Result<(), String> {
 }
 
 fn planned(case: &Archive) -> (Vec<StageProgress>, Diagnostics) {
-    let (loaded, decided, mut diagnostics) = decide_fleet(case);
+    let (loaded, decided, mut diagnostics) = decide_fleet(case, None);
     let run = loaded.fleet.runs.values().next().expect("a run");
     let stages = runs::plan_run(&loaded.fleet, decided.decisions.get(&run.workload), run);
     diagnostics
