@@ -115,7 +115,7 @@ fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Ve
         has: if begins(cluster, sight) { Has::New } else { sight.has() },
         health: sight.health(),
         since: sight.since(),
-        measured: true,
+        measured: course.is_measured,
         removing: false,
     };
     let free = sights.iter().filter(|(_, sight)| !sight.is_pinned);

@@ -8,6 +8,7 @@ use berth_base::model::staged::{Side, StageGate};
 use berth_base::model::{ContentId, Decision, Timestamp, Workload};
 
 use super::Given;
+use super::measure;
 use super::next_release::with_inputs;
 use super::policy::Orders;
 use super::runs::{self, RunContent, Staged};
@@ -22,6 +23,8 @@ pub(super) struct Course<'f> {
     pub(super) target: Option<u64>,
     /// The stages that are gone through, for a staged rollout.
     pub(super) staged: Option<Staged<'f>>,
+    /// The availability of all its objects is measured.
+    pub(super) is_measured: bool,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -46,6 +49,7 @@ pub(super) fn course<'f>(
         orders,
         target: None,
         staged: None,
+        is_measured: measure::is_measured(workload),
         diagnostics: Diagnostics::new(),
     };
     match course.strategy.clone() {

@@ -19,6 +19,7 @@ mod changes;
 pub mod copies;
 mod course;
 mod inputs;
+mod measure;
 mod next_release;
 pub mod next_step;
 pub mod outlook;
