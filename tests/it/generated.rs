@@ -16,7 +16,7 @@ fn the_command_line_page_is_what_help_says() {
     for command in COMMANDS {
         add(&format!("berth {command}"), &[command, "--help"]);
         if *command == *"rollout" {
-            for part in ["next", "stages", "pause", "resume", "approve", "abort", "restart"] {
+            for part in ["list", "show", "next", "stages", "pause", "resume", "approve", "abort", "restart"] {
                 add(&format!("berth rollout {part}"), &["rollout", part, "--help"]);
             }
         }

@@ -82,6 +82,7 @@ mod replicas;
 mod review;
 mod rollback;
 mod rollout_orders;
+mod rollouts;
 mod roots;
 mod scores;
 mod signing;

@@ -110,6 +110,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         fleet: &fleet,
         held: &[],
         deadlines: &[],
+        rollouts: &[],
         refused: &[],
         diagnostics: &Diagnostics::new(),
         policy: &PolicyReport::default(),

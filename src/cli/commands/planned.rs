@@ -10,6 +10,7 @@ use super::foresee::refused_by_hubs;
 use super::gate::GateArgs;
 use super::plan_forms::PlanReport;
 use super::plan_forms::reasons::Reasons;
+use super::plan_forms::rollouts::{self, Rollout};
 use super::rehearsal::{
     Change, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
@@ -166,6 +167,8 @@ pub(crate) struct Planned {
     causes: Causes,
     pub reasons: Reasons,
     pub step: NextCommit,
+    /// The rollouts that the change begins.
+    rollouts: Vec<Rollout>,
     /// The reasons why `run` would publish nothing.
     pub refused: Vec<CommandError>,
     /// The current state is not trusted.
@@ -212,8 +215,9 @@ impl Planned {
         let reasons = Reasons::of(&wanted, &step);
         let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &step.built.state))?;
         let folded = FoldedPlan::default();
+        let rollouts = rollouts::begun(&step.inputs.current, &step.built, step.inputs.now);
         let mut planned =
-            Planned { wanted, folded, causes, reasons, step, refused, is_untrusted, diagnostics };
+            Planned { wanted, folded, causes, reasons, step, rollouts, refused, is_untrusted, diagnostics };
         planned.folded = planned.fold(repo, &planned.wanted);
         Ok(planned)
     }
@@ -243,6 +247,7 @@ impl Planned {
             fleet: &self.step.built.fleet,
             held: &self.step.held,
             deadlines: &self.step.deadlines,
+            rollouts: &self.rollouts,
             refused: &self.refused,
             policy: &self.step.policy,
             diagnostics: &self.diagnostics,

@@ -15,6 +15,7 @@ use berth_engine::consequences::risks::Risk;
 
 use super::policy::policy_json;
 use super::reasons::Reasons;
+use super::rollouts::rollouts_json;
 use super::together::together_json;
 
 /// The whole report as JSON.
@@ -35,6 +36,7 @@ pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {
     form["held"] = held_json(report.held);
     form["policyTests"] = policy_json(report.policy);
     form["together"] = report.together.map_or(Json::Null, together_json);
+    form["rollouts"] = rollouts_json(report.rollouts);
     form["deadlines"] = deadlines_json(report.deadlines);
     form["refused"] = refusals_json(report.refused);
     form["diagnostics"] = diagnostics_json(report.diagnostics)["diagnostics"].take();

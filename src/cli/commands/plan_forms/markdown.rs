@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
-use super::{LATER, PlanReport, outline, policy, together};
+use super::{LATER, PlanReport, outline, policy, rollouts, together};
 use crate::commands::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
@@ -131,6 +131,10 @@ fn tail(report: &PlanReport<'_>) -> String {
         if !lines.is_empty() {
             let _ = write!(text, "\n{}", block("diff", &lines));
         }
+    }
+    if !report.rollouts.is_empty() {
+        let lines = diff_lines(&rollouts::lines(report.rollouts), LISTED);
+        let _ = write!(text, "\n**{}**\n\n{}", rollouts::HEADING, block("diff", &lines));
     }
     if !report.deadlines.is_empty() {
         let lines = diff_lines(&report.deadline_lines(), LISTED);

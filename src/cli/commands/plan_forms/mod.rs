@@ -6,6 +6,7 @@ mod markdown;
 mod outline;
 pub(super) mod policy;
 pub(super) mod reasons;
+pub(crate) mod rollouts;
 mod sarif;
 mod text;
 pub(super) mod together;
@@ -46,6 +47,8 @@ pub(crate) struct PlanReport<'a> {
     pub fleet: &'a Fleet,
     pub held: &'a [Held],
     pub deadlines: &'a [Deadline],
+    /// The rollouts that the change begins.
+    pub rollouts: &'a [rollouts::Rollout],
     /// The reasons why `run` would publish nothing.
     pub refused: &'a [CommandError],
     pub policy: &'a PolicyReport,
@@ -97,6 +100,10 @@ impl PlanReport<'_> {
         if let Some(title) = policy::title(self.policy) {
             let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(&title, 0), Tone::Strong));
             policy::lines(self.policy).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
+        }
+        if !self.rollouts.is_empty() {
+            let _ = writeln!(shown, "\n{}", ui.tint(rollouts::HEADING, Tone::Strong));
+            rollouts::lines(self.rollouts).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if !self.deadlines.is_empty() {
             let _ = writeln!(shown, "\n{}", ui.tint(LATER, Tone::Strong));

@@ -2,12 +2,14 @@
 
 mod approve;
 mod commit;
+mod list;
 mod next;
 mod order;
 mod pause;
 mod records;
 mod runs;
 mod stages;
+mod standing;
 
 use clap::Subcommand;
 
@@ -17,7 +19,7 @@ use super::ui::Ui;
 /// Follow and steer how changes reach the clusters
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth rollout next --works works.json\n  berth rollout pause shop/web --reason \"waiting for legal\""
+    after_help = "Example:\n  berth rollout list\n  berth rollout next --works works.json\n  berth rollout pause shop/web --reason \"waiting for legal\""
 )]
 pub(crate) struct RolloutArgs {
     #[command(subcommand)]
@@ -26,6 +28,8 @@ pub(crate) struct RolloutArgs {
 
 #[derive(Debug, Subcommand)]
 enum RolloutCommand {
+    List(list::ListArgs),
+    Show(list::ShowArgs),
     Next(next::NextArgs),
     Stages(stages::StagesArgs),
     Pause(pause::PauseArgs),
@@ -37,6 +41,8 @@ enum RolloutCommand {
 
 pub(crate) fn cmd_rollout(args: &RolloutArgs, ui: &Ui) -> Outcome {
     match &args.command {
+        RolloutCommand::List(args) => list::cmd_list(args, ui),
+        RolloutCommand::Show(args) => list::cmd_show(args, ui),
         RolloutCommand::Next(args) => next::cmd_next(args, ui),
         RolloutCommand::Stages(args) => stages::cmd_stages(args, ui),
         RolloutCommand::Pause(args) => pause::cmd_pause(args, ui),

@@ -1,0 +1,91 @@
+//! `berth rollout list` and `show`, and the line of a plan that says how a change will roll.
+
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run};
+
+const WAVES: &str = "apiVersion: berth.dev/v1alpha1
+kind: RolloutPolicy
+metadata: {name: waves, namespace: shop}
+spec:
+  workloads: [{kind: FederatedConfigMap, name: web}]
+  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}}
+";
+
+fn fleet() -> Repo {
+    Repo::with(&[
+        ("clusters/a.yaml", &cluster("a", &[])),
+        ("clusters/b.yaml", &cluster("b", &[])),
+        ("clusters/c.yaml", &cluster("c", &[])),
+        ("apps/shop.yaml", &namespace("shop")),
+        ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
+        ("apps/api.yaml", &config_map("api", "one", "{clusterSelector: {}}")),
+        ("waves.yaml", WAVES),
+    ])
+}
+
+fn go(repo: &Repo, args: &[&str]) -> Ran {
+    run(&[args, &["--repo", repo.arg()]].concat())
+}
+
+#[test]
+fn a_plan_says_how_a_change_will_roll() {
+    let repo = fleet();
+    let ran = go(&repo, &["plan", "--first"]).expect(0);
+    let words =
+        "FederatedConfigMap shop/web: 1 cluster at a time (3 in all); about 30 minutes if all goes well";
+    let plan = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plan.contains(words), "{}", ran.out);
+    // The other goes to all at once, as ever.
+    assert!(!plan.contains("shop/api: "), "{}", ran.out);
+    let markdown = go(&repo, &["plan", "--first", "-o", "markdown"]).expect(0);
+    assert!(markdown.out.contains("**rollouts that this change begins**"), "{}", markdown.out);
+    assert!(markdown.out.contains(words), "{}", markdown.out);
+    let frozen = format!("{WAVES}  freeze: [{{schedule: 0 0 1 1 *, for: 8784h, reason: all year}}]\n");
+    repo.write("waves.yaml", frozen);
+    repo.commit("a freeze");
+    let json = go(&repo, &["plan", "--first", "-o", "json"]).expect(0).json();
+    let rollout = &json["rollouts"][0];
+    assert_eq!(
+        (&rollout["name"], &rollout["waves"], &rollout["seconds"]),
+        (&"web".into(), &3.into(), &1_800.into())
+    );
+    let held = rollout["held"]["reason"].as_str().expect("held");
+    assert!(held.starts_with("frozen until ") && held.ends_with("UTC: all year"), "{held}");
+}
+
+#[test]
+fn list_and_show_tell_how_far_a_rollout_is() {
+    let repo = fleet();
+    let ran = go(&repo, &["rollout", "list"]).expect(2);
+    assert!(ran.err.contains("nothing is published yet"), "{}", ran.err);
+    repo.publish().expect(0);
+    let ran = go(&repo, &["rollout", "list"]).expect(0);
+    let rows: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), 2, "{}", ran.out);
+    assert_eq!(
+        rows[1],
+        ["FederatedConfigMap", "shop/web", "progressive", "1", "1", "of", "3", "rolling"],
+        "{}",
+        ran.out
+    );
+    let ran = go(&repo, &["rollout", "show", "web"]).expect(0);
+    let row = |name: &str| {
+        let line = ran.out.lines().find(|line| line.starts_with(name));
+        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default()
+    };
+    assert!(row("a ").starts_with("a 1 applying"), "{}", ran.out);
+    assert!(row("b ").starts_with("b - - - ") && row("b ").len() > 12, "it says why: {}", ran.out);
+    let json = go(&repo, &["rollout", "show", "web", "-o", "json"]).expect(0).json();
+    assert_eq!(
+        (&json["release"], &json["state"], &json["lastGood"]),
+        (&1.into(), &"rolling".into(), &serde_json::Value::Null)
+    );
+    assert_eq!(json["clusters"].as_array().map(Vec::len), Some(3));
+    assert!(json["clusters"][2]["waits"].is_string(), "{json}");
+    let ran = go(&repo, &["rollout", "show", "api"]).expect(2);
+    assert!(ran.err.contains("does not roll out step by step"), "{}", ran.err);
+    // A pause shows its reason.
+    go(&repo, &["rollout", "pause", "web", "--reason", "waiting for legal", "--commit"]).expect(0);
+    repo.publish().expect(0);
+    let ran = go(&repo, &["rollout", "list"]).expect(0);
+    assert!(ran.out.contains("held") && ran.out.contains("paused: waiting for legal"), "{}", ran.out);
+}
