@@ -337,3 +337,42 @@ fn a_placement_that_tolerates_for_ever_stays_and_one_of_another_system_picks_els
     );
     world.verify();
 }
+
+#[test]
+fn a_report_counts_for_more_than_the_older_status_in_a_file() {
+    let mut world = kubefleet("");
+    let agent = |heartbeat: &str| {
+        format!(
+            "status:\n  agentStatus:\n  - type: MemberAgent\n    lastReceivedHeartbeat: \"{heartbeat}\"\n    conditions:\n    \
+             - {{type: Joined, status: \"True\", lastTransitionTime: \"{heartbeat}\"}}\n    \
+             - {{type: Healthy, status: \"True\", lastTransitionTime: \"{heartbeat}\"}}\n"
+        )
+    };
+    let member = |name: &str, status: &str| {
+        format!(
+            "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {{name: {name}}}\n\
+             spec: {{identity: {{kind: User, name: {name}}}}}\n{status}"
+        )
+    };
+    world.alive.fill(false);
+    world.repo.write("clusters/d.yaml", member("d", &agent("2025-12-01T00:00:00Z")));
+    world.repo.write("clusters/e.yaml", member("e", &agent("2025-12-01T00:00:00Z")));
+    let pick_all = std::fs::read_to_string(world.repo.path().join("apps/web.yaml"))
+        .expect("a file")
+        .replace("PickN, numberOfClusters: 2", "PickAll");
+    world.repo.write("apps/web.yaml", pick_all);
+    world.repo.commit("two members of a hub that is gone");
+    world.minutes(1);
+    world.pass();
+    assert_eq!(namespaces(&world), ["a", "b", "c"], "their heartbeats are old");
+    world.verify();
+    world.names.push("d".to_owned());
+    world.alive.push(true);
+    world.minutes(10);
+    assert_eq!(namespaces(&world), ["a", "b", "c", "d"]);
+    assert!(world.facts("d").is_some_and(|facts| facts.contains("heard: true")));
+    world.verify();
+    let before = world.tip();
+    world.minutes(15);
+    assert_eq!(world.tip(), before, "further reports change nothing");
+}

@@ -30,6 +30,8 @@ pub struct ClusterStatus {
     pub silent: Option<Timestamp>,
     /// Since when nothing more is moved away for the silence, because much of the fleet is silent. Only facts have this.
     pub frozen: Option<Timestamp>,
+    /// The member reports, so that the older status in its file does not count. Only facts have this.
+    pub heard: bool,
     /// The times at which taints without a time of their own were first seen. Only facts have these.
     pub taints: BTreeMap<TaintName, Timestamp>,
 }
@@ -51,6 +53,7 @@ impl ClusterStatus {
         self.workloads.extend(other.workloads.clone());
         self.copies.extend(other.copies.clone());
         self.taints.extend(other.taints.clone());
+        self.heard |= other.heard;
         if other.silent.is_some() {
             (self.silent, self.frozen) = (other.silent, other.frozen);
         }
@@ -70,7 +73,7 @@ impl ClusterStatus {
     /// Clears what only the hub may say: a member's own word does not count.
     pub fn forget_first_seen(&mut self) {
         self.taints.clear();
-        (self.silent, self.frozen) = (None, None);
+        (self.silent, self.frozen, self.heard) = (None, None, false);
     }
 }
 

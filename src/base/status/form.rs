@@ -49,6 +49,9 @@ pub fn to_json(status: &ClusterStatus) -> Json {
             root.insert(key.to_owned(), json!(moment.to_string()));
         }
     }
+    if status.heard {
+        root.insert("heard".to_owned(), json!(true));
+    }
     if !status.taints.is_empty() {
         root.insert("taints".to_owned(), status.taints.iter().map(taint_to_json).collect());
     }
@@ -176,6 +179,7 @@ pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
         copies: fields.each("copies").into_iter().filter_map(copy).collect(),
         silent: moment(&mut fields, "silent"),
         frozen: moment(&mut fields, "frozen"),
+        heard: fields.bool("heard").unwrap_or_default(),
         taints: fields.each("taints").into_iter().filter_map(taint).collect(),
     };
     fields.finish();

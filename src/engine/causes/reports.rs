@@ -36,6 +36,11 @@ pub fn words(cluster: &str, was: &ClusterStatus, is: &ClusterStatus) -> String {
         }),
         _ => None,
     });
+    found.extend(match (was.heard, is.heard) {
+        (false, true) => Some("newer than the status in its file".to_owned()),
+        (true, false) => Some("no longer newer than the status in its file".to_owned()),
+        _ => None,
+    });
     format!("report of {}: {}", harmless_line(cluster), some_of(found, MOST_NAMED))
 }
 

@@ -80,6 +80,7 @@ pub(crate) fn decide_after(
 ) -> (Decided, DecisionCache) {
     let previous = &*without_leaving(previous);
     let reads = reads_of(fleet);
+    let statuses = &*status_overlay::heard(fleet, statuses);
     let mut clusters = overlay(fleet, statuses);
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
@@ -122,6 +123,7 @@ pub fn explain_all<'k>(
     now: Timestamp,
     keys: impl IntoIterator<Item = &'k Key>,
 ) -> BTreeMap<Key, Trace> {
+    let statuses = &*status_overlay::heard(fleet, statuses);
     let mut clusters = overlay(fleet, statuses);
     taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);

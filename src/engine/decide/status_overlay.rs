@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::policy_reads::{Read, Reads};
-use berth_base::model::cluster::Silence;
+use berth_base::model::cluster::{Silence, Standing};
 use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::status::TaintName;
 use berth_base::model::{Cluster, ClusterStatus, Fleet, Shared, Taint};
@@ -34,6 +34,28 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && status.scores.is_empty()
         && status.workloads.is_empty()
         && status.silent.is_none()
+        && !status.heard
+}
+
+/// Notes which members have reported since the status in their file was written.
+pub(super) fn heard<'s>(
+    fleet: &Fleet,
+    statuses: &'s BTreeMap<String, ClusterStatus>,
+) -> Cow<'s, BTreeMap<String, ClusterStatus>> {
+    let mut noted = Cow::Borrowed(statuses);
+    for (name, status) in statuses.iter().filter(|(_, status)| !status.heard && status.silent.is_none()) {
+        let Some(reported) = status.reported else { continue };
+        let Some(Standing::Reported(file)) = fleet.clusters.get(name).map(|cluster| &cluster.standing) else {
+            continue;
+        };
+        let dated = file.agent.as_ref().and_then(|agent| agent.heartbeat);
+        if dated.is_none_or(|dated| dated < reported)
+            && let Some(status) = noted.to_mut().get_mut(name)
+        {
+            status.heard = true;
+        }
+    }
+    noted
 }
 
 /// Returns the parts of each status that are not empty.
@@ -51,6 +73,7 @@ pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
         taints: status.taints.clone(),
         silent: status.silent,
         frozen: status.frozen,
+        heard: status.heard,
         ..ClusterStatus::default()
     };
     speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
@@ -64,6 +87,9 @@ fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) 
     cluster.properties.extend(newer(&status.properties));
     cluster.scores.extend(status.scores.clone());
     cluster.workloads.extend(status.workloads.clone());
+    if status.heard {
+        cluster.standing = Standing::Assumed;
+    }
     if let Some(silence) = status.silence() {
         fall_silent(cluster, silence);
     }
@@ -122,6 +148,8 @@ pub(super) fn facts(
                 Read::Taints if cluster.taints_of_silence.is_empty() => continue,
                 Read::Taints | Read::Ready | Read::Eligible(_) | Read::Replaced(_) => {
                     (fact.silent, fact.frozen) = (status.silent, status.frozen);
+                    let reads_standing = matches!(read, Read::Ready | Read::Eligible(_));
+                    fact.heard |= reads_standing && status.heard && cluster.standing != Standing::Assumed;
                     continue;
                 }
                 _ => continue,

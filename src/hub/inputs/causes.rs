@@ -184,6 +184,9 @@ fn forget(status: &mut ClusterStatus, parts: &ClusterStatus) {
     status.properties.retain(|name, _| !parts.properties.contains_key(name));
     status.scores.retain(|name, _| !parts.scores.contains_key(name));
     status.workloads.retain(|name, _| !parts.workloads.contains_key(name));
+    if parts.heard {
+        (status.reported, status.heard) = (None, false);
+    }
     if parts.silent.is_some() {
         (status.silent, status.frozen) = (None, None);
     }

@@ -80,6 +80,8 @@ impl Reports {
         for (cluster, fact) in current.iter().flat_map(|current| &current.state.facts) {
             if let Some(status) = statuses.get_mut(cluster) {
                 (status.silent, status.frozen) = (fact.silent, fact.frozen);
+                // Of a status that cannot be read, what was read of it before still holds.
+                status.heard = fact.heard && status.reported.is_none();
             }
         }
         Ok(Reports { statuses, odd, hearing: None })

@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    fn pass(&mut self) {
+    pub fn pass(&mut self) {
         let passed = pass_with_cache(&self.settings, moment(self.now), &mut self.cache).expect("a pass");
         self.next = passed.next_change;
         self.last = Some(passed);
