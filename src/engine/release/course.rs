@@ -1,7 +1,7 @@
 //! The course of one workload: its strategy, what people ordered, and the release that clusters go to.
 
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::release::Releases;
+use berth_base::model::release::{Halt, Releases};
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::staged::{Side, StageGate};
@@ -61,6 +61,11 @@ pub(super) fn course<'f>(
     let abort = course.orders.aborted(course.releases.current.number);
     let stays_back = course.releases.taken_back && course.orders.on_failure() == OnFailure::RollBack;
     course.take_back(abort.is_some() || stays_back);
+    if let Some(abort) = abort.filter(|_| course.releases.taken_back) {
+        let since = course.releases.halted.as_ref().map_or(given.now, |halt| halt.since);
+        let reason = if abort.reason.is_empty() { String::new() } else { format!(": {}", abort.reason) };
+        course.releases.halted = Some(Halt { since, reason: format!("aborted{reason}") });
+    }
     course
 }
 

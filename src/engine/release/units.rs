@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_base::model::release::Halt;
+use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
 use super::Given;
 use super::advance::{Advance, Asked, ask};
 use super::places::Places;
 use super::policy::Orders;
-use berth_base::model::rollout_policy::OnFailure;
 
 /// Makes the steps of all workloads.
 pub(super) fn advance<'a>(
@@ -70,12 +71,17 @@ fn step<'a>(
     proven: &BTreeMap<&Key, bool>,
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
-    let mut take_back = false;
+    // The failure for which all of the unit goes back.
+    let mut failure: Option<Halt> = None;
     loop {
+        let take_back = failure.is_some();
         let mut asked: Vec<Asked<'a>> = Vec::new();
         for workload in unit {
             let blocked = blocked(workload, given, proven);
             asked.push(ask(workload, given, places, blocked, take_back, contents)?);
+        }
+        for one in asked.iter_mut().filter(|one| take_back && one.course.releases.taken_back) {
+            one.course.releases.halted.clone_from(&failure);
         }
         keep_together(&mut asked);
         let settles = settles(&asked);
@@ -91,9 +97,9 @@ fn step<'a>(
             steps.push(one.finish(given, desired, settles, contents));
         }
         let halt = steps.iter().filter_map(|step| step.releases.as_ref()?.halted.clone()).next();
-        match halt.filter(|_| may_go_back) {
-            Some(_) if !take_back => take_back = true,
-            _ => return Ok(steps),
+        failure = halt.filter(|_| may_go_back);
+        if failure.is_none() {
+            return Ok(steps);
         }
     }
 }

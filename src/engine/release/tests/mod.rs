@@ -1,3 +1,4 @@
+mod orders;
 mod simulation;
 mod stories;
 mod world;

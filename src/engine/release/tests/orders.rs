@@ -1,0 +1,116 @@
+//! The orders of people in rollout policies.
+
+use berth_base::diag::Pos;
+use berth_base::model::Key;
+use berth_base::model::release::Health;
+use berth_base::model::rollout::{Amount, Pace, Rollout, Strategy};
+use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
+
+use super::world::World;
+
+fn proven() -> World {
+    let pace = Pace::ByCluster(Some(Amount::Count(1)));
+    let strategy = Strategy::Progressive(vec![Rollout { pace, ..Rollout::TOGETHER }]);
+    let mut world = World::new(strategy, &["a", "b", "c"]);
+    world.edit("1");
+    for _ in 0..4 {
+        world.settle();
+        world.now += 100;
+        world.report_all(Health::Succeeded);
+    }
+    world.settle();
+    world
+}
+
+fn order(world: &mut World, change: impl FnOnce(&mut RolloutPolicy)) {
+    let mut policy = RolloutPolicy {
+        key: Key::new("berth.dev", "RolloutPolicy", "", "orders"),
+        origin: Pos::file("rollouts/orders.yaml"),
+        workloads: None,
+        strategy: None,
+        on_failure: None,
+        freezes: Vec::new(),
+        paused: None,
+        pins: Vec::new(),
+        after: Vec::new(),
+        together: false,
+        approved: Vec::new(),
+        aborted: Vec::new(),
+        restarted: Vec::new(),
+    };
+    change(&mut policy);
+    world.fleet.rollout_policies.insert(policy.key.clone(), policy.into());
+}
+
+#[test]
+fn a_release_that_fails_is_rolled_back_where_that_is_asked_for() {
+    let mut world = proven();
+    order(&mut world, |policy| policy.on_failure = Some(OnFailure::RollBack));
+    world.edit("2");
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=1 c=1");
+    world.now += 10;
+    world.report("a", Health::Failed, "no");
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=1 c=1");
+    assert_eq!(world.releases().halted.as_ref().map(|halt| halt.reason.as_str()), Some("a failed: no"));
+    world.now += 10;
+    world.report_all(Health::Succeeded);
+    world.settle();
+    // The failed release is not tried again by itself, a newer one is.
+    assert_eq!(world.shown(), "a=1 b=1 c=1");
+    world.edit("3");
+    world.settle();
+    assert_eq!(world.shown(), "a=3 b=1 c=1");
+}
+
+#[test]
+fn a_release_is_taken_back_at_once_where_people_abort_it() {
+    let mut world = proven();
+    world.edit("2");
+    world.settle();
+    world.now += 10;
+    world.report("a", Health::Succeeded, "");
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=2 c=1");
+    let workload = WorkloadPattern::any();
+    let abort = Abort { workload, release: 2, reason: "wrong prices".to_owned() };
+    order(&mut world, |policy| policy.aborted.push(abort));
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=1 c=1");
+}
+
+#[test]
+fn nothing_goes_on_while_it_is_paused_and_newcomers_begin_with_what_is_proven() {
+    let mut world = proven();
+    order(&mut world, |policy| policy.paused = Some("waiting for legal".to_owned()));
+    world.edit("2");
+    world.join("d");
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=1 c=1 d=1");
+    world.fleet.rollout_policies.clear();
+    world.settle();
+    assert_eq!(world.version("a").as_deref(), Some("2"));
+}
+
+#[test]
+fn a_pinned_cluster_keeps_its_release_and_holds_nobody_up() {
+    let mut world = proven();
+    let pin = Pin {
+        at: Pos::file("rollouts/orders.yaml"),
+        clusters: vec!["b".to_owned()],
+        selector: None,
+        release: None,
+        reason: "until the audit".to_owned(),
+    };
+    order(&mut world, |policy| policy.pins.push(pin));
+    world.edit("2");
+    for _ in 0..4 {
+        world.settle();
+        world.now += 10;
+        world.report_all(Health::Succeeded);
+    }
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=1 c=2");
+    assert!(world.releases().is_proven());
+}
