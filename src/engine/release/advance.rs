@@ -85,7 +85,7 @@ pub(super) fn ask<'a>(
         course.releases.good = Some(course.releases.current.number);
     }
     let mut is_lost = false;
-    if let Some(target) = course.target.filter(|target| *target != course.releases.current.number) {
+    if let Some(target) = course.target.filter(|_| !course.goes_to_files()) {
         let picks = picks_of(desired, key, |_| true);
         match again(&course.releases, target, given, &picks, contents) {
             Ok(folders) => want(&mut sights, &folders),
@@ -259,11 +259,11 @@ impl Asked<'_> {
     }
 
     fn fates(&self, joins: &BTreeSet<String>) -> BTreeMap<String, Fate> {
-        let Course { releases, target, .. } = &self.course;
-        let is_current = target.is_none_or(|target| target == releases.current.number);
+        let releases = &self.course.releases;
+        let is_of_files = self.course.goes_to_files();
         let mut fates = BTreeMap::new();
         for (cluster, sight) in &self.sights {
-            let wanted = || match is_current && !sight.is_pinned {
+            let wanted = || match is_of_files && !sight.is_pinned {
                 true => Fate::Desired,
                 false => Fate::Gets(sight.want.clone()),
             };

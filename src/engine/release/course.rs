@@ -25,6 +25,8 @@ pub(super) struct Course<'f> {
     pub(super) staged: Option<Staged<'f>>,
     /// The availability of all its objects is measured.
     pub(super) is_measured: bool,
+    /// The workload's inputs as the files have them.
+    stored: ContentId,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -50,6 +52,7 @@ pub(super) fn course<'f>(
         target: None,
         staged: None,
         is_measured: measure::is_measured(workload),
+        stored,
         diagnostics: Diagnostics::new(),
     };
     match course.strategy.clone() {
@@ -70,6 +73,12 @@ pub(super) fn course<'f>(
 }
 
 impl Course<'_> {
+    /// Reports whether clusters go to what the files say now. A run that goes on does not, once the files are edited.
+    pub(super) fn goes_to_files(&self) -> bool {
+        let target = self.target.and_then(|target| self.releases.get(target));
+        target.is_none_or(|target| target.inputs == self.stored)
+    }
+
     /// Sends all clusters back to the last good release, if there is another one.
     pub(super) fn take_back(&mut self, taken_back: bool) {
         let current = self.releases.current.number;

@@ -1,4 +1,5 @@
 mod orders;
 mod simulation;
+mod staged;
 mod stories;
 mod world;
