@@ -13,6 +13,7 @@ use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentError, Contents, Decision, Fleet, Folders, Key, Pick, Shared, Source};
 use berth_base::text::counted;
 use berth_engine::decide::Decided;
+use berth_engine::release;
 use berth_engine::render;
 use berth_engine::state::State;
 
@@ -73,12 +74,14 @@ pub(crate) fn first_state(
     placed: &BTreeMap<Key, Placed>,
     contents: &mut dyn Contents,
 ) -> Result<First, ContentError> {
+    let asked = release::asked(fleet);
     let mut moves = Vec::new();
     let mut decisions = BTreeMap::new();
     for (key, live) in live {
         let Some(mut wanted) = decided.decisions.remove(&key) else { continue };
-        // Clusters that the hub's rollout has not reached wait on.
-        let waits = |cluster: &str| live.pick(cluster).is_some_and(|pick| pick.pending);
+        // Clusters that the hub's rollout has not reached wait on, where somebody asked for that rollout.
+        let waits =
+            |cluster: &str| asked.contains(&key) && live.pick(cluster).is_some_and(|pick| pick.pending);
         if wanted.picks.iter().any(|pick| waits(&pick.cluster)) {
             wanted.picks.iter_mut().for_each(|pick| pick.pending = waits(&pick.cluster));
         }

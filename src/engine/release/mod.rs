@@ -144,9 +144,19 @@ fn gone_first(fleet: &Fleet) -> BTreeSet<&Key> {
 /// Reports whether an observed workload goes step by step now. A strategy that nobody asked for counts once a member
 /// has reported on the workload: without any report there is nothing to go by.
 fn is_rolled(workload: &Workload, given: Given<'_>) -> bool {
-    let orders = policy::Orders::of(given.fleet, &workload.key);
-    let is_default = matches!(orders.strategy(), Strategy::Rolling(rolling) if !rolling.asked);
-    !is_default || !orders.policies().is_empty() || is_reported(&workload.key, given)
+    is_asked(given.fleet, workload) || is_reported(&workload.key, given)
+}
+
+/// Reports whether people asked for the way in which an observed workload goes.
+fn is_asked(fleet: &Fleet, workload: &Workload) -> bool {
+    let orders = policy::Orders::of(fleet, &workload.key);
+    !orders.policies().is_empty()
+        || !matches!(orders.strategy(), Strategy::Rolling(rolling) if !rolling.asked)
+}
+
+/// Returns the workloads that go step by step from the start, before any report.
+pub fn asked(fleet: &Fleet) -> BTreeSet<&Key> {
+    observed(fleet).filter(|workload| is_asked(fleet, workload)).map(|workload| &workload.key).collect()
 }
 
 fn is_reported(key: &Key, given: Given<'_>) -> bool {
