@@ -81,6 +81,7 @@ mod removals;
 mod replicas;
 mod review;
 mod rollback;
+mod rollout_next;
 mod rollout_orders;
 mod rollouts;
 mod roots;

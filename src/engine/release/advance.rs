@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Releases};
-use berth_base::model::rollout::Strategy;
 use berth_base::model::{ContentError, Contents, Decision, Folders, Key, Pick, Shared, Timestamp, Workload};
 
 use super::answer::{self, Answer};
@@ -100,17 +99,7 @@ pub(super) fn ask<'a>(
     let closed = course.orders.closed(given.now);
     let frozen = closed.as_ref().map(|closed| closed.reason.clone());
     let reason = frozen.or(blocked).filter(|_| !course.releases.taken_back);
-    let followed = match &course.strategy {
-        // The workload's own placements count only for its own strategy.
-        Strategy::Progressive(_) if course.strategy == workload.strategy => {
-            strategies::followed(given.fleet, desired, workload)
-        }
-        Strategy::Progressive(rollouts) => {
-            let own = desired.get(key).map(|decision| &**decision.picks).unwrap_or_default();
-            rollouts.iter().map(|_| own).collect()
-        }
-        _ => Vec::new(),
-    };
+    let followed = strategies::followed(given.fleet, desired, key, &course.strategy);
     let answer = answer::ask(&mut course, &sights, &followed, reason.as_deref(), given.now);
     Ok(Asked { workload, course, sights, answer, is_lost, closed })
 }

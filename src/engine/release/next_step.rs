@@ -1,9 +1,10 @@
 //! The next step of every workload on given facts, for people and programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
 
+use super::policy::{Closed, Orders};
 use super::strategies;
 use super::turn::{Has, Step, Turn};
 use super::works::Works;
@@ -14,6 +15,8 @@ use berth_base::model::{Decision, Fleet, Key, Timestamp, Workload};
 #[derive(Debug)]
 pub struct NextStep<'a> {
     pub workload: &'a Workload,
+    /// Of the workload, or of the policy that counts for it.
+    pub strategy: Strategy,
     /// Ascending by name.
     pub turns: Vec<Turn<'a>>,
     pub step: Step<'a>,
@@ -30,11 +33,26 @@ pub fn next_steps<'a>(
         let copies = works.get(&workload.key).into_iter().flatten();
         let copies = copies.map(|(cluster, copy)| copy.turn(cluster));
         let turns = strategies::turns(decisions.get(&workload.key), copies);
-        let followed = strategies::followed(fleet, decisions, workload);
-        let step = strategies::step(&workload.strategy, &turns, &followed, now);
-        NextStep { workload, turns, step }
+        let orders = Orders::of(fleet, &workload.key);
+        let strategy = orders.strategy();
+        let followed = strategies::followed(fleet, decisions, &workload.key, &strategy);
+        let step = strategies::step(&strategy, &turns, &followed, now);
+        let step = match orders.closed(now) {
+            Some(closed) => step.closed(&turns, &closed),
+            None => step,
+        };
+        NextStep { workload, strategy, turns, step }
     };
     fleet.workloads.values().map(|workload| of(workload)).collect()
+}
+
+impl<'a> Step<'a> {
+    /// The same step while people let nobody go on.
+    fn closed(self, turns: &[Turn<'a>], closed: &Closed) -> Step<'a> {
+        let next = self.next.into_iter().chain(closed.until).min();
+        let waits = Step::all_wait(turns, &closed.reason).waits;
+        Step { give: BTreeSet::new(), remove: BTreeSet::new(), waits, next, ..self }
+    }
 }
 
 impl NextStep<'_> {
@@ -53,7 +71,7 @@ impl NextStep<'_> {
         put("give", json!(step.give));
         put("has", json!(those(&|turn| turn.has == Has::New)));
         put("wait", json!(those(&|turn| turn.wants() && !step.give.contains(turn.cluster))));
-        match self.workload.strategy {
+        match self.strategy {
             Strategy::Progressive(_) => {
                 put("timedOut", json!(step.timed_out));
                 put("halted", json!(step.halted.is_some()));

@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 use super::turn::{Step, Turn};
 use super::{progressive, rolling};
 use berth_base::model::rollout::{Rollout, Strategy};
-use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp, Workload};
+use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp};
 
-/// Returns the picks that each rollout of a progressive strategy is about: those of the placement that it follows,
-/// or the workload's own. Empty for other strategies.
+/// Returns the picks that each rollout of a progressive strategy is about: those of the placement that it names, or
+/// the workload's own. Empty for other strategies.
 pub fn followed<'d>(
     fleet: &Fleet,
     decisions: &'d BTreeMap<Key, Decision>,
-    workload: &Workload,
+    workload: &Key,
+    strategy: &Strategy,
 ) -> Vec<&'d [Pick]> {
-    let Strategy::Progressive(rollouts) = &workload.strategy else { return Vec::new() };
+    let Strategy::Progressive(rollouts) = strategy else { return Vec::new() };
     let picks = |rollout: &Rollout| {
         let key = match &rollout.placement {
             Some(placement) => &fleet.find(placement)?.key,
-            None => &workload.key,
+            None => workload,
         };
         Some(&**decisions.get(key)?.picks)
     };

@@ -83,7 +83,7 @@ fn text(steps: &[NextStep<'_>], ui: &Ui) -> String {
 }
 
 fn part(next: &NextStep<'_>, ui: &Ui) -> String {
-    let NextStep { workload, turns, step } = next;
+    let NextStep { workload, turns, step, .. } = next;
     let mut text = format!("{}\n", ui.tint(&workload.key.to_string(), Tone::Strong));
     if let Some(failures) = &step.halted {
         text.push_str(&format!("{}: {}\n", ui.tint("halted", Tone::Bad), failures.words()));
