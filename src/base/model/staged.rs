@@ -114,6 +114,19 @@ pub struct StageCluster {
     pub succeeded: Option<Timestamp>,
 }
 
+impl RunProgress {
+    /// Returns the gate that the rollout waits at, if it waits for an approval.
+    pub fn waits_at(&self) -> Option<StageGate> {
+        let stage = self.stages.iter().find(|stage| stage.finished.is_none())?;
+        let (side, tasks) = match (stage.started, stage.updated) {
+            (None, _) => (Side::Before, &stage.before),
+            (_, Some(_)) => (Side::After, &stage.after),
+            _ => return None,
+        };
+        tasks.contains(&StageTask::Approval).then(|| StageGate { stage: stage.name.clone(), side })
+    }
+}
+
 impl StageCluster {
     pub fn waiting(name: impl Into<String>) -> StageCluster {
         StageCluster { name: name.into(), started: None, succeeded: None }

@@ -6,11 +6,11 @@ use super::super::exit::{CommandError, Outcome};
 use super::super::fleet::moment;
 use super::super::ui::Ui;
 use super::order::{Order, OrderArgs, Steered};
-use super::records::{append, released};
+use super::records::{append, recorded, released};
 use super::runs::{self, approval, newest_run};
 use berth_base::model::Timestamp;
 use berth_base::model::rollout::{Stage, StageTask, Strategy};
-use berth_base::model::staged::{Side, StageGate};
+use berth_base::model::staged::{Run, Side, StageGate};
 use berth_engine::release::policy::Orders;
 
 /// Approve a stage of a workload's rollout
@@ -24,7 +24,7 @@ use berth_engine::release::policy::Orders;
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     order: OrderArgs,
-    /// Name of the stage; needed where several wait for approvals
+    /// Name of the stage; default: the one that waits for an approval
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
     /// The side of the stage that is approved
@@ -64,7 +64,14 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
             return Err(error.hint("nothing waits for an approval"));
         }
     };
-    let gate = choose(&stages, args)?;
+    let gates = gates(&stages);
+    let gate = match (choose(&gates, args), args.stage.is_none() && args.task.is_none()) {
+        // Where several could be meant, the one that the rollout waits at is.
+        (Err(error), true) => {
+            waits_at(&steered, args, run)?.filter(|gate| gates.contains(gate)).ok_or(error)?
+        }
+        (chosen, _) => chosen?,
+    };
     let mut order = Order {
         said: format!("approved {} the stage `{}`", gate.side.word(), gate.stage),
         subject: format!("Approve {} {} of {}", gate.side.word(), gate.stage, steered.key),
@@ -89,14 +96,28 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
     order.carry_out(&steered, &args.order, ui)
 }
 
-/// Returns the one gate that is meant.
-fn choose(stages: &[Stage], args: &ApproveArgs) -> Result<StageGate, CommandError> {
+/// Returns the gate that the published rollout waits at.
+fn waits_at(
+    steered: &Steered,
+    args: &ApproveArgs,
+    run: Option<&Run>,
+) -> Result<Option<StageGate>, CommandError> {
+    let progress = recorded(steered, &args.order)?.and_then(|releases| releases.run);
+    let progress = progress.filter(|progress| progress.run.as_ref() == run.map(|run| &run.key));
+    Ok(progress.and_then(|progress| progress.waits_at()))
+}
+
+fn gates(stages: &[Stage]) -> Vec<StageGate> {
     let gates = stages.iter().flat_map(|stage| {
         let sides = [(Side::Before, &stage.before), (Side::After, &stage.after)];
         let asked = sides.into_iter().filter(|(_, tasks)| tasks.contains(&StageTask::Approval));
         asked.map(|(side, _)| StageGate { stage: stage.name.clone(), side })
     });
-    let gates: Vec<StageGate> = gates.collect();
+    gates.collect()
+}
+
+/// Returns the one gate that is meant.
+fn choose(gates: &[StageGate], args: &ApproveArgs) -> Result<StageGate, CommandError> {
     let is_meant = |gate: &&StageGate| {
         args.stage.as_ref().is_none_or(|stage| *stage == gate.stage)
             && args.task.is_none_or(|side| side == gate.side)

@@ -8,6 +8,7 @@ use super::super::working_tree::Edit;
 use super::order::{Order, OrderArgs, Steered};
 use berth_base::edit::{Step, keys};
 use berth_base::model::Key;
+use berth_base::model::release::Releases;
 use berth_base::yaml::Value;
 use berth_git::Repo;
 use berth_hub::inputs::{LocatedState, Search};
@@ -124,14 +125,18 @@ pub(super) fn released(steered: &Steered, args: &OrderArgs, named: Option<u64>) 
     if let Some(number) = named {
         return Ok(number);
     }
-    let nothing = || {
+    let releases = recorded(steered, args)?;
+    releases.map(|releases| releases.current.number).ok_or_else(|| {
         let error = CommandError::usage(format!("no release of {} is published yet", steered.key));
         error.hint("name the release: `--release NUMBER`")
-    };
+    })
+}
+
+/// Returns the workload's releases as the rendered branch has them.
+pub(super) fn recorded(steered: &Steered, args: &OrderArgs) -> Result<Option<Releases>, CommandError> {
     if !args.repo.repo.join(".git").exists() {
-        return Err(nothing());
+        return Ok(None);
     }
     let located = LocatedState::find(&Repo::open(&args.repo.repo)?, &Search::leniently())?;
-    let releases = located.current.as_ref().and_then(|current| current.state.releases.get(&steered.key));
-    releases.map(|releases| releases.current.number).ok_or_else(nothing)
+    Ok(located.current.and_then(|current| current.state.releases.get(&steered.key).cloned()))
 }

@@ -164,3 +164,15 @@ fn a_workload_names_a_policy_that_exists() {
     assert!(said(&loaded).is_empty(), "{:?}", said(&loaded));
     assert_eq!(loaded.fleet.named_policies.len(), 1);
 }
+
+#[test]
+fn a_policy_that_becomes_faulty_keeps_its_last_good_form() {
+    let policy = |schedule: &str| {
+        format!("{HEAD}metadata: {{name: nights}}\nspec: {{freeze: [{{schedule: {schedule}, for: 12h}}]}}\n")
+    };
+    let (good, bad) = (policy("0 18 * * *"), policy("0 25 * * *"));
+    let loaded = load_after(&[("1.yaml", &good)], &tree(&[("1.yaml", &bad)]));
+    assert_eq!(errors(&loaded).len(), 1);
+    let kept = loaded.fleet.rollout_policies.values().next().expect("the last good form");
+    assert_eq!(kept.freezes[0].schedule.text(), "0 18 * * *");
+}
