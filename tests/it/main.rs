@@ -84,6 +84,8 @@ mod rollback;
 mod rollout_next;
 mod rollout_orders;
 mod rollouts;
+#[cfg(unix)]
+mod rollouts_real;
 mod roots;
 mod scores;
 mod signing;

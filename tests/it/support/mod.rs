@@ -18,6 +18,7 @@ pub mod member;
 pub mod ocm;
 pub mod owned;
 pub mod random;
+pub mod real_fleet;
 #[cfg(unix)]
 pub mod remote;
 pub mod removals;

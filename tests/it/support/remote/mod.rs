@@ -26,8 +26,12 @@ pub struct Fleet {
 
 impl Fleet {
     pub fn new() -> Fleet {
+        Fleet::of(small_fleet())
+    }
+
+    /// The same of what people have committed.
+    pub fn of(people: Repo) -> Fleet {
         let folder = tempfile::tempdir().expect("a folder");
-        let people = small_fleet();
         let fleet = Fleet { people, folder };
         fleet.people.git(&["init", "-q", "--bare", "-b", "main", fleet.bare_arg()]);
         for (key, value) in [("http.receivepack", "true"), ("receive.autogc", "false")] {
