@@ -57,7 +57,8 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
     let published = cluster_refs::read_all(&repo, &located.refs, &mut ClusterRefCache::default())?;
     let fleet = fleet_of(&repo, current);
     let now = args.now.unwrap_or_else(Timestamp::now);
-    let known = ReportInputs { fleet: fleet.as_deref(), ..ReportInputs::new(&statuses, &published, now) };
+    let (fleet, state) = (fleet.as_deref(), Some(&current.state));
+    let known = ReportInputs { fleet, state, ..ReportInputs::new(&statuses, &published, now) };
     let decisions = &current.state.decisions;
     let keys = find(decisions.keys().collect(), &args.placement)?;
     let found = keys.into_iter().filter_map(|key| decisions.get(key));

@@ -137,7 +137,8 @@ impl<'s> Status<'s> {
     ) -> Result<Status<'s>, CommandError> {
         let Gathered { statuses, folders, decisions } = gathered;
         let now = Timestamp::now();
-        let known = ReportInputs::new(statuses, folders, now);
+        let state = located.current.as_ref().map(|current| &current.state);
+        let known = ReportInputs { state, ..ReportInputs::new(statuses, folders, now) };
         let mut fleet = report::summarize(decisions, known, Detail::Full);
         for cluster in &mut fleet.clusters {
             tell_dead_from_behind(repo, &located.refs, cluster, now)?;

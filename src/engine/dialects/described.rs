@@ -1,8 +1,11 @@
 //! The inputs with which a dialect describes a placement in its own system's words.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 
-use berth_base::model::{Condition, Decision, Fleet, Member};
+use super::rollout_view::RolloutView;
+use berth_base::model::{Condition, Decision, Fleet, Member, Pick};
 
 /// A placement to describe. Facts that only a hub with a watch on members' objects could know are never
 /// claimed.
@@ -15,7 +18,18 @@ pub struct Described<'a> {
     pub members: &'a [Member<'a>],
     /// The decision's clusters, each with its member if known.
     pub placed: Vec<(&'a str, Option<&'a Member<'a>>)>,
+    /// The workload's rollout, if it goes step by step.
+    pub rollout: Option<RolloutView<'a>>,
     pub detail: Detail,
+}
+
+impl<'a> Described<'a> {
+    /// Says of each cluster that waits for its turn why.
+    pub(super) fn waits(&self) -> BTreeMap<&'a str, String> {
+        let decision = self.decision;
+        let wait = |pick: &'a Pick| Some((pick.cluster.as_str(), self.rollout?.wait(pick)?));
+        decision.picks.iter().filter_map(wait).collect()
+    }
 }
 
 /// The detail in which single clusters are shown.

@@ -14,6 +14,7 @@ pub mod ocm;
 mod placement_fields;
 mod read_kind;
 mod reading_cache;
+mod rollout_view;
 mod staged_runs;
 mod written_strategy;
 
@@ -29,6 +30,7 @@ pub use described::{Described, Detail};
 pub use placement_fields::{PlacementFields, SetFields};
 pub use read_kind::ReadKind;
 pub use reading_cache::{ReadingCache, ReadingContext};
+pub use rollout_view::RolloutView;
 pub use staged_runs::{RunApproval, StagedRuns};
 pub(crate) use written_strategy::{duration, written_strategy};
 

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::inputs::ReportInputs;
 use crate::dialects::{Described, Detail};
 use berth_base::model::member::placed;
-use berth_base::model::{Decision, Key, Member, Timestamp};
+use berth_base::model::{Decision, Key, Member, Pick, Timestamp};
 
 /// The fleet summed up: clusters with their state and problems, workloads with how many of their clusters
 /// are in sync, and how many clusters are in each state.
@@ -110,16 +110,24 @@ fn workload<'s>(
 ) -> WorkloadLine<'s> {
     // A member may hold all of its folder, and yet not this workload: its copy could not be made.
     let unmade: BTreeSet<&str> = decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
+    let rollout = known.rollout(&decision.key);
+    let is_waiting = |pick: &Pick| rollout.is_some_and(|rollout| rollout.wait(pick).is_some());
+    let waiting: BTreeSet<&str> =
+        decision.picks.iter().filter(|pick| is_waiting(pick)).map(|pick| pick.cluster.as_str()).collect();
     let (mut in_sync, mut with_problems) = (0, Vec::new());
     let placed: Vec<_> = placed(decision, members).collect();
     for member in placed.iter().filter_map(|(_, member)| *member) {
         if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
             with_problems.push(member.name);
-        } else if member.has_folder() && !member.awaits(&decision.objects) && !unmade.contains(member.name) {
+        } else if member.has_folder()
+            && !member.awaits(&decision.objects)
+            && !unmade.contains(member.name)
+            && !waiting.contains(member.name)
+        {
             in_sync += 1;
         }
     }
-    let described = Described { decision, fleet: known.fleet, members, placed, detail };
+    let described = Described { decision, fleet: known.fleet, members, placed, rollout, detail };
     let key = &decision.key;
     WorkloadLine {
         in_sync,

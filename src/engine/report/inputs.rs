@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::dialects::{DIALECTS, Dialects};
+use crate::dialects::{DIALECTS, Dialects, RolloutView};
+use crate::state::State;
 use berth_base::model::member::members;
-use berth_base::model::{ClusterStatus, Fleet, Member, Published, Timestamp};
+use berth_base::model::{ClusterStatus, Fleet, Key, Member, Published, Timestamp};
 
 /// Members' statuses and what they are compared with.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,8 @@ pub struct ReportInputs<'s> {
     pub fleet: Option<&'s Fleet>,
     pub statuses: &'s BTreeMap<String, ClusterStatus>,
     pub published: &'s BTreeMap<String, Published>,
+    /// The current state, for the releases of workloads and the verdicts on them.
+    pub state: Option<&'s State>,
     pub dialects: Dialects,
     pub now: Timestamp,
 }
@@ -24,7 +27,12 @@ impl<'s> ReportInputs<'s> {
         published: &'s BTreeMap<String, Published>,
         now: Timestamp,
     ) -> ReportInputs<'s> {
-        ReportInputs { fleet: None, statuses, published, dialects: DIALECTS, now }
+        ReportInputs { fleet: None, statuses, published, state: None, dialects: DIALECTS, now }
+    }
+
+    pub(super) fn rollout(&self, workload: &Key) -> Option<RolloutView<'s>> {
+        let state = self.state?;
+        Some(RolloutView { releases: state.releases.get(workload)?, facts: &state.facts })
     }
 
     pub(super) fn members(&self) -> Vec<Member<'s>> {

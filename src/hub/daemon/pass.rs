@@ -198,7 +198,8 @@ fn attempt_pass(
     remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
         let folders = cluster_refs::read_all(&repo, refs, &mut cache.cluster_refs)?;
-        let known = ReportInputs::new(&inputs.statuses, &folders, inputs.now);
+        let state = Some(&rendered.state);
+        let known = ReportInputs { state, ..ReportInputs::new(&inputs.statuses, &folders, inputs.now) };
         let fleet_report = report::summarize(&rendered.state.decisions, known, Detail::Brief);
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
         still_in_force(&repo, settings, rendered.commit)?;

@@ -65,8 +65,12 @@ fn status<'a>(described: &Described<'a>) -> Propagation<'a> {
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
     let mut words: Vec<(&'a str, &'static str)> = Vec::new();
+    let waits = described.waits();
     for (name, member) in placed {
-        words.extend(word(decision, failures.get(name), *member).map(|word| (*name, word)));
+        let word = word(decision, failures.get(name), *member);
+        // KubeFed knows no rollouts; in its words, what has not reached a cluster took too long.
+        let word = word.or_else(|| waits.contains_key(name).then_some("UpdateTimedOut"));
+        words.extend(word.map(|word| (*name, word)));
     }
     let in_sync = placed.len() - words.len();
     let kept = |problem: &Problem| problem.message.contains("no longer wanted");

@@ -5,36 +5,16 @@
 
 use serde_json::{Value as Json, json};
 
+use super::at_once::AT_ONCE;
 use super::kinds::PLACEMENT_GROUP;
 use crate::dialects::Described;
 use crate::dialects::described::condition_json;
 use berth_base::model::annotation::APPLY;
 use berth_base::model::object::version_of;
 use berth_base::model::placement::Selection;
+use berth_base::model::release::Health;
 use berth_base::model::status::Problem;
 use berth_base::model::{Applies, Key, Member, MemberState, ObjectId, Override, Pick, Source, Workload};
-
-/// Kinds that are available as soon as they exist; for all others a member's report decides.
-const AT_ONCE: [&str; 18] = [
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ConfigMap",
-    "ControllerRevision",
-    "CSIDriver",
-    "CSINode",
-    "CSIStorageCapacity",
-    "IngressClass",
-    "LimitRange",
-    "Namespace",
-    "NetworkPolicy",
-    "PriorityClass",
-    "ResourceQuota",
-    "Role",
-    "RoleBinding",
-    "Secret",
-    "ServiceAccount",
-    "StorageClass",
-];
 
 /// The conditions after Scheduled, with the placement's own reasons for True, False and Unknown.
 const LATER: [(&str, [&str; 3]); 5] = [
@@ -238,6 +218,10 @@ impl View<'_> {
 
     fn steps(&self) -> Vec<Step> {
         let step = |word, reason, message: &str| Step { word, reason, message: message.to_owned() };
+        let waits = self.described.waits();
+        if let Some(wait) = waits.get(self.cluster) {
+            return vec![step(Word::False, "RolloutNotStartedYet", wait)];
+        }
         if self.member.is_none_or(|member| member.published.is_none()) {
             return vec![step(Word::Unknown, "RolloutStartedUnknown", "nothing is published for it yet")];
         }
@@ -308,9 +292,19 @@ impl View<'_> {
     }
 
     fn available(&self) -> Step {
-        let later = self.described.decision.objects.iter().find(|id| !AT_ONCE.contains(&&*id.kind));
+        let objects = &self.described.decision.objects;
+        if self.member.is_some_and(|member| member.awaits(objects)) {
+            let message = "the member waits for objects to become available".to_owned();
+            return Step { word: Word::False, reason: "NotAllWorkAreAvailable", message };
+        }
+        let later = objects.iter().find(|id| !AT_ONCE.contains(&&*id.kind));
+        let health = self.described.rollout.map(|rollout| rollout.health(self.cluster));
         let (word, reason, message) = match later {
             None => (Word::True, "AllWorkAreAvailable", "all are available as soon as they exist".to_owned()),
+            Some(_) if health == Some(Health::Succeeded) => {
+                let message = "the member reports these copies in order".to_owned();
+                (Word::True, "AllWorkAreAvailable", message)
+            }
             Some(id) => {
                 let message = format!("members do not report whether {id} is available");
                 (Word::Unknown, "ResourceAvailableUnknown", message)

@@ -3,6 +3,7 @@
 //! Documents are read one by one, then brought together: selectors find their objects, overrides
 //! their workloads. A faulty document is left out and named; it never stops the others.
 
+mod at_once;
 mod carried_objects;
 mod cluster;
 mod common_mistakes;

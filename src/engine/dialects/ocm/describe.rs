@@ -46,16 +46,31 @@ fn work(described: &Described<'_>) -> Json {
     };
     let known = || placed.iter().filter_map(|(_, member)| *member);
     let failing = |name: &str| decision.failures.iter().any(|failure| failure.cluster == name);
+    let waits = described.waits();
     let degraded = known().filter(|member| has_problem(member) || failing(member.name)).count();
-    let in_sync = known().filter(|member| member.has_folder());
+    let is_current = |member: &&Member<'_>| {
+        member.has_folder() && !member.awaits(&decision.objects) && !waits.contains_key(member.name)
+    };
+    let in_sync = known().filter(is_current);
     let applied = in_sync.filter(|member| !has_problem(member) && !failing(member.name)).count();
     let all = if applied == total { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
+    let rolled_out = match waits.first_key_value() {
+        None if applied == total => ("True", "Complete", "all clusters have the current release".to_owned()),
+        None => {
+            ("False", "Progressing", "clusters have not reported the current release in order".to_owned())
+        }
+        Some((cluster, wait)) => {
+            let message = format!("{} of {total} clusters wait; {cluster}: {wait}", waits.len());
+            ("False", "Progressing", message)
+        }
+    };
     let verified = if total > 0 { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
     let condition = |kind: &str, (status, reason): (&str, &str), message: String| json!({"type": kind, "status": status, "reason": reason, "message": message});
     json!({
         "summary": {"total": total, "applied": applied, "degraded": degraded, "progressing": total - applied - degraded},
         "conditions": [
             condition("PlacementVerified", verified, format!("its placements pick {total}")),
+            condition("PlacementRolledOut", (rolled_out.0, rolled_out.1), rolled_out.2),
             condition("ManifestworkApplied", all, format!("{applied} of {total} clusters have applied it")),
         ],
     })

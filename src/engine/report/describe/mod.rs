@@ -11,8 +11,8 @@ use berth_base::model::member::placed;
 pub fn describe(decision: &Decision, known: ReportInputs<'_>) -> Json {
     let members = known.members();
     let placed = placed(decision, &members).collect();
-    let described =
-        Described { decision, fleet: known.fleet, members: &members, placed, detail: Detail::Full };
+    let (fleet, rollout) = (known.fleet, known.rollout(&decision.key));
+    let described = Described { decision, fleet, members: &members, placed, rollout, detail: Detail::Full };
     let status = known.dialects.iter().find_map(|dialect| (dialect.describe)(&described));
     let clusters = || decision.picks.iter().map(|pick| &pick.cluster).collect::<Vec<_>>();
     let status = status.unwrap_or_else(|| json!({"clusters": clusters()}));

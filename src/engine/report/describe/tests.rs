@@ -105,3 +105,52 @@ fn other_systems_placements_come_in_their_own_words() {
     assert_eq!(federated["metadata"]["namespace"], "shop");
     assert_eq!(federated["status"]["conditions"][0]["type"], "Propagation");
 }
+
+#[test]
+fn clusters_of_a_rollout_wait_in_each_systems_words() {
+    use crate::state::State;
+    use berth_base::model::ContentId;
+    use berth_base::model::release::{Release, Releases, Told};
+    let object = ObjectId::new("apps", "Deployment", "shop", "web");
+    let statuses: BTreeMap<String, ClusterStatus> =
+        [status("a", "new", vec![]), status("b", "new", vec![])].into();
+    let folder = |name: &str| (name.to_owned(), Published { sequence: 1, tree: "new".to_owned() });
+    let published = ["a", "b"].map(folder).into();
+    let described = |group: &str, kind: &str, told: &[&str]| {
+        let key = Key::new(group, kind, "shop", "web");
+        let decision = Decision { key: key.clone(), ..decision(&object) };
+        let release = |number| Release { number, begun: at(0), inputs: ContentId([0; 20]) };
+        let told = told.iter().map(|name| ((*name).to_owned(), Told { release: 2, at: at(10) }));
+        let releases = Releases {
+            key: key.clone(),
+            current: release(2),
+            good: Some(1),
+            earlier: vec![release(1)],
+            told: told.collect(),
+            taken_back: false,
+            restarts: 0,
+            halted: None,
+            run: None,
+        };
+        let state = State { releases: [(key, releases)].into(), ..State::default() };
+        let known =
+            ReportInputs { state: Some(&state), ..ReportInputs::new(&statuses, &published, at(1_100)) };
+        describe(&decision, known)["status"].clone()
+    };
+    let fleet = "placement.kubernetes-fleet.io";
+    let web = described(fleet, "ResourcePlacement", &["a"]);
+    let rollout = &web["conditions"][1];
+    assert_eq!(rollout["type"], "ResourcePlacementRolloutStarted");
+    assert_eq!((&rollout["status"], &rollout["reason"]), (&json!("False"), &json!("RolloutNotStartedYet")));
+    let waits = &web["placementStatuses"][1]["conditions"][1];
+    assert_eq!(waits["message"], "it keeps release 1; release 2 has not reached it yet");
+    let ocm = "work.open-cluster-management.io";
+    let works = |told: &[&str]| described(ocm, "ManifestWorkReplicaSet", told);
+    let rolled_out = |works: &Json| works["conditions"][1]["reason"].clone();
+    let (some, all) = (works(&["a"]), works(&["a", "b"]));
+    assert_eq!(some["conditions"][1]["type"], "PlacementRolledOut");
+    assert_eq!((rolled_out(&some), rolled_out(&all)), (json!("Progressing"), json!("Complete")));
+    assert_eq!((&some["summary"]["applied"], &some["summary"]["progressing"]), (&json!(1), &json!(1)));
+    let federated = described("types.kubefed.io", "FederatedDeployment", &["a"]);
+    assert_eq!(federated["clusters"], json!([{"name": "b", "status": "UpdateTimedOut"}]));
+}

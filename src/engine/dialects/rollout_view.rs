@@ -1,0 +1,125 @@
+//! A workload's rollout as its system's status shows it: the clusters that wait, and the verdicts on the others.
+
+use std::collections::BTreeMap;
+
+use berth_base::model::cluster::WorkloadName;
+use berth_base::model::release::{CopyReport, Health, Releases};
+use berth_base::model::{ClusterStatus, Pick};
+
+/// A workload's releases, with the verdicts that the last step read.
+#[derive(Clone, Copy, Debug)]
+pub struct RolloutView<'a> {
+    pub releases: &'a Releases,
+    pub facts: &'a BTreeMap<String, ClusterStatus>,
+}
+
+impl RolloutView<'_> {
+    /// The number of the release that clusters go to.
+    pub(super) fn target(&self) -> u64 {
+        let Releases { current, good, taken_back, run, .. } = self.releases;
+        let of_run = run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release);
+        good.filter(|_| *taken_back).or(of_run).unwrap_or(current.number)
+    }
+
+    /// The number of the release that a picked cluster has; `None` for a cluster without a copy.
+    pub(super) fn release_of(&self, pick: &Pick) -> Option<u64> {
+        let told = self.releases.told.get(&pick.cluster).map(|told| told.release);
+        if pick.pending { None } else { told.or(self.releases.good) }
+    }
+
+    /// Says why a picked cluster waits for its turn. `None` for a cluster that does not wait.
+    pub(crate) fn wait(&self, pick: &Pick) -> Option<String> {
+        let (has, target) = (self.release_of(pick), self.target());
+        if has == Some(target) || pick.leaving {
+            return None;
+        }
+        let has = match has {
+            Some(has) => format!("it keeps release {has}"),
+            None => "it has no copy yet".to_owned(),
+        };
+        let why = match &self.releases.halted {
+            Some(halt) => format!("is halted: {}", halt.reason),
+            None => "has not reached it yet".to_owned(),
+        };
+        Some(format!("{has}; release {target} {why}"))
+    }
+
+    /// The verdict on the copies that a cluster has. `Applying` where nothing is reported on them; copies of the
+    /// proven release were a success.
+    pub(crate) fn health(&self, cluster: &str) -> Health {
+        let name = WorkloadName::of(&self.releases.key);
+        let report = self.facts.get(cluster).and_then(|facts| facts.copies.get(&name));
+        let told = self.releases.told.get(cluster);
+        let is_fresh =
+            |report: &&CopyReport| told.is_none_or(|told| report.since.is_some_and(|since| since >= told.at));
+        match report.filter(is_fresh) {
+            Some(report) => report.health,
+            None if told.is_none() && self.releases.good.is_some() => Health::Succeeded,
+            None => Health::Applying,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_base::model::release::{Halt, Release, Told};
+    use berth_base::model::{ContentId, Digest, Key, Timestamp};
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn releases() -> Releases {
+        let release = |number| Release { number, begun: at(0), inputs: ContentId([0; 20]) };
+        Releases {
+            key: Key::new("", "Workload", "shop", "web"),
+            current: release(2),
+            good: Some(1),
+            earlier: vec![release(1)],
+            told: BTreeMap::from([("a".to_owned(), Told { release: 2, at: at(10) })]),
+            taken_back: false,
+            restarts: 0,
+            halted: None,
+            run: None,
+        }
+    }
+
+    fn pick(cluster: &str, pending: bool) -> Pick {
+        Pick { cluster: cluster.to_owned(), pending, ..Pick::default() }
+    }
+
+    #[test]
+    fn clusters_wait_until_they_are_told_and_a_halt_is_the_reason() {
+        let (mut releases, facts) = (releases(), BTreeMap::new());
+        let wait = |releases: &Releases, pick: Pick| RolloutView { releases, facts: &facts }.wait(&pick);
+        assert_eq!(wait(&releases, pick("a", false)), None);
+        let old = wait(&releases, pick("b", false)).unwrap();
+        assert_eq!(old, "it keeps release 1; release 2 has not reached it yet");
+        releases.halted = Some(Halt { since: at(12), reason: "a failed".to_owned() });
+        let new = wait(&releases, pick("c", true)).unwrap();
+        assert_eq!(new, "it has no copy yet; release 2 is halted: a failed");
+        releases.taken_back = true;
+        assert_eq!(wait(&releases, pick("b", false)), None);
+    }
+
+    #[test]
+    fn a_verdict_from_before_the_cluster_was_told_does_not_count() {
+        let releases = releases();
+        let health = |since| {
+            let report = CopyReport {
+                digest: Digest([0; 16]),
+                health: Health::Failed,
+                since: Some(at(since)),
+                message: String::new(),
+            };
+            let copies = BTreeMap::from([(WorkloadName::of(&releases.key), report)]);
+            let facts = ClusterStatus { copies, ..ClusterStatus::default() };
+            let facts = BTreeMap::from([("a".to_owned(), facts)]);
+            RolloutView { releases: &releases, facts: &facts }.health("a")
+        };
+        assert_eq!((health(9), health(10)), (Health::Applying, Health::Failed));
+        let nothing = BTreeMap::new();
+        assert_eq!(RolloutView { releases: &releases, facts: &nothing }.health("b"), Health::Succeeded);
+    }
+}
