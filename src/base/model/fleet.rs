@@ -69,9 +69,9 @@ impl Fleet {
     /// Returns the policy that a workload names: of its own namespace, or else of none.
     pub fn named_policy(&self, workload: &Key) -> Option<&RolloutPolicy> {
         let name = &self.named_policies.get(workload)?.name;
-        let all = self.rollout_policies.values().map(|policy| &**policy);
+        let mut all = self.rollout_policies.values().map(|policy| &**policy);
         // Policies of a namespace come after those of none.
-        all.filter(|policy| *policy.key.name == **name && policy.may_reach(workload)).last()
+        all.rfind(|policy| *policy.key.name == **name && policy.may_reach(workload))
     }
 
     /// Returns the workloads that must be proven everywhere before this one goes on.

@@ -247,6 +247,11 @@ impl Asked<'_> {
         joins.filter(|(_, sight)| !sight.is_pinned).map(|(cluster, _)| cluster)
     }
 
+    /// Reports whether newcomers go straight to a proven release.
+    fn begins_proven(&self) -> bool {
+        self.course.target.is_some() && self.course.target == self.course.releases.good && !self.is_lost
+    }
+
     fn fates(&self, joins: &BTreeSet<String>) -> BTreeMap<String, Fate> {
         let releases = &self.course.releases;
         let is_of_files = self.course.goes_to_files();
@@ -263,6 +268,8 @@ impl Asked<'_> {
                 (true, Has::Old) if self.is_lost => Fate::Stays,
                 (true, _) if releases.taken_back || self.answer.give.contains(cluster) => wanted(),
                 (true, Has::Old) => Fate::Stays,
+                // A proven release reaches newcomers whatever is frozen: to them nothing about it is new.
+                (true, Has::Nothing) if self.closed.is_some() && self.begins_proven() => wanted(),
                 (true, Has::Nothing) => Fate::Waits,
                 (false, _) if self.answer.remove.contains(cluster) => continue,
                 (false, _) => Fate::Leaves,

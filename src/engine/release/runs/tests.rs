@@ -165,7 +165,7 @@ fn a_run_that_has_begun_goes_on_until_it_is_finished_replaced_or_gone() {
     let fleet = fleet(&runs);
     let ended_now = driven(&fleet, Some(&two)).staged.expect("a run").progress.ended;
     assert_eq!(ended_now, BTreeSet::from([key("Run", "web-1"), key("Run", "web-2")]));
-    assert_eq!(drives(&[ended.clone()], Some(&two)), None);
+    assert_eq!(drives(std::slice::from_ref(&ended), Some(&two)), None);
     let done = RunProgress { finished: Some(now()), ..two };
     assert_eq!(drives(&[ended, run("web-2", RUNNING)], Some(&done)), None);
 }

@@ -226,9 +226,9 @@ impl<'a> View<'_, 'a> {
             if turn.has != Has::New {
                 (cluster.started, cluster.succeeded) = (None, None);
                 if turn.removing {
-                    seen.removing += 1
+                    seen.removing += 1;
                 } else {
-                    seen.ready.push(turn.cluster)
+                    seen.ready.push(turn.cluster);
                 }
                 continue;
             }
@@ -282,7 +282,7 @@ impl<'a> View<'_, 'a> {
             let failed = unwell.iter().filter(|turn| turn.health == Health::Failed);
             let failed: Vec<String> = failed.map(|turn| turn.cluster.to_owned()).collect();
             let (stage, is_any) = (stage.name.clone(), !unwell.is_empty());
-            is_any.then(|| match failed.is_empty() {
+            is_any.then_some(match failed.is_empty() {
                 true => Standing::Going { stage },
                 false => Standing::Failing { stage, clusters: failed },
             })

@@ -114,3 +114,12 @@ fn a_pinned_cluster_keeps_its_release_and_holds_nobody_up() {
     assert_eq!(world.shown(), "a=2 b=1 c=2");
     assert!(world.releases().is_proven());
 }
+
+#[test]
+fn newcomers_begin_with_a_proven_release_also_while_all_is_frozen() {
+    let mut world = proven();
+    order(&mut world, |policy| policy.paused = Some("holidays".to_owned()));
+    world.join("d");
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=1 c=1 d=1");
+}

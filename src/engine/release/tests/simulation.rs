@@ -305,7 +305,7 @@ impl Simulation {
                     let has_it = releases.told.get(*name).is_some_and(|told| told.release == newest);
                     // A cluster that begins with the proven release holds nobody up.
                     let begins = releases.told.get(*name).map(|told| told.release) == releases.good;
-                    !begins && !(has_it && available.contains(*name))
+                    !(begins || has_it && available.contains(*name))
                 });
                 let ok = behind.is_none_or(|name| self.world.version(name) == self.newest_version());
                 assert!(ok, "{seed}: group {highest} went before {behind:?}");
@@ -314,7 +314,7 @@ impl Simulation {
                 let newest = releases.current.number;
                 let in_flight = before.keys().filter(|name| {
                     releases.told.get(*name).is_some_and(|told| told.release == newest)
-                        && !(available.contains(*name) && !given.contains(name))
+                        && (given.contains(name) || !available.contains(*name))
                 });
                 let in_flight = in_flight.count();
                 assert!(in_flight <= most, "{seed}: {in_flight} under way, {most} may be");
