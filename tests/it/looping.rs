@@ -1,6 +1,7 @@
 //! The whole loop on real repositories: edit → rendered branch → member folder.
 
-use crate::support::{RENDERED, Repo, cluster, config_map, run, small_fleet};
+use crate::support::wait::until;
+use crate::support::{RENDERED, Repo, berth, cluster, config_map, run, small_fleet};
 
 #[test]
 fn a_one_line_edit_changes_one_file_in_each_cluster_concerned() {
@@ -307,4 +308,24 @@ fn a_folder_that_becomes_a_link_loses_nothing() {
     std::os::unix::fs::symlink(".hidden", repo.path().join("apps")).expect("a link");
     repo.commit("link");
     assert_eq!(everything(&repo), before);
+}
+
+#[test]
+fn a_watched_status_is_shown_again_when_something_is_published() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let shown = folder.path().join("shown");
+    let file = std::fs::File::create(&shown).expect("a file");
+    let mut watching = berth();
+    watching.args(["status", "--watch", "--repo", repo.arg()]).stdout(file);
+    let mut child = watching.stderr(std::process::Stdio::null()).spawn().expect("berth starts");
+    let holds = |words: &str| std::fs::read_to_string(&shown).is_ok_and(|text| text.contains(words));
+    until("the first state is shown", || holds("number 1"));
+    repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    repo.commit("another text");
+    repo.publish().expect(0);
+    until("the second state is shown", || holds("number 2"));
+    child.kill().expect("it still runs");
+    child.wait().expect("it ends");
 }

@@ -3,7 +3,9 @@
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
@@ -24,7 +26,9 @@ use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 
 /// Show what is published and where members stand
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth status --repo /srv/fleet.git\n  berth status -o json")]
+#[command(
+    after_help = "Example:\n  berth status --repo /srv/fleet.git\n  berth status -o json\n  berth status --watch"
+)]
 pub(crate) struct StatusArgs {
     /// The fleet repository
     #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
@@ -33,11 +37,46 @@ pub(crate) struct StatusArgs {
     state: StateArgs,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    /// Show it again each time that something is published or reported, until it is ended
+    #[arg(long)]
+    watch: bool,
 }
+
+/// The pause between two looks at the refs.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
+/// Clears a terminal and goes to its first line.
+const CLEARED: &str = "\x1b[2J\x1b[H";
 
 pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let located = LocatedState::find(&repo, &args.state.search(&args.repo)?)?;
+    if !args.watch {
+        return show(args, &repo, ui);
+    }
+    let mut seen = None;
+    loop {
+        let now = everything(&repo)?;
+        if seen.as_ref() != Some(&now) {
+            if std::io::stdout().is_terminal() {
+                ui.out(CLEARED);
+            }
+            show(args, &repo, ui)?;
+            seen = Some(now);
+        }
+        if let Some(failure) = ui.write_failure() {
+            return Err(failure);
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// Returns every ref that a status may be made from.
+fn everything(repo: &Repo) -> Result<BTreeMap<String, CommitId>, CommandError> {
+    Ok(repo.list_refs("refs/")?)
+}
+
+fn show(args: &StatusArgs, repo: &Repo, ui: &Ui) -> Outcome {
+    let located = LocatedState::find(repo, &args.state.search(&args.repo)?)?;
     if located.current.is_some() {
         ui.status(&format!("reading {}", located.words()));
     }
@@ -48,8 +87,8 @@ pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
             harmless_line(remote)
         ));
     }
-    let gathered = Gathered::read(&repo, &located, ui)?;
-    let status = Status::of(&repo, &located, &gathered)?;
+    let gathered = Gathered::read(repo, &located, ui)?;
+    let status = Status::of(repo, &located, &gathered)?;
     match args.output {
         Format::Text => ui.out(&status.text(ui)),
         format => format.write(&json!(status), ui),

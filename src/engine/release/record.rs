@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::model::Timestamp;
 use berth_base::model::release::{Halt, Health, Releases, Told};
 use berth_base::model::rollout::Strategy;
+use berth_base::model::rollout_policy::OnFailure;
 
 use super::advance::{Asked, Fate};
 use super::changes::seconds_after;
@@ -96,7 +97,9 @@ fn halt(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> Op
     });
     let failed: Vec<(&String, &Sight<'_>)> = failed.collect();
     let (first, sight) = failed.first()?;
-    if asked.answer.halted.is_none() && !fates.iter().any(is_behind) {
+    // A release that is to be rolled back halts also where everybody has it already.
+    let rolls_back = asked.course.orders.on_failure() == OnFailure::RollBack && !releases.is_proven();
+    if asked.answer.halted.is_none() && !rolls_back && !fates.iter().any(is_behind) {
         return None;
     }
     let said = sight.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default();

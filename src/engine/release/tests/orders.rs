@@ -123,3 +123,21 @@ fn newcomers_begin_with_a_proven_release_also_while_all_is_frozen() {
     world.settle();
     assert_eq!(world.shown(), "a=1 b=1 c=1 d=1");
 }
+
+#[test]
+fn a_release_that_everybody_has_is_rolled_back_where_it_fails_before_it_is_proven() {
+    let mut world = proven();
+    order(&mut world, |policy| policy.on_failure = Some(OnFailure::RollBack));
+    world.edit("2");
+    for cluster in ["a", "b"] {
+        world.settle();
+        world.now += 10;
+        world.report(cluster, Health::Succeeded, "");
+    }
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=2 c=2");
+    world.now += 10;
+    world.report("c", Health::Failed, "no");
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=1 c=1");
+}
