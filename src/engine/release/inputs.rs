@@ -18,6 +18,8 @@ use berth_base::model::{
 };
 use berth_base::yaml;
 
+use crate::state::decision::{NameForm, present};
+
 const KIND: &str = "ReleaseInputs";
 
 #[derive(Serialize, Deserialize)]
@@ -59,7 +61,7 @@ struct OverrideForm {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     terms: Vec<TermForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    objects: Option<Vec<ObjectForm>>,
+    objects: Option<Vec<NameForm>>,
     /// Absent where the cluster gets no copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     patch: Option<Vec<OperationForm>>,
@@ -91,16 +93,6 @@ enum Operator {
 }
 
 #[derive(Serialize, Deserialize)]
-struct ObjectForm {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    group: String,
-    kind: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    namespace: String,
-    name: String,
-}
-
-#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OperationForm {
     op: String,
@@ -115,11 +107,6 @@ struct OperationForm {
     from_the_end: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     variables: bool,
-}
-
-/// Reads a value that may be null.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
-    Json::deserialize(deserializer).map(Some)
 }
 
 /// The stored text of a workload's inputs.
@@ -196,7 +183,7 @@ impl OverrideForm {
             Action::Patch(operations) => Some(operations.iter().map(OperationForm::of).collect()),
             Action::Delete => None,
         };
-        let objects = objects.as_ref().map(|objects| objects.iter().map(ObjectForm::of).collect());
+        let objects = objects.as_ref().map(|objects| objects.iter().map(NameForm::of).collect());
         OverrideForm { cluster, terms, objects, patch }
     }
 
@@ -211,7 +198,7 @@ impl OverrideForm {
             ),
             None => Action::Delete,
         };
-        let objects = self.objects.map(|objects| objects.iter().map(ObjectForm::id).collect());
+        let objects = self.objects.map(|objects| objects.iter().map(NameForm::id).collect());
         Ok(Override { by: by.clone(), origin: origin.clone(), clusters, objects, action })
     }
 }
@@ -258,18 +245,6 @@ impl RequirementForm {
             Operator::Exists => Requirement::Exists(key),
             Operator::DoesNotExist => Requirement::DoesNotExist(key),
         }
-    }
-}
-
-impl ObjectForm {
-    fn of(id: &ObjectId) -> ObjectForm {
-        let [group, kind, namespace, name] =
-            [&id.group, &id.kind, &id.namespace, &id.name].map(|part| part.to_string());
-        ObjectForm { group, kind, namespace, name }
-    }
-
-    fn id(&self) -> ObjectId {
-        ObjectId::new(&self.group, &self.kind, &self.namespace, &self.name)
     }
 }
 

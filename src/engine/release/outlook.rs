@@ -20,7 +20,7 @@ pub struct Outlook {
     pub seconds: i64,
     /// The approvals that the change needs.
     pub approvals: usize,
-    /// What else has an effect: pins, order, other workloads.
+    /// Further effects: pins, order, other workloads.
     pub also: Vec<String>,
     /// The reason why nothing goes now.
     pub held: Option<Closed>,

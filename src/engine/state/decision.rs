@@ -44,14 +44,14 @@ struct Form {
 }
 
 #[derive(Serialize, Deserialize)]
-struct MetadataForm {
+pub(super) struct MetadataForm {
     name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     namespace: String,
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct NameForm {
+pub(crate) struct NameForm {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     group: String,
     kind: String,
@@ -140,7 +140,8 @@ struct FailureForm {
     reason: String,
 }
 
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+/// Reads a value that may be null.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }
 
@@ -150,7 +151,7 @@ pub fn to_json(decision: &Decision) -> Json {
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        metadata: MetadataForm { name: key.name.to_string(), namespace: key.namespace.to_string() },
+        metadata: MetadataForm::of(key),
         placement: NameForm::of_key(key),
         source: decision.source.clone(),
         digest: decision.digest.map(|digest| digest.to_string()),
@@ -232,13 +233,19 @@ impl ConditionForm {
     }
 }
 
+impl MetadataForm {
+    pub(super) fn of(key: &Key) -> MetadataForm {
+        MetadataForm { name: key.name.to_string(), namespace: key.namespace.to_string() }
+    }
+}
+
 impl NameForm {
     fn new(group: &str, kind: &str, namespace: &str, name: &str) -> NameForm {
         let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
         NameForm { group, kind, namespace, name }
     }
 
-    fn of(id: &ObjectId) -> NameForm {
+    pub(crate) fn of(id: &ObjectId) -> NameForm {
         NameForm::new(&id.group, &id.kind, &id.namespace, &id.name)
     }
 
@@ -250,7 +257,7 @@ impl NameForm {
         Key::new(&self.group, &self.kind, &self.namespace, &self.name)
     }
 
-    fn id(&self) -> ObjectId {
+    pub(crate) fn id(&self) -> ObjectId {
         ObjectId::new(&self.group, &self.kind, &self.namespace, &self.name)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::decision::{NameForm, Names};
+use super::decision::{MetadataForm, NameForm, Names};
 use berth_base::model::release::{Halt, Release, Releases, Told};
 use berth_base::model::rollout::{Amount, StageTask};
 use berth_base::model::staged::{RunProgress, StageCluster, StageProgress};
@@ -38,13 +38,6 @@ struct Form {
     halted: Option<HaltForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunForm>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct MetadataForm {
-    name: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    namespace: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -149,7 +142,7 @@ pub fn write(releases: &Releases) -> String {
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        metadata: MetadataForm { name: key.name.to_string(), namespace: key.namespace.to_string() },
+        metadata: MetadataForm::of(key),
         workload: NameForm::of_key(key),
         current: ReleaseForm::of(&releases.current),
         good: releases.good,

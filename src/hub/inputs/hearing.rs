@@ -13,7 +13,7 @@ use berth_engine::gate::limits::Limit;
 /// The pause between two fetches from which on members get a full grace: they may have been cut off as well.
 const SHORTEST_BREAK_SECONDS: i64 = 120;
 
-/// What the daemon has heard of its members.
+/// The daemon's memory of its members' reports.
 #[derive(Clone, Debug)]
 pub struct Hearing {
     /// The start of the time in which the daemon could fetch without a break. `None` before the first fetch.

@@ -39,7 +39,7 @@ const SHOWN: usize = 10;
 /// The content that a staged rollout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunContent {
-    /// What the files say now, as a release of its own if it differs from the current one.
+    /// The content of the files now, as a release of its own if it differs from the current one.
     Files,
     /// The release with this number, whatever the files say.
     Release(u64),

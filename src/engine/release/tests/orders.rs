@@ -3,23 +3,13 @@
 use berth_base::diag::Pos;
 use berth_base::model::Key;
 use berth_base::model::release::Health;
-use berth_base::model::rollout::{Amount, Pace, Rollout, Strategy};
 use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
 
+use super::stories::one_at_a_time;
 use super::world::World;
 
 fn proven() -> World {
-    let pace = Pace::ByCluster(Some(Amount::Count(1)));
-    let strategy = Strategy::Progressive(vec![Rollout { pace, ..Rollout::TOGETHER }]);
-    let mut world = World::new(strategy, &["a", "b", "c"]);
-    world.edit("1");
-    for _ in 0..4 {
-        world.settle();
-        world.now += 100;
-        world.report_all(Health::Succeeded);
-    }
-    world.settle();
-    world
+    World::proven(one_at_a_time())
 }
 
 fn order(world: &mut World, change: impl FnOnce(&mut RolloutPolicy)) {

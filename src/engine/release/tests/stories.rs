@@ -5,7 +5,7 @@ use berth_base::model::rollout::{Amount, Pace, Rolling, Rollout, Strategy};
 
 use super::world::World;
 
-fn one_at_a_time() -> Strategy {
+pub(super) fn one_at_a_time() -> Strategy {
     let pace = Pace::ByCluster(Some(Amount::Count(1)));
     Strategy::Progressive(vec![Rollout { pace, ..Rollout::TOGETHER }])
 }
@@ -20,24 +20,9 @@ fn rolling(max_unavailable: usize) -> Strategy {
     })
 }
 
-/// Three clusters on version 1, proven.
-fn proven(strategy: Strategy) -> World {
-    let mut world = World::new(strategy, &["a", "b", "c"]);
-    world.edit("1");
-    for _ in 0..4 {
-        world.settle();
-        world.now += 100;
-        world.report_all(Health::Succeeded);
-    }
-    world.settle();
-    assert_eq!(world.shown(), "a=1 b=1 c=1");
-    assert!(world.releases().is_proven(), "{:?}", world.releases());
-    world
-}
-
 #[test]
 fn a_change_goes_on_as_members_report_success_on_that_very_content() {
-    let mut world = proven(one_at_a_time());
+    let mut world = World::proven(one_at_a_time());
     world.edit("2");
     world.settle();
     assert_eq!(world.shown(), "a=2 b=1 c=1");
@@ -59,7 +44,7 @@ fn a_change_goes_on_as_members_report_success_on_that_very_content() {
 #[test]
 fn a_failure_halts_and_says_why_and_the_fix_does_not_wait_for_it() {
     for strategy in [one_at_a_time(), rolling(1)] {
-        let mut world = proven(strategy);
+        let mut world = World::proven(strategy);
         world.edit("2");
         world.settle();
         world.report("a", Health::Failed, "cannot pull image `web:2`");
@@ -86,7 +71,7 @@ fn a_failure_halts_and_says_why_and_the_fix_does_not_wait_for_it() {
 
 #[test]
 fn an_unready_workload_does_not_block_its_own_fix() {
-    let mut world = proven(rolling(1));
+    let mut world = World::proven(rolling(1));
     world.edit("2");
     world.settle();
     world.report("a", Health::Progressing, "0 of 3 ready");
@@ -99,7 +84,7 @@ fn an_unready_workload_does_not_block_its_own_fix() {
 
 #[test]
 fn a_cluster_that_joins_gets_the_proven_release_and_then_takes_its_turn() {
-    let mut world = proven(one_at_a_time());
+    let mut world = World::proven(one_at_a_time());
     world.edit("2");
     world.settle();
     world.join("d");
@@ -115,7 +100,7 @@ fn a_cluster_that_joins_gets_the_proven_release_and_then_takes_its_turn() {
 
 #[test]
 fn a_revert_in_the_middle_is_the_proven_release_again() {
-    let mut world = proven(one_at_a_time());
+    let mut world = World::proven(one_at_a_time());
     world.edit("2");
     world.settle();
     world.report("a", Health::Failed, "no");
@@ -134,7 +119,7 @@ fn a_revert_in_the_middle_is_the_proven_release_again() {
 
 #[test]
 fn a_cluster_that_leaves_does_not_hold_up_the_others() {
-    let mut world = proven(one_at_a_time());
+    let mut world = World::proven(one_at_a_time());
     world.edit("2");
     world.settle();
     world.leave("a");

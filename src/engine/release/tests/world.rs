@@ -58,6 +58,21 @@ impl World {
         world
     }
 
+    /// Three clusters on version 1, proven.
+    pub(super) fn proven(strategy: Strategy) -> World {
+        let mut world = World::new(strategy, &["a", "b", "c"]);
+        world.edit("1");
+        for _ in 0..4 {
+            world.settle();
+            world.now += 100;
+            world.report_all(Health::Succeeded);
+        }
+        world.settle();
+        assert_eq!(world.shown(), "a=1 b=1 c=1");
+        assert!(world.releases().is_proven(), "{:?}", world.releases());
+        world
+    }
+
     pub(super) fn join(&mut self, name: &str) {
         let cluster = Cluster { name: name.to_owned(), ..Cluster::default() };
         self.fleet.clusters.insert(name.to_owned(), cluster.into());

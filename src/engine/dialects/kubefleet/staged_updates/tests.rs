@@ -1,4 +1,4 @@
-//! What the cases of the fixtures do not show.
+//! Readings beyond the cases of the fixtures.
 
 use super::super::testing::{lower_text, messages};
 use crate::dialects::Lowered;
